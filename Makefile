@@ -1,0 +1,41 @@
+# make demo     the main job on real data, in a fresh virtual environment
+# make test     the tests
+# make check    linters, formatting, types, layering
+# make bench    side by side with peers (its own virtual environment)
+PYTHON ?= python3.11
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.installed
+	$(RUN)/deniable demo -o demo
+
+test: $(VENV)/.installed-dev
+	$(RUN)/pytest -n 2
+
+check: $(VENV)/.installed-dev
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/mypy
+	$(RUN)/lint-imports
+
+bench: $(VENV)/.installed-dev
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet multi-freq-ldpy pure-ldp "numpy<2" scikit-learn statsmodels "xxhash<4"
+	$(RUN)/python -m benchmarks
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/pip install --quiet --upgrade pip
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	$(RUN)/pip install --quiet --editable ".[demo]"
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
+	$(RUN)/pip install --quiet --editable ".[demo,dataframes]" --group dev
+	touch $@
+
+clean:
+	rm -rf $(VENV) .venv-peers demo

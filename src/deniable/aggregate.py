@@ -1,0 +1,180 @@
+"""Aggregate: the collector's whole state, a sum."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from deniable.errors import (
+    DuplicateReportsError,
+    EmptyAggregateError,
+    FileFormatError,
+    InvalidParameterError,
+    MismatchError,
+)
+from deniable.files import atomic_path
+from deniable.mechanism import Mechanism
+from deniable.spec import canonical_json, from_spec, to_spec
+
+FORMAT = "deniable aggregate"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """Integer counts, the number of reports, and the mechanism they came from.
+
+    Collectors get one from ``mechanism.aggregate(reports)``. Aggregates of one mechanism form a commutative monoid:
+    ``a + b`` merges, ``Aggregate.empty(mechanism)`` is the identity. The size never depends on the number of reports.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Where the reports came from.
+    counts : int64[mechanism.state_size]
+        The mechanism's counters.
+    n : int
+        Number of reports.
+    collection : str
+        Id of the Collection the reports belong to, "" outside a collection.
+    batches : frozenset of str
+        Digests of the report batches inside, so that no batch is counted twice; empty for in-memory reports.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> import numpy as np
+    >>> grr = GRR(k=3, epsilon=1.0)
+    >>> monday, tuesday = grr.aggregate(np.array([0, 2])), grr.aggregate(np.array([2]))
+    >>> (monday + tuesday).counts, (monday + tuesday).n
+    (array([1, 0, 2]), 3)
+    >>> monday + Aggregate.empty(grr) == monday
+    True
+    """
+
+    mechanism: Mechanism[Any, Any]
+    counts: NDArray[np.int64]
+    n: int
+    collection: str = ""
+    batches: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        counts = np.array(self.counts)
+        if not np.issubdtype(counts.dtype, np.integer) or counts.shape != (self.mechanism.state_size,):
+            raise InvalidParameterError(
+                f"counts must be integers of shape ({self.mechanism.state_size},) for {self.mechanism.name}, "
+                f"got dtype={counts.dtype}, shape={counts.shape}"
+            )
+        if self.n < 0:
+            raise InvalidParameterError(f"n must be >= 0, got n={self.n}")
+        counts = counts.astype(np.int64)
+        counts.setflags(write=False)
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "n", int(self.n))
+        object.__setattr__(self, "batches", frozenset(self.batches))
+
+    @classmethod
+    def empty(cls, mechanism: Mechanism[Any, Any], collection: str = "") -> Aggregate:
+        """Return the aggregate of no reports, the identity of ``+``."""
+        return cls(mechanism, np.zeros(mechanism.state_size, dtype=np.int64), 0, collection)
+
+    def __add__(self, other: Aggregate) -> Aggregate:
+        """Merge two aggregates of one mechanism and collection.
+
+        Raises
+        ------
+        MismatchError
+            If the mechanisms or the collections differ.
+        DuplicateReportsError
+            If both contain the same batch of reports.
+        """
+        if not isinstance(other, Aggregate):
+            return NotImplemented
+        if self.mechanism != other.mechanism:
+            raise MismatchError(f"cannot merge aggregates of {self.mechanism!r} and {other.mechanism!r}")
+        if self.collection != other.collection:
+            raise MismatchError(
+                f"cannot merge aggregates of different collections: {_short(self.collection)} and "
+                f"{_short(other.collection)}"
+            )
+        common = self.batches & other.batches
+        if common:
+            raise DuplicateReportsError(
+                f"both aggregates contain report batch {_short(min(common))}"
+                + (f" and {len(common) - 1} more" if len(common) > 1 else "")
+                + "; merging them would count those contributors twice"
+            )
+        return replace(
+            self, counts=self.counts + other.counts, n=self.n + other.n, batches=self.batches | other.batches
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Aggregate)
+            and self.mechanism == other.mechanism
+            and self.n == other.n
+            and self.collection == other.collection
+            and self.batches == other.batches
+            and bool(np.array_equal(self.counts, other.counts))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.mechanism, self.n, self.collection, self.counts.tobytes()))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the aggregate to one file, atomically (an Arrow file with the specification in its metadata)."""
+        header = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "mechanism": to_spec(self.mechanism),
+            "n": self.n,
+            "collection": self.collection,
+            "batches": sorted(self.batches),
+        }
+        table = pa.table({"counts": self.counts}).replace_schema_metadata({"deniable": canonical_json(header)})
+        with atomic_path(path) as temporary, pa.ipc.new_file(str(temporary), table.schema) as writer:
+            writer.write_table(table)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Aggregate:
+        """Read an aggregate that `save` wrote.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is missing, damaged, foreign, or of another format version.
+        """
+        try:
+            with pa.OSFile(str(path), "rb") as source:
+                table = pa.ipc.open_file(source).read_all()
+            header = json.loads((table.schema.metadata or {})[b"deniable"])
+            counts = table.column("counts").to_numpy()
+        except FileNotFoundError as error:
+            raise FileFormatError(f"there is no file {path}") from error
+        except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+            raise FileFormatError(f"{path} is not an aggregate file, or is damaged") from error
+        if header.get("format") != FORMAT or header.get("version") != FORMAT_VERSION:
+            raise FileFormatError(
+                f"{path} must be a {FORMAT} of version {FORMAT_VERSION}, "
+                f"got {header.get('format')!r} of version {header.get('version')!r}"
+            )
+        mechanism = from_spec(header["mechanism"])
+        return cls(mechanism, counts, header["n"], header["collection"], frozenset(header["batches"]))
+
+
+def check_aggregate(aggregate: Aggregate, mechanism: Mechanism[Any, Any]) -> None:
+    """Raise MismatchError unless the aggregate came from this mechanism, EmptyAggregateError if it has no reports."""
+    if aggregate.mechanism != mechanism:
+        raise MismatchError(f"the aggregate came from {aggregate.mechanism!r}, not from {mechanism!r}")
+    if aggregate.n == 0:
+        raise EmptyAggregateError(f"an estimate needs at least one report, got an empty aggregate of {mechanism!r}")
+
+
+def _short(identifier: str) -> str:
+    return identifier[:12] if identifier else "(none)"

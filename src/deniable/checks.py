@@ -1,0 +1,116 @@
+"""Validation of parameters and arrays, shared by every mechanism: one wording for one kind of mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
+
+Codes = NDArray[np.integer[Any]]
+MAX_DOMAIN = 1 << 32
+
+
+def checked_integer(name: str, value: int, minimum: int, maximum: int | None = None) -> int:
+    """Return the value as int, or raise InvalidParameterError naming the bound."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InvalidParameterError(f"{name} must be an integer, got {name}={value!r}")
+    if value < minimum:
+        raise InvalidParameterError(f"{name} must be >= {minimum}, got {name}={value}")
+    if maximum is not None and value > maximum:
+        raise InvalidParameterError(f"{name} must be <= {maximum}, got {name}={value}")
+    return int(value)
+
+
+def checked_domain(k: int) -> int:
+    """Return a domain size, 2 <= k <= 2^32."""
+    return checked_integer("k", k, 2, MAX_DOMAIN)
+
+
+def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return the domain sizes of d >= 1 attributes."""
+    if isinstance(sizes, (str, bytes)) or not isinstance(sizes, (Sequence, np.ndarray)) or len(sizes) == 0:
+        raise InvalidParameterError(f"sizes must be a non-empty sequence of domain sizes, got sizes={sizes!r}")
+    return tuple(checked_integer(f"sizes[{j}]", size, 2, MAX_DOMAIN) for j, size in enumerate(sizes))
+
+
+def checked_probability(name: str, value: float, *, open_interval: bool = False) -> float:
+    """Return a probability in [0, 1], or in (0, 1) if `open_interval`."""
+    bounds = "(0, 1)" if open_interval else "[0, 1]"
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InvalidParameterError(f"{name} must be a number in {bounds}, got {name}={value!r}")
+    inside = 0 < value < 1 if open_interval else 0 <= value <= 1
+    if not inside:
+        raise InvalidParameterError(f"{name} must be in {bounds}, got {name}={value}")
+    return float(value)
+
+
+def code_dtype(k: int) -> np.dtype[Any]:
+    """Return the smallest unsigned dtype that holds codes 0..k-1; the dtype of reported codes."""
+    return np.dtype(np.uint8 if k <= 1 << 8 else np.uint16 if k <= 1 << 16 else np.uint32)
+
+
+def checked_codes(values: ArrayLike, k: int) -> Codes:
+    """Return one attribute's codes as a contiguous integer array of shape (n,), all in 0..k-1.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming the dtype, the shape, or the first row (1-based) that is out of range.
+    """
+    return _codes(values, (k,), 1, InvalidInputError, "value")
+
+
+def checked_records(records: ArrayLike, sizes: Sequence[int]) -> Codes:
+    """Return records as a contiguous integer array of shape (n, d), column j in 0..sizes[j]-1."""
+    return _codes(records, tuple(sizes), 2, InvalidInputError, "value")
+
+
+def checked_report_codes(reports: ArrayLike, k: int, what: str = "report") -> Codes:
+    """Return reported codes of shape (n,), all in 0..k-1, or raise InvalidReportError."""
+    return _codes(reports, (k,), 1, InvalidReportError, what)
+
+
+def checked_report_records(reports: ArrayLike, sizes: Sequence[int]) -> Codes:
+    """Return reported codes of shape (n, d), column j in 0..sizes[j]-1, or raise InvalidReportError."""
+    return _codes(reports, tuple(sizes), 2, InvalidReportError, "report")
+
+
+def _codes(
+    values: ArrayLike, sizes: tuple[int, ...], ndim: int, error: type[InvalidInputError | InvalidReportError], what: str
+) -> Codes:
+    array = np.asarray(values)
+    if array.size == 0 and not isinstance(values, np.ndarray):
+        array = array.astype(np.int64)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise error(f"{what}s must have an integer dtype, got dtype={array.dtype}")
+    if array.ndim != ndim or (ndim == 2 and array.shape[1] != len(sizes)):
+        expected = "(n,)" if ndim == 1 else f"(n, {len(sizes)})"
+        raise error(f"{what}s must have shape {expected}, got shape={array.shape}")
+    columns = array.reshape(len(array), len(sizes))
+    # Common case first: one pass over everything when all attributes share one size.
+    same_size = len(set(sizes)) == 1
+    if array.size and same_size and int(array.min()) >= 0 and int(array.max()) < sizes[0]:
+        return np.ascontiguousarray(array)
+    for j, k in enumerate(sizes):
+        wrong = (columns[:, j] < 0) | (columns[:, j] >= k)
+        if wrong.any():
+            row = int(wrong.argmax())
+            where = f"row {row + 1}" + (f", attribute {j}" if ndim == 2 else "")
+            raise error(f"{what} must be in 0..{k - 1}, got {what}={int(columns[row, j])} in {where}")
+    return np.ascontiguousarray(array)
+
+
+def checked_counts(counts: ArrayLike, k: int) -> NDArray[np.int64]:
+    """Return true counts of k values as int64[k], all >= 0, or raise InvalidInputError."""
+    array = np.asarray(counts)
+    if not np.issubdtype(array.dtype, np.integer) or array.shape != (k,):
+        raise InvalidInputError(
+            f"counts must be integers of shape ({k},), got dtype={array.dtype}, shape={array.shape}"
+        )
+    if array.size and int(array.min()) < 0:
+        raise InvalidInputError(f"counts must be >= 0, got counts[{int(array.argmin())}]={int(array.min())}")
+    return array.astype(np.int64)

@@ -1,0 +1,74 @@
+"""Every exception that `deniable` raises on purpose.
+
+::
+
+    DeniableError
+    ├── InvalidParameterError    a parameter outside its bound (also a ValueError)
+    ├── InvalidInputError        an answer or a table that cannot be encoded (also a ValueError)
+    │   └── UnknownCategoryError an answer that is not in the schema
+    ├── InvalidReportError       a report that the mechanism cannot have produced (also a ValueError)
+    ├── MismatchError            two things that do not belong together (also a ValueError)
+    │   └── DuplicateReportsError the same batch of reports added twice
+    ├── EmptyAggregateError      an estimate asked of no reports at all (also a ValueError)
+    ├── NoIntervalError          an interval asked of an estimate that has none
+    ├── TooLargeError            an enumeration beyond the stated limit (also a ValueError)
+    ├── FileFormatError          a file that is damaged, foreign, or of an unknown version
+    ├── OutputError              an output that cannot be written
+    └── MissingExtraError        an optional dependency that is not installed (also an ImportError)
+
+Messages name the argument, the bound and the value, and the record and attribute where there is one.
+"""
+
+from __future__ import annotations
+
+
+class DeniableError(Exception):
+    """Base of every error that `deniable` raises on purpose."""
+
+
+class InvalidParameterError(DeniableError, ValueError):
+    """A parameter lies outside its bound, for instance ``epsilon must be > 0, got epsilon=-1.0``."""
+
+
+class InvalidInputError(DeniableError, ValueError):
+    """An answer, a code or a table cannot be encoded."""
+
+
+class UnknownCategoryError(InvalidInputError):
+    """An answer is not among the categories that the schema declares."""
+
+
+class InvalidReportError(DeniableError, ValueError):
+    """A report that the mechanism cannot have produced: wrong type, shape or range."""
+
+
+class MismatchError(DeniableError, ValueError):
+    """Two things that do not belong together, for instance aggregates of different mechanisms."""
+
+
+class DuplicateReportsError(MismatchError):
+    """The same batch of reports would be counted twice."""
+
+
+class EmptyAggregateError(DeniableError, ValueError):
+    """An estimate was asked of an aggregate of no reports."""
+
+
+class NoIntervalError(DeniableError):
+    """The estimate has no valid interval, for instance because it was post-processed."""
+
+
+class TooLargeError(DeniableError, ValueError):
+    """An exact enumeration would exceed its stated limit."""
+
+
+class FileFormatError(DeniableError):
+    """A file is damaged, foreign, or of a format version this release does not read."""
+
+
+class OutputError(DeniableError):
+    """An output cannot be written; nothing was."""
+
+
+class MissingExtraError(DeniableError, ImportError):
+    """An optional dependency is needed and not installed; the message names the extra."""

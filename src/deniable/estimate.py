@@ -1,0 +1,318 @@
+"""Estimate: what the analyst reads, with what it is sure of and what it is not.
+
+Every unbiased estimator in this library is affine in a sum of independent per-contributor terms, so one contributor
+adds variance ``noise_absent`` to the frequency of a category they do not hold and ``noise_present`` to one they
+do. Two uncertainties follow, and every interval says which one it covers:
+
+* ``target="contributors"``: the frequency among these very contributors; noise of the mechanism only;
+* ``target="population"``: the frequency in the population they were drawn from; noise and sampling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from deniable.errors import InvalidParameterError, MissingExtraError, NoIntervalError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+Floats = NDArray[np.float64]
+Target = Literal["contributors", "population"]
+
+
+def _frozen(values: ArrayLike) -> Floats:
+    array = np.array(values, dtype=np.float64)
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimated frequencies of the k categories of one attribute.
+
+    Analysts get one from ``mechanism.estimate(aggregate)``. Raw estimates are unbiased and never clipped: they may be
+    negative or exceed one, and their standard errors say why.
+
+    Parameters
+    ----------
+    frequencies : float64[k]
+        Estimated frequencies.
+    n : int
+        Number of reports the estimate is made from.
+    noise_absent, noise_present : float64[k] or float
+        Variance of one report's unbiased estimate of 1[x = v] when the contributor does not, or does, hold v.
+        In units of squared frequency; the mechanism's noise only.
+    contributors : int, optional
+        Number of contributors the reports were sampled from; n unless the mechanism samples attributes (SMP).
+    labels : sequence of str, optional
+        Category names; "0", "1", ... by default.
+    attribute : str, optional
+        The attribute's name, for tables and plots.
+    processing : tuple of str
+        The post-processing that made this estimate, oldest first; empty for a raw estimate.
+    raw : Estimate, optional
+        The raw estimate behind a post-processed one.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> import numpy as np
+    >>> grr = GRR(k=2, epsilon=1.0)
+    >>> estimate = grr.estimate(grr.aggregate(np.array([0, 0, 0, 1])))
+    >>> estimate.frequencies.round(3)
+    array([1.041, -0.041])
+    >>> estimate.standard_errors.round(3)
+    array([0.48, 0.48])
+    >>> [bound.round(2) for bound in estimate.interval(0.95)]
+    [array([0.1, -0.82]), array([1.82, 0.9])]
+    """
+
+    frequencies: Floats
+    n: int
+    noise_absent: Floats
+    noise_present: Floats
+    contributors: int = -1
+    labels: tuple[str, ...] = ()
+    attribute: str = ""
+    processing: tuple[str, ...] = ()
+    raw: Estimate | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        frequencies = _frozen(self.frequencies)
+        object.__setattr__(self, "frequencies", frequencies)
+        for name in ("noise_absent", "noise_present"):
+            object.__setattr__(self, name, _frozen(np.broadcast_to(getattr(self, name), frequencies.shape)))
+        if self.contributors < 0:
+            object.__setattr__(self, "contributors", self.n)
+        labels = tuple(self.labels) or tuple(str(v) for v in range(len(frequencies)))
+        if len(labels) != len(frequencies):
+            raise InvalidParameterError(f"labels must name all {len(frequencies)} categories, got {len(labels)} labels")
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def k(self) -> int:
+        """Domain size."""
+        return len(self.frequencies)
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the frequencies are the mechanism's own unbiased estimate."""
+        return not self.processing
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Standard errors of the frequencies among these contributors (noise only), float64[k].
+
+        NaN after post-processing: read ``estimate.raw.standard_errors`` instead. Infinite without reports.
+        """
+        return self.standard_errors_for("contributors")
+
+    def standard_errors_for(self, target: Target) -> Floats:
+        """Return standard errors for a target, float64[k]: "contributors" (noise) or "population" (and sampling)."""
+        _check_target(target)
+        if not self.is_raw:
+            return np.full(self.k, np.nan)
+        if self.n == 0:
+            return np.full(self.k, np.inf)
+        f = np.clip(self.frequencies, 0.0, 1.0)
+        noise = self.noise_absent + (self.noise_present - self.noise_absent) * f
+        return np.sqrt(noise / self.n + f * (1 - f) * self._sampling(target))
+
+    def interval(
+        self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: bool | int = False
+    ) -> tuple[Floats, Floats]:
+        """Return (lower, upper) score confidence bounds, each float64[k].
+
+        The interval is all frequencies f that a z-test with the variance *at f* does not reject (Wilson's
+        construction, mapped through the affine estimator). It is not clipped to [0, 1].
+
+        Parameters
+        ----------
+        confidence : float
+            Coverage in (0, 1).
+        target : {"contributors", "population"}
+            What the interval covers: noise only, or noise and sampling from a large population.
+        simultaneous : bool or int
+            True: all k intervals hold together with at least `confidence` (Bonferroni). An integer gives the number of
+            intervals that shall hold together, for instance over several attributes.
+
+        Raises
+        ------
+        NoIntervalError
+            If the estimate was post-processed, or there are no reports.
+        """
+        _check_target(target)
+        if not 0 < confidence < 1:
+            raise InvalidParameterError(f"confidence must be in (0, 1), got confidence={confidence}")
+        if not self.is_raw:
+            steps = ", ".join(self.processing)
+            raise NoIntervalError(f"no valid interval is known after {steps}; use estimate.raw.interval(...)")
+        if self.n == 0:
+            nothing = np.full(self.k, np.nan)
+            return nothing, nothing.copy()
+        comparisons = (self.k if simultaneous else 1) if isinstance(simultaneous, bool) else simultaneous
+        z2 = float(special.ndtri((1 - confidence) / (2 * comparisons))) ** 2
+        sampling = self._sampling(target)
+        # (f^ - f)^2 <= z^2 [ (absent + (present - absent) f)/n + sampling f (1-f) ]: a quadratic in f.
+        slope = (self.noise_present - self.noise_absent) / self.n + sampling
+        a = 1 + z2 * sampling
+        b = self.frequencies + z2 * slope / 2
+        c = self.frequencies**2 - z2 * self.noise_absent / self.n
+        root = b**2 - a * c
+        half = np.sqrt(np.maximum(root, 0.0)) / a
+        lower, upper = b / a - half, b / a + half
+        # Far outside [0, 1] the quadratic may have no solution: fall back to the variance at the nearest frequency.
+        wald = np.sqrt(z2) * self.standard_errors_for(target)
+        lower = np.where(root > 0, lower, self.frequencies - wald)
+        upper = np.where(root > 0, upper, self.frequencies + wald)
+        return lower, upper
+
+    def _sampling(self, target: Target) -> float:
+        drawn = 1 / self.n
+        return drawn if target == "population" else max(0.0, drawn - 1 / self.contributors)
+
+    def processed(self, frequencies: ArrayLike, step: str) -> Estimate:
+        """Return a post-processed estimate that names its step and keeps the raw one; it has no intervals."""
+        return replace(
+            self,
+            frequencies=np.asarray(frequencies, dtype=np.float64),
+            processing=(*self.processing, step),
+            raw=self if self.raw is None else self.raw,
+        )
+
+    def named(self, attribute: str, labels: Sequence[str]) -> Estimate:
+        """Return the same estimate under an attribute's name and its categories' names."""
+        raw = self.raw.named(attribute, labels) if self.raw is not None else None
+        return replace(self, attribute=attribute, labels=tuple(labels), raw=raw)
+
+    def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
+        """Return a pyarrow table: category, estimate, standard_error, lower, upper (null where none exists)."""
+        columns: dict[str, Any] = {"category": list(self.labels), "estimate": self.frequencies}
+        if self.is_raw and self.n > 0:
+            lower, upper = self.interval(confidence, target=target)
+            columns |= {"standard_error": self.standard_errors_for(target), "lower": lower, "upper": upper}
+        else:
+            columns |= {name: pa.nulls(self.k, pa.float64()) for name in ("standard_error", "lower", "upper")}
+        return pa.table(columns)
+
+    def to_pandas(self, confidence: float = 0.95, target: Target = "contributors") -> pandas.DataFrame:
+        """Return the table of `to_arrow` as a pandas DataFrame (extra ``dataframes``)."""
+        return _to_pandas(self.to_arrow(confidence, target))
+
+    def to_polars(self, confidence: float = 0.95, target: Target = "contributors") -> polars.DataFrame:
+        """Return the table of `to_arrow` as a polars DataFrame (extra ``dataframes``)."""
+        return _to_polars(self.to_arrow(confidence, target))
+
+
+class RecordEstimate(Mapping[int | str, Estimate]):
+    """The estimates of a record mechanism: attribute index or name -> Estimate.
+
+    Examples
+    --------
+    >>> from deniable import SPL, SimulationRandomness
+    >>> import numpy as np
+    >>> spl = SPL(sizes=(2, 3), epsilon=2.0)
+    >>> reports = spl.randomize(np.array([[0, 2], [1, 1]]), SimulationRandomness(1))
+    >>> estimates = spl.estimate(spl.aggregate(reports))
+    >>> list(estimates), estimates[1].k
+    ([0, 1], 3)
+    """
+
+    def __init__(self, estimates: Mapping[int | str, Estimate] | Mapping[int, Estimate] | Mapping[str, Estimate]):
+        self._estimates: dict[int | str, Estimate] = dict(estimates.items())
+
+    def __getitem__(self, attribute: int | str) -> Estimate:
+        return self._estimates[attribute]
+
+    def __iter__(self) -> Iterator[int | str]:
+        return iter(self._estimates)
+
+    def __len__(self) -> int:
+        return len(self._estimates)
+
+    def __repr__(self) -> str:
+        return f"RecordEstimate({self._estimates!r})"
+
+    @property
+    def comparisons(self) -> int:
+        """Number of frequencies over all attributes, for intervals that hold together (``simultaneous=``)."""
+        return sum(estimate.k for estimate in self._estimates.values())
+
+    def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
+        """Return one pyarrow table over all attributes, its first column ``attribute``."""
+        tables = []
+        for name, estimate in self._estimates.items():
+            table = estimate.to_arrow(confidence, target)
+            tables.append(table.add_column(0, "attribute", pa.array([str(name)] * estimate.k)))
+        return pa.concat_tables(tables)
+
+    def to_pandas(self, confidence: float = 0.95, target: Target = "contributors") -> pandas.DataFrame:
+        """Return the table of `to_arrow` as a pandas DataFrame (extra ``dataframes``)."""
+        return _to_pandas(self.to_arrow(confidence, target))
+
+    def to_polars(self, confidence: float = 0.95, target: Target = "contributors") -> polars.DataFrame:
+        """Return the table of `to_arrow` as a polars DataFrame (extra ``dataframes``)."""
+        return _to_polars(self.to_arrow(confidence, target))
+
+
+def affine_estimate(counts: ArrayLike, n: int, p: ArrayLike, q: ArrayLike, contributors: int | None = None) -> Estimate:
+    """Return the unbiased Estimate from support counts.
+
+    A report *supports* v with probability p if its contributor holds v and q otherwise, so
+    ``f^(v) = (counts[v]/n - q)/(p - q)`` and one report's variances are q(1-q) and p(1-p) over (p-q)^2.
+
+    Parameters
+    ----------
+    counts : int[k]
+        Number of reports that support each value.
+    n : int
+        Number of reports.
+    p, q : float or float[k]
+        The *implemented* support probabilities.
+    contributors : int, optional
+        Number of contributors the n reports were sampled from, n by default.
+    """
+    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    counts = np.asarray(counts, dtype=np.float64)
+    gain = p - q
+    frequencies = (counts / n - q) / gain if n > 0 else np.full(counts.shape, np.nan)
+    return Estimate(
+        frequencies=frequencies,
+        n=n,
+        noise_absent=q * (1 - q) / gain**2,
+        noise_present=p * (1 - p) / gain**2,
+        contributors=n if contributors is None else contributors,
+    )
+
+
+def _check_target(target: str) -> None:
+    if target not in ("contributors", "population"):
+        raise InvalidParameterError(f'target must be "contributors" or "population", got target={target!r}')
+
+
+def _to_pandas(table: pa.Table) -> pandas.DataFrame:
+    try:
+        import pandas  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError('to_pandas needs pandas: pip install "deniable[dataframes]"') from error
+    frame: pandas.DataFrame = table.to_pandas()
+    return frame
+
+
+def _to_polars(table: pa.Table) -> polars.DataFrame:
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingExtraError('to_polars needs polars: pip install "deniable[dataframes]"') from error
+    frame = polars.from_arrow(table)
+    assert isinstance(frame, polars.DataFrame)
+    return frame

@@ -1,0 +1,52 @@
+"""Array loops that run compiled for many rows and interpreted for a few.
+
+A contributor's device makes one report and must not wait for a compiler; a simulation makes a million and must not
+wait for an interpreter. Both run the *same source*, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+INTERPRETED_ROWS = 16
+"""Calls whose first argument has at most this many rows are interpreted."""
+
+
+class Kernel(Generic[Parameters, Result]):
+    """A loop over the rows of its first argument; see `kernel`."""
+
+    def __init__(self, function: Callable[Parameters, Result]) -> None:
+        self.interpreted = function
+        functools.update_wrapper(self, function)
+
+    @functools.cached_property
+    def compiled(self) -> Callable[Parameters, Result]:
+        """The same function compiled by numba on first use, cached on disk."""
+        import numba
+
+        result: Callable[Parameters, Result] = numba.njit(cache=True, nogil=True)(self.interpreted)
+        return result
+
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        """Run interpreted if the first argument has at most `INTERPRETED_ROWS` rows, else compiled."""
+        rows = args[0]
+        if isinstance(rows, np.ndarray) and rows.shape[0] <= INTERPRETED_ROWS:
+            with np.errstate(over="ignore"):
+                return self.interpreted(*args, **kwargs)
+        return self.compiled(*args, **kwargs)
+
+
+def kernel(function: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:
+    """Decorate a loop over the rows of its first argument.
+
+    Write integer constants as ``np.uint64(...)`` where they meet ``uint64`` words: numba would otherwise promote a mix
+    of signed and unsigned to float.
+    """
+    return Kernel(function)

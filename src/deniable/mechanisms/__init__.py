@@ -1,0 +1,1 @@
+"""Mechanisms for one attribute, one family per file."""

@@ -1,0 +1,261 @@
+"""Generalised randomised response (GRR): tell the truth, or one of the other k-1 values.
+
+Kairouz, Bonawitz, Ramage, *Discrete distribution estimation under local privacy* (2016); also called direct encoding
+or k-RR. The best oracle for small domains (k < 3 e^epsilon + 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.aggregate import Aggregate, check_aggregate
+from deniable.checks import (
+    Codes,
+    checked_codes,
+    checked_counts,
+    checked_domain,
+    checked_report_codes,
+    code_dtype,
+)
+from deniable.estimate import Estimate, affine_estimate
+from deniable.kernels import kernel
+from deniable.mechanism import ReportField, check_channel_size, float_channel
+from deniable.privacy import Guarantee, local_guarantee
+from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
+from deniable.spec import register
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, log_up, threshold_up
+
+
+def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
+    """Return Q: each of the k-1 other values is reported with probability Q/2^64, the truth with 1 - (k-1) Q/2^64.
+
+    Q = ceil(2^64/(e^epsilon + k - 1)), in directed high precision: rounding up can only bring the probabilities closer.
+    """
+    lower, _ = exp_bounds(exact(epsilon, "epsilon"))
+    return threshold_up(1 / (lower + k - 1))
+
+
+@register("GRR")
+@dataclass(frozen=True)
+class GRR:
+    """Generalised randomised response over {0, ..., k-1}.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+
+    Raises
+    ------
+    InvalidParameterError
+        If k or epsilon is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SimulationRandomness
+    >>> import numpy as np
+    >>> grr = GRR(k=4, epsilon=1.0)
+    >>> reports = grr.randomize(np.array([0, 1, 2, 3, 3]), SimulationRandomness(1))
+    >>> reports.dtype, reports.shape
+    (dtype('uint8'), (5,))
+    >>> grr.estimate(grr.aggregate(reports)).n
+    5
+    """
+
+    k: int
+    epsilon: float | Fraction
+
+    name = "GRR"
+    report_type = staticmethod(np.asarray)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+
+    # ---------------------------------------------------------------- contributor
+
+    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Codes:
+        """Contributor: report the true code or another one.
+
+        One 64-bit word u per report: keep x if u >= (k-1) Q, else report (x + 1 + floor(u/Q)) mod k.
+
+        Parameters
+        ----------
+        inputs : int[n]
+            True codes in 0..k-1.
+        rng : Randomness
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
+
+        Returns
+        -------
+        uint8, uint16 or uint32 [n]
+            Reported codes.
+
+        Raises
+        ------
+        InvalidInputError
+            If a code is out of range, naming its row.
+        """
+        codes = checked_codes(inputs, self.k)
+        reports = np.empty(len(codes), dtype=code_dtype(self.k))
+        for rows, words in blocks(rng, len(codes)):
+            randomize_codes(codes[rows], words, np.uint64(self._lie), self.k, reports[rows])
+        return reports
+
+    # ---------------------------------------------------------------- collector
+
+    def aggregate(self, reports: ArrayLike) -> Aggregate:
+        """Collector: count how often each code was reported.
+
+        Parameters
+        ----------
+        reports : int[n]
+            Reported codes.
+
+        Raises
+        ------
+        InvalidReportError
+            If a report is no code in 0..k-1.
+        """
+        codes = checked_report_codes(reports, self.k)
+        return Aggregate(self, count_codes(codes, self.k), len(codes))
+
+    # ---------------------------------------------------------------- analyst
+
+    def estimate(self, aggregate: Aggregate) -> Estimate:
+        """Analyst: unbiased frequencies f^ = (count/n - q)/(p - q) with the implemented p and q.
+
+        Raises
+        ------
+        MismatchError
+            If the aggregate came from another mechanism.
+        EmptyAggregateError
+            If it contains no reports.
+        """
+        check_aggregate(aggregate, self)
+        p, q = self.support_probabilities
+        return affine_estimate(aggregate.counts, aggregate.n, float(p), float(q))
+
+    def variance(self, f: float, n: int) -> float:
+        """Variance of an estimated frequency whose true value is f, noise only, n contributors."""
+        p, q = map(float, self.support_probabilities)
+        return (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)
+
+    # ---------------------------------------------------------------- guarantee and exact law
+
+    @cached_property
+    def _lie(self) -> int:
+        return lie_threshold(self.k, self.epsilon)
+
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p, q): probability that a report equals v if the contributor holds v, and if not."""
+        q = Fraction(self._lie, SCALE)
+        return 1 - (self.k - 1) * q, q
+
+    def privacy(self) -> Guarantee:
+        """Return the guarantee: epsilon against everybody, for one report."""
+        return local_guarantee(float(self.epsilon), self.implemented_epsilon())
+
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio p/q of the implemented thresholds, exact."""
+        p, q = self.support_probabilities
+        return p / q
+
+    def implemented_epsilon(self) -> float:
+        """Return ln of `implemented_ratio`, rounded up."""
+        return log_up(self.implemented_ratio())
+
+    def outputs(self) -> Codes:
+        """Every possible report once, in the order of the columns of `channel`."""
+        return np.arange(self.k, dtype=code_dtype(self.k))
+
+    def channel(self, *, exact: bool = False) -> NDArray[Any]:
+        """Return P(report | code), shape (k, k); Fractions that sum to exactly one per row if `exact`."""
+        check_channel_size(self.k, self.k, repr(self))
+        p, q = self.support_probabilities
+        matrix = np.full((self.k, self.k), q, dtype=object)
+        np.fill_diagonal(matrix, p)
+        return matrix if exact else float_channel(matrix)
+
+    # ---------------------------------------------------------------- simulation and files
+
+    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
+        """Draw the aggregate of contributors with these true counts, exactly in distribution, in O(k) time.
+
+        Those who lie choose uniformly among the *other* k-1 values. Equivalently, with probability k q a contributor
+        reports a uniform value and otherwise the truth, which needs one binomial per value and one multinomial.
+
+        Parameters
+        ----------
+        counts : int[k]
+            Number of contributors who hold each value.
+        rng : SimulationRandomness
+            Source of the draw.
+        """
+        true_counts = checked_counts(counts, self.k)
+        uniform = rng.generator.binomial(true_counts, self.k * float(self.support_probabilities[1]))
+        spread = rng.generator.multinomial(uniform.sum(), np.full(self.k, 1 / self.k))
+        return Aggregate(self, true_counts - uniform + spread, int(true_counts.sum()))
+
+    @property
+    def state_size(self) -> int:
+        """One counter per value."""
+        return self.k
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """One code per report."""
+        return (ReportField("value", code_dtype(self.k).name),)
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, log2 k."""
+        return float(np.log2(self.k))
+
+
+@kernel
+def randomize_codes(codes: Codes, words: Words, lie: np.uint64, k: int, reports: Codes) -> None:
+    """GRR of codes[n] by words uint64[n] into reports[n]; `lie` is the threshold Q of `lie_threshold`."""
+    truth = np.uint64(k - 1) * lie
+    reciprocal = 1.0 / float(lie)
+    size = np.int64(k)
+    for i in range(codes.shape[0]):
+        word = words[i]
+        # floor(word/lie) by a float product, off by at most one (k <= 2^32), then corrected in integers: it vectorises.
+        step = np.int64(float(min(word, truth)) * reciprocal)
+        rest = np.int64(word - np.uint64(step) * lie)
+        step += np.int64(rest >= np.int64(lie)) - np.int64(rest < 0)
+        value = np.int64(codes[i]) + 1 + step
+        value -= size if value >= size else np.int64(0)
+        reports[i] = np.int64(codes[i]) if word >= truth else value
+
+
+@kernel
+def _count(codes: Codes, tables: NDArray[np.int64]) -> None:
+    n = codes.shape[0]
+    body = n - n % 4
+    for i in range(0, body, 4):
+        # Four tables: equal neighbours do not wait for each other's increment.
+        tables[0, codes[i]] += 1
+        tables[1, codes[i + 1]] += 1
+        tables[2, codes[i + 2]] += 1
+        tables[3, codes[i + 3]] += 1
+    for i in range(body, n):
+        tables[0, codes[i]] += 1
+
+
+def count_codes(codes: Codes, k: int) -> NDArray[np.int64]:
+    """Return int64[k], how often each code occurs in codes[n] (already checked to be in 0..k-1)."""
+    tables = np.zeros((4, k), dtype=np.int64)
+    _count(codes, tables)
+    counts: NDArray[np.int64] = tables.sum(axis=0)
+    return counts

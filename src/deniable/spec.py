@@ -1,0 +1,112 @@
+"""Mechanisms as data: the JSON that configures client and server alike.
+
+A mechanism is a frozen dataclass of public parameters, so its specification is its name and its fields. Numbers that
+carry privacy are written as exact decimals.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from deniable.errors import FileFormatError, InvalidParameterError
+from deniable.mechanism import Mechanism
+from deniable.thresholds import exact_text
+
+Class = TypeVar("Class", bound=type)
+
+_REGISTRY: dict[str, type] = {}
+
+
+def register(name: str) -> Callable[[Class], Class]:
+    """Class decorator: make a mechanism known to `from_spec` under its field name."""
+
+    def decorate(cls: Class) -> Class:
+        _REGISTRY[name] = cls
+        cls.name = name  # type: ignore[attr-defined]
+        return cls
+
+    return decorate
+
+
+def mechanism_names() -> tuple[str, ...]:
+    """Return the names of all registered mechanisms, sorted."""
+    return tuple(sorted(_REGISTRY))
+
+
+def mechanism_class(name: str) -> Any:
+    """Return a registered mechanism class by its name.
+
+    Raises
+    ------
+    InvalidParameterError
+        If no mechanism has that name.
+    """
+    if name not in _REGISTRY:
+        raise InvalidParameterError(f"mechanism must be one of {', '.join(mechanism_names())}, got mechanism={name!r}")
+    return _REGISTRY[name]
+
+
+def to_spec(mechanism: Mechanism[Any, Any]) -> dict[str, Any]:
+    """Return a mechanism's JSON specification.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> to_spec(GRR(k=4, epsilon=0.1))
+    {'mechanism': 'GRR', 'k': 4, 'epsilon': '0.1'}
+    """
+    fields = dataclasses.fields(mechanism)  # type: ignore[arg-type]
+    values = {field.name: _plain(field.name, getattr(mechanism, field.name)) for field in fields if field.init}
+    return {"mechanism": mechanism.name, **values}
+
+
+def from_spec(spec: dict[str, Any]) -> Mechanism[Any, Any]:
+    """Return the mechanism that a specification describes.
+
+    Raises
+    ------
+    FileFormatError
+        If the name is unknown, or a field is missing or unknown.
+    InvalidParameterError
+        If a parameter is out of bounds.
+    """
+    name = spec.get("mechanism") if isinstance(spec, dict) else None
+    if name not in _REGISTRY:
+        raise FileFormatError(f"unknown mechanism {name!r}: this release knows {', '.join(mechanism_names())}")
+    parameters = {key: _tupled(value) for key, value in spec.items() if key != "mechanism"}
+    try:
+        mechanism: Mechanism[Any, Any] = _REGISTRY[name](**parameters)
+    except TypeError as error:
+        raise FileFormatError(f"damaged specification of {name}: {error}") from error
+    return mechanism
+
+
+def canonical_json(value: Any) -> str:
+    """Return JSON with sorted keys and no white space: the text that content hashes are taken of."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def content_hash(value: Any) -> str:
+    """Return the SHA-256 (hex) of a value's canonical JSON."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name == "epsilon" or isinstance(value, Fraction):
+        return exact_text(value)
+    if dataclasses.is_dataclass(value):
+        return to_spec(value)  # type: ignore[arg-type]
+    if isinstance(value, tuple):
+        return [_plain("", item) for item in value]
+    return value
+
+
+def _tupled(value: Any) -> Any:
+    if isinstance(value, dict) and "mechanism" in value:
+        return from_spec(value)
+    return tuple(_tupled(item) for item in value) if isinstance(value, list) else value

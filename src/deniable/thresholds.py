@@ -1,0 +1,101 @@
+"""Exact thresholds: probabilities as integers over 2^64, rounded towards privacy.
+
+A decision compares one uniform 64-bit word with an integer threshold. Everything the guarantee says is computed from
+those integers in rational arithmetic, so no float ever stands between the mathematics and the coin.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from numbers import Rational, Real
+
+from deniable.errors import InvalidParameterError
+
+SCALE = 1 << 64
+EPSILON_MIN = Fraction(1, 10**6)
+EPSILON_MAX = Fraction(32)
+
+EpsilonLike = float | Fraction | Decimal | str
+"""How a caller may write epsilon; a float means its shortest decimal, so ``0.1`` is exactly one tenth."""
+
+_DIGITS = 60
+
+
+def exact(value: EpsilonLike, name: str = "value") -> Fraction:
+    """Return the number as written: a float stands for its shortest decimal (``0.1`` is 1/10).
+
+    Raises
+    ------
+    InvalidParameterError
+        If the value is not a finite number.
+    """
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        if isinstance(value, Rational):
+            return Fraction(value)
+        if isinstance(value, (Decimal, str)):
+            return Fraction(value)
+        if isinstance(value, Real):
+            return Fraction(repr(float(value)))
+    except (ValueError, OverflowError, ZeroDivisionError):
+        pass
+    raise InvalidParameterError(f"{name} must be a finite number, got {name}={value!r}")
+
+
+def exact_text(value: EpsilonLike) -> str:
+    """Return the exact decimal of a number, or ``"numerator/denominator"`` if it has none."""
+    number = exact(value)
+    decimal = Context(prec=400).divide(Decimal(number.numerator), Decimal(number.denominator))
+    if Fraction(decimal) != number:
+        return f"{number.numerator}/{number.denominator}"
+    text = format(decimal, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def checked_epsilon(epsilon: EpsilonLike) -> float | Fraction:
+    """Validate a privacy budget and normalise it to a float, or to a Fraction where no float is written the same.
+
+    Raises
+    ------
+    InvalidParameterError
+        If epsilon is not a finite number in [1e-6, 32].
+    """
+    number = exact(epsilon, "epsilon")
+    shown = epsilon if isinstance(epsilon, (float, int, str)) else str(epsilon)
+    if number <= 0:
+        raise InvalidParameterError(f"epsilon must be > 0, got epsilon={shown}")
+    if not EPSILON_MIN <= number <= EPSILON_MAX:
+        raise InvalidParameterError(f"epsilon must be in [1e-06, 32], got epsilon={shown}")
+    return float(number) if exact(float(number)) == number else number
+
+
+def exp_bounds(exponent: Fraction) -> tuple[Fraction, Fraction]:
+    """Return rational (lower, upper) bounds of e^exponent, relative width below 1e-55."""
+    down, up = Context(prec=_DIGITS, rounding=ROUND_FLOOR), Context(prec=_DIGITS, rounding=ROUND_CEILING)
+    numerator, denominator = Decimal(exponent.numerator), Decimal(exponent.denominator)
+    # Decimal.exp is correctly rounded (half-even whatever the context says): one more unit each side is a bound.
+    lower = down.next_minus(down.exp(down.divide(numerator, denominator)))
+    upper = up.next_plus(up.exp(up.divide(numerator, denominator)))
+    return Fraction(lower), Fraction(upper)
+
+
+def threshold_down(probability: Fraction) -> int:
+    """Return floor(probability 2^64)."""
+    return math.floor(probability * SCALE)
+
+
+def threshold_up(probability: Fraction) -> int:
+    """Return ceil(probability 2^64)."""
+    return math.ceil(probability * SCALE)
+
+
+def log_up(ratio: Fraction) -> float:
+    """Return ln(ratio), rounded up to a float: the smallest double that is surely not below it, or one above."""
+    context = Context(prec=_DIGITS, rounding=ROUND_CEILING)
+    quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    value = context.next_plus(context.ln(quotient))
+    result = float(value)
+    return result if Decimal(result) >= value else math.nextafter(result, math.inf)

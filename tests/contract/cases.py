@@ -1,0 +1,84 @@
+"""The mechanisms that the contract suite holds to its laws. A mechanism joins by being listed once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import deniable as dn
+
+EPSILONS = (0.01, 0.5, 1.0, 2.0, 5.0)
+DOMAINS = (2, 3, 4, 5, 8)
+RECORD_SIZES = ((2, 2), (3, 2), (2, 2, 2))
+PRIORS = {2: (0.25, 0.75), 3: (0.5, 0.3, 0.2)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One family: how to build it, and which of its laws need another reading.
+
+    Parameters
+    ----------
+    name : str
+        Shown in test ids.
+    build : callable(sizes, epsilon) -> mechanism
+        `sizes` has one entry for one-attribute mechanisms.
+    records : bool
+        Whether inputs are records int[n, d] rather than codes int[n].
+    joint_simulation : bool
+        Whether `simulate_aggregate` takes distinct records and their counts rather than counts per attribute.
+    one_report_epsilon : callable(mechanism) -> float
+        Tight epsilon of one report, `privacy().epsilon` but for RAPPOR.
+    largest : callable(sizes, epsilon) -> bool
+        Whether the channel is small enough to enumerate; beyond, the family's own tests check it in factors.
+    """
+
+    name: str
+    build: Callable[[Sequence[int], float], Any]
+    records: bool = False
+    joint_simulation: bool = False
+    one_report_epsilon: Callable[[Any], float] = lambda mechanism: float(mechanism.privacy().epsilon)
+    enumerable: Callable[[Sequence[int], float], bool] = lambda _sizes, _epsilon: True
+
+    def inputs(self, sizes: Sequence[int]) -> NDArray[np.int64]:
+        """Every input once, in the order of the channel's rows."""
+        if self.records:
+            return np.array(list(itertools.product(*map(range, sizes))), dtype=np.int64)
+        return np.arange(sizes[0], dtype=np.int64)
+
+    def simulate(self, mechanism: Any, counts: NDArray[np.int64], rng: dn.SimulationRandomness) -> dn.Aggregate:
+        """Draw the aggregate of `counts[i]` contributors with input i of `inputs`."""
+        if not self.records:
+            return mechanism.simulate_aggregate(counts, rng)  # type: ignore[no-any-return]
+        records = self.inputs(mechanism.sizes)
+        if self.joint_simulation:
+            return mechanism.simulate_aggregate(records, counts, rng)  # type: ignore[no-any-return]
+        marginals = [
+            np.bincount(records[:, j], weights=counts, minlength=size).astype(np.int64)
+            for j, size in enumerate(mechanism.sizes)
+        ]
+        return mechanism.simulate_aggregate(marginals, rng)  # type: ignore[no-any-return]
+
+
+def _first(family: Any, **parameters: Any) -> Callable[[Sequence[int], float], Any]:
+    return lambda sizes, epsilon: family(k=sizes[0], epsilon=epsilon, **parameters)
+
+
+def _records(family: Any, **parameters: Any) -> Callable[[Sequence[int], float], Any]:
+    return lambda sizes, epsilon: family(sizes=tuple(sizes), epsilon=epsilon, **parameters)
+
+
+CASES: list[Case] = [
+    Case("GRR", _first(dn.GRR)),
+]
+
+
+def grid(case: Case) -> list[tuple[tuple[int, ...], float]]:
+    """Return every (sizes, epsilon) at which the case is enumerated."""
+    all_sizes: Sequence[tuple[int, ...]] = RECORD_SIZES if case.records else [(k,) for k in DOMAINS]
+    return [(sizes, e) for sizes in all_sizes for e in EPSILONS if case.enumerable(sizes, e)]

@@ -1,0 +1,120 @@
+"""Every listed mechanism, every law."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+from tests.contract import laws
+from tests.contract.cases import CASES, Case, grid
+
+SETTINGS = [
+    pytest.param(case, sizes, epsilon, id=f"{case.name}-{'x'.join(map(str, sizes))}-{epsilon:g}")
+    for case in CASES
+    for sizes, epsilon in grid(case)
+]
+ONE_EACH = [pytest.param(case, id=case.name) for case in CASES]
+
+
+@pytest.mark.parametrize(("case", "sizes", "epsilon"), SETTINGS)
+def test_channel_is_exactly_private_and_unbiased(case: Case, sizes: tuple[int, ...], epsilon: float) -> None:
+    mechanism = case.build(sizes, epsilon)
+    laws.rows_sum_to_one(mechanism)
+    laws.ratio_keeps_the_budget(case, mechanism, epsilon)
+    laws.unbiased(case, mechanism)
+
+
+def _sizes(case: Case) -> tuple[int, ...]:
+    return (3, 2) if case.records else (3,)
+
+
+@pytest.mark.parametrize("case", ONE_EACH)
+def test_reports_follow_the_channel(case: Case) -> None:
+    laws.reports_follow_the_channel(case, case.build(_sizes(case), 1.0))
+
+
+@pytest.mark.parametrize("case", ONE_EACH)
+def test_simulated_aggregates_follow_the_law(case: Case) -> None:
+    laws.simulated_aggregates_follow_the_law(case, case.build(_sizes(case), 1.0))
+
+
+@pytest.mark.parametrize("case", ONE_EACH)
+def test_intervals_cover(case: Case) -> None:
+    laws.intervals_cover(case, case.build(_sizes(case), 1.0))
+
+
+@pytest.mark.parametrize("case", ONE_EACH)
+def test_merging_is_adding(case: Case) -> None:
+    mechanism = case.build(_sizes(case), 1.0)
+    inputs = case.inputs(_sizes(case))
+
+    @settings(max_examples=25, deadline=None, database=None, derandomize=True)
+    @given(st.integers(1, 60), st.data())
+    def merge(n: int, data: st.DataObject) -> None:
+        cuts = data.draw(st.lists(st.integers(0, n), max_size=4))
+        reports = mechanism.randomize(inputs[np.arange(n) % len(inputs)], dn.SimulationRandomness(n))
+        laws.merging_is_adding(mechanism, reports, cuts)
+        laws.merging_is_adding(mechanism, reports, [1])  # a one-report operand
+
+    merge()
+
+
+@pytest.mark.parametrize("case", ONE_EACH)
+def test_is_data(case: Case) -> None:
+    laws.is_data(case.build(_sizes(case), 1.0))
+    laws.is_data(case.build(_sizes(case), 0.1))
+
+
+@pytest.mark.parametrize("case", ONE_EACH)
+def test_reports_match_their_declaration(case: Case) -> None:
+    laws.reports_match_their_declaration(case, case.build(_sizes(case), 1.0))
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, float("nan"), float("inf"), 33, 1e-7, "much", None, True])
+@pytest.mark.parametrize("case", ONE_EACH)
+def test_refuses_a_bad_budget(case: Case, epsilon: Any) -> None:
+    with pytest.raises(dn.InvalidParameterError, match="epsilon"):
+        case.build(_sizes(case), epsilon)
+
+
+@pytest.mark.parametrize("size", [1, 0, -3, 2.0, True, "4"])
+@pytest.mark.parametrize("case", ONE_EACH)
+def test_refuses_a_bad_domain(case: Case, size: Any) -> None:
+    with pytest.raises(dn.InvalidParameterError, match=r"k must|sizes"):
+        case.build((size, 2) if case.records else (size,), 1.0)
+
+
+@pytest.mark.parametrize("case", ONE_EACH)
+def test_refuses_bad_answers(case: Case) -> None:
+    mechanism = case.build(_sizes(case), 1.0)
+    inputs = case.inputs(_sizes(case))
+    rng = dn.SimulationRandomness(1)
+    wrong = np.resize(inputs, (30, *inputs.shape[1:]))
+    wrong.reshape(30, -1)[16, 0] = 3
+    with pytest.raises(dn.InvalidInputError, match=r"0\.\.2, got value=3 in row 17"):
+        mechanism.randomize(wrong, rng)
+    wrong.reshape(30, -1)[16, 0] = -1
+    with pytest.raises(dn.InvalidInputError, match="value=-1 in row 17"):
+        mechanism.randomize(wrong, rng)
+    with pytest.raises(dn.InvalidInputError, match="dtype=float64"):
+        mechanism.randomize(inputs.astype(float), rng)
+    with pytest.raises(dn.InvalidInputError, match="shape"):
+        mechanism.randomize(inputs[None], rng)
+
+
+@pytest.mark.parametrize("case", ONE_EACH)
+def test_refuses_what_does_not_belong(case: Case) -> None:
+    mechanism, other = case.build(_sizes(case), 1.0), case.build(_sizes(case), 2.0)
+    inputs = case.inputs(_sizes(case))
+    mine, theirs = (m.aggregate(m.randomize(inputs, dn.SimulationRandomness(1))) for m in (mechanism, other))
+    with pytest.raises(dn.MismatchError, match="merge"):
+        mine + theirs
+    with pytest.raises(dn.MismatchError, match="came from"):
+        mechanism.estimate(theirs)
+    with pytest.raises(dn.EmptyAggregateError):
+        mechanism.estimate(dn.Aggregate.empty(mechanism))

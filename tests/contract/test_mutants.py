@@ -1,0 +1,97 @@
+"""Deliberately broken mechanisms: each must fail the law that is there to catch it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.mechanisms import grr as grr_module
+from deniable.mechanisms.grr import GRR
+from deniable.thresholds import exact
+from tests.contract import laws
+from tests.contract.cases import CASES, Case
+
+BY_NAME = {case.name: case for case in CASES}
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
+@pytest.mark.parametrize("factor", [Fraction(11, 10), Fraction(10, 11)])
+def test_epsilon_times_1_1(case: Case, factor: Fraction) -> None:
+    """The mechanism spends 1.1 epsilon, or too little of it; its channel says so."""
+    sizes = (3, 2) if case.records else (3,)
+    mutant = case.build(sizes, float(exact(1.0) * factor))
+    declared = case.build(sizes, 1.0)
+    with pytest.raises(AssertionError):
+        laws.ratio_keeps_the_budget(
+            replace(case, one_report_epsilon=lambda _mutant: case.one_report_epsilon(declared)), mutant, 1.0
+        )
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
+def test_randomize_that_spends_1_1_epsilon(case: Case) -> None:
+    """Reports drawn at 1.1 epsilon do not follow the channel declared at epsilon."""
+    sizes = (3, 2) if case.records else (3,)
+    declared, mutant = case.build(sizes, 1.0), case.build(sizes, 1.1)
+
+    class Mutant:
+        sizes = getattr(declared, "sizes", None)
+        k = getattr(declared, "k", None)
+        channel, outputs = declared.channel, declared.outputs
+        randomize = mutant.randomize
+
+    with pytest.raises(AssertionError):
+        laws.reports_follow_the_channel(case, Mutant(), n=400_000)
+
+
+def test_estimator_with_p_and_q_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    from deniable.estimate import affine_estimate as honest
+
+    monkeypatch.setattr(grr_module, "affine_estimate", lambda counts, n, p, q: honest(counts, n, q, p))
+    with pytest.raises(AssertionError):
+        laws.unbiased(BY_NAME["GRR"], GRR(k=3, epsilon=1.0))
+
+
+def test_merge_that_drops_a_one_report_operand(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = dn.Aggregate.__add__
+
+    def mutant(self: dn.Aggregate, other: dn.Aggregate) -> dn.Aggregate:
+        return self if other.n == 1 else honest(self, other)
+
+    monkeypatch.setattr(dn.Aggregate, "__add__", mutant)
+    with pytest.raises(AssertionError):
+        laws.merging_is_adding(GRR(k=3, epsilon=1.0), np.arange(30) % 3, [1])
+
+
+def test_lie_that_may_be_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lie drawn from all k values instead of the other k-1."""
+
+    def mutant(codes: Any, words: Any, lie: Any, k: int, reports: Any) -> None:
+        quotient = words // lie
+        reports[:] = np.where(quotient >= k - 1, codes, quotient % np.uint64(k))
+
+    monkeypatch.setattr(grr_module, "randomize_codes", mutant)
+    with pytest.raises(AssertionError):
+        laws.reports_follow_the_channel(BY_NAME["GRR"], GRR(k=3, epsilon=1.0))
+
+
+def test_simulated_aggregate_with_too_little_noise() -> None:
+    class Mutant(GRR):
+        def simulate_aggregate(self, counts: Any, rng: dn.SimulationRandomness) -> dn.Aggregate:
+            first = super().simulate_aggregate(counts, rng)
+            second = super().simulate_aggregate(counts, rng)
+            return dn.Aggregate(self, (first.counts + second.counts) // 2, first.n)
+
+    with pytest.raises(AssertionError):
+        laws.simulated_aggregates_follow_the_law(BY_NAME["GRR"], Mutant(k=3, epsilon=1.0))
+
+
+def test_interval_of_the_wrong_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = dn.Estimate.interval
+    monkeypatch.setattr(dn.Estimate, "interval", lambda self, _confidence: honest(self, 0.90))
+    with pytest.raises(AssertionError):
+        laws.intervals_cover(BY_NAME["GRR"], GRR(k=3, epsilon=1.0))

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable import GRR, InvalidReportError, SimulationRandomness
+from deniable.mechanisms.grr import count_codes, lie_threshold, randomize_codes
+
+
+def _by_hand(code: int, word: int, lie: int, k: int) -> int:
+    return code if word >= (k - 1) * lie else (code + 1 + word // lie) % k
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 16, 1000, 10**6])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 5.0, 32.0])
+def test_kernel_at_every_kind_of_boundary(k: int, epsilon: float) -> None:
+    lie = lie_threshold(k, epsilon)
+    steps = [*range(min(k - 1, 40)), k - 2]
+    words = [step * lie + offset for step in steps for offset in (0, 1, lie - 1)]
+    words += [(k - 1) * lie - 1, (k - 1) * lie, (k - 1) * lie + 1, 2**64 - 1]
+    codes = np.arange(len(words)) % k
+    expected = [_by_hand(int(code), word, lie, k) for code, word in zip(codes, words, strict=True)]
+    array = np.array(words, dtype=np.uint64)
+    for run in (randomize_codes.compiled, randomize_codes.interpreted):
+        reports = np.empty(len(words), dtype=np.uint32)
+        with np.errstate(over="ignore"):
+            run(codes, array, np.uint64(lie), k, reports)
+        assert reports.tolist() == expected
+
+
+@pytest.mark.parametrize("k", [2, 3, 1000, 10**6, 2**32])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 8.0, 32.0])
+def test_threshold_is_the_smallest_private_one(k: int, epsilon: float) -> None:
+    """(2^64 - (k-1)Q)/Q <= e^epsilon < the same with Q-1, by 80-digit arithmetic."""
+    from decimal import Context, Decimal
+
+    context = Context(prec=80)
+    bound = context.exp(Decimal(repr(epsilon)))
+    lie = lie_threshold(k, epsilon)
+    assert context.divide(Decimal(2**64 - (k - 1) * lie), Decimal(lie)) <= bound
+    assert context.divide(Decimal(2**64 - (k - 1) * (lie - 1)), Decimal(lie - 1)) > bound
+
+
+@given(st.lists(st.integers(0, 6), max_size=100))
+def test_counts(codes: list[int]) -> None:
+    assert count_codes(np.array(codes, dtype=np.uint8), 7).tolist() == [codes.count(v) for v in range(7)]
+
+
+def test_variance_is_the_textbook_one() -> None:
+    # (k - 2 + e^eps)/(n (e^eps - 1)^2) at f = 0, e^1 = 2.718281828459045: 16.718281828459045/1.718281828459045^2
+    assert GRR(k=16, epsilon=1.0).variance(0.0, 1) == pytest.approx(5.662430016946315, rel=1e-13)
+
+
+def test_a_hostile_report_is_named() -> None:
+    with pytest.raises(InvalidReportError, match=r"report must be in 0\.\.2, got report=200 in row 2"):
+        GRR(k=3, epsilon=1.0).aggregate(np.array([0, 200], dtype=np.uint8))
+
+
+def test_a_billion_simulated_contributors() -> None:
+    grr = GRR(k=4, epsilon=1.0)
+    truth = np.array([700_000_000, 200_000_000, 100_000_000, 0])
+    estimate = grr.estimate(grr.simulate_aggregate(truth, SimulationRandomness(1)))
+    assert estimate.n == 10**9
+    # z of 5.5: family-wise error 1.5e-7 over four values.
+    assert (np.abs(estimate.frequencies - truth / 1e9) <= 5.5 * estimate.standard_errors).all()

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deniable import InvalidParameterError, SecureRandomness, SimulationRandomness
+from deniable import randomness as module
+from deniable.randomness import blocks, draw, uniform_below
+
+
+def test_a_seed_gives_the_same_words_whatever_the_pieces() -> None:
+    whole = draw(SimulationRandomness(3), 100_000)
+    rng = SimulationRandomness(3)
+    pieces = np.concatenate([draw(rng, size) for size in (1, 7, 40_000, 59_992)])
+    assert (whole == pieces).all()
+    assert (whole != draw(SimulationRandomness(4), 100_000)).any()
+
+
+def test_simulated_words_are_chacha20_under_the_hashed_seed() -> None:
+    """First words for seed 0, computed with an independent ChaCha20 (RFC 8439 block function, below)."""
+    import hashlib
+    import struct
+
+    def rotate(x: int, r: int) -> int:
+        return ((x << r) | (x >> (32 - r))) & 0xFFFFFFFF
+
+    key = struct.unpack("<8I", hashlib.sha256(b"deniable simulation\x000").digest())
+    state = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *key, 0, 0, 0, 0]
+    work = list(state)
+    columns = [(0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15)]
+    diagonals = [(0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14)]
+    for _ in range(10):
+        for a, b, c, d in columns + diagonals:
+            for target, other, mixed, turn in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+                work[target] = (work[target] + work[other]) & 0xFFFFFFFF
+                work[mixed] = rotate(work[mixed] ^ work[target], turn)
+    stream = struct.pack("<16I", *((x + y) & 0xFFFFFFFF for x, y in zip(work, state, strict=True)))
+    assert draw(SimulationRandomness(0), 8).tobytes() == stream
+
+
+@pytest.mark.parametrize("seed", [-1, 1.0, None, "7", True])
+def test_a_bad_seed_is_refused(seed: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="seed must be an integer >= 0"):
+        SimulationRandomness(seed)
+
+
+def test_secure_words_never_repeat() -> None:
+    rng = SecureRandomness()
+    words = np.concatenate([draw(rng, size) for size in (1, 2, 100_000, 3, 100_000)])
+    assert len(np.unique(words)) == len(words)  # a collision of 64-bit words has probability 1e-9
+
+
+def test_secure_randomness_is_neither_copied_nor_pickled() -> None:
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="repeat its noise"):
+            attempt(SecureRandomness())
+
+
+def test_keys_are_replaced_after_a_gibibyte_and_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bytes] = []
+    honest = module._Keystream
+
+    class Counting(honest):  # type: ignore[misc, valid-type]
+        def __init__(self, key: bytes, nonce: bytes = bytes(16)) -> None:
+            made.append(key)
+            super().__init__(key, nonce)
+
+    monkeypatch.setattr(module, "_Keystream", Counting)
+    monkeypatch.setattr(module, "REKEY_BYTES", 3 * 80_000)
+    rng = SecureRandomness()
+    for _ in range(7):
+        draw(rng, 10_000)
+    assert len(made) == 3
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    draw(rng, 10_000)
+    assert len(made) == len(set(made)) == 4
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 7, 10, 256, 1000])
+def test_uniform_below_is_uniform(bound: int) -> None:
+    n = 200_000
+    values = uniform_below(SimulationRandomness(bound), bound, n)
+    counts = np.bincount(values, minlength=bound)
+    assert len(counts) == bound
+    statistic = ((counts - n / bound) ** 2 / (n / bound)).sum()
+    assert stats.chi2.sf(statistic, bound - 1) >= 1e-7 or bound == 1
+
+
+def test_uniform_below_rejects_the_incomplete_interval() -> None:
+    class Scripted:
+        """2^64 - 1 lies in the incomplete last interval for bound 3 and must be drawn again."""
+
+        def __init__(self) -> None:
+            self.script = [2**64 - 1, 0, 2**64 - 1, (2**64 // 3) * 2]
+
+        def fill(self, words: Any) -> None:
+            for i in range(len(words)):
+                words[i] = self.script.pop(0)
+
+    assert uniform_below(Scripted(), 3, 2).tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("bound", [0, -1, 2**63 + 1])
+def test_uniform_below_refuses_a_bad_bound(bound: int) -> None:
+    with pytest.raises(InvalidParameterError, match="bound"):
+        uniform_below(SimulationRandomness(0), bound, 1)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5, 100_000])
+@pytest.mark.parametrize("words_per_row", [1, 3])
+def test_blocks_cover_every_row_once(rows: int, words_per_row: int) -> None:
+    seen = np.zeros(rows, dtype=int)
+    for part, words in blocks(SimulationRandomness(1), rows, words_per_row):
+        seen[part] += 1
+        assert words.shape == ((part.stop - part.start,) if words_per_row == 1 else (part.stop - part.start, 3))
+    assert (seen == 1).all()

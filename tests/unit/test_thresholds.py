@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.errors import InvalidParameterError
+from deniable.thresholds import checked_epsilon, exact, exact_text, exp_bounds, log_up
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [
+        (0.1, Fraction(1, 10)),
+        ("0.1", Fraction(1, 10)),
+        (Decimal("0.10"), Fraction(1, 10)),
+        (3, Fraction(3)),
+        ("1/3", Fraction(1, 3)),
+        (1e-6, Fraction(1, 10**6)),
+    ],
+)
+def test_a_number_means_what_is_written(written: Any, number: Fraction) -> None:
+    assert exact(written) == number
+
+
+@pytest.mark.parametrize("written", [float("nan"), float("inf"), "one", None, True, 1j, [1]])
+def test_what_is_no_number_is_refused(written: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="epsilon must be a finite number"):
+        exact(written, "epsilon")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0.1, "0.1"), (1, "1"), (Fraction(1, 3), "1/3"), (Fraction(1, 8), "0.125"), (100, "100"), (1e-6, "0.000001")],
+)
+def test_exact_text(number: Any, text: str) -> None:
+    assert exact_text(number) == text
+
+
+@given(st.fractions(min_value=Fraction(1, 10**6), max_value=32, max_denominator=10**9))
+def test_exact_text_is_read_back_exactly(number: Fraction) -> None:
+    assert exact(exact_text(number)) == number
+
+
+def test_epsilon_keeps_a_float_where_a_float_says_it() -> None:
+    assert checked_epsilon(Fraction(1, 10)) == 0.1
+    assert isinstance(checked_epsilon(Fraction(1, 10)), float)
+    assert checked_epsilon(Fraction(1, 3)) == Fraction(1, 3)
+
+
+# e and e^-1 to 70 digits, from tables.
+E = Fraction("2.7182818284590452353602874713526624977572470936999595749669676277240766")
+INVERSE = Fraction("0.3678794411714423215955237701614608674458111310317678345078368016974614")
+
+
+def test_exp_bounds_enclose_e() -> None:
+    for exponent, value in ((Fraction(1), E), (Fraction(-1), INVERSE)):
+        lower, upper = exp_bounds(exponent)
+        assert lower < value < upper
+        assert (upper - lower) / lower < Fraction(1, 10**55)
+
+
+def test_log_up_is_at_or_above() -> None:
+    assert log_up(Fraction(1)) >= 0
+    assert 1.0 <= log_up(E + Fraction(1, 10**60)) <= 1.0 + 2.3e-16
+    # ln 2 to 40 digits; the next double below is too small.
+    ln2 = Decimal("0.6931471805599453094172321214581765680755")
+    assert ln2 <= Decimal(log_up(Fraction(2))) < ln2 + Decimal("1.2e-16")
