@@ -17,6 +17,9 @@ from deniable.errors import UnknownCategoryError as UnknownCategoryError
 from deniable.estimate import Estimate as Estimate
 from deniable.estimate import RecordEstimate as RecordEstimate
 from deniable.mechanism import Mechanism as Mechanism
+from deniable.mechanisms.count_mean_sketch import BLH as BLH
+from deniable.mechanisms.count_mean_sketch import OLH as OLH
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch as CountMeanSketch
 from deniable.mechanisms.grr import GRR as GRR
 from deniable.privacy import Guarantee as Guarantee
 from deniable.privacy import TrustModel as TrustModel

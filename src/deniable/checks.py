@@ -90,18 +90,18 @@ def _codes(
     if array.ndim != ndim or (ndim == 2 and array.shape[1] != len(sizes)):
         expected = "(n,)" if ndim == 1 else f"(n, {len(sizes)})"
         raise error(f"{what}s must have shape {expected}, got shape={array.shape}")
+    array = np.ascontiguousarray(array)
+    # One pass in the common case: seen as unsigned, a negative code is a large one.
+    if array.size == 0 or int(array.view(array.dtype.str.replace("i", "u")).max()) < min(sizes):
+        return array
     columns = array.reshape(len(array), len(sizes))
-    # Common case first: one pass over everything when all attributes share one size.
-    same_size = len(set(sizes)) == 1
-    if array.size and same_size and int(array.min()) >= 0 and int(array.max()) < sizes[0]:
-        return np.ascontiguousarray(array)
     for j, k in enumerate(sizes):
         wrong = (columns[:, j] < 0) | (columns[:, j] >= k)
         if wrong.any():
             row = int(wrong.argmax())
             where = f"row {row + 1}" + (f", attribute {j}" if ndim == 2 else "")
             raise error(f"{what} must be in 0..{k - 1}, got {what}={int(columns[row, j])} in {where}")
-    return np.ascontiguousarray(array)
+    return array
 
 
 def checked_counts(counts: ArrayLike, k: int) -> NDArray[np.int64]:

@@ -20,10 +20,13 @@ from deniable.thresholds import exact_text
 Class = TypeVar("Class", bound=type)
 
 _REGISTRY: dict[str, type] = {}
+_SPECIAL_CASES: dict[str, Callable[..., Any]] = {}
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def register(name: str) -> Callable[[Class], Class]:
-    """Class decorator: make a mechanism known to `from_spec` under its field name."""
+    """Decorate a class: make the mechanism known to `from_spec` under its field name."""
 
     def decorate(cls: Class) -> Class:
         _REGISTRY[name] = cls
@@ -33,22 +36,32 @@ def register(name: str) -> Callable[[Class], Class]:
     return decorate
 
 
+def register_special_case(name: str) -> Callable[[Function], Function]:
+    """Decorate a named constructor of a registered mechanism, such as OLH of the count-mean sketch."""
+
+    def decorate(function: Function) -> Function:
+        _SPECIAL_CASES[name] = function
+        return function
+
+    return decorate
+
+
 def mechanism_names() -> tuple[str, ...]:
-    """Return the names of all registered mechanisms, sorted."""
-    return tuple(sorted(_REGISTRY))
+    """Return the names of all mechanisms and named special cases, sorted."""
+    return tuple(sorted(_REGISTRY | _SPECIAL_CASES))
 
 
 def mechanism_class(name: str) -> Any:
-    """Return a registered mechanism class by its name.
+    """Return a mechanism's class, or a special case's constructor, by its name.
 
     Raises
     ------
     InvalidParameterError
         If no mechanism has that name.
     """
-    if name not in _REGISTRY:
+    if name not in _REGISTRY and name not in _SPECIAL_CASES:
         raise InvalidParameterError(f"mechanism must be one of {', '.join(mechanism_names())}, got mechanism={name!r}")
-    return _REGISTRY[name]
+    return _REGISTRY.get(name) or _SPECIAL_CASES[name]
 
 
 def to_spec(mechanism: Mechanism[Any, Any]) -> dict[str, Any]:
@@ -77,7 +90,7 @@ def from_spec(spec: dict[str, Any]) -> Mechanism[Any, Any]:
     """
     name = spec.get("mechanism") if isinstance(spec, dict) else None
     if name not in _REGISTRY:
-        raise FileFormatError(f"unknown mechanism {name!r}: this release knows {', '.join(mechanism_names())}")
+        raise FileFormatError(f"unknown mechanism {name!r}: this release knows {', '.join(sorted(_REGISTRY))}")
     parameters = {key: _tupled(value) for key, value in spec.items() if key != "mechanism"}
     try:
         mechanism: Mechanism[Any, Any] = _REGISTRY[name](**parameters)

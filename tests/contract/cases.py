@@ -69,12 +69,25 @@ def _first(family: Any, **parameters: Any) -> Callable[[Sequence[int], float], A
     return lambda sizes, epsilon: family(k=sizes[0], epsilon=epsilon, **parameters)
 
 
+def _few_outputs(family: Any, **parameters: Any) -> Callable[[Sequence[int], float], bool]:
+    """Sketches list every hash function: beyond 20,000 outputs their own tests check channel and family in factors."""
+
+    def few(sizes: Sequence[int], epsilon: float) -> bool:
+        hashes = family(k=sizes[0], epsilon=epsilon, **parameters).hashes
+        return bool(hashes.prime**2 * hashes.m <= 20_000)
+
+    return few
+
+
 def _records(family: Any, **parameters: Any) -> Callable[[Sequence[int], float], Any]:
     return lambda sizes, epsilon: family(sizes=tuple(sizes), epsilon=epsilon, **parameters)
 
 
 CASES: list[Case] = [
     Case("GRR", _first(dn.GRR)),
+    Case("BLH", _first(dn.BLH), enumerable=_few_outputs(dn.BLH)),
+    Case("OLH", _first(dn.OLH), enumerable=_few_outputs(dn.OLH)),
+    Case("CMS", _first(dn.CountMeanSketch, m=3), enumerable=_few_outputs(dn.CountMeanSketch, m=3)),
 ]
 
 
