@@ -1,0 +1,155 @@
+"""A plan: every mechanism's expected error, cost and number of contributors, before anybody is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from deniable.checks import checked_integer, checked_probability, checked_sizes
+from deniable.errors import DeniableError, InvalidParameterError
+from deniable.planning.candidates import Candidate, build, candidates_for
+from deniable.planning.precision import (
+    MAX_CONTRIBUTORS,
+    contributors_needed,
+    mean_variance,
+    quantile,
+    worst_variance,
+)
+from deniable.planning.rows import Plan, PlanRow, best_row
+from deniable.spec import to_spec
+from deniable.thresholds import EpsilonLike, checked_epsilon
+
+
+def plan(
+    sizes: Sequence[int],
+    epsilon: EpsilonLike,
+    contributors: int | None = None,
+    target_error: float | None = None,
+    frequency: float | None = None,
+    confidence: float = 0.95,
+    mechanisms: Sequence[str] | None = None,
+) -> Plan:
+    """Compare mechanisms for a collection that has not happened: error, cost, contributors needed.
+
+    Everything is computed from the mechanisms' variances with their implemented probabilities; nothing is simulated.
+    Errors are noise only: they are about the frequencies among these contributors. "infeasible" is an answer.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain size of each attribute, each >= 2. One compares frequency oracles, several compare record mechanisms.
+    epsilon : float, Fraction, Decimal or str
+        Budget of the whole contributor in nats, in [1e-6, 32].
+    contributors : int, optional
+        How many there are, >= 1. At least one of `contributors` and `target_error` must be given.
+    target_error : float, optional
+        Wanted half-width of the interval of a category of true frequency `frequency`, in every attribute; in (0, 1):
+        0.01 is one percentage point either way.
+    frequency : float, optional
+        In [0, 1]; by default 0, a category that almost nobody holds.
+    confidence : float
+        Of the intervals, in (0, 1).
+    mechanisms : sequence of str, optional
+        Names to compare, for instance ``["GRR", "OUE"]`` or ``["SPL", "SMP[OUE]"]``; by default all.
+
+    Returns
+    -------
+    Plan
+        One row per mechanism. Recommended is the least mean variance over attributes, values and a flat prior among
+        the feasible; mean variances within 1% are a tie, which goes to fewer bits per report.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or neither contributors nor target_error is given.
+
+    Examples
+    --------
+    >>> best, other = plan([100], 4.0, target_error=0.01, mechanisms=["GRR", "OUE"]).rows
+    >>> (best.name, best.contributors_needed), (other.name, other.contributors_needed)
+    (('GRR', 2041), ('OUE', 2920))
+    >>> result = plan([5, 4, 6], 1.0, contributors=3000, target_error=0.1, mechanisms=["SMP", "SPL[GRR]"])
+    >>> for row in result.rows:
+    ...     print(row.name, "recommended" if row.recommended else row.reason)
+    SMP[GRR] recommended
+    SMP[OUE] needs 4,244 contributors for +-0.1, got 3,000
+    SPL[GRR] needs 13,241 contributors for +-0.1, got 3,000
+    """
+    domains = checked_sizes(sizes)
+    budget = checked_epsilon(epsilon)
+    if contributors is None and target_error is None:
+        raise InvalidParameterError("contributors or target_error must be given, got neither")
+    if contributors is not None:
+        contributors = checked_integer("contributors", contributors, 1, MAX_CONTRIBUTORS)
+    if target_error is not None:
+        target_error = checked_probability("target_error", target_error, open_interval=True)
+    at = 0.0 if frequency is None else checked_probability("frequency", frequency)
+    confidence = checked_probability("confidence", confidence, open_interval=True)
+
+    offered = candidates_for(len(domains), mechanisms)
+    drafts = [_draft(candidate, domains, budget, target_error, confidence, at) for candidate in offered]
+    needed = [row.contributors_needed for row in drafts if row.contributors_needed is not None]
+    n = contributors if contributors is not None else min(needed, default=MAX_CONTRIBUTORS)
+    rows = [_judged(row, n, contributors, target_error, confidence, at) for row in drafts]
+    best = best_row(rows)
+    rows = [replace(row, recommended=row is best) for row in rows]
+    rows.sort(key=lambda row: math.inf if row.mean_variance is None else row.mean_variance)
+    return Plan(domains, budget, n, contributors, target_error, at, confidence, tuple(rows))
+
+
+def _draft(
+    candidate: Candidate,
+    sizes: tuple[int, ...],
+    epsilon: float | Fraction,
+    target_error: float | None,
+    confidence: float,
+    frequency: float,
+) -> PlanRow:
+    """Return a row with what does not depend on the number of contributors."""
+    try:
+        mechanism = build(candidate, sizes, epsilon)
+    except DeniableError as error:
+        return PlanRow(candidate.name, reason=str(error), note=candidate.note)
+    parameters = {key: value for key, value in to_spec(mechanism).items() if key != "mechanism"}
+    needed = None
+    if target_error is not None:
+        needed = contributors_needed(mechanism, target_error, confidence, frequency)
+    return PlanRow(
+        candidate.name,
+        mechanism,
+        parameters,
+        bits_per_report=mechanism.report_bits,
+        contributors_needed=needed,
+        note=candidate.note,
+    )
+
+
+def _judged(
+    row: PlanRow,
+    n: int,
+    contributors: int | None,
+    target_error: float | None,
+    confidence: float,
+    frequency: float,
+) -> PlanRow:
+    """Return the row with its errors for n contributors, and whether it is feasible."""
+    if row.mechanism is None:
+        return row
+    average = mean_variance(row.mechanism, n)
+    standard_error = math.sqrt(worst_variance(row.mechanism, frequency, n))
+    reason = ""
+    if target_error is not None and row.contributors_needed is None:
+        reason = f"needs more than {MAX_CONTRIBUTORS:,} contributors for +-{target_error:g}"
+    elif row.contributors_needed is not None and contributors is not None and contributors < row.contributors_needed:
+        reason = f"needs {row.contributors_needed:,} contributors for +-{target_error:g}, got {contributors:,}"
+    return replace(
+        row,
+        mean_variance=average,
+        mean_standard_error=math.sqrt(average),
+        standard_error=standard_error,
+        half_width=quantile(confidence) * standard_error,
+        feasible=not reason,
+        reason=reason,
+    )

@@ -1,0 +1,67 @@
+"""The mechanism that a collection uses when nobody names one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from deniable.checks import checked_sizes
+from deniable.errors import DeniableError, InvalidParameterError
+from deniable.mechanism import Mechanism
+from deniable.planning.candidates import build, candidates_for
+from deniable.planning.precision import mean_variance
+from deniable.planning.rows import PlanRow, best_row
+from deniable.thresholds import EpsilonLike, checked_epsilon
+
+_N = 1_000_000  # Variances fall as 1/n: any number compares them alike.
+
+
+def recommend(sizes: Sequence[int], epsilon: EpsilonLike) -> Mechanism[Any, Any]:
+    """Return the mechanism of least mean variance over attributes, values and a flat prior, among the practical.
+
+    One attribute: GRR, OUE, SubsetSelection, and count-mean sketches (OLH, or the m of least mean variance). Several:
+    SPL, SMP and RS+FD, each over GRR and OUE. Mean variances within 1% are a tie, which goes to fewer bits per report.
+    Practical is what needs at most 2^20 bits per report and 2^27 counters.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain size of each attribute, each >= 2.
+    epsilon : float, Fraction, Decimal or str
+        Budget of the whole contributor in nats, in [1e-6, 32].
+
+    Returns
+    -------
+    Mechanism
+        For one size a one-attribute mechanism (codes int[n]), for several a record mechanism (int[n, d]).
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or no mechanism is practical.
+
+    Examples
+    --------
+    >>> recommend([4], 1.0)
+    GRR(k=4, epsilon=1.0)
+    >>> recommend([5, 4, 6], 1.0)
+    SMP(sizes=(5, 4, 6), epsilon=1.0, oracle='GRR')
+    """
+    domains = checked_sizes(sizes)
+    budget = checked_epsilon(epsilon)
+    rows, reasons = [], []
+    for candidate in candidates_for(len(domains)):
+        if candidate.recommendable:
+            try:
+                mechanism = build(candidate, domains, budget)
+            except DeniableError as error:
+                reasons.append(f"{candidate.name}: {error}")
+                continue
+            variance, bits = mean_variance(mechanism, _N), mechanism.report_bits
+            rows.append(PlanRow(candidate.name, mechanism, {}, variance, bits_per_report=bits, feasible=True))
+    best = best_row(rows)
+    if best is None or best.mechanism is None:
+        raise InvalidParameterError(
+            f"sizes must allow a practical mechanism, got sizes={domains}, epsilon={budget}: {'; '.join(reasons)}"
+        )
+    return best.mechanism

@@ -1,0 +1,156 @@
+"""Which mechanisms a plan compares, how each is built from (sizes, epsilon), and when it is impractical."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.mechanism import Mechanism
+from deniable.mechanisms.count_mean_sketch import BLH, OLH, CountMeanSketch
+from deniable.mechanisms.exponential import Exponential
+from deniable.mechanisms.grr import GRR
+from deniable.mechanisms.histogram import SHE
+from deniable.mechanisms.histogram_threshold import THE
+from deniable.mechanisms.rappor import RAPPOR
+from deniable.mechanisms.subset import SubsetSelection
+from deniable.mechanisms.unary import OUE, SUE
+from deniable.multi.fake_data import RSFD
+from deniable.multi.sample import SMP
+from deniable.multi.split import SPL
+
+MAX_REPORT_BITS = 1 << 20
+"""Largest practical report: 128 KiB. Beyond, a contributor's upload and a day's storage are the problem."""
+
+MAX_STATE_SIZE = 1 << 27
+"""Largest practical aggregate: 2^27 counters, one GiB."""
+
+Build = Callable[[tuple[int, ...], float | Fraction], Mechanism[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One mechanism that a plan may compare.
+
+    Parameters
+    ----------
+    name : str
+        The field's name, with the frequency oracle in brackets for records: "SPL[OUE]".
+    build : callable
+        (sizes, epsilon) -> mechanism.
+    note : str
+        What a reader of the plan must know about it.
+    recommendable : bool
+        Whether `recommend` may choose it without being asked.
+    """
+
+    name: str
+    build: Build
+    note: str = ""
+    recommendable: bool = False
+
+
+_DECODED = "the collector compares every report with every value"
+
+ONE_ATTRIBUTE = (
+    Candidate("GRR", lambda sizes, epsilon: GRR(sizes[0], epsilon), recommendable=True),
+    Candidate("SUE", lambda sizes, epsilon: SUE(sizes[0], epsilon)),
+    Candidate("OUE", lambda sizes, epsilon: OUE(sizes[0], epsilon), recommendable=True),
+    Candidate(
+        "RAPPOR",
+        lambda sizes, epsilon: RAPPOR.from_epsilon(sizes[0], epsilon),
+        "epsilon covers any number of reports of one memoised answer",
+    ),
+    Candidate("SubsetSelection", lambda sizes, epsilon: _subset_selection(sizes[0], epsilon), recommendable=True),
+    Candidate("Exponential", lambda sizes, epsilon: Exponential(sizes[0], epsilon), "equals GRR at epsilon/2"),
+    Candidate("SHE", lambda sizes, epsilon: SHE(sizes[0], epsilon)),
+    Candidate("THE", lambda sizes, epsilon: THE(sizes[0], epsilon), "its tight epsilon is below the declared one"),
+    Candidate("BLH", lambda sizes, epsilon: BLH(sizes[0], epsilon), _DECODED),
+    Candidate("OLH", lambda sizes, epsilon: OLH(sizes[0], epsilon), _DECODED, recommendable=True),
+    Candidate("CMS", lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon), _DECODED, recommendable=True),
+)
+"""Frequency oracles for one attribute, in the order that settles ties."""
+
+_VISIBLE = "the collector sees which attribute was sampled"
+_FAKE = "the sampled attribute is hidden among fakes"
+
+RECORDS = (
+    Candidate("SPL[GRR]", lambda sizes, epsilon: SPL(sizes, epsilon, "GRR"), recommendable=True),
+    Candidate("SPL[OUE]", lambda sizes, epsilon: SPL(sizes, epsilon, "OUE"), recommendable=True),
+    Candidate("SMP[GRR]", lambda sizes, epsilon: SMP(sizes, epsilon, "GRR"), _VISIBLE, recommendable=True),
+    Candidate("SMP[OUE]", lambda sizes, epsilon: SMP(sizes, epsilon, "OUE"), _VISIBLE, recommendable=True),
+    Candidate(
+        "RS+FD[GRR]",
+        lambda sizes, epsilon: RSFD(sizes, epsilon, "GRR"),
+        f"{_FAKE}; RS+RFD with uniform priors is the same mechanism",
+        recommendable=True,
+    ),
+    Candidate("RS+FD[OUE]", lambda sizes, epsilon: RSFD(sizes, epsilon, "OUE"), _FAKE, recommendable=True),
+)
+"""Record mechanisms, in the order that settles ties."""
+
+
+def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Candidate, ...]:
+    """Return the candidates for d attributes, all or those named.
+
+    A name matches without regard to case; "SPL" means SPL over every oracle; "RSFD" is RS+FD.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a name matches nothing, or no name is given.
+    """
+    offered = ONE_ATTRIBUTE if d == 1 else RECORDS
+    if mechanisms is None:
+        return offered
+    if isinstance(mechanisms, str) or len(mechanisms) == 0:
+        raise InvalidParameterError(f"mechanisms must be a non-empty list of names, got mechanisms={mechanisms!r}")
+    chosen = set()
+    for wanted in mechanisms:
+        matching = {one.name for one in offered if str(wanted).casefold() in _spellings(one)}
+        if not matching:
+            names = ", ".join(one.name for one in offered)
+            attributes = "one attribute" if d == 1 else f"{d} attributes"
+            raise InvalidParameterError(
+                f"mechanisms must be among {names} for {attributes}, got mechanisms={list(mechanisms)!r}"
+            )
+        chosen |= matching
+    return tuple(one for one in offered if one.name in chosen)
+
+
+def build(candidate: Candidate, sizes: tuple[int, ...], epsilon: float | Fraction) -> Mechanism[Any, Any]:
+    """Return the candidate's mechanism.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism does not exist for these parameters.
+    TooLargeError
+        If it exceeds a limit of practicality, naming the limit.
+    """
+    # Before building: a table of so many values would take long to set up only to be refused.
+    _check_limit("counters", sum(sizes), MAX_STATE_SIZE)
+    mechanism = candidate.build(sizes, epsilon)
+    _check_limit("bits per report", mechanism.report_bits, MAX_REPORT_BITS)
+    _check_limit("counters", mechanism.state_size, MAX_STATE_SIZE)
+    return mechanism
+
+
+def _subset_selection(k: int, epsilon: float | Fraction) -> SubsetSelection:
+    mechanism = SubsetSelection(k, epsilon)
+    assert mechanism.omega is not None
+    # C(k, omega) >= 2^min(omega, k - omega): this settles it before as many logarithms are summed.
+    _check_limit("bits per report", min(mechanism.omega, k - mechanism.omega), MAX_REPORT_BITS)
+    return mechanism
+
+
+def _spellings(candidate: Candidate) -> set[str]:
+    name = candidate.name.casefold()
+    return {spelling for full in (name, name.replace("+", "")) for spelling in (full, full.partition("[")[0])}
+
+
+def _check_limit(what: str, value: float, limit: int) -> None:
+    if value > limit:
+        raise TooLargeError(f"{what} must be <= {limit:,} to be practical, got {value:,.0f}")

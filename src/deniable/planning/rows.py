@@ -1,0 +1,180 @@
+"""What a plan says: one row per mechanism, the assumptions, and the recommended row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from deniable.mechanism import Mechanism
+
+TIE = 0.01
+"""Mean variances within 1% of the least are a tie: nobody sees half a percent of a standard error, but reports may
+differ a thousandfold in size."""
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """What to expect of one mechanism; numbers are None where it cannot be built.
+
+    Parameters
+    ----------
+    name : str
+        The mechanism's name; "SPL[OUE]" is SPL over OUE.
+    mechanism : Mechanism or None
+        Ready to use.
+    parameters : mapping
+        Its specification's fields, for instance ``{"k": 4, "epsilon": "1"}``.
+    mean_variance : float
+        Variance averaged over values, attributes and a flat prior; what mechanisms are compared by.
+    mean_standard_error : float
+        Its square root.
+    standard_error : float
+        Standard error of a category of true frequency `Plan.frequency`; the worst attribute's.
+    half_width : float
+        Half-width of the interval of that category at `Plan.confidence`: z standard errors.
+    bits_per_report : float
+        Information content of one report.
+    contributors_needed : int or None
+        Smallest number whose `half_width` is at most `Plan.target_error`, to four digits; None without a target.
+    feasible : bool
+        Whether it can be built, is practical, and reaches the target with the contributors there are.
+    reason : str
+        Why it is infeasible; "" if it is feasible.
+    note : str
+        What else a reader must know.
+    recommended : bool
+        True for one feasible row at most: the least mean variance; within 1% of it, fewer bits.
+
+    Examples
+    --------
+    >>> from deniable.planning import plan
+    >>> (row,) = plan([100], 1.0, contributors=50_000, mechanisms=["OUE"]).rows
+    >>> row.parameters, row.bits_per_report, round(row.half_width, 4), row.feasible
+    ({'k': 100, 'epsilon': '1'}, 100.0, 0.0168, True)
+    """
+
+    name: str
+    mechanism: Mechanism[Any, Any] | None = field(default=None, repr=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    mean_variance: float | None = None
+    mean_standard_error: float | None = None
+    standard_error: float | None = None
+    half_width: float | None = None
+    bits_per_report: float | None = None
+    contributors_needed: int | None = None
+    feasible: bool = False
+    reason: str = ""
+    note: str = ""
+    recommended: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rows of a comparison and what they assume; made by `plan`.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Domain sizes of the attributes.
+    epsilon : float or Fraction
+        Whole-contributor budget.
+    n : int
+        Number of contributors that errors are stated for: the given one, or else the fewest that any mechanism needs.
+    contributors : int or None
+        The given number.
+    target_error : float or None
+        The given half-width.
+    frequency : float
+        True frequency of the category that `standard_error` and `half_width` are for.
+    confidence : float
+        Of the intervals.
+    rows : tuple of PlanRow
+        Best mean variance first; mechanisms that cannot be built last.
+
+    Examples
+    --------
+    >>> from deniable.planning import plan
+    >>> result = plan([4, 4], epsilon=1.0, contributors=10_000)
+    >>> [row.name for row in result.rows][:2], result.recommended.name
+    (['SMP[GRR]', 'SMP[OUE]'], 'SMP[GRR]')
+    >>> result.to_arrow().column("mean_standard_error").to_numpy().round(4)[:2]
+    array([0.0198, 0.0283])
+    """
+
+    sizes: tuple[int, ...]
+    epsilon: float | Fraction
+    n: int
+    contributors: int | None
+    target_error: float | None
+    frequency: float
+    confidence: float
+    rows: tuple[PlanRow, ...]
+
+    @property
+    def recommended(self) -> PlanRow | None:
+        """The recommended row; None if nothing is feasible."""
+        return next((row for row in self.rows if row.recommended), None)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether any mechanism is feasible."""
+        return self.recommended is not None
+
+    @property
+    def assumptions(self) -> str:
+        """What the numbers assume, in one line."""
+        rare = "f -> 0" if self.frequency == 0 else f"f = {self.frequency:g}"
+        worst = "" if len(self.sizes) == 1 else ", worst attribute"
+        target = "" if self.target_error is None else f" Target: half-width <= {self.target_error:g} at {rare}."
+        return (
+            f"For {self.n:,} contributors, noise only (their own frequencies, not a wider population's). "
+            f"Standard error and {100 * self.confidence:g}% half-width at {rare}{worst}; "
+            f"mean standard error over all values and a flat prior.{target}"
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as a pyarrow table: the fields of `PlanRow` but the mechanism; parameters as JSON text."""
+        texts = ("name", "parameters", "reason", "note")
+        flags = ("feasible", "recommended")
+        columns = {}
+        for name in PlanRow.__dataclass_fields__:
+            if name != "mechanism":
+                kind = pa.string() if name in texts else pa.bool_() if name in flags else pa.float64()
+                kind = pa.int64() if name == "contributors_needed" else kind
+                values = [getattr(row, name) for row in self.rows]
+                columns[name] = pa.array([json.dumps(v) if name == "parameters" else v for v in values], kind)
+        return pa.table(columns)
+
+    def __str__(self) -> str:
+        lines = [f"{'mechanism':<17}{'std error':>10}{'mean s.e.':>10}{'+-':>9}{'bits':>10}{'needed':>14}"]
+        for row in self.rows:
+            if row.mechanism is None:
+                numbers = f"{'-':>10}{'-':>10}{'-':>9}{'-':>10}{'-':>14}"
+            else:
+                needed = "-" if row.contributors_needed is None else f"{row.contributors_needed:,}"
+                numbers = (
+                    f"{row.standard_error:>10.5f}{row.mean_standard_error:>10.5f}{row.half_width:>9.5f}"
+                    f"{row.bits_per_report:>10,.1f}{needed:>14}"
+                )
+            verdict = "  recommended" if row.recommended else "" if row.feasible else f"  infeasible: {row.reason}"
+            lines.append(f"{row.name:<17}{numbers}{verdict}")
+        return "\n".join([*lines, self.assumptions])
+
+
+def best_row(rows: Sequence[PlanRow]) -> PlanRow | None:
+    """Return the feasible row of least mean variance (a tie: fewer bits, then the earlier), None if there is none."""
+    compared = [
+        (row.mean_variance, row.bits_per_report, row)
+        for row in rows
+        if row.feasible and row.mean_variance is not None and row.bits_per_report is not None
+    ]
+    if not compared:
+        return None
+    tied = (1 + TIE) * min(variance for variance, _, _ in compared)
+    # Bits rounded: log2 k computed in two ways is one number.
+    return min((round(bits, 6), i, row) for i, (variance, bits, row) in enumerate(compared) if variance <= tied)[2]

@@ -1,0 +1,13 @@
+"""Post-processing: from a raw estimate to one that is consistent, and says what was done."""
+
+from __future__ import annotations
+
+from deniable.postprocess._registry import POSTPROCESS_NAMES as POSTPROCESS_NAMES
+from deniable.postprocess._registry import POSTPROCESSORS as POSTPROCESSORS
+from deniable.postprocess._registry import postprocess as postprocess
+from deniable.postprocess.consistency import base_cut as base_cut
+from deniable.postprocess.consistency import clip_normalize as clip_normalize
+from deniable.postprocess.consistency import norm_sub as norm_sub
+from deniable.postprocess.consistency import simplex as simplex
+from deniable.postprocess.em import iterative_bayes as iterative_bayes
+from deniable.postprocess.em import iterative_bayes_reports as iterative_bayes_reports

@@ -1,0 +1,76 @@
+"""Post-processing by name, as the command line offers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from deniable.aggregate import Aggregate
+from deniable.errors import InvalidParameterError
+from deniable.estimate import Estimate, RecordEstimate
+from deniable.postprocess.consistency import base_cut, clip_normalize, norm_sub, simplex
+from deniable.postprocess.em import iterative_bayes
+
+POSTPROCESSORS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {"norm-sub": norm_sub, "simplex": simplex, "base-cut": base_cut, "clip-normalize": clip_normalize}
+)
+"""What needs the estimate only: Estimate -> Estimate, RecordEstimate -> RecordEstimate."""
+
+POSTPROCESS_NAMES = (*POSTPROCESSORS, "em")
+"""Every name that `postprocess` knows."""
+
+
+def postprocess(
+    name: str, estimate: Estimate | RecordEstimate, aggregate: Aggregate | None = None
+) -> Estimate | RecordEstimate:
+    """Post-process by name; attribute and category names are kept.
+
+    Parameters
+    ----------
+    name : str
+        One of `POSTPROCESS_NAMES`.
+    estimate : Estimate or RecordEstimate
+        The estimate, raw for "base-cut" and "em".
+    aggregate : Aggregate, optional
+        What the estimate was made from; "em" needs it.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the name is unknown, or "em" comes without an aggregate.
+    MismatchError
+        For "em", if the mechanism's aggregate is not a histogram of outputs.
+    NoIntervalError
+        For "base-cut", if the estimate is not raw.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> import numpy as np
+    >>> grr = GRR(k=3, epsilon=1.0)
+    >>> aggregate = grr.aggregate(np.repeat([0, 1, 2], [60, 30, 10]))
+    >>> raw = grr.estimate(aggregate).named("smoker", ["never", "former", "now"])
+    >>> result = postprocess("em", raw, aggregate)
+    >>> result.attribute, result.labels, result.processing
+    ('smoker', ('never', 'former', 'now'), ('em (11 iterations, converged)',))
+    """
+    if name in POSTPROCESSORS:
+        result: Estimate | RecordEstimate = POSTPROCESSORS[name](estimate)
+        return result
+    if name != "em":
+        raise InvalidParameterError(f"postprocess must be one of {', '.join(POSTPROCESS_NAMES)}, got {name!r}")
+    if aggregate is None:
+        raise InvalidParameterError("aggregate must be given for em, got None")
+    likeliest = iterative_bayes(aggregate.mechanism, aggregate)
+    # A collection of one attribute names a one-attribute mechanism's estimate, too.
+    found = [likeliest] if isinstance(likeliest, Estimate) else list(likeliest.values())
+    if isinstance(estimate, RecordEstimate):
+        pairs = zip(estimate.items(), found, strict=True)
+        return RecordEstimate({key: _named_alike(one, likely) for (key, one), likely in pairs})
+    (likely,) = found
+    return _named_alike(estimate, likely)
+
+
+def _named_alike(named: Estimate, found: Estimate) -> Estimate:
+    return found.named(named.attribute, named.labels)

@@ -1,0 +1,194 @@
+"""Consistency: turn raw estimates into frequencies that could be true.
+
+Raw estimates are unbiased but may be negative and need not sum to one. Each function here returns a *new* Estimate that
+names the step, keeps the raw estimate and has no intervals: clipping biases, and no valid interval is known after it.
+
+Wang, Lopuhaä-Zwakenberg, Li, Skoric, Li, *Locally differentially private frequency estimation with consistency*
+(NDSS 2020), whose names are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, overload
+
+import numpy as np
+from scipy import special
+
+from deniable.checks import checked_probability
+from deniable.errors import InvalidInputError, NoIntervalError
+from deniable.estimate import Estimate, Floats, RecordEstimate
+
+Estimates = TypeVar("Estimates", Estimate, RecordEstimate)
+
+
+def simplex(estimate: Estimates) -> Estimates:
+    """Project onto the probability simplex: the nearest frequencies, in Euclidean distance, that are a distribution.
+
+    The projection is ``max(f + delta, 0)`` with the one shift delta that makes the result sum to one (the KKT
+    conditions of the projection say just that), found exactly by sorting. It keeps the order of the categories. This is
+    also Norm-Sub: `norm_sub` is the same computation under the field's other name.
+
+    Parameters
+    ----------
+    estimate : Estimate or RecordEstimate
+        Any estimate; a RecordEstimate is projected attribute by attribute.
+
+    Returns
+    -------
+    Estimate or RecordEstimate
+        Frequencies >= 0 that sum to one, step "simplex". NaN stays NaN: an attribute without reports gets no answer.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> import numpy as np
+    >>> grr = GRR(k=3, epsilon=1.0)
+    >>> raw = grr.estimate(grr.aggregate(np.array([0, 0, 0, 1])))
+    >>> raw.frequencies.round(3)
+    array([ 1.477,  0.105, -0.582])
+    >>> simplex(raw).frequencies, simplex(raw).processing
+    (array([1., 0., 0.]), ('simplex',))
+    """
+    return _per_attribute(estimate, lambda one: one.processed(nearest_distribution(one.frequencies), "simplex"))
+
+
+def norm_sub(estimate: Estimates) -> Estimates:
+    """Norm-Sub: shift all frequencies by a common delta, set negative ones to zero, so that they sum to one.
+
+    Norm-Sub is defined by ``max(f + delta, 0)`` summing to one, which is the Euclidean projection onto the simplex: the
+    result equals `simplex` always. (Implementations that iterate "clip, then shift what is positive" agree with this
+    wherever the positive estimates sum to at least one; below that they may leave a zero where the definition does
+    not. The definition is followed here.)
+
+    Parameters
+    ----------
+    estimate : Estimate or RecordEstimate
+        Any estimate; a RecordEstimate is processed attribute by attribute.
+
+    Returns
+    -------
+    Estimate or RecordEstimate
+        Frequencies >= 0 that sum to one, step "norm-sub". NaN stays NaN.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> import numpy as np
+    >>> grr = GRR(k=3, epsilon=2.0)
+    >>> raw = grr.estimate(grr.aggregate(np.array([0, 0, 0, 0, 1, 1])))
+    >>> norm_sub(raw).frequencies.round(3)
+    array([0.745, 0.255, 0.   ])
+    """
+    return _per_attribute(estimate, lambda one: one.processed(nearest_distribution(one.frequencies), "norm-sub"))
+
+
+def base_cut(estimate: Estimates, *, confidence: float = 0.95) -> Estimates:
+    """Base-Cut: keep the frequencies that are significantly above zero, set the others to zero. No normalisation.
+
+    The threshold is T = z sd, with sd the standard error at true frequency zero and z the one-sided normal quantile at
+    ``1 - (1 - confidence)/k`` (Bonferroni over the k categories of the attribute): with probability `confidence`, no
+    category that nobody holds survives.
+
+    Parameters
+    ----------
+    estimate : Estimate or RecordEstimate
+        Raw: the threshold is a test on unbiased frequencies.
+    confidence : float
+        In (0, 1).
+
+    Returns
+    -------
+    Estimate or RecordEstimate
+        Frequencies that are zero or above T; they need not sum to one. Step "base-cut (95%)". NaN stays NaN.
+
+    Raises
+    ------
+    NoIntervalError
+        If the estimate was post-processed already.
+    InvalidParameterError
+        If confidence is outside (0, 1).
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> import numpy as np
+    >>> grr = GRR(k=4, epsilon=3.0)
+    >>> raw = grr.estimate(grr.aggregate(np.repeat([0, 1, 2, 3], [70, 20, 5, 5])))
+    >>> base_cut(raw).frequencies.round(3), base_cut(raw).processing
+    (array([0.794, 0.19 , 0.   , 0.   ]), ('base-cut (95%)',))
+    """
+    checked_probability("confidence", confidence, open_interval=True)
+
+    def step(one: Estimate) -> Estimate:
+        if not one.is_raw:
+            steps = ", ".join(one.processing)
+            raise NoIntervalError(f"base_cut tests raw frequencies, got an estimate after {steps}; use estimate.raw")
+        threshold = -special.ndtri((1 - confidence) / one.k) * np.sqrt(one.noise_absent / max(one.n, 1))
+        kept = np.where(one.frequencies < threshold, 0.0, one.frequencies)
+        return one.processed(kept, f"base-cut ({100 * confidence:g}%)")
+
+    return _per_attribute(estimate, step)
+
+
+def clip_normalize(estimate: Estimates) -> Estimates:
+    """Clip to [0, 1], then divide by the sum. Common, and biased towards the uniform; prefer `norm_sub`.
+
+    Parameters
+    ----------
+    estimate : Estimate or RecordEstimate
+        Any estimate; a RecordEstimate is processed attribute by attribute.
+
+    Returns
+    -------
+    Estimate or RecordEstimate
+        Frequencies >= 0 that sum to one, step "clip-normalize". Where nothing is positive, there is nothing to scale:
+        all categories get 1/k. NaN stays NaN.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> import numpy as np
+    >>> grr = GRR(k=3, epsilon=1.0)
+    >>> raw = grr.estimate(grr.aggregate(np.array([0, 0, 0, 1])))
+    >>> clip_normalize(raw).frequencies.round(3)
+    array([0.905, 0.095, 0.   ])
+    """
+
+    def step(one: Estimate) -> Estimate:
+        clipped = np.clip(one.frequencies, 0.0, 1.0)
+        total = clipped.sum()
+        return one.processed(np.full(one.k, 1 / one.k) if total == 0 else clipped / total, "clip-normalize")
+
+    return _per_attribute(estimate, step)
+
+
+def nearest_distribution(frequencies: Floats) -> Floats:
+    """Return the point of the probability simplex nearest to float64[k]; NaN anywhere gives NaN everywhere.
+
+    Held, Wolfe, Crowder, *Validation of subgradient optimization* (1974): sort, and find how many values stay positive.
+    """
+    if np.isnan(frequencies).any():
+        return np.full(len(frequencies), np.nan)
+    # A common shift changes nothing. With the largest value at 0, all that stay positive lie in (-1, 0]: no
+    # cancellation, however large the estimates are.
+    shifted = frequencies - frequencies.max()
+    descending = np.sort(shifted)[::-1]
+    deltas = (1 - np.cumsum(descending)) / np.arange(1, len(descending) + 1)
+    positive = int(np.flatnonzero(descending + deltas > 0)[-1])
+    result: Floats = np.maximum(shifted + deltas[positive], 0.0)
+    return result
+
+
+@overload
+def _per_attribute(estimate: Estimate, step: Callable[[Estimate], Estimate]) -> Estimate: ...
+@overload
+def _per_attribute(estimate: RecordEstimate, step: Callable[[Estimate], Estimate]) -> RecordEstimate: ...
+def _per_attribute(
+    estimate: Estimate | RecordEstimate, step: Callable[[Estimate], Estimate]
+) -> Estimate | RecordEstimate:
+    if isinstance(estimate, RecordEstimate):
+        return RecordEstimate({name: step(one) for name, one in estimate.items()})
+    if isinstance(estimate, Estimate):
+        return step(estimate)
+    raise InvalidInputError(f"estimate must be an Estimate or a RecordEstimate, got {type(estimate).__name__}")

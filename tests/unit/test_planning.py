@@ -1,0 +1,338 @@
+"""Planning: known crossovers, errors that simulations confirm, and honest refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from deniable import GRR, SimulationRandomness
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch
+from deniable.mechanisms.histogram import SHE
+from deniable.mechanisms.subset import SubsetSelection
+from deniable.mechanisms.unary import OUE
+from deniable.multi.fake_data import RSFD
+from deniable.multi.sample import SMP
+from deniable.multi.split import SPL
+from deniable.planning import Plan, PlanRow, plan, recommend
+from deniable.planning.candidates import ONE_ATTRIBUTE, RECORDS
+from deniable.planning.precision import contributors_needed, mean_variance, quantile
+
+
+def rows_of(result: Plan) -> dict[str, PlanRow]:
+    return {row.name: row for row in result.rows}
+
+
+def needed(sizes: list[int], epsilon: float, name: str, target: float = 0.01) -> int:
+    (row,) = plan(sizes, epsilon, target_error=target, mechanisms=[name]).rows
+    assert row.contributors_needed is not None
+    return row.contributors_needed
+
+
+# ---------------------------------------------------------------- known crossovers
+
+
+def test_one_point_at_95_percent_over_100_values() -> None:
+    assert f"{needed([100], 1.0, 'GRR') / 1e6:.2f}" == "1.31"
+    assert f"{needed([100], 1.0, 'OUE') / 1e6:.3f}" == "0.141"
+    assert needed([100], 4.0, "GRR") == 2041
+    assert needed([100], 4.0, "OUE") == 2920
+
+
+@pytest.mark.parametrize("k", [2, 100, 1000])
+def test_splitting_or_sampling_four_attributes_whatever_their_size(k: int) -> None:
+    # OUE's error does not depend on the size; total epsilon = 1.
+    assert f"{needed([k] * 4, 1.0, 'SPL[OUE]') / 1e6:.2f}" == "2.45"
+    assert f"{needed([k] * 4, 1.0, 'SMP[OUE]') / 1e6:.2f}" == "0.57"
+
+
+def test_recommendation_crosses_over_with_epsilon() -> None:
+    low, high = (plan([100], epsilon, target_error=0.01, mechanisms=["GRR", "OUE"]) for epsilon in (1.0, 4.0))
+    assert low.recommended is not None
+    assert high.recommended is not None
+    assert (low.recommended.name, high.recommended.name) == ("OUE", "GRR")
+    # For rare values GRR is the better of the two below k = 3 e^epsilon + 2 = 10.15; on average over a flat prior below
+    # 9.1: (E+k-2)/(E-1)^2 + (k-2)/(k (E-1)) against 4E/(E-1)^2 + 1/k.
+    assert needed([10], 1.0, "GRR") < needed([10], 1.0, "OUE")
+    assert needed([11], 1.0, "GRR") > needed([11], 1.0, "OUE")
+    assert [plan([k], 1.0, 100, mechanisms=["GRR", "OUE"]).rows[0].name for k in (9, 10)] == ["GRR", "OUE"]
+
+
+def test_splitting_wins_where_the_budget_is_large() -> None:
+    # v(eps/d) against d v(eps) + (d-1) f(1-f): sampling noise remains where no privacy noise is left.
+    assert isinstance(recommend([3, 3], 20.0), SPL)
+    assert isinstance(recommend([3, 3], 1.0), SMP)
+
+
+# ---------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("target", [0.003, 0.02])
+def test_contributors_needed_by_the_textbook(epsilon: float, target: float) -> None:
+    e, z = math.exp(epsilon), NormalDist().inv_cdf(0.975)
+    grr, oue = (e + 30 - 2) / (e - 1) ** 2, 4 * e / (e - 1) ** 2
+    for mechanism, variance in ((GRR(30, epsilon), grr), (OUE(30, epsilon), oue)):
+        exact = z**2 * variance / target**2
+        # To four digits of the target: n may be 2e-4 smaller than exact, and is a whole number.
+        n = contributors_needed(mechanism, target)
+        assert n is not None
+        assert exact * (1 - 2.1e-4) <= n < exact * (1 - 1.9e-4) + 1
+
+
+def test_contributors_needed_is_the_smallest() -> None:
+    for mechanism in (GRR(7, 1.3), SMP((5, 4), 2.0), RSFD((5, 4), 2.0, "OUE")):
+        for target in (0.4, 0.05, 0.007):
+            n = contributors_needed(mechanism, target, confidence=0.9, frequency=0.3)
+            assert n is not None
+            noise: Any = mechanism.variance
+            attributes: list[tuple[int, ...]] = [()] if isinstance(mechanism, GRR) else [(0,), (1,)]
+            sd = [max(math.sqrt(noise(0.3, size, *j)) for j in attributes) for size in (n, max(n - 1, 1))]
+            z = NormalDist().inv_cdf(0.95)
+            assert z * sd[0] <= target * 1.0001
+            assert n == 1 or z * sd[1] > target * 1.0001
+
+
+def test_more_contributors_than_can_be_counted() -> None:
+    result = plan([10], 1e-6, contributors=10, target_error=1e-9, mechanisms=["GRR", "OUE"])
+    assert [row.contributors_needed for row in result.rows] == [None, None]
+    assert not result.feasible
+    assert all(re.match(r"needs more than 4,611,686,018,427,387,904 contributors", row.reason) for row in result.rows)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [GRR(6, 2.0), SHE(6, 2.0), SMP((6, 6, 6), 3.0), RSFD((6, 6), 3.0), OUE(6, 2.0)], ids=repr
+)
+def test_mean_variance_is_the_mean_over_a_flat_prior(mechanism: Any) -> None:
+    # One frequency of a flat Dirichlet over k categories is Beta(1, k - 1).
+    extra = (0,) if hasattr(mechanism, "sizes") else ()
+    prior = stats.beta(1, 5)
+    expected, _ = integrate.quad(lambda f: mechanism.variance(f, 1000, *extra) * prior.pdf(f), 0, 1)
+    assert mean_variance(mechanism, 1000) == pytest.approx(expected, rel=1e-9)
+
+
+def test_mean_variance_weighs_attributes_alike() -> None:
+    spl = SPL((2, 50), 2.0)
+    expected = (GRR(2, 1).variance(1 / 2, 100) + GRR(50, 1).variance(1 / 50, 100)) / 2
+    assert mean_variance(spl, 100) == pytest.approx(expected, rel=1e-12)
+
+
+def test_quantile() -> None:
+    assert quantile(0.95) == pytest.approx(1.959963984540054, abs=1e-14)
+    assert quantile(0.5) == pytest.approx(NormalDist().inv_cdf(0.75), abs=1e-14)
+
+
+@pytest.mark.parametrize("name", ["SPL[GRR]", "SMP[GRR]", "SMP[OUE]", "RS+FD[GRR]", "RS+FD[OUE]"])
+def test_simulated_errors_are_the_planned_ones(name: str) -> None:
+    sizes, n, runs = (3, 5), 2000, 400
+    (row,) = plan(sizes, 4.0, contributors=n, mechanisms=[name]).rows
+    mechanism: Any = row.mechanism
+    assert row.standard_error is not None
+    assert row.mean_variance is not None
+    rng = SimulationRandomness(11)
+    means, rare = [], []
+    for _ in range(runs):
+        # Codes from a flat prior; the last attribute's last value is held by nobody in every second run.
+        records = np.stack([rng.generator.choice(k, n, p=rng.generator.dirichlet(np.ones(k))) for k in sizes], axis=1)
+        estimates = mechanism.estimate(mechanism.aggregate(mechanism.randomize(records, rng)))
+        truth = [np.bincount(records[:, j], minlength=k) / n for j, k in enumerate(sizes)]
+        means.append(np.mean([((estimates[j].frequencies - truth[j]) ** 2).mean() for j in range(2)]))
+        nobody = np.minimum(records, [1, 3])
+        empty = mechanism.estimate(mechanism.aggregate(mechanism.randomize(nobody, rng)))
+        rare.append([empty[j].frequencies[k - 1] for j, k in enumerate(sizes)])
+    # z bounds at 1e-6 two-sided (4.9 standard errors); n_j of SMP varies, which adds about d/n to its variance.
+    slack = 1 + 2 * 2 / n
+    spread = 4.9 * np.std(means) / math.sqrt(runs)
+    assert abs(np.mean(means) - row.mean_variance) < spread + (slack - 1) * row.mean_variance
+    ratio = max(np.mean(np.square(rare), axis=0)) / row.standard_error**2
+    assert stats.chi2.ppf(2.5e-7, runs) / runs < ratio < slack * stats.chi2.ppf(1 - 2.5e-7, runs) / runs
+
+
+def test_a_given_frequency_changes_the_errors_but_not_the_mean() -> None:
+    at_zero, at_half = (plan([4], 2.0, 1000, frequency=f, mechanisms=["GRR"]).rows[0] for f in (None, 0.5))
+    e = math.exp(2)
+    p, q = e / (e + 3), 1 / (e + 3)
+    assert at_zero.standard_error == pytest.approx(math.sqrt(q * (1 - q) / 1000) / (p - q))
+    assert at_half.standard_error == pytest.approx(math.sqrt((p * (1 - p) + q * (1 - q)) / 2000) / (p - q))
+    assert at_half.half_width == pytest.approx(1.959963984540054 * (at_half.standard_error or 0))
+    assert at_zero.mean_variance == at_half.mean_variance
+
+
+# ---------------------------------------------------------------- what a plan says
+
+
+def test_every_mechanism_is_offered() -> None:
+    assert [one.name for one in ONE_ATTRIBUTE] == [
+        "GRR", "SUE", "OUE", "RAPPOR", "SubsetSelection", "Exponential", "SHE", "THE", "BLH", "OLH", "CMS",
+    ]  # fmt: skip
+    assert [one.name for one in RECORDS] == ["SPL[GRR]", "SPL[OUE]", "SMP[GRR]", "SMP[OUE]", "RS+FD[GRR]", "RS+FD[OUE]"]
+    for sizes, offered in (([12], ONE_ATTRIBUTE), ([3, 4], RECORDS)):
+        result = plan(sizes, 1.0, contributors=1000)
+        assert {row.name for row in result.rows} == {one.name for one in offered}
+        assert all(row.feasible and row.mechanism is not None for row in result.rows)
+        variances = [row.mean_variance or math.nan for row in result.rows]
+        assert variances == sorted(variances)
+
+
+def test_rows_carry_the_mechanism_and_its_parameters() -> None:
+    rows = rows_of(plan([6], 1.0, contributors=1000))
+    assert rows["GRR"].mechanism == GRR(6, 1.0)
+    assert rows["GRR"].parameters == {"k": 6, "epsilon": "1"}
+    assert rows["OLH"].parameters == {"k": 6, "epsilon": "1", "m": 4, "family": "prime"}
+    assert rows["OUE"].bits_per_report == 6
+    assert rows["Exponential"].note == "equals GRR at epsilon/2"
+    assert "RS+RFD with uniform priors" in rows_of(plan([6, 6], 1.0, 10))["RS+FD[GRR]"].note
+
+
+def test_without_contributors_errors_are_for_the_fewest_needed() -> None:
+    result = plan([100], 4.0, target_error=0.01, mechanisms=["GRR", "OUE"])
+    assert result.n == 2041
+    rows = rows_of(result)
+    assert rows["GRR"].half_width == pytest.approx(0.01, rel=1e-3)
+    assert (rows["OUE"].half_width or 0) > 0.01
+    assert all(row.feasible for row in result.rows)
+
+
+def test_a_target_out_of_reach_is_infeasible_and_says_what_it_takes() -> None:
+    result = plan([100], 4.0, contributors=2500, target_error=0.01, mechanisms=["GRR", "OUE"])
+    rows = rows_of(result)
+    assert (rows["GRR"].feasible, rows["GRR"].reason, rows["GRR"].recommended) == (True, "", True)
+    assert not rows["OUE"].feasible
+    assert rows["OUE"].reason == "needs 2,920 contributors for +-0.01, got 2,500"
+    hopeless = plan([100], 1.0, contributors=2500, target_error=0.01)
+    assert not hopeless.feasible
+    assert hopeless.recommended is None
+    assert plan([100], 4.0, contributors=2041, target_error=0.01, mechanisms=["GRR"]).feasible
+    assert not plan([100], 4.0, contributors=2040, target_error=0.01, mechanisms=["GRR"]).feasible
+
+
+def test_what_cannot_be_built_is_infeasible() -> None:
+    rows = rows_of(plan([1 << 21], 1.0, contributors=1000))
+    assert rows["OUE"].reason == "bits per report must be <= 1,048,576 to be practical, got 2,097,152"
+    assert (rows["OUE"].mechanism, rows["OUE"].standard_error, rows["OUE"].parameters) == (None, None, {})
+    assert rows["GRR"].feasible
+    assert rows["OLH"].recommended
+    huge = plan([1 << 30], 1.0, contributors=1000)
+    assert not huge.feasible
+    assert {row.reason for row in huge.rows} == {"counters must be <= 134,217,728 to be practical, got 1,073,741,824"}
+    split = rows_of(plan([2] * 3, 2e-6, contributors=1000))["SPL[GRR]"]
+    assert split.reason == "epsilon must be >= 1e-06 per attribute, got epsilon=2e-06 over 3 attributes"
+
+
+def test_mechanisms_are_chosen_by_name() -> None:
+    assert [row.name for row in plan([9], 1.0, 10, mechanisms=["oue", "GRR"]).rows] == ["GRR", "OUE"]
+    assert set(rows_of(plan([9, 9], 1.0, 10, mechanisms=["spl", "RSFD[oue]"]))) == {
+        "SPL[GRR]", "SPL[OUE]", "RS+FD[OUE]",
+    }  # fmt: skip
+
+
+def test_a_tie_goes_to_fewer_bits_then_to_the_simpler() -> None:
+    # Subsets of one value are GRR: the same variance, the same bits.
+    rows = rows_of(plan([8], 5.0, contributors=1000))
+    assert rows["SubsetSelection"].parameters["omega"] == 1
+    assert rows["GRR"].recommended
+    # Subset selection is better by less than 1% and needs 84,000 bits.
+    rows = rows_of(plan([100_000], 1.0, contributors=1000))
+    assert (rows["SubsetSelection"].mean_variance or 0) < (rows["OLH"].mean_variance or 0)
+    assert rows["OLH"].recommended
+
+
+def test_assumptions_are_printed() -> None:
+    text = str(plan([5, 4, 6], 1.0, contributors=20_000, target_error=0.01))
+    assert "For 20,000 contributors, noise only" in text
+    assert "95% half-width at f -> 0, worst attribute" in text
+    assert "flat prior. Target: half-width <= 0.01 at f -> 0." in text
+    assert re.search(r"SMP\[GRR\] .* infeasible: needs \d{3},\d{3} contributors for \+-0.01, got 20,000", text)
+    text = str(plan([1 << 21], 1.0, contributors=1000, frequency=0.1, confidence=0.9))
+    assert "90% half-width at f = 0.1;" in text
+    assert "  recommended" in text
+    assert re.search(r"OUE +- +- +- +- +-  infeasible: bits per report", text)
+
+
+def test_to_arrow() -> None:
+    result = plan([1 << 21], 1.0, contributors=1000, target_error=0.5)
+    table = result.to_arrow()
+    assert table.column_names == [
+        "name", "parameters", "mean_variance", "mean_standard_error", "standard_error", "half_width",
+        "bits_per_report", "contributors_needed", "feasible", "reason", "note", "recommended",
+    ]  # fmt: skip
+    first = table.to_pylist()[0]
+    assert first["name"] == result.rows[0].name
+    assert json.loads(first["parameters"]) == result.rows[0].parameters
+    assert first["contributors_needed"] == result.rows[0].contributors_needed
+    assert table.to_pylist()[-1]["standard_error"] is None
+    assert sum(table["recommended"].to_pylist()) == 1
+
+
+# ---------------------------------------------------------------- the default of a collection
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5, 8.0])
+@pytest.mark.parametrize("sizes", [(2,), (7,), (100,), (5000,), (3, 3), (2, 40), (5, 4, 6, 2, 3), (200,) * 4])
+def test_recommend_is_the_plans_recommendation(sizes: tuple[int, ...], epsilon: float) -> None:
+    best = plan(sizes, epsilon, contributors=1000).recommended
+    assert best is not None
+    assert recommend(sizes, epsilon) == best.mechanism
+
+
+def test_recommend_by_size_and_budget() -> None:
+    assert recommend([3], 1.0) == GRR(3, 1.0)
+    assert recommend([100], 1.0) == SubsetSelection(100, 1.0)
+    assert recommend([100_000], 1.0) == CountMeanSketch(100_000, 1.0, 4)
+    assert recommend([5, 4, 6], 1.0) == SMP((5, 4, 6), 1.0, "GRR")
+    assert recommend([64] * 5, 1.0) == SMP((64,) * 5, 1.0, "OUE")
+
+
+def test_recommend_refuses_what_is_impractical() -> None:
+    with pytest.raises(
+        InvalidParameterError, match=r"sizes must allow a practical mechanism, got sizes=.*counters must"
+    ):
+        recommend([1 << 30], 1.0)
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": 0}, "epsilon must be > 0, got epsilon=0"),
+        ({"epsilon": -1.0}, "epsilon must be > 0, got epsilon=-1.0"),
+        ({"epsilon": math.nan}, "epsilon must be a finite number, got epsilon=nan"),
+        ({"epsilon": math.inf}, "epsilon must be a finite number, got epsilon=inf"),
+        ({"epsilon": 33}, "epsilon must be in [1e-06, 32], got epsilon=33"),
+        ({"sizes": [4, 1]}, "sizes[1] must be >= 2, got sizes[1]=1"),
+        ({"sizes": []}, "sizes must be a non-empty sequence of domain sizes, got sizes=[]"),
+        ({"sizes": [2.5]}, "sizes[0] must be an integer, got sizes[0]=2.5"),
+        ({"contributors": 0}, "contributors must be >= 1, got contributors=0"),
+        ({"contributors": 10.5}, "contributors must be an integer, got contributors=10.5"),
+        ({"contributors": None}, "contributors or target_error must be given, got neither"),
+        ({"target_error": 0}, "target_error must be in (0, 1), got target_error=0"),
+        ({"target_error": 1}, "target_error must be in (0, 1), got target_error=1"),
+        ({"target_error": math.nan}, "target_error must be in (0, 1), got target_error=nan"),
+        ({"frequency": 1.2}, "frequency must be in [0, 1], got frequency=1.2"),
+        ({"confidence": 1.0}, "confidence must be in (0, 1), got confidence=1.0"),
+        ({"mechanisms": []}, "mechanisms must be a non-empty list of names, got mechanisms=[]"),
+        ({"mechanisms": "GRR"}, "mechanisms must be a non-empty list of names, got mechanisms='GRR'"),
+        ({"mechanisms": ["SPL"]}, "mechanisms must be among GRR, SUE"),
+        ({"mechanisms": [3]}, "mechanisms must be among GRR, SUE"),
+        ({"sizes": [3, 3], "mechanisms": ["OUE"]}, "mechanisms must be among SPL[GRR], SPL[OUE]"),
+    ],
+)
+def test_bad_parameters_are_named(arguments: dict[str, Any], message: str) -> None:
+    defaults: dict[str, Any] = {"sizes": [4], "epsilon": 1.0, "contributors": 100}
+    with pytest.raises(InvalidParameterError, match=re.escape(message)):
+        plan(**(defaults | arguments))
+
+
+@pytest.mark.parametrize(("sizes", "epsilon"), [([4], 0), ([4], math.nan), ([1], 1.0), ([], 1.0), ([4, 4], -2)])
+def test_recommend_checks_its_parameters(sizes: list[int], epsilon: float) -> None:
+    with pytest.raises(InvalidParameterError, match=r"epsilon must|sizes"):
+        recommend(sizes, epsilon)
