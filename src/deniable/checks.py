@@ -91,8 +91,7 @@ def _codes(
         expected = "(n,)" if ndim == 1 else f"(n, {len(sizes)})"
         raise error(f"{what}s must have shape {expected}, got shape={array.shape}")
     array = np.ascontiguousarray(array)
-    # One pass in the common case: seen as unsigned, a negative code is a large one.
-    if array.size == 0 or int(array.view(array.dtype.str.replace("i", "u")).max()) < min(sizes):
+    if array.size == 0 or _all_inside(array, sizes):
         return array
     columns = array.reshape(len(array), len(sizes))
     for j, k in enumerate(sizes):
@@ -102,6 +101,20 @@ def _codes(
             where = f"row {row + 1}" + (f", attribute {j}" if ndim == 2 else "")
             raise error(f"{what} must be in 0..{k - 1}, got {what}={int(columns[row, j])} in {where}")
     return array
+
+
+def _all_inside(array: Codes, sizes: tuple[int, ...]) -> bool:
+    # One pass in the common case: seen as unsigned, a negative code is larger than every positive one of its dtype.
+    unsigned = array.view(array.dtype.str.replace("i", "u")).reshape(-1)
+    largest = np.array([min(k - 1, int(np.iinfo(array.dtype).max)) for k in sizes], dtype=unsigned.dtype)
+    if int(unsigned.max()) <= int(largest.min()):
+        return True
+    if len(sizes) == 1:
+        return False
+    # Domains differ: compare stretches of whole rows with the row of largest codes repeated.
+    bounds = np.tile(largest, 1 + min(len(array), 8192 // len(sizes)))
+    stretches = (unsigned[start : start + bounds.size] for start in range(0, unsigned.size, bounds.size))
+    return not any(bool((stretch > bounds[: stretch.size]).any()) for stretch in stretches)
 
 
 def checked_counts(counts: ArrayLike, k: int) -> NDArray[np.int64]:

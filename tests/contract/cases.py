@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,10 @@ def _first(family: Any, **parameters: Any) -> Callable[[Sequence[int], float], A
     return lambda sizes, epsilon: family(k=sizes[0], epsilon=epsilon, **parameters)
 
 
+def _rappor(sizes: Sequence[int], epsilon: float) -> Any:
+    return dn.RAPPOR.from_epsilon(k=sizes[0], epsilon=epsilon)
+
+
 def _few_outputs(family: Any, **parameters: Any) -> Callable[[Sequence[int], float], bool]:
     """Sketches list every hash function: beyond 20,000 outputs their own tests check channel and family in factors."""
 
@@ -83,11 +88,36 @@ def _records(family: Any, **parameters: Any) -> Callable[[Sequence[int], float],
     return lambda sizes, epsilon: family(sizes=tuple(sizes), epsilon=epsilon, **parameters)
 
 
+def _rsrfd(sizes: Sequence[int], epsilon: float) -> Any:
+    return dn.RSRFD(sizes=tuple(sizes), epsilon=epsilon, priors=tuple(PRIORS.get(k, (1.0,)) for k in sizes))
+
+
+def _small(limit: int) -> Callable[[Sequence[int], float], bool]:
+    """Product channels of several attributes or components grow fast: enumerate at most `limit` values in all."""
+    return lambda sizes, _epsilon: math.prod(sizes) <= limit
+
+
 CASES: list[Case] = [
     Case("GRR", _first(dn.GRR)),
+    Case("SUE", _first(dn.SUE)),
+    Case("OUE", _first(dn.OUE)),
+    Case("RAPPOR", _rappor, one_report_epsilon=lambda mechanism: float(mechanism.one_report_epsilon)),
+    Case("SubsetSelection", _first(dn.SubsetSelection)),
+    Case("SubsetSelection-2", lambda sizes, e: dn.SubsetSelection(sizes[0], e, omega=1 if sizes[0] == 2 else 2)),
+    Case("Exponential", _first(dn.Exponential)),
+    Case("SHE", _first(dn.SHE, resolution=1, clamp=1), enumerable=_small(4)),
+    Case("THE", _first(dn.THE)),
     Case("BLH", _first(dn.BLH), enumerable=_few_outputs(dn.BLH)),
     Case("OLH", _first(dn.OLH), enumerable=_few_outputs(dn.OLH)),
     Case("CMS", _first(dn.CountMeanSketch, m=3), enumerable=_few_outputs(dn.CountMeanSketch, m=3)),
+    Case("SPL-GRR", _records(dn.SPL), records=True),
+    Case("SPL-OUE", _records(dn.SPL, oracle="OUE"), records=True),
+    Case("SMP-GRR", _records(dn.SMP), records=True, joint_simulation=True),
+    Case("SMP-OUE", _records(dn.SMP, oracle="OUE"), records=True, joint_simulation=True),
+    Case("RS+FD-GRR", _records(dn.RSFD), records=True, joint_simulation=True),
+    Case("RS+FD-OUE-zero", _records(dn.RSFD, oracle="OUE", fakes="zero"), records=True, joint_simulation=True),
+    Case("RS+FD-OUE-random", _records(dn.RSFD, oracle="OUE", fakes="random"), records=True, joint_simulation=True),
+    Case("RS+RFD", _rsrfd, records=True, joint_simulation=True),
 ]
 
 

@@ -1,0 +1,1 @@
+"""Many attributes: records int[n, d] in, one estimate per attribute out."""

@@ -1,0 +1,73 @@
+"""Exact laws of whole records: every record, every report, and the probability of one given the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+
+def product_rows(parts: Sequence[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:
+    """Return every combination of one row of each part, joined; the last part changes fastest.
+
+    Parts are arrays of shape (rows,) or (rows, columns).
+    """
+    tables = [part.reshape(len(part), -1) for part in parts]
+    index = np.indices([len(table) for table in tables]).reshape(len(tables), -1)
+    return np.concatenate([table[i] for table, i in zip(tables, index, strict=True)], axis=1).astype(dtype)
+
+
+def independent(factors: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the channel of independent channels (a Kronecker product); rows and columns as in `product_rows`."""
+    result: NDArray[Any] = reduce(np.kron, factors)
+    return result
+
+
+def sampled(truths: Sequence[NDArray[Any]], fakes: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the channel that reports one uniformly sampled attribute and fakes of the others.
+
+    Parameters
+    ----------
+    truths : sequence of Fraction[k_j, outputs_j]
+        Channel of each attribute when sampled.
+    fakes : sequence of Fraction[outputs_j]
+        Law of each attribute's fake report.
+    """
+    d = len(truths)
+    repeated = [np.tile(fake, (len(truth), 1)) for truth, fake in zip(truths, fakes, strict=True)]
+    mixture = reduce(np.add, (independent([*repeated[:j], truths[j], *repeated[j + 1 :]]) for j in range(d)))
+    result: NDArray[Any] = mixture * Fraction(1, d)
+    return result
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How much likelier an attribute's report is when true than when fake: extremes over reports and held values.
+
+    With one attribute sampled and the others fake, the likelihood of a record is proportional to the *sum* of its
+    attributes' evidence, P(report | held value)/P(report as a fake).
+
+    Parameters
+    ----------
+    high, low : Fraction
+        Evidence of one report for the value that makes it likeliest, and for the one that makes it least likely; the
+        report with the largest high.
+    least : Fraction
+        Smallest evidence of any report.
+    """
+
+    high: Fraction
+    low: Fraction
+    least: Fraction
+
+
+def one_attribute_ratio(evidence: Sequence[Evidence], attribute: int) -> Fraction:
+    """Return the largest likelihood ratio between records that differ in one attribute: the others say least."""
+    others = sum((part.least for i, part in enumerate(evidence) if i != attribute), start=Fraction(0))
+    own = evidence[attribute]
+    return (own.high + others) / (own.low + others)
