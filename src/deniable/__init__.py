@@ -1,6 +1,9 @@
 """Local differential privacy: from randomised answers to frequencies with honest error bars."""
 
 from deniable.aggregate import Aggregate as Aggregate
+from deniable.collection import Collection as Collection
+from deniable.drafting import draft_schema as draft_schema
+from deniable.errors import AlreadyRandomizedError as AlreadyRandomizedError
 from deniable.errors import DeniableError as DeniableError
 from deniable.errors import DuplicateReportsError as DuplicateReportsError
 from deniable.errors import EmptyAggregateError as EmptyAggregateError
@@ -47,3 +50,5 @@ from deniable.privacy import TrustModel as TrustModel
 from deniable.randomness import Randomness as Randomness
 from deniable.randomness import SecureRandomness as SecureRandomness
 from deniable.randomness import SimulationRandomness as SimulationRandomness
+from deniable.schema import Attribute as Attribute
+from deniable.schema import Schema as Schema

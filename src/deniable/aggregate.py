@@ -154,18 +154,21 @@ class Aggregate:
             with pa.OSFile(str(path), "rb") as source:
                 table = pa.ipc.open_file(source).read_all()
             header = json.loads((table.schema.metadata or {})[b"deniable"])
+            found = header["format"], header["version"]
             counts = table.column("counts").to_numpy()
         except FileNotFoundError as error:
             raise FileFormatError(f"there is no file {path}") from error
-        except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+        except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"{path} is not an aggregate file, or is damaged") from error
-        if header.get("format") != FORMAT or header.get("version") != FORMAT_VERSION:
+        if found != (FORMAT, FORMAT_VERSION):
             raise FileFormatError(
-                f"{path} must be a {FORMAT} of version {FORMAT_VERSION}, "
-                f"got {header.get('format')!r} of version {header.get('version')!r}"
+                f"{path} must be a {FORMAT} of version {FORMAT_VERSION}, got {found[0]!r} of version {found[1]!r}"
             )
-        mechanism = from_spec(header["mechanism"])
-        return cls(mechanism, counts, header["n"], header["collection"], frozenset(header["batches"]))
+        try:
+            mechanism, n = from_spec(header["mechanism"]), int(header["n"])
+            return cls(mechanism, counts, n, str(header["collection"]), frozenset(map(str, header["batches"])))
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"{path} has a damaged header: {error}") from error
 
 
 def check_aggregate(aggregate: Aggregate, mechanism: Mechanism[Any, Any]) -> None:

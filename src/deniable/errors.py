@@ -6,9 +6,11 @@
     ├── InvalidParameterError    a parameter outside its bound (also a ValueError)
     ├── InvalidInputError        an answer or a table that cannot be encoded (also a ValueError)
     │   └── UnknownCategoryError an answer that is not in the schema
+    ├── AlreadyRandomizedError   answers that were randomised before for the same collection
     ├── InvalidReportError       a report that the mechanism cannot have produced (also a ValueError)
     ├── MismatchError            two things that do not belong together (also a ValueError)
     │   └── DuplicateReportsError the same batch of reports added twice
+    ├── DamagedStateError        an aggregate whose counters contradict each other (also a ValueError)
     ├── EmptyAggregateError      an estimate asked of no reports at all (also a ValueError)
     ├── NoIntervalError          an interval asked of an estimate that has none
     ├── TooLargeError            an enumeration beyond the stated limit (also a ValueError)
@@ -38,6 +40,10 @@ class UnknownCategoryError(InvalidInputError):
     """An answer is not among the categories that the schema declares."""
 
 
+class AlreadyRandomizedError(DeniableError):
+    """The same answers were randomised before for this collection; doing it again spends epsilon again."""
+
+
 class InvalidReportError(DeniableError, ValueError):
     """A report that the mechanism cannot have produced: wrong type, shape or range."""
 
@@ -48,6 +54,10 @@ class MismatchError(DeniableError, ValueError):
 
 class DuplicateReportsError(MismatchError):
     """The same batch of reports would be counted twice."""
+
+
+class DamagedStateError(DeniableError, ValueError):
+    """Decoding an aggregate failed its self-check: no set of reports has these counters."""
 
 
 class EmptyAggregateError(DeniableError, ValueError):

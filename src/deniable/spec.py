@@ -89,7 +89,7 @@ def from_spec(spec: dict[str, Any]) -> Mechanism[Any, Any]:
         If a parameter is out of bounds.
     """
     name = spec.get("mechanism") if isinstance(spec, dict) else None
-    if name not in _REGISTRY:
+    if not isinstance(name, str) or name not in _REGISTRY:
         raise FileFormatError(f"unknown mechanism {name!r}: this release knows {', '.join(sorted(_REGISTRY))}")
     parameters = {key: _tupled(value) for key, value in spec.items() if key != "mechanism"}
     try:

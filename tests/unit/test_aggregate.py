@@ -82,3 +82,25 @@ def test_an_unwritable_output_is_one_typed_error(tmp_path: Path) -> None:
         _aggregate().save(tmp_path / "nowhere" / "x.aggregate")
     with pytest.raises(OutputError, match="directory"):
         _aggregate().save(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        '{"format":"deniable aggregate","version":1}',
+        '{"format":"deniable aggregate","version":1,"mechanism":["GRR"],"n":1,"collection":"","batches":[]}',
+        '{"format":"deniable aggregate","version":1,"mechanism":{"mechanism":["GRR"]},"n":1,'
+        '"collection":"","batches":[]}',
+        '{"format":"deniable aggregate","version":1,"mechanism":{"mechanism":"GRR","k":3,"epsilon":"1"},"n":-1,'
+        '"collection":"","batches":[]}',
+        "[]",
+        "{",
+    ],
+)
+def test_damaged_headers_are_one_typed_error(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "x.aggregate"
+    table = pa.table({"counts": [1, 2, 3]}).replace_schema_metadata({"deniable": header})
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(FileFormatError, match=r"damaged|unknown mechanism"):
+        Aggregate.load(path)

@@ -1,0 +1,32 @@
+"""The command line: a thin translation of the library, one file per group of verbs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+
+from deniable.cli._app import app as app
+from deniable.cli.collecting import aggregate as aggregate
+from deniable.cli.collecting import merge as merge
+from deniable.cli.collecting import randomize as randomize
+from deniable.cli.demonstrating import demo as demo
+from deniable.cli.designing import collection as collection
+from deniable.cli.designing import plan as plan
+from deniable.cli.designing import schema as schema
+from deniable.cli.reading import estimate as estimate
+
+ORDER = ("schema", "collection", "randomize", "aggregate", "merge", "estimate", "plan", "demo")
+"""The verbs in the order of the data's way, as help lists them."""
+
+app.registered_commands.sort(key=lambda command: ORDER.index(command.name or ""))
+
+
+def main() -> None:
+    """Run the command line; the entry point of the ``deniable`` script."""
+    for stream in (sys.stdout, sys.stderr):
+        # A label that the terminal's encoding lacks is shown as "?", never a reason to fail.
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(ValueError):
+                stream.reconfigure(errors="replace")
+    app()

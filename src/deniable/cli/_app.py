@@ -1,0 +1,189 @@
+"""The application itself, and what all verbs share: errors on one line, interruption, progress, outputs."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import importlib.metadata
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, ParamSpec, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from deniable.errors import DeniableError, OutputError
+from deniable.report.text import visible
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+Report = Callable[[int, int | None], None]
+"""What the library calls with (records done, records in all or None)."""
+
+BAD_INPUT, INTERRUPTED = 2, 130
+_QUIET_SECONDS = 1.0
+
+app = typer.Typer(
+    name="deniable",
+    help="Frequencies with honest error bars, from answers that were randomised before they were collected.",
+    epilog="The way of the data: schema, collection, randomize, aggregate, merge, estimate.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+_written: list[Path] = []
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"deniable {importlib.metadata.version('deniable')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+def verb(
+    name: str, interrupted: str = "nothing was written"
+) -> Callable[[Callable[Parameters, None]], Callable[Parameters, None]]:
+    """Make the decorated function a command whose failures are one line on stderr and an exit code.
+
+    `interrupted` says what an interruption leaves behind, as long as no output is complete.
+    """
+
+    def decorate(function: Callable[Parameters, None]) -> Callable[Parameters, None]:
+        @functools.wraps(function)
+        def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+            _written.clear()
+            with _failures(interrupted):
+                function(*args, **kwargs)
+
+        app.command(name)(run)
+        return run
+
+    return decorate
+
+
+@contextlib.contextmanager
+def _failures(interrupted: str) -> Iterator[None]:
+    try:
+        yield
+    except DeniableError as error:
+        _fail(str(error), BAD_INPUT)
+    except KeyboardInterrupt:
+        complete = ", ".join(map(str, _written))
+        kept = f"{complete} is complete, nothing else was written" if _written else interrupted
+        typer.echo(f"interrupted: {visible(kept)}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}", BAD_INPUT)
+
+
+def _fail(message: str, code: int) -> None:
+    typer.echo(f"error: {visible(message)}", err=True)
+    raise typer.Exit(code) from None
+
+
+def note(message: str) -> None:
+    """Say something about the run, not part of its result, on stderr."""
+    typer.echo(visible(message), err=True)
+
+
+@contextlib.contextmanager
+def writing(output: Path) -> Iterator[None]:
+    """Say that an output is complete when the block is done; if it is interrupted, remember whether it was."""
+    before = _identity(output)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if _identity(output) != before:
+            _written.append(output)
+        raise
+    _written.append(output)
+    note(f"wrote {output}")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what changes when a file is replaced."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def console() -> Console:
+    """Return the console that results are printed on: stdout, 80 columns wide where it is no terminal."""
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", force: bool = False) -> None:
+    """Raise OutputError if an output cannot be written, is one of the inputs, or exists and must not be lost.
+
+    Parameters
+    ----------
+    output : Path
+        Where the command is going to write.
+    inputs : sequence of Path
+        Files that the command reads.
+    keep : str
+        Why an existing file is not overwritten; "" if it may be.
+    force : bool
+        Overwrite nevertheless.
+    """
+    directory = output.parent
+    if output.is_dir():
+        raise OutputError(f"cannot write {output}: it is a directory")
+    if not directory.is_dir():
+        raise OutputError(f"cannot write {output}: there is no directory {directory}")
+    if not os.access(directory, os.W_OK):
+        raise OutputError(f"cannot write {output}: no permission to write in {directory}")
+    if not output.exists():
+        return
+    if any(path.exists() and output.samefile(path) for path in inputs):
+        raise OutputError(f"the output must not be one of the inputs, got {output} as both")
+    if keep and not force:
+        raise OutputError(f"{output} exists: {keep}; choose another name, or overwrite it with --force")
+
+
+@contextlib.contextmanager
+def progress(doing: str, *, quiet: bool = False) -> Iterator[Report | None]:
+    """Yield a function that shows progress on stderr after the first second; None unless stderr is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(show_speed=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True, markup=False),
+        transient=True,
+    )
+    task = bar.add_task(doing, total=None)
+    timer = threading.Timer(_QUIET_SECONDS, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()

@@ -1,0 +1,116 @@
+"""From words on a command line to a mechanism."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from deniable.errors import InvalidParameterError
+from deniable.mechanism import Mechanism
+from deniable.mechanisms.count_mean_sketch import BLH, OLH
+from deniable.spec import mechanism_class, mechanism_names
+
+_CONSTRUCTORS: dict[str, Callable[..., Mechanism[Any, Any]]] = {"BLH": BLH, "OLH": OLH}
+"""Names of the field that are no classes of their own."""
+
+
+def constructor_names() -> list[str]:
+    """Return the names that --mechanism accepts."""
+    return sorted({*mechanism_names(), *_CONSTRUCTORS})
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Return the domain sizes in "5,4,6".
+
+    Raises
+    ------
+    InvalidParameterError
+        If a part is no integer.
+    """
+    sizes = []
+    for part in text.split(","):
+        try:
+            sizes.append(int(part))
+        except ValueError:
+            raise InvalidParameterError(f"sizes must be integers separated by commas, got sizes={text!r}") from None
+    return tuple(sizes)
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters in ["m=8", "family=prime"]; values are JSON, or else text.
+
+    Examples
+    --------
+    >>> parse_settings(["m=8", "family=prime", "priors=[[0.5, 0.5]]"])
+    {'m': 8, 'family': 'prime', 'priors': ((0.5, 0.5),)}
+
+    Raises
+    ------
+    InvalidParameterError
+        If a setting has no "=", or occurs twice.
+    """
+    result: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise InvalidParameterError(f"set must be NAME=VALUE, got set={setting!r}")
+        if name in result:
+            raise InvalidParameterError(f"set must name a parameter once, got {name!r} twice")
+        try:
+            result[name] = _tuples(json.loads(text))
+        except json.JSONDecodeError:
+            result[name] = text
+    return result
+
+
+def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: dict[str, Any]) -> Mechanism[Any, Any]:
+    """Return the mechanism of a name for these domain sizes.
+
+    Names are those of a plan: "SMP[OUE]" is SMP over OUE; case does not matter, and RSFD is RS+FD.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the name or a parameter is unknown, a parameter is absent or out of bounds, or the mechanism is for one
+        attribute and there are several.
+    """
+    wanted, bracket, oracle = name.removesuffix("]").partition("[")
+    if bracket:
+        settings = {"oracle": oracle.upper(), **settings}
+    known = {_spelling(one): one for one in constructor_names()}
+    if _spelling(wanted) not in known:
+        raise InvalidParameterError(
+            f"mechanism must be one of {', '.join(constructor_names())}, got mechanism={name!r}"
+        )
+    name = known[_spelling(wanted)]
+    cls = _CONSTRUCTORS.get(name) or mechanism_class(name)
+    construct = getattr(cls, "from_epsilon", cls)
+    parameters = inspect.signature(construct).parameters
+    domain: dict[str, Any] = {"sizes": sizes}
+    if "sizes" not in parameters:
+        if len(sizes) != 1:
+            raise InvalidParameterError(
+                f"{name} is for one attribute and the schema has {len(sizes)}: choose a mechanism for records"
+            )
+        domain = {"k": sizes[0]}
+    free = [parameter for parameter in parameters if parameter not in ("k", "sizes", "epsilon")]
+    unknown = [setting for setting in settings if setting not in free]
+    if unknown:
+        raise InvalidParameterError(
+            f"{name} has no parameter {unknown[0]!r}; it has {', '.join(free) or 'none to set'}"
+        )
+    absent = [key for key in free if parameters[key].default is inspect.Parameter.empty and key not in settings]
+    if absent:
+        raise InvalidParameterError(f"{name} needs {absent[0]}: add --set {absent[0]}=...")
+    mechanism: Mechanism[Any, Any] = construct(**domain, epsilon=epsilon, **settings)
+    return mechanism
+
+
+def _spelling(name: str) -> str:
+    return name.replace("+", "").casefold()
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,81 @@
+"""What contributors and collectors do: randomize, aggregate, merge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.aggregate import Aggregate
+from deniable.cli._app import check_output, note, progress, verb, writing
+from deniable.collection import Collection
+from deniable.io import aggregate_files, merge_files, randomize_file
+from deniable.randomness import SecureRandomness
+
+CollectionFile = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection, survey.json.")]
+
+
+@verb("randomize", interrupted="nothing was written, so nobody has spent epsilon")
+def randomize(
+    survey: CollectionFile,
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="True answers: CSV or Parquet, a row each.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the reports (Parquet).")],
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Randomise answers that already were; their contributors spend epsilon again."),
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file of reports.")] = False,
+) -> None:
+    """Turn true answers into randomised reports.
+
+    What every contributor's own device would do, in bulk, with randomness from the operating
+    system. The reports carry the id of the collection. An interrupted run writes nothing.
+    """
+    check_output(output, [survey, answers], keep="its reports have spent their contributors' epsilon", force=force)
+    collection = Collection.load(survey)
+    with writing(output), progress("randomizing") as report:
+        result = randomize_file(collection, answers, output, SecureRandomness(), again=again, progress=report)
+    for warning in result.warnings:
+        note(f"warning: {warning}")
+    epsilon = collection.privacy().epsilon
+    note(f"{result.n:,} contributors have each spent epsilon = {epsilon:g}")
+
+
+@verb("aggregate", interrupted="no aggregate was written; the same command goes on after the finished files")
+def aggregate(
+    survey: CollectionFile,
+    reports: Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Files of reports (Parquet).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the aggregate.")],
+) -> None:
+    """Add up reports.
+
+    For collectors. The result's size does not depend on the number of reports.
+
+    Reports of another collection, and the same reports twice, are refused. An interrupted run
+    goes on after the finished files when it is started again.
+    """
+    check_output(output, [survey, *reports])
+    collection = Collection.load(survey)
+    with writing(output), progress("aggregating") as report:
+        result = aggregate_files(collection, reports, output, progress=report)
+    _note_size(result)
+
+
+@verb("merge")
+def merge(
+    aggregates: Annotated[list[Path], typer.Argument(metavar="AGGREGATES...", help="Aggregates of one collection.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the sum; may be one of the inputs.")],
+) -> None:
+    """Add up aggregates of one collection.
+
+    For collectors. The order does not matter; the same reports twice are refused.
+    """
+    check_output(output)
+    with writing(output):
+        result = merge_files(aggregates, output)
+    _note_size(result)
+
+
+def _note_size(result: Aggregate) -> None:
+    note(f"{result.n:,} reports in {len(result.batches):,} batches")

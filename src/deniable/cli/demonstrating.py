@@ -1,0 +1,24 @@
+"""The demonstration on real, sensitive data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli._app import console, verb
+from deniable.demo import run_demo
+
+
+@verb("demo", interrupted="the files of finished steps are complete; run it again")
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write into.")] = Path("demo"),
+) -> None:
+    """Run everything on a real, sensitive survey.
+
+    Fair's survey about extramarital affairs (1978), compared with the truth. The answers of
+    6,366 women are randomised at epsilon 1 and at epsilon 4, collected and estimated.
+    Needs the extra "demo": pip install "deniable[demo]".
+    """
+    run_demo(output, console())

@@ -1,0 +1,274 @@
+"""Collection: the one public file that contributors, collector and analyst share, so that they cannot disagree."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from deniable.aggregate import Aggregate
+from deniable.checks import checked_integer
+from deniable.documents import Document, document_text, parse_document, read_document
+from deniable.errors import FileFormatError, InvalidParameterError, MismatchError
+from deniable.estimate import Estimate, RecordEstimate
+from deniable.files import write_text
+from deniable.mechanism import Mechanism
+from deniable.privacy import Guarantee
+from deniable.randomness import Randomness
+from deniable.schema import Schema, SchemaShape, schema_of
+from deniable.spec import content_hash, from_spec, to_spec
+
+FORMAT = "deniable collection"
+
+
+class CollectionShape(Document):
+    """Keys of a collection in a JSON document."""
+
+    id: str
+    title: str
+    version: int
+    collection_schema: SchemaShape = Field(alias="schema")
+    mechanism: dict[str, Any]
+    guarantee: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What is asked, how it is randomised, and which round this is.
+
+    Parameters
+    ----------
+    schema : Schema
+        The attributes.
+    mechanism : Mechanism
+        For the schema's domain: `k` of its only attribute, or `sizes` of all.
+    version : int
+        Round of the collection, >= 1; reports of one version are never mixed with those of another.
+    title : str
+        What people call it.
+
+    Raises
+    ------
+    MismatchError
+        If the mechanism is for another domain than the schema's.
+    InvalidParameterError
+        If a parameter is of the wrong type or out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SecureRandomness
+    >>> from deniable.schema import Attribute
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
+    >>> reports = survey.randomize({"smoker": ["no", "yes", "no"]}, SecureRandomness())
+    >>> estimates = survey.estimate(survey.aggregate(reports))
+    >>> estimates["smoker"].labels, estimates["smoker"].n
+    (('yes', 'no'), 3)
+    """
+
+    schema: Schema
+    mechanism: Mechanism[Any, Any]
+    version: int = 1
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.schema, Schema):
+            raise InvalidParameterError(f"schema must be a Schema, got schema={self.schema!r}")
+        object.__setattr__(self, "version", checked_integer("version", self.version, 1))
+        if not isinstance(self.title, str):
+            raise InvalidParameterError(f"title must be a text, got title={self.title!r}")
+        domain = mechanism_sizes(self.mechanism)
+        if domain != self.schema.sizes:
+            raise MismatchError(
+                f"the mechanism must have the schema's domain sizes {_sizes(self.schema.sizes)}, "
+                f"got {self.mechanism!r} with {_sizes(domain)}"
+            )
+
+    @cached_property
+    def id(self) -> str:
+        """SHA-256 (64 hex digits) of schema, mechanism, version and title; every report carries it."""
+        return content_hash(
+            {
+                "schema": self.schema.to_dict(),
+                "mechanism": to_spec(self.mechanism),
+                "version": self.version,
+                "title": self.title,
+            }
+        )
+
+    # ---------------------------------------------------------------- three verbs
+
+    def randomize(self, answers: Any, rng: Randomness) -> Any:
+        """Contributor: turn answers into reports, one row each.
+
+        Parameters
+        ----------
+        answers : table or int array
+            Answers as `Schema.encode` takes them, or codes int[n, d] (int[n] also, for one attribute).
+        rng : Randomness
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
+
+        Returns
+        -------
+        reports
+            In the mechanism's report type.
+
+        Raises
+        ------
+        InvalidInputError
+            If an answer cannot be encoded, or a code is out of range; naming row and attribute.
+        """
+        codes = answers if isinstance(answers, np.ndarray) else self.schema.encode(answers)
+        return self.mechanism.randomize(self._inputs(codes), rng)
+
+    def aggregate(self, reports: Any) -> Aggregate:
+        """Collector: sum a batch of this collection's reports.
+
+        Raises
+        ------
+        InvalidReportError
+            If the mechanism cannot have produced a report.
+        """
+        return replace(self.mechanism.aggregate(reports), collection=self.id)
+
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: return the estimate of every attribute, by its name and with its labels.
+
+        Raises
+        ------
+        MismatchError
+            If the aggregate is of another collection or version.
+        EmptyAggregateError
+            If it contains no reports.
+        """
+        self.check(aggregate)
+        result = self.mechanism.estimate(aggregate)
+        parts = [result] if isinstance(result, Estimate) else [result[j] for j in range(len(self.schema.attributes))]
+        return RecordEstimate(
+            {
+                attribute.name: part.named(attribute.name, attribute.labels)
+                for attribute, part in zip(self.schema.attributes, parts, strict=True)
+            }
+        )
+
+    def privacy(self) -> Guarantee:
+        """Return what is guaranteed for one contributor's report."""
+        return self.mechanism.privacy()
+
+    def check(self, aggregate: Aggregate) -> None:
+        """Raise MismatchError unless an aggregate is of this very collection."""
+        if aggregate.collection != self.id:
+            raise MismatchError(
+                f"the aggregate is of collection {short_id(aggregate.collection)}, not of {short_id(self.id)}"
+            )
+
+    def _inputs(self, codes: NDArray[Any]) -> NDArray[Any]:
+        one_attribute = not hasattr(self.mechanism, "sizes")
+        return codes[:, 0] if one_attribute and codes.ndim == 2 and codes.shape[1] == 1 else codes
+
+    # ---------------------------------------------------------------- files
+
+    def to_json(self) -> str:
+        """Return the collection as a JSON document: with its id, and with its guarantee for people to read."""
+        return document_text(
+            FORMAT,
+            {
+                "id": self.id,
+                "title": self.title,
+                "version": self.version,
+                "schema": self.schema.to_dict(),
+                "mechanism": to_spec(self.mechanism),
+                "guarantee": _guarantee_data(self.privacy()),
+            },
+        )
+
+    @classmethod
+    def from_json(cls, text: str, source: str = "the collection") -> Collection:
+        """Return the collection that a JSON document describes; `source` is its name in messages.
+
+        The guarantee's numbers are computed again and compared. Its wording is not: a release may word it better.
+
+        Raises
+        ------
+        FileFormatError
+            If the document is damaged, foreign, of another format version, or was changed after it was made.
+        """
+        shape = parse_document(text, source, FORMAT, CollectionShape)
+        schema = schema_of(shape.collection_schema, source)
+        try:
+            collection = cls(schema, from_spec(shape.mechanism), shape.version, shape.title)
+        except (FileFormatError, TypeError, ValueError) as error:
+            raise FileFormatError(f"{source}: {error}") from error
+        if shape.id != collection.id:
+            raise FileFormatError(
+                f"{source} was changed after it was made: its id is {short_id(shape.id)}, its content has the id "
+                f"{short_id(collection.id)}; make a new collection instead, reports of the old one do not fit this one"
+            )
+        if _numbers(shape.guarantee) != _numbers(_guarantee_data(collection.privacy())):
+            raise FileFormatError(
+                f"{source} states another guarantee than its mechanism has: {str(collection.privacy()).splitlines()[0]}"
+            )
+        return collection
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON document, atomically."""
+        write_text(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Collection:
+        """Read a JSON document that `save` wrote.
+
+        Raises
+        ------
+        FileFormatError
+            If there is none, or it is damaged, foreign, of another format version, or was changed.
+        """
+        return cls.from_json(read_document(path), str(path))
+
+
+def mechanism_sizes(mechanism: Mechanism[Any, Any]) -> tuple[int, ...]:
+    """Return the domain sizes that a mechanism is for: one for a frequency oracle, d for a record mechanism."""
+    if hasattr(mechanism, "sizes"):
+        return tuple(mechanism.sizes)
+    if hasattr(mechanism, "k"):
+        return (int(mechanism.k),)
+    raise InvalidParameterError(f"mechanism must be a mechanism with k or sizes, got mechanism={mechanism!r}")
+
+
+def short_id(identifier: str) -> str:
+    """Return the first digits of a collection's or batch's id, as messages show it."""
+    return identifier[:12] if identifier else "(none)"
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return "(" + ", ".join(map(str, sizes)) + ")"
+
+
+def _guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
+    """Return a guarantee as JSON data, with its text line by line; JSON has no infinity, so that becomes "inf"."""
+    data = {**guarantee.to_dict(), "text": str(guarantee).splitlines()}
+    result: dict[str, Any] = _without_infinities(data)
+    return result
+
+
+def _without_infinities(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_infinities(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_infinities(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _numbers(value: Any) -> Any:
+    """Return the numbers of a guarantee's data, whatever its wording."""
+    if isinstance(value, dict):
+        return {key: _numbers(item) for key, item in value.items() if not isinstance(item, str) or item == "inf"}
+    if isinstance(value, list):
+        return [_numbers(item) for item in value if not isinstance(item, str) or item == "inf"]
+    return value

@@ -1,0 +1,238 @@
+"""The main job on real, sensitive data: Fair's survey about extramarital affairs, from answers to error bars.
+
+Ray Fair, *A theory of extramarital affairs*, Journal of Political Economy (1978). The answers of 6,366 readers of
+*Redbook* come with statsmodels (extra ``demo``); nothing is downloaded and no answer is stored in this package. Every
+woman is one contributor. Each is randomised with the operating system's randomness under a whole-contributor epsilon,
+once at 1 and once at 4, along the same path that a user's own data takes. Two runs about the same people would cost
+them the sum of both epsilons: outside a demonstration, make one.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+from rich.console import Console
+
+from deniable.collection import Collection
+from deniable.errors import MissingExtraError, OutputError
+from deniable.files import atomic_path
+from deniable.io import aggregate_files, randomize_file, read_truth
+from deniable.planning import recommend
+from deniable.randomness import SecureRandomness
+from deniable.report import Summary, print_summary, save_html, save_png, summarize
+from deniable.report.tables import print_line
+from deniable.schema import Attribute, Schema
+
+EPSILONS = ("1", "4")
+TITLE = "Extramarital affairs survey (Fair 1978)"
+
+BINNING = (
+    "affairs is the survey's measure of time spent in extramarital affairs, a number >= 0, binned by a rule that is "
+    "public and fixed beforehand: none (below 0.01), under 1, 1 to under 4, 4 or more. age is the midpoint of the "
+    "questionnaire's own classes, binned into them. The other answers are categories of the questionnaire."
+)
+
+_SCALES: dict[str, dict[float, str]] = {
+    "rate_marriage": {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "very good"},
+    "religious": {1: "not", 2: "mildly", 3: "fairly", 4: "strongly"},
+    "educ": {
+        9: "grade school",
+        12: "high school",
+        14: "some college",
+        16: "college graduate",
+        17: "some graduate school",
+        20: "advanced degree",
+    },
+    "occupation": {
+        1: "student",
+        2: "farming, semi-skilled or unskilled",
+        3: "white-collar",
+        4: "teacher, nurse, artist, technician",
+        5: "managerial, administrative, business",
+        6: "professional with advanced degree",
+    },
+}
+
+
+def demo_schema() -> Schema:
+    """Return the public list of questions and answers, written down from the questionnaire and not from the answers.
+
+    Examples
+    --------
+    >>> demo_schema().sizes
+    (4, 5, 4, 6, 6, 6)
+    """
+    ages = ("under 20", "20 to 24", "25 to 29", "30 to 34", "35 to 39", "40 or over")
+    attributes = {
+        "affairs": Attribute("affairs", ("none", "under 1", "1 to under 4", "4 or more"), edges=(0.01, 1, 4)),
+        "age": Attribute("age", ages, edges=(20, 25, 30, 35, 40)),
+        **{name: Attribute(name, tuple(labels.values())) for name, labels in _SCALES.items()},
+    }
+    order = ("affairs", "rate_marriage", "religious", "age", "educ", "occupation")
+    return Schema(tuple(attributes[name] for name in order))
+
+
+def demo_answers() -> pa.Table:
+    """Return the true answers, a row per contributor.
+
+    Raises
+    ------
+    MissingExtraError
+        If statsmodels is not installed.
+    """
+    try:
+        from statsmodels.datasets import fair
+    except ImportError as error:
+        raise MissingExtraError('the demo needs statsmodels and its data: pip install "deniable[demo]"') from error
+    frame = fair.load_pandas().data
+    columns = {}
+    for name in demo_schema().names:
+        values = [float(value) for value in frame[name]]
+        columns[name] = [_SCALES[name][value] for value in values] if name in _SCALES else values
+    return pa.table(columns)
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What the demo found and wrote.
+
+    Parameters
+    ----------
+    summaries : tuple of Summary
+        One per epsilon.
+    files : tuple of Path
+        Everything that was written.
+    """
+
+    summaries: tuple[Summary, ...]
+    files: tuple[Path, ...]
+
+
+def run_demo(folder: Path, console: Console, epsilons: Sequence[str] = EPSILONS) -> DemoResult:
+    """Randomise, collect and estimate the survey at every epsilon; print tables and write files into a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if absent; files of an earlier demo are replaced.
+    console : rich Console
+        Where to print.
+    epsilons : sequence of str
+        Budgets of the whole contributor, one run each.
+
+    Raises
+    ------
+    MissingExtraError
+        If statsmodels is not installed.
+    OutputError
+        If the folder cannot be written.
+    """
+    table, schema = demo_answers(), demo_schema()
+    answers, schema_file, page = folder / "answers.csv", folder / "schema.json", folder / "report.html"
+    _make(folder)
+    with atomic_path(answers) as temporary:
+        pyarrow.csv.write_csv(table, temporary)
+    schema.save(schema_file)
+    print_line(console, TITLE, style="bold")
+    print_line(
+        console, f"{table.num_rows:,} women, {len(schema.names)} questions; every woman sends one report per run."
+    )
+    print_line(console, BINNING)
+    cost = ""
+    if len(epsilons) > 1:
+        spent = f"{sum(map(float, epsilons)):g}"
+        cost = f"Randomising the same people {len(epsilons)} times costs epsilon = {spent} in all; do it once."
+        print_line(console, cost)
+    files, summaries = [answers, schema_file], []
+    for epsilon in epsilons:
+        run = _Run(folder / f"epsilon-{epsilon}", epsilon)
+        summaries.append(_estimate(run, answers, schema))
+        files += [run.survey, run.reports, run.total, run.picture]
+        console.print()
+        print_line(console, f"epsilon = {epsilon}, the same on the command line:", style="bold")
+        for command in run.commands(schema_file, answers):
+            console.print(shlex.join(command), soft_wrap=True)
+        console.print()
+        print_summary(console, summaries[-1])
+    introduction = (
+        f"{table.num_rows:,} readers of Redbook answered its questionnaire. Here every one of them is a contributor "
+        f"with {len(schema.names)} answers, randomised on her own. Because this is a demonstration, the true "
+        f"frequencies are shown as well. {cost}",
+        BINNING,
+    )
+    save_html(summaries, page, title=TITLE, introduction=introduction)
+    files.append(page)
+    console.print()
+    for epsilon, summary in zip(epsilons, summaries, strict=True):
+        print_line(console, f"epsilon = {epsilon}: {summary.coverage_text}")
+    print_line(console, "Files:")
+    for path in files:
+        console.print(f"  {path}", soft_wrap=True)
+    return DemoResult(tuple(summaries), tuple(files))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Where one run writes, and the commands that would do the same."""
+
+    folder: Path
+    epsilon: str
+
+    @property
+    def survey(self) -> Path:
+        return self.folder / "survey.json"
+
+    @property
+    def reports(self) -> Path:
+        return self.folder / "reports.parquet"
+
+    @property
+    def total(self) -> Path:
+        return self.folder / "all.aggregate"
+
+    @property
+    def picture(self) -> Path:
+        return self.folder / "estimate.png"
+
+    def commands(self, schema: Path, answers: Path) -> list[list[str]]:
+        survey, reports, total = str(self.survey), str(self.reports), str(self.total)
+        design = ["--schema", str(schema), "--epsilon", self.epsilon, "--title", TITLE]
+        show = ["--truth", str(answers), "--plot", str(self.picture)]
+        return [
+            ["deniable", "collection", *design, "-o", survey],
+            ["deniable", "randomize", survey, str(answers), "-o", reports],
+            ["deniable", "aggregate", survey, reports, "-o", total],
+            ["deniable", "estimate", survey, total, *show],
+        ]
+
+
+def _estimate(run: _Run, answers: Path, schema: Schema) -> Summary:
+    """Take the answers along the whole path at one epsilon."""
+    _make(run.folder)
+    collection = Collection(schema, recommend(schema.sizes, run.epsilon), title=TITLE)
+    collection.save(run.survey)
+    # The same public data at every demonstration: randomising it again is the point.
+    randomize_file(collection, answers, run.reports, SecureRandomness(), again=True)
+    total = aggregate_files(collection, [run.reports], run.total)
+    summary = summarize(
+        collection.estimate(total),
+        mechanism=collection.mechanism,
+        n=total.n,
+        title=TITLE,
+        truth=read_truth(collection, answers),
+        collection=collection.id,
+    )
+    save_png(summary, run.picture)
+    return summary
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write into {folder}: {error.strerror or error}") from error

@@ -1,0 +1,112 @@
+"""JSON documents that people edit: what is wrong with one is said with its place."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from deniable.errors import FileFormatError
+
+FORMAT_VERSION = 1
+"""Version of every JSON document that this release writes, and the only one it reads."""
+
+
+class Document(BaseModel):
+    """Base of the shapes that documents are checked against: no unknown keys, no conversions."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+Shape = TypeVar("Shape", bound=Document)
+
+
+def read_document(path: str | os.PathLike[str]) -> str:
+    """Return the text of a UTF-8 file.
+
+    Raises
+    ------
+    FileFormatError
+        If there is no such file, or it is not UTF-8 text.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise FileFormatError(f"there is no file {path}") from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError(
+            f"{path} is not UTF-8 text: byte {error.start + 1} is {error.object[error.start]:#04x}"
+        ) from (error)
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def parse_document(text: str, source: str, name: str, shape: type[Shape]) -> Shape:
+    """Return a JSON document of one format, checked against its shape.
+
+    Parameters
+    ----------
+    text : str
+        The JSON text; an object with ``format``, ``format_version`` and the keys of the shape.
+    source : str
+        What messages call the document: its path.
+    name : str
+        The format's name, for instance "deniable schema".
+    shape : type of Document
+        Its keys and their types.
+
+    Raises
+    ------
+    FileFormatError
+        If the text is no JSON (naming line and column), of another format or version, or a key is missing, unknown or
+        of the wrong type (naming the place, as in ``attributes[2].categories``).
+    """
+    try:
+        data = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise FileFormatError(
+            f"{source} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{source} is not a {name}: {error}") from error
+    if not isinstance(data, dict) or data.get("format") != name:
+        got = f"format={data.get('format')!r}" if isinstance(data, dict) else type(data).__name__
+        raise FileFormatError(f"{source} is not a {name}: expected format={name!r}, got {got}")
+    version = data.get("format_version")
+    if version != FORMAT_VERSION or isinstance(version, bool):
+        raise FileFormatError(
+            f"{source}: this release reads format_version={FORMAT_VERSION} of a {name}, got format_version={version!r}"
+        )
+    body = {key: value for key, value in data.items() if key not in ("format", "format_version")}
+    try:
+        return shape.model_validate(body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise FileFormatError(f"{source}: {_place(first['loc'])}: {first['msg'].lower()}") from error
+
+
+def document_text(name: str, body: dict[str, Any]) -> str:
+    """Return the indented JSON text of a document of one format, ending in a newline."""
+    header = {"format": name, "format_version": FORMAT_VERSION}
+    return json.dumps(header | body, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return text.removeprefix(".")
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in data:
+            raise ValueError(f"the key {key!r} occurs twice in one object")
+        data[key] = value
+    return data
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a JSON number")

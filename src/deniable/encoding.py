@@ -1,0 +1,254 @@
+"""Columns of answers to integer codes, a whole column at a time.
+
+Columns are dictionary-encoded first, so that text is compared once per *distinct* answer, not once per row.
+Three rules decide which category an answer is, in this order:
+
+1. its exact text is a label of the attribute (an integer or an integral float of a typed column is written without a
+   decimal point: ``3.0`` is ``"3"``);
+2. it is missing (null, or the empty text), and the attribute has a category for that;
+3. it is the same decimal number as exactly one label: ``"3.0"`` is the category ``"3"``. Text with leading zeros or an
+   exponent is never read as a number here, because ``"01234"`` is a postcode.
+
+Binned attributes read every answer as a number instead, apart from the labels of *missing* and *other*.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidInputError, UnknownCategoryError
+
+if TYPE_CHECKING:
+    from deniable.schema import Attribute
+
+Int64s = NDArray[np.int64]
+
+DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
+NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+_UNKNOWN, _MISSING, _NOT_FINITE = -1, -2, -3
+
+
+def as_table(answers: Any) -> pa.Table:
+    """Return answers as a pyarrow Table: a table, a record batch, a data frame, or a dict of columns."""
+    if isinstance(answers, pa.Table):
+        return answers
+    if isinstance(answers, pa.RecordBatch):
+        return pa.Table.from_batches([answers])
+    try:
+        if isinstance(answers, dict) and any(isinstance(column, (str, bytes)) for column in answers.values()):
+            raise TypeError("a column must be a sequence of answers, not one text")
+        return pa.table(answers)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"answers must be a table of named columns, got {type(answers).__name__}: {error}"
+        ) from (error)
+
+
+def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the answers") -> None:
+    """Raise InvalidInputError unless every wanted column is present exactly once."""
+    occurrences = Counter(present)
+    absent = [name for name in wanted if name not in occurrences]
+    if absent:
+        hint = ""
+        if len(present) == 1 and ";" in present[0]:
+            hint = " (are the columns separated by ';'? use commas or tabs)"
+        plural = "columns" if len(absent) > 1 else "column"
+        raise InvalidInputError(f"{where} must have the {plural} {_listed(absent)}, got {_listed(present)}{hint}")
+    for name in wanted:
+        if occurrences[name] > 1:
+            raise InvalidInputError(f"{where} must have one column {name!r}, got {occurrences[name]}")
+
+
+def encode_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> Int64s:
+    """Return int64[n, d], the codes of a table's answers; `first_row` is the number of its first record."""
+    check_columns(table.column_names, tuple(attribute.name for attribute in attributes))
+    codes = np.empty((table.num_rows, len(attributes)), dtype=np.int64)
+    start = 0
+    for batch in table.select([attribute.name for attribute in attributes]).to_batches():
+        rows = slice(start, start + batch.num_rows)
+        for j, attribute in enumerate(attributes):
+            codes[rows, j] = encode_column(attribute, batch.column(j), first_row + start)
+        start += batch.num_rows
+    return codes
+
+
+def encode_column(attribute: Attribute, column: pa.Array, first_row: int) -> Int64s:
+    """Return int64[n], the codes of one attribute's answers.
+
+    Raises
+    ------
+    InvalidInputError
+        For a missing answer, a number that is not finite, or a type without a text form; naming attribute and row.
+    UnknownCategoryError
+        For an answer that is no category.
+    """
+    if attribute.edges is not None and is_number_type(column.type):
+        result = _settled(attribute, _binned_codes(attribute, column))
+    else:
+        encoded = dictionary_encoded(column, attribute.name)
+        answers = encoded.dictionary
+        found = _category_codes(attribute, answers) if attribute.edges is None else _binned_codes(attribute, answers)
+        codes = _settled(attribute, np.append(found, _MISSING))
+        # The index type of a dictionary column may be too small for one more entry, that of null.
+        result = codes[encoded.indices.cast(pa.int64()).fill_null(len(answers)).to_numpy(zero_copy_only=False)]
+    if result.size and result.min() < 0:
+        row = int((result < 0).argmax())
+        raise _failure(attribute, int(result[row]), column[row].as_py(), first_row + row)
+    return result
+
+
+def dictionary_encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
+    """Return a column as indices into its distinct answers."""
+    if pa.types.is_dictionary(column.type):
+        return column
+    try:
+        return column.dictionary_encode()
+    except pa.ArrowException as error:
+        raise InvalidInputError(f"column {name!r} must hold text or numbers, got the type {column.type}") from error
+
+
+def answer_texts(answers: pa.Array, name: str) -> list[str | None]:
+    """Return the texts that answers are compared by: numbers as plain decimals without a trailing ``.0``."""
+    texts: list[str | None] = _text_array(answers, name).to_pylist()
+    if pa.types.is_floating(answers.type) or pa.types.is_decimal(answers.type):
+        return [text if text is None else _plain_number(text) for text in texts]
+    return texts
+
+
+def canonical_decimal(text: str) -> str | None:
+    """Return the shortest form of a plain decimal number ("3.0" -> "3"), None for any other text."""
+    if not DECIMAL.fullmatch(text):
+        return None
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def is_number_type(kind: pa.DataType) -> bool:
+    """Whether a column type is read as numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def label_codes(labels: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return what `encode_column` looks answers up in: code by exact label, and by decimal number where unique."""
+    exact = {label: code for code, label in enumerate(labels)}
+    numbers: dict[str, int] = {}
+    ambiguous = set()
+    for code, label in enumerate(labels):
+        number = canonical_decimal(label)
+        if number is not None and numbers.setdefault(number, code) != code:
+            ambiguous.add(number)
+    return exact, {number: code for number, code in numbers.items() if number not in ambiguous}
+
+
+def _settled(attribute: Attribute, codes: Int64s) -> Int64s:
+    """Replace missing and unknown by the attribute's own codes for them, if it has any."""
+    for reason, code in ((_MISSING, attribute.missing_code), (_UNKNOWN, attribute.other_code)):
+        if code is not None:
+            codes[codes == reason] = code
+    return codes
+
+
+def _binned_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
+    """Return the codes of answers of a binned attribute; negative where there is none."""
+    texts = None if is_number_type(answers.type) else _text_array(answers, attribute.name)
+    numbers = _numbers(answers if texts is None else texts)
+    codes = np.searchsorted(np.array(attribute.edges), numbers.values, side="right").astype(np.int64)
+    codes[np.isnan(numbers.values)] = _UNKNOWN
+    codes[numbers.unfit] = _NOT_FINITE
+    if texts is not None:
+        codes[_mask(pc.equal(texts, ""))] = _MISSING
+    for label in (attribute.missing, attribute.other):
+        if label is not None:
+            code = attribute.lookup[0][label]
+            number = canonical_decimal(label)
+            if number is not None:
+                codes[numbers.values == float(number)] = code
+            if texts is not None:
+                codes[_mask(pc.equal(texts, label))] = code
+    codes[_mask(answers.is_null())] = _MISSING
+    return codes
+
+
+def _category_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
+    exact, numbers = attribute.lookup
+    codes = np.empty(len(answers), dtype=np.int64)
+    for i, text in enumerate(answer_texts(answers, attribute.name)):
+        codes[i] = _MISSING if text is None else exact.get(text, _UNKNOWN)
+        if text is not None and codes[i] == _UNKNOWN:
+            codes[i] = _MISSING if text == "" else numbers.get(canonical_decimal(text) or text, _UNKNOWN)
+    if pa.types.is_floating(answers.type):
+        # "nan" would otherwise pass for an unknown answer, and so for `other`.
+        values = answers.cast(pa.float64()).fill_null(0).to_numpy(zero_copy_only=False)
+        codes[~np.isfinite(values) & (codes == _UNKNOWN)] = _NOT_FINITE
+    return codes
+
+
+class _Numbers(NamedTuple):
+    """Parsed answers: float64 values (NaN where an answer is no number), and which are infinite or NaN themselves."""
+
+    values: NDArray[np.float64]
+    unfit: NDArray[np.bool_]
+
+
+def _numbers(answers: pa.Array) -> _Numbers:
+    if pa.types.is_string(answers.type):
+        spelled = pc.match_substring_regex(answers, NUMBER).fill_null(False)
+        values = pc.if_else(spelled, answers, None).cast(pa.float64())
+        named = pc.match_substring_regex(answers, r"^[+-]?(nan|inf|infinity)$", ignore_case=True)
+        unfit = _mask(named)
+    else:
+        values = answers.cast(pa.float64(), safe=False)
+        unfit = np.zeros(len(answers), dtype=np.bool_)
+    known = _mask(values.is_valid())
+    floats = values.fill_null(np.nan).to_numpy(zero_copy_only=False)
+    return _Numbers(floats, unfit | (known & ~np.isfinite(floats)))
+
+
+def _text_array(answers: pa.Array, name: str) -> pa.Array:
+    try:
+        return answers.cast(pa.string())
+    except pa.ArrowException as error:
+        raise InvalidInputError(f"column {name!r} must hold text or numbers, got the type {answers.type}") from error
+
+
+def _mask(answers: pa.Array) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = answers.fill_null(False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _plain_number(text: str) -> str:
+    if "e" in text:
+        text = format(Decimal(text), "f")
+    return canonical_decimal(text) or text
+
+
+def _failure(attribute: Attribute, reason: int, answer: Any, row: int) -> InvalidInputError:
+    where = f"attribute {attribute.name!r} in row {row}"
+    if reason == _MISSING:
+        return InvalidInputError(f'missing answer of {where}; declare a category "missing" in the schema to accept it')
+    shown = repr(answer) if len(repr(answer)) <= 60 else repr(answer)[:57] + "..."
+    if reason == _NOT_FINITE:
+        return InvalidInputError(f"answers of {where} must be finite numbers, got {shown}")
+    if attribute.edges is not None:
+        return UnknownCategoryError(
+            f'unknown answer {shown} of {where}: it must be a number; declare "other" in the schema to accept it'
+        )
+    return UnknownCategoryError(
+        f"unknown category {shown} of {where}: the schema has {_listed(list(attribute.labels))}; "
+        f'declare "other" in the schema to accept unknown answers'
+    )
+
+
+def _listed(names: list[str], limit: int = 8) -> str:
+    shown = ", ".join(repr(name) if len(name) <= 60 else repr(name[:57]) + "..." for name in names[:limit])
+    return (shown or "none") + (f" and {len(names) - limit} more" if len(names) > limit else "")

@@ -1,0 +1,14 @@
+"""Files in and out: answers, reports, and the streaming jobs over them."""
+
+from deniable.io.jobs import DraftResult as DraftResult
+from deniable.io.jobs import Progress as Progress
+from deniable.io.jobs import RandomizeResult as RandomizeResult
+from deniable.io.jobs import aggregate_files as aggregate_files
+from deniable.io.jobs import draft_schema_file as draft_schema_file
+from deniable.io.jobs import merge_files as merge_files
+from deniable.io.jobs import randomize_file as randomize_file
+from deniable.io.jobs import read_truth as read_truth
+from deniable.io.reports import ReportReader as ReportReader
+from deniable.io.reports import write_reports as write_reports
+from deniable.io.tables import AnswerReader as AnswerReader
+from deniable.io.tables import open_answers as open_answers

@@ -1,0 +1,70 @@
+"""What an interrupted `aggregate_files` leaves behind, and where the next run goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from types import TracebackType
+
+from deniable.aggregate import Aggregate
+from deniable.collection import Collection
+from deniable.errors import DeniableError, OutputError
+
+CHECKPOINT_SECONDS = 1.0
+"""The sum of the finished files is written at most this often, and at every interruption."""
+
+
+class Checkpoint:
+    """The sum of the finished report files, in a hidden aggregate file beside the output.
+
+    A context manager: inside, `keep` what is finished; if the block is left by an exception (an interruption is one),
+    the file stays, and on success it is removed.
+
+    Parameters
+    ----------
+    collection : Collection
+        Which the reports belong to.
+    output : Path
+        Where the aggregate will be.
+    batches : set of str
+        Digests of the batches that shall be in it. What an earlier run left is used only if it contains no others.
+
+    Attributes
+    ----------
+    aggregate : Aggregate
+        The sum so far; at first that of an earlier run, or empty.
+    """
+
+    def __init__(self, collection: Collection, output: Path, batches: set[str]) -> None:
+        self.path = output.with_name(f".{output.name}.resume")
+        self.aggregate = Aggregate.empty(collection.mechanism, collection.id)
+        self._written = 0.0
+        with contextlib.suppress(DeniableError):
+            earlier = Aggregate.load(self.path)
+            if earlier.collection == collection.id and earlier.batches <= batches:
+                self.aggregate = earlier
+
+    def keep(self, aggregate: Aggregate) -> None:
+        """Take note that one more file is finished."""
+        self.aggregate = aggregate
+        if time.monotonic() - self._written >= CHECKPOINT_SECONDS:
+            self._write()
+
+    def _write(self) -> None:
+        self.aggregate.save(self.path)
+        self._written = time.monotonic()
+
+    def __enter__(self) -> Checkpoint:
+        # Whether the directory can be written is better known before the work than after it.
+        self._write()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None and self.aggregate.batches:
+            with contextlib.suppress(OutputError):
+                self._write()
+        else:
+            self.path.unlink(missing_ok=True)

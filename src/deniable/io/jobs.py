@@ -1,0 +1,164 @@
+"""The streaming jobs behind the command line: files in, one file out, memory that does not grow with the rows.
+
+Every output appears whole or not at all. `randomize_file` leaves nothing when it is interrupted, because reports that
+nobody saw spent nothing; `aggregate_files` keeps what it has finished, because counting is not private and repeating it
+is a waste.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from deniable.aggregate import Aggregate
+from deniable.collection import Collection
+from deniable.drafting import DraftResult as DraftResult
+from deniable.drafting import draft_schema
+from deniable.errors import DeniableError, DuplicateReportsError, InvalidParameterError, InvalidReportError
+from deniable.io.checkpoint import Checkpoint
+from deniable.io.randomizing import PathLike, refuse_overwriting, with_progress
+from deniable.io.randomizing import Progress as Progress
+from deniable.io.randomizing import RandomizeResult as RandomizeResult
+from deniable.io.randomizing import randomize_file as randomize_file
+from deniable.io.randomizing import read_truth as read_truth
+from deniable.io.reports import ReportReader
+from deniable.io.tables import open_answers
+
+
+def draft_schema_file(
+    answers: PathLike, output: PathLike, max_categories: int = 50, *, progress: Progress | None = None
+) -> DraftResult:
+    """Collector: draft the public schema of a file of answers; see `deniable.drafting.draft_schema`.
+
+    Parameters
+    ----------
+    answers : path
+        CSV or Parquet.
+    output : path
+        The schema, JSON to be edited.
+    max_categories : int
+        Longest list of categories.
+    progress : callable, optional
+        Called with (done, total).
+
+    Raises
+    ------
+    InvalidInputError
+        If the file holds no answers, or no column is fit for a schema.
+    FileFormatError
+        If it cannot be read.
+    OutputError
+        If the schema cannot be written.
+    """
+    refuse_overwriting(output, [answers])
+    with open_answers(answers) as reader:
+        draft = draft_schema(with_progress(reader, progress), max_categories)
+    draft.schema.save(output)
+    return draft
+
+
+def aggregate_files(
+    collection: Collection, reports: Sequence[PathLike], output: PathLike, *, progress: Progress | None = None
+) -> Aggregate:
+    """Collector: sum report files into one aggregate.
+
+    Interrupted, the sum of the finished files stays in a hidden file beside the output, and the next run with the same
+    files goes on from there; on success it is removed.
+
+    Parameters
+    ----------
+    collection : Collection
+        Which the reports belong to.
+    reports : sequence of path
+        Report files, each batch once.
+    output : path
+        The aggregate.
+    progress : callable, optional
+        Called with (done, total) reports.
+
+    Raises
+    ------
+    DuplicateReportsError
+        If two files hold the same batch of reports.
+    MismatchError
+        If a file or a row in it is of another collection.
+    FileFormatError
+        If a file is damaged or foreign.
+    InvalidReportError
+        If the mechanism cannot have produced a report.
+    OutputError
+        If the aggregate cannot be written.
+    """
+    if not reports:
+        raise InvalidParameterError("reports must name at least one file, got none")
+    refuse_overwriting(output, reports)
+    readers = [ReportReader(path, collection) for path in reports]
+    _refuse_duplicates(readers)
+    rows = sum(reader.n for reader in readers)
+    with Checkpoint(collection, Path(output), {reader.digest for reader in readers}) as checkpoint:
+        total = checkpoint.aggregate
+        for reader in readers:
+            if reader.digest not in total.batches:
+                total += _aggregated(reader, total.n, rows, progress)
+                checkpoint.keep(total)
+        total.save(output)
+    return total
+
+
+def merge_files(aggregates: Sequence[PathLike], output: PathLike) -> Aggregate:
+    """Collector: merge aggregate files of one collection into one.
+
+    Raises
+    ------
+    DuplicateReportsError
+        If two contain the same batch of reports, naming the file.
+    MismatchError
+        If they are of different collections or mechanisms.
+    FileFormatError
+        If a file is damaged or foreign.
+    OutputError
+        If the result cannot be written.
+    """
+    if not aggregates:
+        raise InvalidParameterError("aggregates must name at least one file, got none")
+    total = Aggregate.load(aggregates[0])
+    for path in aggregates[1:]:
+        part = Aggregate.load(path)
+        with _naming(path):
+            total = total + part
+    total.save(output)
+    return total
+
+
+def _aggregated(reader: ReportReader, before: int, total: int, progress: Progress | None) -> Aggregate:
+    """Return the aggregate of one report file; `before` of `total` reports are counted already."""
+    result = Aggregate.empty(reader.collection.mechanism, reader.collection.id)
+    for reports in reader:
+        try:
+            result += reader.collection.aggregate(reports)
+        except InvalidReportError as error:
+            counted = f" (rows counted from row {result.n + 1})" if result.n else ""
+            raise InvalidReportError(f"{reader.path}: {error}{counted}") from error
+        if progress is not None:
+            progress(before + result.n, total)
+    return replace(result, batches=frozenset({reader.digest}))
+
+
+def _refuse_duplicates(readers: Sequence[ReportReader]) -> None:
+    seen: dict[str, Path] = {}
+    for reader in readers:
+        first = seen.setdefault(reader.digest, reader.path)
+        if first is not reader.path:
+            same = "is given twice" if first == reader.path else f"holds the same reports as {first}"
+            raise DuplicateReportsError(f"{reader.path} {same}: they would be counted twice")
+
+
+@contextlib.contextmanager
+def _naming(path: PathLike) -> Iterator[None]:
+    """Put a file's name in front of what is wrong with it."""
+    try:
+        yield
+    except DeniableError as error:
+        raise type(error)(f"{path}: {error}") from error

@@ -1,0 +1,127 @@
+"""From estimates to a `Summary`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable.errors import InvalidInputError
+from deniable.estimate import Estimate, RecordEstimate, Target
+from deniable.mechanism import Mechanism
+from deniable.report.summary import AttributeSummary, Summary
+
+
+def summarize(
+    estimates: Estimate | RecordEstimate | Mapping[str, Estimate],
+    *,
+    mechanism: Mechanism[Any, Any],
+    n: int,
+    title: str = "",
+    confidence: float = 0.95,
+    target: Target = "contributors",
+    simultaneous: bool = False,
+    truth: Mapping[str, ArrayLike] | None = None,
+    collection: str = "",
+) -> Summary:
+    """Analyst: collect what tables, pictures and pages show about an estimate.
+
+    Post-processed estimates are shown beside the raw ones they were made from: the raw ones come first and carry
+    the intervals.
+
+    Parameters
+    ----------
+    estimates : Estimate, RecordEstimate or mapping attribute -> Estimate
+        What ``mechanism.estimate`` or ``collection.estimate`` returned, or a post-processed version of it.
+    mechanism : Mechanism
+        Where the reports came from; its ``privacy()`` is shown first.
+    n : int
+        Number of contributors.
+    title : str
+        Heading.
+    confidence : float
+        Coverage of the intervals, in (0, 1).
+    target : {"contributors", "population"}
+        What the intervals cover.
+    simultaneous : bool
+        All intervals of all attributes hold together.
+    truth : mapping attribute -> int[k], optional
+        True counts, for demonstrations and rehearsals.
+    collection : str
+        Id of the collection.
+
+    Raises
+    ------
+    InvalidInputError
+        If the truth of an attribute has another number of categories.
+    InvalidParameterError
+        If confidence or target is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> from deniable.report import summarize
+    >>> import numpy as np
+    >>> grr = GRR(k=2, epsilon=3.0)
+    >>> estimate = grr.estimate(grr.aggregate(np.array([0, 0, 0, 1]))).named("smokes", ["no", "yes"])
+    >>> summary = summarize(estimate, mechanism=grr, n=4, truth={"smokes": [3, 1]})
+    >>> summary.coverage_text
+    '2 of 2 intervals contain the truth (about 1.9 expected).'
+    """
+    named = _named(estimates)
+    comparisons = sum(estimate.k for estimate in named.values() if estimate.n)
+    together: bool | int = comparisons if simultaneous and comparisons else False
+    attributes = tuple(
+        _attribute(name, estimate, confidence, target, together, None if truth is None else truth.get(name))
+        for name, estimate in named.items()
+    )
+    processing = next((estimate.processing for estimate in named.values() if not estimate.is_raw), ())
+    records = None
+    if truth is not None:
+        records = max((int(np.sum(np.asarray(counts))) for counts in truth.values()), default=0)
+    return Summary(
+        title=title,
+        mechanism=mechanism,
+        guarantee=mechanism.privacy(),
+        n=n,
+        attributes=attributes,
+        confidence=confidence,
+        target=target,
+        simultaneous=simultaneous,
+        processing=processing,
+        truth_n=records,
+        collection=collection,
+    )
+
+
+def _named(estimates: Estimate | RecordEstimate | Mapping[str, Estimate]) -> dict[str, Estimate]:
+    if isinstance(estimates, Estimate):
+        return {estimates.attribute or "value": estimates}
+    return {estimate.attribute or str(key): estimate for key, estimate in estimates.items()}
+
+
+def _attribute(
+    name: str, estimate: Estimate, confidence: float, target: Target, together: bool | int, counts: ArrayLike | None
+) -> AttributeSummary:
+    raw = estimate if estimate.raw is None else estimate.raw
+    lower, upper = raw.interval(confidence, target=target, simultaneous=together)
+    truth = None
+    if counts is not None:
+        known = np.asarray(counts, dtype=np.float64)
+        if known.shape != (raw.k,):
+            raise InvalidInputError(f"truth of {name!r} must have {raw.k} counts, got shape={known.shape}")
+        truth = known / known.sum() if known.sum() > 0 else np.full(raw.k, np.nan)
+    errors = raw.standard_errors_for(target)
+    return AttributeSummary(
+        attribute=name,
+        categories=raw.labels,
+        reports=raw.n,
+        estimate=raw.frequencies,
+        standard_error=np.where(np.isfinite(errors), errors, np.nan),
+        lower=lower,
+        upper=upper,
+        processed=None if estimate.is_raw else estimate.frequencies,
+        truth=truth,
+    )

@@ -1,0 +1,224 @@
+"""Summary: the numbers and the sentences that every way of showing an estimate has in common."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimate import Floats, Target
+from deniable.mechanism import Mechanism
+from deniable.privacy import Guarantee
+from deniable.spec import to_spec
+
+FORMAT = "deniable estimate"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeSummary:
+    """What is known about one attribute: arrays over its k categories, NaN where a number does not exist.
+
+    Parameters
+    ----------
+    attribute : str
+        Name, as the schema declares it.
+    categories : tuple of str
+        Category names, length k.
+    reports : int
+        Number of reports about this attribute; fewer than the contributors if the mechanism samples attributes.
+    estimate, standard_error, lower, upper : float64[k]
+        Raw unbiased frequencies with their uncertainty; NaN without reports.
+    processed : float64[k] or None
+        Post-processed frequencies; they have no interval.
+    truth : float64[k] or None
+        True frequencies, where somebody knows them.
+    """
+
+    attribute: str
+    categories: tuple[str, ...]
+    reports: int
+    estimate: Floats
+    standard_error: Floats
+    lower: Floats
+    upper: Floats
+    processed: Floats | None = None
+    truth: Floats | None = None
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Whether the interval contains the truth, bool[k]; False where either does not exist."""
+        if self.truth is None:
+            return np.zeros(len(self.categories), dtype=np.bool_)
+        # At the very end of an interval, rounding must not decide.
+        slack = 1e-12
+        return (self.lower - slack <= self.truth) & (self.truth <= self.upper + slack)
+
+    def largest(self, limit: int) -> NDArray[np.intp]:
+        """Return the positions of the `limit` largest estimates in the schema's order; all of them if k <= limit."""
+        if len(self.categories) <= limit:
+            return np.arange(len(self.categories))
+        order = np.argsort(-self.estimate, kind="stable")
+        return np.sort(order[:limit])
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Everything that one page says about one estimate; made by `summarize`.
+
+    Parameters
+    ----------
+    title : str
+        Heading; may be empty.
+    mechanism : Mechanism
+        Where the reports came from.
+    guarantee : Guarantee
+        What was promised to the contributors.
+    n : int
+        Number of contributors.
+    attributes : tuple of AttributeSummary
+        In the schema's order.
+    confidence : float
+        Coverage of the intervals.
+    target : {"contributors", "population"}
+        What the intervals cover.
+    simultaneous : bool
+        Whether all intervals hold together.
+    processing : tuple of str
+        Post-processing of the additional column, oldest step first.
+    truth_n : int or None
+        Number of records behind the truth.
+    collection : str
+        Id of the collection, or "".
+    """
+
+    title: str
+    mechanism: Mechanism[Any, Any]
+    guarantee: Guarantee
+    n: int
+    attributes: tuple[AttributeSummary, ...]
+    confidence: float = 0.95
+    target: Target = "contributors"
+    simultaneous: bool = False
+    processing: tuple[str, ...] = ()
+    truth_n: int | None = None
+    collection: str = ""
+
+    @property
+    def mechanism_text(self) -> str:
+        """The mechanism in a few words: its name, its oracle, and its parameters other than sizes and budget."""
+        mechanism: Any = self.mechanism
+        shown = {"k", "sizes", "epsilon", "oracle", "priors"}
+        extra = [
+            f"{field.name}={getattr(mechanism, field.name)}"
+            for field in dataclasses.fields(mechanism)
+            if field.init and field.name not in shown
+        ]
+        over = f" over {mechanism.oracle}" if isinstance(getattr(mechanism, "oracle", None), str) else ""
+        return f"{mechanism.name}{over}" + (f" ({', '.join(extra)})" if extra else "")
+
+    @property
+    def level_text(self) -> str:
+        """The confidence as "95%", without digits that are not there."""
+        return f"{100 * self.confidence:.10g}%"
+
+    @property
+    def interval_text(self) -> str:
+        """One sentence: what the intervals cover."""
+        count = sum(len(row.categories) for row in self.attributes if row.reports)
+        together = f"; all {count} hold together with at least that confidence" if self.simultaneous else ""
+        covers = (
+            f"the frequency among these {self.n:,} contributors: the noise of the randomisation only"
+            if self.target == "contributors"
+            else f"the frequency in the population that these {self.n:,} contributors were drawn from: "
+            "the noise of the randomisation and of the sampling"
+        )
+        return f"The {self.level_text} interval covers {covers}{together}."
+
+    @property
+    def processing_text(self) -> str:
+        """One sentence about the post-processed column; empty if there is none."""
+        if not self.processing:
+            return ""
+        return f"The {self.processing_name} column is post-processed: it is biased and has no interval."
+
+    @property
+    def processing_name(self) -> str:
+        """Name of the post-processed column."""
+        return ", ".join(self.processing)
+
+    @property
+    def coverage(self) -> tuple[int, int] | None:
+        """(intervals that contain the truth, intervals), or None if the truth is not known."""
+        if self.truth_n is None:
+            return None
+        known = [row for row in self.attributes if row.reports and row.truth is not None]
+        return sum(int(row.covered.sum()) for row in known), sum(len(row.categories) for row in known)
+
+    @property
+    def coverage_text(self) -> str:
+        """One sentence: how many intervals contain the truth; empty if it is not known."""
+        if self.coverage is None:
+            return ""
+        hits, total = self.coverage
+        expected = "all of them together" if self.simultaneous else f"about {self.confidence * total:.1f} expected"
+        return f"{hits} of {total} intervals contain the truth ({expected})."
+
+    @property
+    def decimals(self) -> int:
+        """Decimals of a percentage: two digits of the smallest standard error, between 1 and 4."""
+        errors = [
+            row.standard_error[np.isfinite(row.standard_error) & (row.standard_error > 0)] for row in self.attributes
+        ]
+        smallest = min((float(values.min()) for values in errors if values.size), default=0.01)
+        return min(max(1 - math.floor(math.log10(100 * smallest)), 1), 4)
+
+    def percent(self, value: float) -> str:
+        """Return a frequency as a percentage with `decimals`, "-" if it does not exist."""
+        if not math.isfinite(value):
+            return "-"
+        text = f"{100 * value:.{self.decimals}f}%"
+        return text[1:] if text.startswith("-") and not text.strip("-0.%") else text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON data in full precision, None for numbers that do not exist."""
+        return {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "title": self.title,
+            "collection": self.collection,
+            "mechanism": to_spec(self.mechanism),
+            "guarantee": _without_infinities(self.guarantee.to_dict()),
+            "n": self.n,
+            "interval": {
+                "confidence": self.confidence,
+                "target": self.target,
+                "simultaneous": self.simultaneous,
+                "covers": self.interval_text,
+            },
+            "processing": list(self.processing),
+            "truth_n": self.truth_n,
+            "attributes": [self._attribute_dict(row) for row in self.attributes],
+        }
+
+    def _attribute_dict(self, row: AttributeSummary) -> dict[str, Any]:
+        columns: dict[str, list[Any]] = {"category": list(row.categories)}
+        for name in ("estimate", "standard_error", "lower", "upper", "processed", "truth"):
+            values = getattr(row, name)
+            if values is not None:
+                columns[name] = [float(value) if math.isfinite(value) else None for value in values]
+        categories = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+        return {"attribute": row.attribute, "reports": row.reports, "categories": categories}
+
+
+def _without_infinities(value: Any) -> Any:
+    """Return JSON data with None for numbers that JSON cannot write."""
+    if isinstance(value, dict):
+        return {key: _without_infinities(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_infinities(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

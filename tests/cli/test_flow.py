@@ -1,0 +1,263 @@
+"""The main job, verb by verb: what is printed, what is written, what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from tests.cli.conftest import QUESTIONS, N, Run, schema_text
+
+
+def test_version(run: Run) -> None:
+    result = run("--version")
+    assert result.exit_code == 0
+    assert re.fullmatch(r"deniable \d+\.\d+\.\d+\n", result.stdout)
+
+
+def test_whole_way_from_answers_to_estimates(collected: Run) -> None:
+    result = collected("estimate", "survey.json", "all.aggregate", "--truth", "answers.csv")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == "epsilon = 3 for the whole contributor (implemented: 3.000000000000)"
+    assert lines[1].startswith("  per attribute: ")
+    assert f"n = {N:,} contributors" in result.stdout
+    assert re.search(r"^smoker +\(?[\d,]* ?", result.stdout, re.M)
+    assert re.search(r"^category +estimate +std. error +95% interval +truth$", result.stdout, re.M)
+    assert re.search(r"\d of 6 intervals contain the truth \(about 5\.7 expected\)", result.stdout)
+
+
+def test_tables_fit_eighty_columns(collected: Run) -> None:
+    result = collected(
+        "estimate", "survey.json", "all.aggregate", "--truth", "answers.csv", "--postprocess", "norm-sub"
+    )
+    assert max(map(cell_len, result.stdout.splitlines())) <= 80
+    assert "a very long name of" in result.stdout
+    assert "…" in result.stdout
+
+
+def test_json_is_all_there_is_on_stdout(collected: Run) -> None:
+    options = ("--json", "--plot", "a.png", "--html", "a.html", "--truth", "answers.csv", "--postprocess", "simplex")
+    result = collected("estimate", "survey.json", "all.aggregate", *options)
+    data = json.loads(result.stdout)
+    assert data["n"] == N
+    assert data["collection"] == json.loads(Path("survey.json").read_text())["id"]
+    assert [attribute["attribute"] for attribute in data["attributes"]] == ["smoker", "colour"]
+    for attribute in data["attributes"]:
+        categories = attribute["categories"]
+        assert [row["category"] for row in categories] == QUESTIONS[attribute["attribute"]]
+        assert sum(row["truth"] for row in categories) == pytest.approx(1)
+        assert sum(row["processed"] for row in categories) == pytest.approx(1)
+        for row in categories:
+            # Six standard errors: one in five hundred million.
+            assert abs(row["estimate"] - row["truth"]) < 6 * row["standard_error"]
+            assert row["lower"] < row["estimate"] < row["upper"]
+    assert "wrote a.png" in result.stderr
+    assert "wrote a.html" in result.stderr
+    assert Path("a.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("a.html").read_text().startswith("<!doctype html>")
+
+
+def test_confidence_and_target_reach_the_intervals(collected: Run) -> None:
+    def width(*options: str) -> float:
+        data = json.loads(collected("estimate", "survey.json", "all.aggregate", "--json", *options).stdout)
+        row = data["attributes"][0]["categories"][0]
+        return float(row["upper"] - row["lower"])
+
+    plain = width()
+    assert width("--confidence", "0.5") < plain < width("--confidence", "0.999")
+    assert plain < width("--target", "population")
+    assert plain < width("--simultaneous")
+    text = collected("estimate", "survey.json", "all.aggregate", "--target", "population", "--confidence", "0.9").stdout
+    assert "90% interval" in text
+    assert "population" in text
+
+
+def test_truth_about_others_is_noted(collected: Run) -> None:
+    Path("few.csv").write_text("smoker,colour\nyes,red\n")
+    result = collected("estimate", "survey.json", "all.aggregate", "--truth", "few.csv")
+    assert result.exit_code == 0
+    assert "the truth is about 1 records, the reports about 4,000 contributors" in result.stderr
+
+
+def test_days_are_merged_and_no_day_counts_twice(survey: Run) -> None:
+    lines = Path("answers.csv").read_text().splitlines()
+    for day, rows in ((1, lines[1:1001]), (2, lines[1001:])):
+        Path(f"day{day}.csv").write_text("\n".join([lines[0], *rows]) + "\n")
+        assert survey("randomize", "survey.json", f"day{day}.csv", "-o", f"day{day}.parquet").exit_code == 0
+        assert survey("aggregate", "survey.json", f"day{day}.parquet", "-o", f"day{day}.aggregate").exit_code == 0
+    merged = survey("merge", "day1.aggregate", "day2.aggregate", "-o", "all.aggregate")
+    assert merged.exit_code == 0
+    assert f"{N:,} reports in 2 batches" in merged.stderr
+    together = survey("aggregate", "survey.json", "day1.parquet", "day2.parquet", "-o", "both.aggregate")
+    assert together.exit_code == 0
+    outputs = [survey("estimate", "survey.json", name, "--json").stdout for name in ("all.aggregate", "both.aggregate")]
+    assert outputs[0] == outputs[1]
+    twice = survey("merge", "all.aggregate", "day2.aggregate", "-o", "more.aggregate")
+    assert twice.exit_code == 2
+    assert not Path("more.aggregate").exists()
+
+
+# -------------------------------------------------------------------------------------------------- schema
+
+
+def test_schema_is_drafted_shown_and_warned_about(run: Run) -> None:
+    result = run("schema", "answers.csv", "-o", "draft.json")
+    assert result.exit_code == 0
+    assert "smoker" in result.stdout
+    assert max(map(cell_len, result.stdout.splitlines())) <= 80
+    assert "warning: category lists and cut points are published" in result.stderr
+    drafted = json.loads(Path("draft.json").read_text())
+    assert [attribute["name"] for attribute in drafted["attributes"]] == ["smoker", "colour"]
+
+
+def test_an_edited_schema_is_not_overwritten(run: Run) -> None:
+    before = Path("schema.json").read_text()
+    result = run("schema", "answers.csv", "-o", "schema.json")
+    assert result.exit_code == 2
+    assert "schema.json exists" in result.stderr
+    assert Path("schema.json").read_text() == before
+    assert run("schema", "answers.csv", "-o", "schema.json", "--force").exit_code == 0
+    assert Path("schema.json").read_text() != before
+
+
+# -------------------------------------------------------------------------------------------------- collection
+
+
+def test_collection_recommends_says_why_and_shows_the_guarantee(run: Run) -> None:
+    result = run("collection", "--schema", "schema.json", "--epsilon", "1", "-o", "survey.json", "--title", "Survey")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("epsilon = 1 for the whole contributor")
+    assert "recommended" in result.stdout
+    data = json.loads(Path("survey.json").read_text())
+    assert data["title"] == "Survey"
+    assert data["mechanism"]["epsilon"] == "1"
+    assert data["id"] in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--mechanism", "SPL"), {"mechanism": "SPL", "oracle": "GRR"}),
+        (("--mechanism", "SMP", "--oracle", "OUE"), {"mechanism": "SMP", "oracle": "OUE"}),
+        (("--mechanism", "spl[oue]"), {"mechanism": "SPL", "oracle": "OUE"}),
+        (("--mechanism", "RSFD", "--oracle", "GRR"), {"mechanism": "RS+FD", "oracle": "GRR"}),
+        (
+            ("--mechanism", "RSRFD", "--set", "priors=[[0.5,0.5],[0.25,0.25,0.25,0.25]]"),
+            {"mechanism": "RS+RFD"},
+        ),
+    ],
+)
+def test_record_mechanisms_are_chosen_by_name(run: Run, options: tuple[str, ...], expected: dict[str, str]) -> None:
+    result = run("collection", "--schema", "schema.json", "--epsilon", "0.1", *options, "-o", "survey.json")
+    assert result.exit_code == 0, result.output
+    data = json.loads(Path("survey.json").read_text())["mechanism"]
+    assert data["epsilon"] == "0.1"
+    assert {key: data[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--mechanism", "GRR"), {"mechanism": "GRR", "k": 4}),
+        (("--mechanism", "OLH"), {"mechanism": "CMS"}),
+        (("--mechanism", "SubsetSelection", "--set", "omega=2"), {"omega": 2}),
+        (("--mechanism", "RAPPOR"), {"mechanism": "RAPPOR"}),
+    ],
+)
+def test_one_attribute_has_the_frequency_oracles(
+    run: Run, options: tuple[str, ...], expected: dict[str, object]
+) -> None:
+    Path("one.json").write_text(schema_text("colour"))
+    result = run("collection", "--schema", "one.json", "--epsilon", "2", *options, "-o", "survey.json")
+    assert result.exit_code == 0, result.output
+    data = json.loads(Path("survey.json").read_text())["mechanism"]
+    assert {key: data[key] for key in expected} == expected
+    assert run("randomize", "survey.json", "answers.csv", "-o", "reports.parquet").exit_code == 0
+    assert run("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate").exit_code == 0
+    assert run("estimate", "survey.json", "all.aggregate").exit_code == 0
+
+
+def test_the_same_collection_may_be_made_again_and_another_not(run: Run) -> None:
+    make = ("collection", "--schema", "schema.json", "--mechanism", "SMP", "-o", "survey.json", "--epsilon")
+    assert run(*make, "1").exit_code == 0
+    before = Path("survey.json").read_text()
+    assert run(*make, "1").exit_code == 0
+    other = run(*make, "2")
+    assert other.exit_code == 2
+    assert "survey.json" in other.stderr
+    assert Path("survey.json").read_text() == before
+    assert run(*make, "2", "--force").exit_code == 0
+
+
+# -------------------------------------------------------------------------------------------------- randomize
+
+
+def test_spent_reports_are_not_overwritten(survey: Run) -> None:
+    command = ("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
+    assert survey(*command).exit_code == 0
+    before = Path("reports.parquet").read_bytes()
+    refused = survey(*command)
+    assert refused.exit_code == 2
+    assert "reports.parquet exists" in refused.stderr
+    assert Path("reports.parquet").read_bytes() == before
+
+
+def test_the_same_answers_are_randomised_again_only_when_told(survey: Run) -> None:
+    assert survey("randomize", "survey.json", "answers.csv", "-o", "reports.parquet").exit_code == 0
+    refused = survey("randomize", "survey.json", "answers.csv", "-o", "second.parquet")
+    assert refused.exit_code == 2
+    assert "--again" in refused.stderr
+    assert not Path("second.parquet").exists()
+    assert survey("randomize", "survey.json", "answers.csv", "-o", "second.parquet", "--again").exit_code == 0
+
+
+def test_randomize_states_what_was_spent(survey: Run) -> None:
+    result = survey("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
+    assert "4,000 contributors have each spent epsilon = 3" in result.stderr
+    assert result.stdout == ""
+
+
+# -------------------------------------------------------------------------------------------------- plan
+
+
+def test_plan_fits_and_recommends(run: Run) -> None:
+    result = run("plan", "--sizes", "5,4,6", "--contributors", "20000", "--epsilon", "1")
+    assert result.exit_code == 0
+    assert max(map(cell_len, result.stdout.splitlines())) <= 80
+    assert "* SMP[GRR]" in result.stdout
+    assert result.stdout.endswith("recommended: SMP[GRR]\n")
+
+
+def test_infeasible_is_an_answer(run: Run) -> None:
+    result = run("plan", "--sizes", "5,4,6", "--contributors", "20000", "--epsilon", "1", "--target-error", "0.01")
+    assert result.exit_code == 0
+    assert re.search(
+        r"^infeasible: SMP\[GRR\] needs [\d,]+ contributors for \+-0\.01, got 20,000$", result.stdout, re.M
+    )
+    huge = run("plan", "--sizes", "1000000000", "--contributors", "20000", "--epsilon", "1", "--json")
+    assert json.loads(huge.stdout)["recommended"] is None
+    assert (
+        max(
+            map(
+                cell_len,
+                run("plan", "--sizes", "1000000000", "--contributors", "9", "--epsilon", "1").stdout.splitlines(),
+            )
+        )
+        <= 80
+    )
+
+
+def needed(run: Run, sizes: str, epsilon: str) -> dict[str, int]:
+    result = run("plan", "--sizes", sizes, "--epsilon", epsilon, "--target-error", "0.01", "--json")
+    return {row["name"]: row["contributors_needed"] for row in json.loads(result.stdout)["rows"]}
+
+
+def test_plan_gets_the_known_crossovers(run: Run) -> None:
+    one, four = needed(run, "100", "1"), needed(run, "100", "4")
+    assert one["GRR"] == pytest.approx(1.31e6, rel=0.01)
+    assert one["OUE"] == pytest.approx(0.141e6, rel=0.01)
+    assert (four["GRR"], four["OUE"]) == (2041, 2920)

@@ -1,0 +1,77 @@
+"""Every command and option has a help text and a place in docs/cli.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from deniable.cli import ORDER, app
+from tests.cli.conftest import Run
+
+REFERENCE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+ROOT: Any = get_command(app)
+
+
+def parameters(verb: str) -> list[Any]:
+    return [parameter for parameter in ROOT.commands[verb].params if "--help" not in parameter.opts]
+
+
+def section(verb: str) -> str:
+    found = re.search(rf"^## `deniable {verb}`\n(.*?)(?=^## |\Z)", REFERENCE, re.M | re.S)
+    assert found is not None, f"docs/cli.md must have a section on deniable {verb}"
+    return found[1]
+
+
+def test_the_verbs_are_those_of_the_documentation() -> None:
+    assert tuple(ROOT.commands) == ORDER
+    assert tuple(re.findall(r"^## `deniable (\w+)`$", REFERENCE, re.M)) == ORDER
+    assert "`--version`" in REFERENCE
+
+
+@pytest.mark.parametrize("verb", ORDER)
+def test_command_has_help_that_fits(verb: str, run: Run) -> None:
+    result = run(verb, "--help")
+    assert result.exit_code == 0
+    assert len(ROOT.commands[verb].help) > 20
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("verb", ORDER)
+def test_every_parameter_has_help(verb: str) -> None:
+    for parameter in parameters(verb):
+        assert parameter.help, f"{verb} {parameter.name}"
+
+
+@pytest.mark.parametrize("verb", ORDER)
+def test_every_parameter_is_in_the_reference_and_nothing_else(verb: str) -> None:
+    text = section(verb)
+    documented = set(re.findall(r"^\* `([^`]+)`", text, re.M))
+    expected = set()
+    for parameter in parameters(verb):
+        expected.add(parameter.metavar if parameter.param_type_name == "argument" else max(parameter.opts, key=len))
+    assert {name.split()[0].rstrip(",") for name in documented} == {name.removesuffix("...") for name in expected}
+
+
+@pytest.mark.parametrize("verb", ORDER)
+def test_short_help_is_not_cut(verb: str, run: Run) -> None:
+    (line,) = (line for line in run("--help").stdout.splitlines() if line.split()[:1] == [verb])
+    assert line.endswith(".")
+    assert not line.endswith("...")
+
+
+def test_defaults_in_the_reference_are_the_real_ones() -> None:
+    for verb in ORDER:
+        for parameter in parameters(verb):
+            stated = re.search(
+                rf"^\* `{max(parameter.opts, key=len)}`(?:, `-\w`)? \(default `([^`]*)`\)", section(verb), re.M
+            )
+            real = parameter.default
+            if isinstance(real, bool) or real is None or real == "" or real is ...:
+                assert stated is None, (verb, parameter.name)
+            elif parameter.param_type_name == "option":
+                assert stated is not None, (verb, parameter.name, real)
+                assert stated[1] == str(getattr(real, "value", real))

@@ -1,0 +1,187 @@
+"""Real processes: exit codes, Ctrl-C in the middle, pipes that close, terminals of every kind."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+# Runs the command line, and stops for a minute in the middle of the named method's second call.
+STOPPING = """
+import pathlib, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from deniable import cli, collection, randomness
+owner, name = {{
+    "randomize": (randomness.SecureRandomness, "fill"), "aggregate": (collection.Collection, "aggregate")
+}}["{verb}"]
+original, calls = getattr(owner, name), []
+def stopping(*arguments):
+    calls.append(1)
+    if len(calls) == 2:
+        pathlib.Path("stopped").touch()
+        time.sleep(60)
+    return original(*arguments)
+setattr(owner, name, stopping)
+sys.argv = ["deniable", {arguments}]
+cli.main()
+"""
+
+
+def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "deniable.cli", *arguments],
+        capture_output=True, encoding="utf-8", errors="replace", env={**os.environ, **environment}, timeout=120,
+    )  # fmt: skip
+
+
+def interrupted(verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command until it is in the middle of its work, press Ctrl-C, and return what it said."""
+    code = STOPPING.format(verb=verb, arguments=", ".join(map(repr, (verb, *arguments))))
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    )
+    for _ in range(1200):
+        if Path("stopped").exists() or child.poll() is not None:
+            break
+        time.sleep(0.05)
+    Path("stopped").unlink()
+    child.send_signal(signal.SIGINT)
+    stdout, stderr = child.communicate(timeout=60)
+    return subprocess.CompletedProcess(arguments, child.returncode, stdout, stderr)
+
+
+def names() -> set[str]:
+    return {path.name for path in Path().iterdir()}
+
+
+def test_the_script_is_the_entry_point() -> None:
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name="deniable")
+    assert script.value == "deniable.cli:main"
+
+
+def test_exit_codes(folder: Path) -> None:
+    version = process("--version")
+    assert (version.returncode, version.stderr) == (0, "")
+    bad = process("plan", "--sizes", "4", "--epsilon", "-1", "--contributors", "10")
+    assert bad.returncode == 2
+    assert bad.stderr.startswith("error: epsilon must be")
+    assert len(bad.stderr.splitlines()) == 1
+    assert process("nothing").returncode == 2
+
+
+def test_interrupted_randomize_leaves_nothing(survey: Run) -> None:
+    before = names()
+    result = interrupted("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
+    assert result.returncode == 130
+    assert result.stderr == "interrupted: nothing was written, so nobody has spent epsilon\n"
+    assert names() == before
+    # Nor does anything remember a run that did not happen.
+    assert survey("randomize", "survey.json", "answers.csv", "-o", "reports.parquet").exit_code == 0
+
+
+def test_interruption_after_the_reports_are_complete_says_so(survey: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deniable.io.ledger.Ledger.add", interrupt)
+    result = survey("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
+    assert result.exit_code == 130
+    assert result.stderr == "interrupted: reports.parquet is complete, nothing else was written\n"
+    assert survey("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate").exit_code == 0
+
+
+def test_interrupted_aggregate_goes_on_after_the_finished_files(survey: Run) -> None:
+    for name in ("a.parquet", "b.parquet"):
+        assert survey("randomize", "survey.json", "answers.csv", "-o", name, "--again").exit_code == 0
+    arguments = ("survey.json", "a.parquet", "b.parquet", "-o", "all.aggregate")
+    result = interrupted("aggregate", *arguments)
+    assert result.returncode == 130
+    assert re.fullmatch("interrupted: no aggregate was written; .*goes on.*\n", result.stderr)
+    assert not Path("all.aggregate").exists()
+    assert not [name for name in names() if name.endswith(".partial")]
+    again = survey("aggregate", *arguments)
+    assert again.exit_code == 0
+    assert "8,000 reports in 2 batches" in again.stderr
+
+
+def test_interrupted_estimate_writes_nothing(collected: Run) -> None:
+    before = names()
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import os, deniable.cli as cli, deniable.cli.reading as reading\n"
+        "reading.save_html = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.argv = ['deniable', 'estimate', 'survey.json', 'all.aggregate', '--html', 'a.html']\n"
+        "cli.main()\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 130
+    assert result.stderr == "interrupted: nothing was written\n"
+    assert result.stdout == ""
+    assert names() == before
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_closed_pipe_is_quiet(collected: Run, options: tuple[str, ...]) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "deniable.cli", "estimate", "survey.json", "all.aggregate", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    assert child.stderr.read() == b""
+    child.stderr.close()
+    child.wait(timeout=120)
+
+
+def test_a_terminal_without_unicode(collected: Run) -> None:
+    result = process("estimate", "survey.json", "all.aggregate", PYTHONIOENCODING="ascii")
+    assert result.returncode == 0
+    assert result.stderr == ""
+    assert "smoker" in result.stdout
+
+
+def test_progress_is_shown_on_a_terminal_and_never_in_the_output(collected: Run) -> None:
+    code = (
+        "import sys, time, deniable.cli._app as shared, deniable.cli.reading as reading, deniable.cli as cli\n"
+        "shared._QUIET_SECONDS = 0.0\n"
+        "read = reading.read_truth\n"
+        "def slow(*arguments, **options):\n"
+        "    time.sleep(0.5)\n"
+        "    return read(*arguments, **options)\n"
+        "reading.read_truth = slow\n"
+        "sys.argv = ['deniable', 'estimate', 'survey.json', 'all.aggregate', '--truth', 'answers.csv', *sys.argv[1:]]\n"
+        "cli.main()\n"
+    )
+    shown = {}
+    for option in ("--simultaneous", "--json"):
+        master, slave = pty.openpty()
+        result = subprocess.run(
+            [sys.executable, "-c", code, option], stdout=subprocess.PIPE, stderr=slave, encoding="utf-8", timeout=120,
+            env={**os.environ, "TERM": "xterm", "NO_COLOR": "1"},
+        )  # fmt: skip
+        os.close(slave)
+        os.set_blocking(master, False)
+        try:
+            shown[option] = os.read(master, 1 << 16).decode()
+        except (BlockingIOError, OSError):
+            shown[option] = ""
+        os.close(master)
+        assert result.returncode == 0
+        assert "reading the truth" not in result.stdout
+        assert "\x1b" not in result.stdout
+        if option == "--json":
+            json.loads(result.stdout)
+    assert "reading the truth" in shown["--simultaneous"]
+    assert shown["--json"] == ""

@@ -1,0 +1,256 @@
+"""Collection: schema, mechanism and version belong together, and their id says so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable import GRR, SimulationRandomness
+from deniable.aggregate import Aggregate
+from deniable.collection import Collection
+from deniable.errors import (
+    EmptyAggregateError,
+    FileFormatError,
+    InvalidInputError,
+    InvalidParameterError,
+    InvalidReportError,
+    MismatchError,
+    UnknownCategoryError,
+)
+from deniable.mechanism import Mechanism
+from deniable.mechanisms.exponential import Exponential
+from deniable.mechanisms.unary import OUE
+from deniable.multi.split import SPL
+from deniable.schema import Attribute, Schema
+
+SMOKER = Attribute("smoker", ("yes", "no"), missing="no answer")
+AGE = Attribute("age", edges=(20, 40, 60))
+ONE = Collection(Schema((SMOKER,)), GRR(k=3, epsilon=1.0), title="Smoking")
+TWO = Collection(Schema((SMOKER, AGE)), SPL(sizes=(3, 4), epsilon=2.0))
+ANSWERS = {"smoker": ["yes", "no", None, "yes"] * 50, "age": [19, 20, 59, 60] * 50}
+
+
+def test_the_mechanism_fits_the_schema() -> None:
+    with pytest.raises(MismatchError) as caught:
+        Collection(Schema((SMOKER,)), GRR(k=4, epsilon=1.0))
+    assert str(caught.value) == (
+        "the mechanism must have the schema's domain sizes (3), got GRR(k=4, epsilon=1.0) with (4)"
+    )
+    with pytest.raises(MismatchError, match=r"domain sizes \(3, 4\), got GRR"):
+        Collection(TWO.schema, GRR(k=3, epsilon=1.0))
+    with pytest.raises(MismatchError, match=r"domain sizes \(3, 4\), got SPL.* with \(4, 3\)$"):
+        Collection(TWO.schema, SPL(sizes=(4, 3), epsilon=2.0))
+    assert Collection(ONE.schema, SPL(sizes=(3,), epsilon=2.0)).mechanism.epsilon == 2.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"version": 0}, "version must be >= 1, got version=0"),
+        ({"version": "1"}, "version must be an integer, got version='1'"),
+        ({"title": None}, "title must be a text, got title=None"),
+        ({"schema": {}}, "schema must be a Schema, got schema={}"),
+        ({"mechanism": "GRR"}, "mechanism must be a mechanism with k or sizes, got mechanism='GRR'"),
+    ],
+)
+def test_parameters_are_checked(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameterError) as caught:
+        replace(ONE, **arguments)
+    assert str(caught.value) == message
+
+
+# -------------------------------------------------------------------- the id
+
+
+def test_the_id_never_changes() -> None:
+    """A published collection keeps its id in every later release: reports in the field carry it."""
+    text = (
+        '{"mechanism":{"epsilon":"1","k":3,"mechanism":"GRR"},"schema":{"attributes":[{"categories":["yes","no"],'
+        '"missing":"no answer","name":"smoker"}]},"title":"Smoking","version":1}'
+    )
+    assert ONE.id == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_the_id_depends_on_everything_that_is_public() -> None:
+    others = [
+        replace(ONE, version=2),
+        replace(ONE, title="smoking"),
+        replace(ONE, mechanism=GRR(k=3, epsilon=1.1)),
+        replace(ONE, mechanism=Exponential(k=3, epsilon=1.0)),
+        replace(ONE, schema=Schema((replace(SMOKER, missing="?"),))),
+        replace(ONE, schema=Schema((Attribute("smoker", ("yes", "no"), other="no answer"),))),
+        replace(ONE, schema=Schema((Attribute("smoker", ("yes", "no", "no answer")),))),
+        replace(ONE, schema=Schema((replace(SMOKER, name="Smoker"),))),
+    ]
+    assert len({ONE.id, *(other.id for other in others)}) == len(others) + 1
+    assert replace(TWO, schema=Schema((SMOKER, replace(AGE, edges=(20, 40, 61), categories=())))).id != TWO.id
+
+
+def test_equal_collections_have_equal_ids() -> None:
+    again = Collection(Schema((SMOKER,)), GRR(k=3, epsilon="1"), title="Smoking")  # type: ignore[arg-type]
+    assert again == ONE
+    assert again.id == ONE.id
+
+
+# -------------------------------------------------------------------- three verbs
+
+
+@pytest.mark.parametrize("mechanism", [GRR(k=3, epsilon=6.0), OUE(k=3, epsilon=6.0), SPL(sizes=(3,), epsilon=6.0)])
+def test_one_attribute_from_answers_to_a_named_estimate(mechanism: Mechanism[Any, Any]) -> None:
+    survey = Collection(ONE.schema, mechanism)
+    aggregate = survey.aggregate(survey.randomize(ANSWERS, SimulationRandomness(1)))
+    assert (aggregate.n, aggregate.collection) == (200, survey.id)
+    estimates = survey.estimate(aggregate)
+    assert list(estimates) == ["smoker"]
+    assert estimates["smoker"].labels == ("yes", "no", "no answer")
+    assert estimates["smoker"].attribute == "smoker"
+    assert np.abs(estimates["smoker"].frequencies - [0.5, 0.25, 0.25]).max() < 0.2
+
+
+def test_many_attributes() -> None:
+    estimates = TWO.estimate(TWO.aggregate(TWO.randomize(ANSWERS, SimulationRandomness(1))))
+    assert list(estimates) == ["smoker", "age"]
+    assert estimates["age"].labels == ("< 20", "20 to < 40", "40 to < 60", ">= 60")
+    assert TWO.privacy().epsilon == 2.0
+
+
+def test_codes_instead_of_answers() -> None:
+    codes = TWO.schema.encode(ANSWERS)
+    reports = TWO.randomize(ANSWERS, SimulationRandomness(1))
+    assert np.array_equal(TWO.randomize(codes, SimulationRandomness(1)), reports)
+    first = ONE.randomize(ANSWERS, SimulationRandomness(1))
+    assert np.array_equal(ONE.randomize(codes[:, :1], SimulationRandomness(1)), first)
+    assert np.array_equal(ONE.randomize(codes[:, 0], SimulationRandomness(1)), first)
+    with pytest.raises(InvalidInputError, match="shape"):
+        ONE.randomize(codes, SimulationRandomness(1))
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got value=3 in row 1"):
+        ONE.randomize(np.array([3]), SimulationRandomness(1))
+
+
+def test_one_contributor() -> None:
+    assert ONE.randomize({"smoker": ["no"]}, SimulationRandomness(1)).shape == (1,)
+    with pytest.raises(UnknownCategoryError, match="unknown category 'maybe' of attribute 'smoker' in row 1"):
+        ONE.randomize({"smoker": ["maybe"]}, SimulationRandomness(1))
+
+
+def test_aggregates_of_another_collection_are_refused() -> None:
+    reports = ONE.randomize(ANSWERS, SimulationRandomness(1))
+    second = replace(ONE, version=2)
+    expected = f"the aggregate is of collection {ONE.id[:12]}, not of {second.id[:12]}"
+    with pytest.raises(MismatchError) as caught:
+        second.estimate(ONE.aggregate(reports))
+    assert str(caught.value) == expected
+    with pytest.raises(MismatchError, match=r"is of collection \(none\), not of"):
+        ONE.estimate(ONE.mechanism.aggregate(reports))
+    with pytest.raises(MismatchError, match="different collections"):
+        ONE.aggregate(reports) + second.aggregate(reports)
+    with pytest.raises(EmptyAggregateError):
+        ONE.estimate(Aggregate.empty(ONE.mechanism, ONE.id))
+    with pytest.raises(InvalidReportError):
+        ONE.aggregate(np.array([3]))
+
+
+# -------------------------------------------------------------------- JSON
+
+
+@pytest.mark.parametrize("survey", [ONE, TWO, replace(ONE, version=7), replace(ONE, title='"ä"\n')])
+def test_json_round_trip(survey: Collection, tmp_path: Path) -> None:
+    survey.save(tmp_path / "survey.json")
+    loaded = Collection.load(tmp_path / "survey.json")
+    assert loaded == survey
+    assert loaded.id == survey.id
+
+
+def test_json_carries_the_guarantee_and_the_id() -> None:
+    document = json.loads(ONE.to_json())
+    assert (document["format"], document["format_version"]) == ("deniable collection", 1)
+    assert document["id"] == ONE.id
+    assert document["mechanism"] == {"mechanism": "GRR", "k": 3, "epsilon": "1"}
+    assert document["guarantee"]["epsilon"] == 1.0
+    assert document["guarantee"]["text"][0].startswith("epsilon = 1 for the whole contributor")
+
+
+def _edited(path: tuple[str | int, ...], value: Any) -> str:
+    document = json.loads(ONE.to_json())
+    place = document
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("mechanism", "epsilon"), "0.1"),
+        (("mechanism", "mechanism"), "Exponential"),
+        (("version",), 2),
+        (("title",), "Smoking!"),
+        (("schema", "attributes", 0, "missing"), "?"),
+        (("schema", "attributes", 0, "categories"), ["no", "yes"]),
+        (("id",), "0" * 64),
+    ],
+)
+def test_an_edited_file_is_refused(path: tuple[str | int, ...], value: Any) -> None:
+    with pytest.raises(
+        FileFormatError, match=r"^survey.json was changed after it was made: its id is \w+, its content"
+    ):
+        Collection.from_json(_edited(path, value), "survey.json")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("guarantee", "epsilon"), 0.1),
+        (("guarantee", "per_attribute"), [0.5]),
+        (("guarantee", "implemented_epsilon"), 0.9),
+        (("guarantee", "trust_models", 0, "epsilon"), 0.5),
+        (("guarantee", "trust_models", 1, "epsilon"), "inf"),
+        (("guarantee",), {}),
+    ],
+)
+def test_a_guarantee_that_is_not_the_mechanisms_is_refused(path: tuple[str | int, ...], value: Any) -> None:
+    with pytest.raises(FileFormatError) as caught:
+        Collection.from_json(_edited(path, value), "survey.json")
+    assert str(caught.value) == (
+        "survey.json states another guarantee than its mechanism has: "
+        "epsilon = 1 for the whole contributor (implemented: 1.000000000000)"
+    )
+
+
+def test_the_wording_of_a_guarantee_may_change() -> None:
+    assert Collection.from_json(_edited(("guarantee", "text"), ["epsilon is one"])) == ONE
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("format",), "deniable schema", "s is not a deniable collection: expected format='deniable collection'"),
+        (("format_version",), 2, "s: this release reads format_version=1 of a deniable collection"),
+        (("mechanism", "mechanism"), "XYZ", "s: unknown mechanism 'XYZ'"),
+        (("mechanism", "mechanism"), [], "s: "),
+        (("mechanism", "k"), 4, "s: the mechanism must have the schema's domain sizes (3)"),
+        (("mechanism", "k"), "3", "s: k must be an integer"),
+        (("mechanism", "epsilon"), "-1", "s: epsilon must be > 0"),
+        (("mechanism", "q"), 1, "s: damaged specification of GRR"),
+        (("schema", "attributes", 0, "name"), 1, "s: schema.attributes[0].name: input should be a valid string"),
+        (("schema", "attributes"), [], "s: attributes must be a non-empty sequence"),
+        (("version",), "1", "s: version: input should be a valid integer"),
+        (("extra",), 1, "s: extra: extra inputs are not permitted"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_the_place(path: tuple[str | int, ...], value: Any, message: str) -> None:
+    with pytest.raises(FileFormatError) as caught:
+        Collection.from_json(_edited(path, value), "s")
+    assert str(caught.value).startswith(message)
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match=r"^there is no file .*survey.json$"):
+        Collection.load(tmp_path / "survey.json")

@@ -1,0 +1,144 @@
+"""The demonstration: real data, the real path, honest sentences, and commands that do the same."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.csv
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from typer.testing import CliRunner
+
+from deniable import Aggregate
+from deniable.cli import app
+from deniable.collection import Collection
+from deniable.demo import DemoResult, demo_answers, demo_schema, run_demo
+from deniable.errors import MissingExtraError, OutputError
+
+# Counted independently, by pandas, from the data set that statsmodels 0.15 ships.
+TRUTH = {
+    "affairs": [4313, 934, 798, 321],
+    "rate_marriage": [99, 348, 993, 2242, 2684],
+    "religious": [1021, 2267, 2422, 656],
+    "age": [139, 1800, 1931, 1069, 634, 793],
+    "educ": [48, 2084, 2277, 1117, 510, 330],
+    "occupation": [41, 859, 2783, 1834, 740, 109],
+}
+N = 6366
+EACH = ("survey.json", "reports.parquet", "all.aggregate", "estimate.png")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, DemoResult, str]:
+    folder = tmp_path_factory.mktemp("demo") / "out"
+    text = io.StringIO()
+    result = run_demo(folder, Console(file=text, width=80, highlight=False))
+    return folder, result, text.getvalue()
+
+
+def test_schema_encodes_every_answer() -> None:
+    schema = demo_schema()
+    codes = schema.encode(demo_answers())
+    assert codes.shape == (N, 6)
+    assert len(schema.names) >= 5
+    for j, (name, counts) in enumerate(TRUTH.items()):
+        assert schema.names[j] == name
+        assert np.bincount(codes[:, j]).tolist() == counts, name
+
+
+def test_estimates_are_near_the_truth_and_nearer_at_a_larger_epsilon(demo: tuple[Path, DemoResult, str]) -> None:
+    one, four = demo[1].summaries
+    assert (one.guarantee.epsilon, four.guarantee.epsilon) == (1.0, 4.0)
+    for summary in (one, four):
+        assert summary.n == N
+        for row in summary.attributes:
+            assert row.truth is not None
+            assert row.truth.tolist() == pytest.approx([count / N for count in TRUTH[row.attribute]])
+            # 62 intervals of 6.5 standard errors: all hold but for one demonstration in 10^8.
+            assert np.all(np.abs(row.estimate - row.truth) < 6.5 * row.standard_error)
+    for small, large in zip(one.attributes, four.attributes, strict=True):
+        assert np.all(large.standard_error < small.standard_error / 2)
+
+
+def test_every_file_of_the_path_is_there(demo: tuple[Path, DemoResult, str]) -> None:
+    folder, result, text = demo
+    assert {str(path.relative_to(folder)) for path in result.files} == {
+        "answers.csv", "schema.json", "report.html",
+        *(f"epsilon-{epsilon}/{name}" for epsilon in (1, 4) for name in EACH),
+    }  # fmt: skip
+    assert all(path.stat().st_size > 100 for path in result.files)
+    collection = Collection.load(folder / "epsilon-1" / "survey.json")
+    assert Aggregate.load(folder / "epsilon-1" / "all.aggregate").collection == collection.id
+    assert pyarrow.csv.read_csv(folder / "answers.csv").num_rows == N
+    assert all(str(path) in text for path in result.files)
+
+
+def test_what_is_printed(demo: tuple[Path, DemoResult, str]) -> None:
+    text = demo[2]
+    assert text.index("epsilon = 1 for the whole contributor") < text.index("epsilon = 4 for the whole contributor")
+    assert len(re.findall(r"^category +estimate +std. error +95% interval +truth$", text, re.M)) == 12
+    assert len(re.findall(r"^epsilon = [14]: \d+ of 31 intervals contain the truth", text, re.M)) == 2
+    assert "costs epsilon = 5 in all" in " ".join(text.split())
+    tables = [line for line in text.splitlines() if not line.startswith(("deniable ", "  /"))]
+    assert max(map(cell_len, tables)) <= 80
+
+
+def test_page_holds_both_runs(demo: tuple[Path, DemoResult, str]) -> None:
+    page = (demo[0] / "report.html").read_text(encoding="utf-8")
+    for expected in ("epsilon = 1 for the whole contributor", "epsilon = 4 for the whole contributor", "white-collar"):
+        assert expected in page
+    assert page.count("<table>") == 12
+
+
+def test_the_printed_commands_do_the_same(
+    demo: tuple[Path, DemoResult, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _, text = demo
+    monkeypatch.chdir(tmp_path)
+    for name in ("answers.csv", "schema.json"):
+        shutil.copy(folder / name, name)
+    Path("epsilon-1").mkdir()
+    commands = [shlex.split(line) for line in text.splitlines() if line.startswith("deniable ") and "epsilon-1" in line]
+    assert [command[1] for command in commands] == ["collection", "randomize", "aggregate", "estimate"]
+    for command in commands:
+        here = [word.replace(f"{folder}/", "") for word in command[1:]]
+        result = CliRunner().invoke(app, here, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+    ids = [Collection.load(path / "epsilon-1" / "survey.json").id for path in (folder, tmp_path)]
+    assert ids[0] == ids[1]
+    assert Path("epsilon-1/estimate.png").exists()
+
+
+def test_the_demo_can_be_run_again_in_the_same_folder(demo: tuple[Path, DemoResult, str]) -> None:
+    folder = demo[0]
+    before = (folder / "epsilon-1" / "reports.parquet").read_bytes()
+    run_demo(folder, Console(file=io.StringIO()), epsilons=("1",))
+    assert (folder / "epsilon-1" / "reports.parquet").read_bytes() != before
+
+
+def test_without_statsmodels_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    original = builtins.__import__
+
+    def without(name: str, *arguments: Any, **options: Any) -> Any:
+        if name.startswith("statsmodels"):
+            raise ImportError(name)
+        return original(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtraError, match=r'pip install "deniable\[demo\]"'):
+        run_demo(tmp_path / "demo", Console(file=io.StringIO()))
+    assert not list(tmp_path.iterdir())
+
+
+def test_unwritable_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot write into"):
+        run_demo(tmp_path / "file" / "demo", Console(file=io.StringIO()))

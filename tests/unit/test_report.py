@@ -1,0 +1,409 @@
+"""Tables, pictures and pages: what they say, and that nothing in a label can break them."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from rich.cells import cell_len
+from rich.console import Console
+
+from deniable import GRR, Estimate
+from deniable.errors import InvalidInputError, InvalidParameterError, OutputError
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch
+from deniable.report import Summary, draw, print_summary, render_html, save_html, save_png, summarize
+from deniable.report.axis import axis_limits, axis_ticks
+from deniable.report.tables import MAX_ROWS, attribute_lines, print_line
+from deniable.report.text import attribute_epsilons, guarantee_lines, shorten, visible
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "$\\nonsense{1$",
+    "[red]b[/red]",
+    "line\nbreak \x1b[31m \u202e",
+    "漢字" * 40,
+    "x" * 300,
+)
+
+
+def estimate(frequencies: list[float], n: int = 1000, labels: tuple[str, ...] = (), attribute: str = "a") -> Estimate:
+    """An estimate with noise variance 4 per report, so that its standard error is 2/sqrt(n)."""
+    return Estimate(np.array(frequencies), n, np.array(4.0), np.array(4.0), labels=labels, attribute=attribute)
+
+
+def summary_of(
+    *estimates: Estimate, n: int = 1000, truth: dict[str, list[int]] | None = None, **options: object
+) -> Summary:
+    named = {one.attribute: one for one in estimates}
+    return summarize(named, mechanism=GRR(k=2, epsilon=1.0), n=n, truth=truth, **options)  # type: ignore[arg-type]
+
+
+def printed(summary: Summary, width: int = 80) -> str:
+    text = io.StringIO()
+    print_summary(Console(file=text, width=width, highlight=False), summary)
+    return text.getvalue()
+
+
+def hostile() -> Summary:
+    labels = HOSTILE
+    one = estimate([0.5, 0.2, 0.1, 0.1, 0.06, 0.04], labels=labels, attribute=HOSTILE[0])
+    two = estimate([0.5, 0.5], labels=("yes", "no"), attribute=HOSTILE[3])
+    truth = {HOSTILE[0]: [5, 2, 1, 1, 1, 0], HOSTILE[3]: [4, 6]}
+    both = {each.attribute: each.processed(each.frequencies, "norm-sub") for each in (one, two)}
+    return summarize(both, mechanism=GRR(k=2, epsilon=1.0), n=1000, title=HOSTILE[0], truth=truth)
+
+
+# -------------------------------------------------------------------------------------------------- numbers
+
+
+def test_summary_takes_numbers_from_the_raw_estimate_and_processed_ones_beside() -> None:
+    raw = estimate([1.2, -0.2])
+    row = summary_of(raw.processed([1.0, 0.0], "simplex")).attributes[0]
+    assert row.estimate.tolist() == [1.2, -0.2]
+    assert row.standard_error.tolist() == pytest.approx([0.0632455532] * 2)
+    assert (row.upper - row.lower).tolist() == pytest.approx([2 * 1.959963985 * 0.0632455532] * 2)
+    assert row.processed is not None
+    assert row.processed.tolist() == [1.0, 0.0]
+
+
+def test_simultaneous_intervals_count_every_category_of_every_attribute() -> None:
+    summary = summary_of(estimate([0.5, 0.5]), estimate([0.2, 0.3, 0.5], attribute="b"), simultaneous=True)
+    # Bonferroni over five: z of 1 - 0.05/10.
+    half = (summary.attributes[0].upper - summary.attributes[0].lower) / 2
+    assert half.tolist() == pytest.approx([2.575829304 * 0.0632455532] * 2)
+    assert "all 5 hold together" in summary.interval_text
+
+
+@pytest.mark.parametrize(("confidence", "text"), [(0.95, "95%"), (0.999, "99.9%"), (0.9, "90%"), (0.12345, "12.345%")])
+def test_level_is_written_without_superfluous_digits(confidence: float, text: str) -> None:
+    assert summary_of(estimate([0.5, 0.5]), confidence=confidence).level_text == text
+
+
+def test_interval_sentence_names_the_target() -> None:
+    contributors = summary_of(estimate([0.5, 0.5])).interval_text
+    population = summary_of(estimate([0.5, 0.5]), target="population").interval_text
+    assert "these 1,000 contributors: the noise of the randomisation only" in contributors
+    assert "population" in population
+    assert "sampling" in population
+
+
+def test_population_intervals_are_wider() -> None:
+    noise = summary_of(estimate([0.5, 0.5])).attributes[0]
+    both = summary_of(estimate([0.5, 0.5]), target="population").attributes[0]
+    assert both.standard_error[0] == pytest.approx(math.sqrt((4 + 0.25) / 1000))
+    assert both.upper[0] - both.lower[0] > noise.upper[0] - noise.lower[0]
+
+
+def test_coverage_counts_intervals_that_contain_the_truth() -> None:
+    summary = summary_of(estimate([0.5, 0.5]), truth={"a": [90, 10]})
+    assert summary.coverage == (0, 2)
+    assert summary.coverage_text == "0 of 2 intervals contain the truth (about 1.9 expected)."
+    assert summary_of(estimate([0.5, 0.5]), truth={"a": [55, 45]}).coverage == (2, 2)
+    assert summary_of(estimate([0.5, 0.5])).coverage_text == ""
+
+
+def test_truth_of_another_length_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"truth of 'a' must have 2 counts, got shape=\(3,\)"):
+        summary_of(estimate([0.5, 0.5]), truth={"a": [1, 2, 3]})
+
+
+@pytest.mark.parametrize(("n", "decimals"), [(10, 1), (1000, 1), (100_000, 2), (10**9, 4), (10**15, 4)])
+def test_decimals_follow_the_standard_error(n: int, decimals: int) -> None:
+    assert summary_of(estimate([0.5, 0.5], n=n), n=n).decimals == decimals
+
+
+def test_percent_has_no_negative_zero() -> None:
+    summary = summary_of(estimate([0.5, 0.5]))
+    assert [summary.percent(value) for value in (-0.0001, 0.0, -0.01, 1.234, math.nan)] == [
+        "0.0%", "0.0%", "-1.0%", "123.4%", "-",
+    ]  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------- JSON
+
+
+def test_json_has_full_precision_and_null_for_what_does_not_exist() -> None:
+    nothing = Estimate(np.full(2, np.nan), 0, np.array(4.0), np.array(4.0), contributors=1000, attribute="b")
+    data = summary_of(estimate([1 / 3, 2 / 3]), nothing, truth={"a": [1, 2]}).to_dict()
+    again = json.loads(json.dumps(data, allow_nan=False))
+    first, second = again["attributes"]
+    assert first["categories"][0]["estimate"] == 1 / 3
+    assert first["categories"][0]["truth"] == 1 / 3
+    assert second["reports"] == 0
+    assert second["categories"][0] == {
+        "category": "0",
+        "estimate": None,
+        "standard_error": None,
+        "lower": None,
+        "upper": None,
+    }
+    assert again["guarantee"]["epsilon"] == 1.0
+    assert again["mechanism"] == {"mechanism": "GRR", "k": 2, "epsilon": "1"}
+    assert again["interval"]["confidence"] == 0.95
+
+
+def test_unbounded_guarantees_are_null_in_json_and_no_factor_on_the_page() -> None:
+    summary = summary_of(estimate([0.6, 0.4]))
+    unbounded = replace(summary, guarantee=replace(summary.guarantee, epsilon=math.inf))
+    assert json.loads(json.dumps(unbounded.to_dict(), allow_nan=False))["guarantee"]["epsilon"] is None
+    assert "epsilon = inf" in render_html(unbounded)
+    assert "factor of at most" not in render_html(unbounded)
+
+
+# -------------------------------------------------------------------------------------------------- text
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("plain", "plain"),
+        ("a\nb", "a\\nb"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("right\u202eleft", "right\\u202eleft"),
+        ("क्\u200dष", "क्\u200dष"),
+        ("nul\0", "nul\\x00"),
+    ],
+)  # fmt: skip
+def test_control_characters_are_written_as_escapes(label: str, shown: str) -> None:
+    assert visible(label) == shown
+
+
+def test_shorten_counts_terminal_cells() -> None:
+    assert shorten("漢字漢字", 5) == "漢字…"
+    assert shorten("漢字漢字", 8) == "漢字漢字"
+    for label in HOSTILE:
+        for width in range(1, 20):
+            assert cell_len(shorten(label, width)) <= width
+
+
+def test_guarantee_puts_the_whole_contributor_first_then_attributes() -> None:
+    guarantee = replace(GRR(k=2, epsilon=1.0).privacy(), per_attribute=(0.5, 0.25), remarks=("read this",))
+    lines = guarantee_lines(guarantee, ["age", "smokes"])
+    assert lines[0].startswith("epsilon = 1 for the whole contributor")
+    assert lines[1] == "  per attribute: age 0.5, smokes 0.25"
+    assert "r x 1 (upper bound)" in lines[3]
+    assert lines[-1] == "  note: read this"
+    assert attribute_epsilons(replace(guarantee, per_attribute=(1.0, 1.0)), []) == (
+        "epsilon = 1 for each of the 2 attributes"
+    )
+
+
+# -------------------------------------------------------------------------------------------------- tables
+
+
+def test_table_has_the_columns_in_order() -> None:
+    raw = estimate([0.6, 0.4], labels=("yes", "no"))
+    summary = summary_of(raw.processed([0.6, 0.4], "norm-sub"), truth={"a": [90, 10]})
+    lines = attribute_lines(summary, summary.attributes[0], 80)
+    assert re.split(r"  +", lines[1]) == ["category", "estimate", "std. error", "95% interval", "truth", "norm-sub"]
+    assert re.split(r"  +", lines[3]) == ["yes", "60.0%", "6.3%", "47.6% to 72.4%", "90.0%*", "60.0%"]
+
+
+def test_lines_fit_eighty_columns_whatever_the_labels() -> None:
+    for line in printed(hostile()).splitlines():
+        assert cell_len(line) <= 80, line
+        assert "\x1b" not in line
+        assert "\u202e" not in line
+    assert "…" in printed(hostile())
+
+
+def test_widest_numbers_fit_eighty_columns() -> None:
+    raw = Estimate(np.array([-12.3456, 13.4]), 10**9, np.array(4.0), np.array(4.0), attribute="a")
+    summary = summary_of(raw.processed([0.0, 1.0], "clip-normalize"), n=10**9, truth={"a": [1, 2]})
+    assert summary.decimals == 4
+    assert max(map(cell_len, printed(summary).splitlines())) <= 80
+
+
+def test_narrow_terminals_keep_whole_numbers() -> None:
+    assert "47.6% to 72.4%" in printed(summary_of(estimate([0.6, 0.4])), width=50)
+
+
+def test_guarantee_is_printed_before_any_estimate() -> None:
+    text = printed(summary_of(estimate([0.6, 0.4])))
+    assert text.startswith("epsilon = 1 for the whole contributor")
+    assert text.index("n = 1,000 contributors") < text.index("category")
+    assert "noise of the randomisation only" in " ".join(text.split())
+
+
+def test_attribute_without_reports_says_so() -> None:
+    nothing = Estimate(np.full(2, np.nan), 0, np.array(4.0), np.array(4.0), contributors=1000, attribute="b")
+    text = printed(summary_of(estimate([0.6, 0.4]), nothing))
+    assert "no reports" in text
+    assert "nan" not in text
+    assert "inf" not in text
+
+
+def test_large_domains_list_the_largest_estimates() -> None:
+    k = MAX_ROWS + 900
+    frequencies = np.zeros(k)
+    frequencies[k - 1] = 1.0
+    text = printed(summary_of(estimate(list(frequencies))))
+    assert f"\n{k - 1} " in text
+    assert "and 900 categories with smaller estimates" in text
+    assert len(text.splitlines()) < MAX_ROWS + 20
+
+
+def test_long_sentences_wrap_at_words() -> None:
+    text = io.StringIO()
+    print_line(Console(file=text, width=30), "  note: " + "word " * 12)
+    lines = text.getvalue().splitlines()
+    assert all(len(line) <= 30 for line in lines)
+    assert lines[1].startswith("      word")
+
+
+# -------------------------------------------------------------------------------------------------- axis
+
+
+def test_axis_holds_everything_and_zero() -> None:
+    row = summary_of(estimate([0.5, 0.6]), truth={"a": [99, 1]}).attributes[0]
+    low, high = axis_limits([row])
+    assert low <= 0
+    assert high >= 0.99
+    negative = summary_of(estimate([-3.0, -2.0])).attributes[0]
+    assert axis_limits([negative])[0] < -3
+    assert axis_limits([negative])[1] >= 0
+
+
+def test_ticks_are_round_and_inside() -> None:
+    assert axis_ticks((-0.31, 1.02)) == [-0.25, 0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+# -------------------------------------------------------------------------------------------------- pictures
+
+
+def pixels(path: Path) -> NDArray[np.uint8]:
+    from matplotlib.image import imread
+
+    return np.asarray(imread(path) * 255, dtype=np.uint8)
+
+
+def test_picture_is_a_png_with_a_panel_per_attribute(tmp_path: Path) -> None:
+    figure = draw(hostile())
+    assert len(figure.axes) == 2
+    save_png(hostile(), tmp_path / "a.png")
+    assert pixels(tmp_path / "a.png").shape[0] > 300
+    assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_no_texts_of_a_picture_overlap(d: int) -> None:
+    labels = ("w" * 60, "short", "m" * 28, "x")
+    raws = [estimate([0.3, 0.3, 0.2, -0.1], labels=labels, attribute=f"{'long' * 9 * j}{j}") for j in range(d)]
+    mechanism = CountMeanSketch(k=4, epsilon=0.123456, m=1234567)
+    truth = {raw.attribute: [1, 2, 3, 4] for raw in raws}
+    processed = {raw.attribute: raw.processed(raw.frequencies, "clip-normalize") for raw in raws}
+    figure = draw(summarize(processed, mechanism=mechanism, n=10**9, truth=truth, title="Title " * 30))
+    canvas = figure.canvas
+    canvas.draw()
+    renderer = canvas.get_renderer()  # type: ignore[attr-defined]
+    texts = list(figure.texts) + list(figure.legends[0].get_texts())
+    for axes in figure.axes:
+        texts += axes.get_xticklabels() + axes.get_yticklabels()
+    boxes = [text.get_window_extent(renderer) for text in texts if text.get_text()]
+    assert len(boxes) > 8 * d
+    for i, one in enumerate(boxes):
+        assert one.x0 >= 0
+        assert one.x1 <= figure.bbox.width
+        assert one.y0 >= 0
+        for other in boxes[:i]:
+            assert not one.overlaps(other), (texts[i].get_text(), other)
+
+
+def test_whiskers_truth_and_zero_line_are_where_the_numbers_are() -> None:
+    summary = summary_of(estimate([0.6, 0.4], labels=("yes", "no")), truth={"a": [55, 45]})
+    axes = draw(summary).axes[0]
+    segments = axes.collections[0].get_segments()  # type: ignore[attr-defined]
+    assert [list(segment[:, 0]) for segment in segments] == [
+        [summary.attributes[0].lower[i], summary.attributes[0].upper[i]] for i in range(2)
+    ]
+    dots, truth = axes.lines[1], axes.lines[2]
+    assert list(np.asarray(axes.lines[0].get_xdata())) == [0, 0]
+    assert list(np.asarray(dots.get_xdata())) == [0.6, 0.4]
+    assert list(np.asarray(truth.get_xdata())) == [0.55, 0.45]
+    assert truth.get_markerfacecolor() == "none"
+
+
+def test_attribute_without_reports_has_no_whisker() -> None:
+    nothing = Estimate(np.full(2, np.nan), 0, np.array(4.0), np.array(4.0), contributors=1000, attribute="b")
+    axes = draw(summary_of(estimate([0.6, 0.4]), nothing)).axes[1]
+    assert not axes.collections
+    assert not axes.lines
+    assert [text.get_text() for text in axes.texts] == ["no reports"]
+
+
+def test_unwritable_picture_is_a_typed_error_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot write"):
+        save_png(summary_of(estimate([0.6, 0.4])), tmp_path / "absent" / "a.png")
+    assert not list(tmp_path.iterdir())
+
+
+# -------------------------------------------------------------------------------------------------- pages
+
+
+def test_labels_cannot_inject_markup() -> None:
+    page = render_html(hostile(), introduction=["<script>x</script>"])
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+
+
+def test_page_is_self_contained() -> None:
+    page = render_html(hostile())
+    assert not re.search(r"(src|href)=|url\(|@import|https?://", page)
+    assert "Content-Security-Policy" in page
+
+
+def test_page_is_well_formed_and_every_chart_has_a_text() -> None:
+    page = render_html(hostile())
+    body = page[page.index("<body>") : page.index("</html>")]
+    tree = ElementTree.fromstring(body.strip())
+    for svg in tree.iter("td"):
+        for strip in svg.findall("svg"):
+            assert strip.get("role") == "img"
+            assert "interval" in (strip.get("aria-label") or "")
+    assert len(tree.findall(".//tbody/tr")) == 8
+
+
+def test_page_has_the_guarantee_before_the_numbers() -> None:
+    page = render_html(summary_of(estimate([0.6, 0.4])))
+    assert page.index("epsilon = 1 for the whole contributor") < page.index("60.0%")
+    assert "factor of at most 2.72" in page
+
+
+def test_page_compares_several_summaries_on_one_axis() -> None:
+    summaries = [summary_of(estimate([0.6, 0.4], n=n), n=n) for n in (100, 10_000)]
+    page = render_html(summaries)
+    axes = re.findall(r'<text x="([^"]+)" y="13"[^>]*>([^<]+)<', page)
+    assert len(axes) % 2 == 0
+    assert axes[: len(axes) // 2] == axes[len(axes) // 2 :]
+    other = summary_of(estimate([0.6, 0.4], attribute="b"))
+    with pytest.raises(InvalidParameterError, match="same attributes"):
+        render_html([summaries[0], other])
+    with pytest.raises(InvalidParameterError, match="at least one"):
+        render_html([])
+
+
+def test_positions_on_the_page_are_the_numbers() -> None:
+    summary = summary_of(estimate([0.6, 0.4]))
+    low, high = axis_limits(summary.attributes)
+    expected = 100 * (0.6 - low) / (high - low)
+    found = re.search(r'cx="([0-9.]+)%"', render_html(summary))
+    assert found is not None
+    assert float(found[1]) == pytest.approx(expected, abs=0.01)
+
+
+def test_page_of_no_reports_says_so_and_draws_nothing(tmp_path: Path) -> None:
+    nothing = Estimate(np.full(2, np.nan), 0, np.array(4.0), np.array(4.0), contributors=10, attribute="b")
+    save_html(summary_of(nothing), tmp_path / "a.html")
+    page = (tmp_path / "a.html").read_text()
+    assert "no reports" in page
+    assert "whisker" not in page[page.index('id="attribute-1"') :]

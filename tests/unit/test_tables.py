@@ -1,0 +1,239 @@
+"""Answers from files: every damage is named, nothing is guessed, nothing is lost."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.errors import DeniableError, FileFormatError, InvalidInputError
+from deniable.io import csv_files
+from deniable.io.tables import open_answers
+
+CELLS = st.text(max_size=6) | st.sampled_from(["", '"', '""', ",", "\n", "\r\n", "\t", "\ufeff", "nan", "1.0", " x "])
+
+
+def _read(path: Path, columns: list[str] | None = None) -> dict[str, list[Any]]:
+    with open_answers(path, columns) as reader:
+        table = pa.Table.from_batches(list(reader))
+        assert reader.done == reader.total
+        assert reader.rows == table.num_rows
+    result: dict[str, list[Any]] = table.to_pydict()
+    return result
+
+
+def _read_bytes(
+    directory: Path, content: bytes, name: str = "a.csv", columns: list[str] | None = None
+) -> dict[str, Any]:
+    (directory / name).write_bytes(content)
+    return _read(directory / name, columns)
+
+
+# -------------------------------------------------------------------- CSV that is fine
+
+
+@given(
+    st.lists(st.text(max_size=4), min_size=1, max_size=4, unique=True),
+    st.data(),
+    st.sampled_from([",", "\t"]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.integers(40, 200),
+)
+def test_any_text_survives(
+    tmp_path_factory: pytest.TempPathFactory,
+    header: list[str],
+    data: st.DataObject,
+    delimiter: str,
+    line_end: str,
+    marked: bool,
+    block: int,
+) -> None:
+    rows = data.draw(st.lists(st.tuples(*[CELLS for _ in header]), min_size=1, max_size=8))
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator=line_end)
+    writer.writerows([header, *rows])
+    path = tmp_path_factory.mktemp("csv") / ("a.csv" if delimiter == "," else "a.TSV")
+    path.write_bytes(text.getvalue().encode("utf-8-sig" if marked else "utf-8"))
+    with pytest.MonkeyPatch.context() as patch:
+        # Blocks that end in the middle of a record, and yet hold any one record of these.
+        patch.setattr(csv_files, "BLOCK_BYTES", 256 + block)
+        assert _read(path) == {name: [row[j] for row in rows] for j, name in enumerate(header)}
+
+
+@pytest.mark.parametrize(
+    ("content", "answers"),
+    [
+        (b"a,b\n1,2\n3,4\n", {"a": ["1", "3"], "b": ["2", "4"]}),
+        (b"a,b\n1,2\n3,4", {"a": ["1", "3"], "b": ["2", "4"]}),
+        (b"a,b\r\n1,2\r\n3,4\r\n", {"a": ["1", "3"], "b": ["2", "4"]}),
+        (b"a,b\r1,2\r3,4", {"a": ["1", "3"], "b": ["2", "4"]}),
+        (b"\xef\xbb\xbfa,b\n1,2\n", {"a": ["1"], "b": ["2"]}),
+        (b'a,b\n1,"x\r\ny"\n', {"a": ["1"], "b": ["x\r\ny"]}),
+        (b'a,b\n1,"say ""no"""\n', {"a": ["1"], "b": ['say "no"']}),
+        (b'a,b\n1,"say ""no"""', {"a": ["1"], "b": ['say "no"']}),
+        (b"a,b\n,\n", {"a": [""], "b": [""]}),
+        (b'a,b\n"",NULL\n', {"a": [""], "b": ["NULL"]}),
+        (b"a,b\n007,1e3\ntrue,2020-01-02\n", {"a": ["007", "true"], "b": ["1e3", "2020-01-02"]}),
+        (b"\n\na,b\n\n1,2\n\n", {"a": ["1"], "b": ["2"]}),
+        (b"a\nx\n\ny\n", {"a": ["x", "", "y"]}),
+        (b"\na\nx\n\n", {"a": ["x", ""]}),
+        (b"a,b;c\n1,2\n", {"a": ["1"], "b;c": ["2"]}),
+    ],
+)
+def test_csv(tmp_path: Path, content: bytes, answers: dict[str, list[str]]) -> None:
+    assert _read_bytes(tmp_path, content) == answers
+    assert _read_bytes(tmp_path, gzip.compress(content), "a.csv.gz") == answers
+    assert _read_bytes(tmp_path, gzip.compress(content), "named without.csv") == answers
+
+
+def test_columns_are_chosen_and_ordered(tmp_path: Path) -> None:
+    assert list(_read_bytes(tmp_path, b"a,b,c\n1,2,3\n", columns=["c", "a"]).items()) == [("c", ["3"]), ("a", ["1"])]
+    assert _read_bytes(tmp_path, b"a,b,b\n1,2,3\n", columns=["a"]) == {"a": ["1"]}
+
+
+def test_progress_is_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n" + "1,2\n" * 100_000)
+    with open_answers(path) as reader:
+        assert (reader.done, reader.unit, reader.total) == (0, "bytes", 400_004)
+        seen = [reader.done for _ in reader]
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 3
+    assert seen[-1] == reader.done == 400_004
+
+
+# -------------------------------------------------------------------- CSV that is not
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (b"", InvalidInputError, "holds no line of column names: it is empty"),
+        (b"\n\r\n", InvalidInputError, "holds no line of column names: it is empty"),
+        (b'a,"b\n1,2\n', InvalidInputError, "or a quote in that line is never closed"),
+        (b"a,b\n", InvalidInputError, "holds no answers: at least one record is needed"),
+        (b"a,b", InvalidInputError, "holds no answers: at least one record is needed"),
+        (b"a,b\n1,2\n3\n4,5\n", InvalidInputError, "must have 2 cells in every record, got 1 in row 2"),
+        (b"a,b\n1,2\n\n3,4,5\n", InvalidInputError, "must have 2 cells in every record, got 3 in row 2"),
+        (b'a,b\n"1\n1",2\n3\n', InvalidInputError, "must have 2 cells in every record, got 1 in row 2"),
+        (b'a,b\n1,"2\n3,4\n', InvalidInputError, "ends inside quotes: a quote in row 1, or before, is never closed"),
+        (b'a,b\n1,2\n3,"4', InvalidInputError, "ends inside quotes: a quote in row 2, or before, is never closed"),
+        (b'a,b\n1,2\n"3,4', InvalidInputError, "ends inside quotes: a quote in row 2, or before, is never closed"),
+        (b'a,b\n1,2\n3,"4""', InvalidInputError, "ends inside quotes: a quote in row 2, or before, is never closed"),
+        (b'a\n1\n"2\n', InvalidInputError, "ends inside quotes: a quote in row 2, or before, is never closed"),
+        (b"a,b,a\n1,2,3\n", InvalidInputError, "must have one column 'a', got 2"),
+        (b"a,\xe9\n1,2\n", FileFormatError, "must be UTF-8 text, got b'\\xe9' in its header"),
+        (b"a,b\n1,2\n3,\xe9t\xe9\n", FileFormatError, "must be UTF-8 text, got b'\\xe9t\\xe9' in column 'b', row 2"),
+        ("a,b\n1,2\n".encode("utf-16"), FileFormatError, "is UTF-16 text: answers must be CSV (UTF-8) or Parquet"),
+        (b"PK\x03\x04\0\0\0\0", FileFormatError, "is a zip archive or a spreadsheet: answers must be CSV"),
+    ],
+)
+def test_damaged_csv(tmp_path: Path, content: bytes, error: type[DeniableError], message: str) -> None:
+    with pytest.raises(error) as caught:
+        _read_bytes(tmp_path, content)
+    assert str(caught.value).startswith(f"{tmp_path / 'a.csv'} ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_row_numbers_go_on_after_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
+    good = b"a,b\n" + b'1,"x\ny"\n' * 5000
+    for line, message in [(b"3\n", "in row 5001"), (b"3,\xe9\n", "column 'b', row 5001"), (b'3,"4\n', "in row 5001,")]:
+        with pytest.raises(DeniableError, match=message):
+            _read_bytes(tmp_path, good + line)
+
+
+def test_a_quote_that_swallows_a_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
+    with pytest.raises(
+        InvalidInputError, match=r"has a record longer than 1000 bytes after row 0; is a quote never clos"
+    ):
+        _read_bytes(tmp_path, b'a,b\n1,"2\n' + b"3,4\n" * 5000)
+
+
+def test_columns_that_are_absent(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"a.csv must have the column 'c', got 'a', 'b'$"):
+        _read_bytes(tmp_path, b"a,b\n1,2\n", columns=["a", "c"])
+    with pytest.raises(
+        InvalidInputError, match=r"got 'a;b' \(are the columns separated by ';'\? use commas or tabs\)$"
+    ):
+        _read_bytes(tmp_path, b"a;b\n1;2\n", columns=["a", "b"])
+
+
+@pytest.mark.parametrize("cut", [20, 5000, -4, -20])
+def test_truncated_gzip(tmp_path: Path, cut: int) -> None:
+    content = gzip.compress(b"a,b\n" + os.urandom(20_000).hex().encode() + b",2\n" + b"1,2\n" * 5000)
+    with pytest.raises(FileFormatError, match=r"^cannot read .*a.csv.gz: Compressed file ended before"):
+        _read_bytes(tmp_path, content[:cut], "a.csv.gz")
+
+
+def test_damaged_gzip(tmp_path: Path) -> None:
+    content = bytearray(gzip.compress(os.urandom(20_000).hex().encode()))
+    content[2000:2100] = bytes(100)
+    with pytest.raises(FileFormatError, match=r"^cannot read .*a.csv.gz: "):
+        _read_bytes(tmp_path, bytes(content), "a.csv.gz")
+
+
+# -------------------------------------------------------------------- Parquet
+
+
+def test_parquet(tmp_path: Path) -> None:
+    table = pa.table({"a.b": [1, None, 3], "c": ["x", "", "y"], "d": [[1], [2], [3]]})
+    pq.write_table(table, tmp_path / "answers.data", row_group_size=2)
+    assert _read(tmp_path / "answers.data") == table.to_pydict()
+    assert _read(tmp_path / "answers.data", ["c", "a.b"]) == table.select(["c", "a.b"]).to_pydict()
+    with open_answers(tmp_path / "answers.data") as reader:
+        assert (reader.done, reader.unit, reader.total) == (0, "rows", 3)
+    with pytest.raises(InvalidInputError, match=r"answers.data must have the column 'x', got 'a.b', 'c', 'd'$"):
+        _read(tmp_path / "answers.data", ["x"])
+
+
+def test_parquet_without_rows(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": pa.array([], pa.string())}), tmp_path / "a.parquet")
+    with pytest.raises(InvalidInputError, match="holds no answers: at least one record is needed"):
+        _read(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("cut", [3, 4, 100, 2000, -1])
+def test_truncated_parquet(tmp_path: Path, cut: int) -> None:
+    pq.write_table(pa.table({"a": [str(i) for i in range(1000)]}), tmp_path / "whole.parquet")
+    (tmp_path / "a.parquet").write_bytes((tmp_path / "whole.parquet").read_bytes()[:cut])
+    with pytest.raises(FileFormatError, match=r"a.parquet is not a Parquet file, or is damaged$"):
+        _read(tmp_path / "a.parquet")
+
+
+def test_parquet_damaged_in_the_middle(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [str(i) for i in range(10_000)]}), tmp_path / "a.parquet", compression="zstd")
+    content = bytearray((tmp_path / "a.parquet").read_bytes())
+    content[100:1000] = bytes(900)
+    (tmp_path / "a.parquet").write_bytes(content)
+    with pytest.raises(FileFormatError, match=r"a.parquet is not a Parquet file, or is damaged$"):
+        _read(tmp_path / "a.parquet")
+
+
+# -------------------------------------------------------------------- other files
+
+
+def test_other_files(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match=r"^there is no file .*a.csv$"):
+        _read(tmp_path / "a.csv")
+    with pytest.raises(FileFormatError, match=r"^cannot read .*: Is a directory$"):
+        _read(tmp_path)
+    with pytest.raises(
+        FileFormatError, match=r"^cannot tell what kind of file .*a.txt is: its name must end in one of"
+    ):
+        _read_bytes(tmp_path, b"a,b\n1,2\n", "a.txt")
+    with pytest.raises(FileFormatError, match=r"a.parquet is not a Parquet file, or is damaged$"):
+        _read_bytes(tmp_path, b"a,b\n1,2\n", "a.parquet")
