@@ -20,10 +20,13 @@ check: $(VENV)/.installed-dev
 	$(RUN)/mypy
 	$(RUN)/lint-imports
 
-bench: $(VENV)/.installed-dev
+bench: $(VENV)/.installed-dev .venv-peers/.installed
+	$(RUN)/python -m benchmarks
+
+.venv-peers/.installed:
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet multi-freq-ldpy pure-ldp "numpy<2" scikit-learn statsmodels "xxhash<4"
-	$(RUN)/python -m benchmarks
+	touch $@
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

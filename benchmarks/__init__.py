@@ -1,0 +1,10 @@
+"""Side by side with peers, in one run: ``make bench``, or ``python -m benchmarks --help``.
+
+* `cases`: what is compared, and the ratio that each comparison must reach
+* `data`: the contributors' true answers, the same in both environments
+* `measure`: processor time per report, ratios and their spread
+* `ours`: this library's side, and the cost of its random bits alone
+* `peers`, `peer_worker`: the other libraries, in a process of their own environment
+* `startup`: import time and the latency of compilation
+* `report`: tables, files and the picture
+"""

@@ -1,0 +1,83 @@
+"""``python -m benchmarks``: measure, print, and write benchmarks/results/latest.{csv,json,md,png}."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import replace
+from pathlib import Path
+
+SINGLE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    from benchmarks.cases import CASES
+    from benchmarks.peers import DEFAULT_ENVIRONMENT
+
+    names = [case.name for case in CASES]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Side by side with peers, in one run.")
+    parser.add_argument(
+        "--cases",
+        nargs="+",
+        type=str.upper,
+        choices=names,
+        default=names,
+        metavar="CASE",
+        help=f"of {', '.join(names)}",
+    )
+    parser.add_argument("--quick", action="store_true", help="100,000 contributors, two short rounds: a rough idea")
+    parser.add_argument("--secure", action="store_true", help="our randomness from the operating system's CSPRNG")
+    parser.add_argument("--rounds", type=int, metavar="R", help="repeats (5; 2 if quick)")
+    parser.add_argument("--no-startup", action="store_true", help="leave out import time and first calls")
+    parser.add_argument(
+        "--peers", type=Path, default=DEFAULT_ENVIRONMENT, metavar="VENV", help="the peers' environment"
+    )
+    parser.add_argument(
+        "--results", type=Path, default=Path(__file__).parent / "results", metavar="DIR", help="where to write"
+    )
+    options = parser.parse_args()
+    if not (options.peers / "bin" / "python").exists():
+        parser.error(f"there are no peers in {options.peers}; `make bench` installs them")
+    return options
+
+
+def main() -> None:
+    """Run everything that was asked for."""
+    os.environ.update(SINGLE_THREAD)  # before numpy and numba are imported, here and in every child
+    options = arguments()
+
+    from rich.console import Console
+
+    from benchmarks.cases import case_named
+    from benchmarks.peers import PeerProcess
+    from benchmarks.picture import draw_ratios
+    from benchmarks.report import environment, print_comparisons, print_startup, write_files
+    from benchmarks.run import QUICK, Comparison, Settings, run_case
+    from benchmarks.startup import first_call, import_times
+
+    settings = replace(QUICK if options.quick else Settings(), secure=options.secure)
+    if options.rounds:
+        settings = replace(settings, rounds=options.rounds)
+    cases = [case_named(name) for name in options.cases]
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=100)
+    progress = Console(stderr=True, style="dim")
+    comparisons: list[Comparison] = []
+    with PeerProcess(options.peers) as peers:
+        described = environment(peers.versions(), settings)
+        for case in cases:
+            comparisons += run_case(case, settings, peers, progress.print)
+    console.print(described, highlight=False)
+    print_comparisons(comparisons, console)
+    if not options.no_startup:
+        print_startup(import_times(), [first_call(case) for case in cases], console)
+    paths = write_files(comparisons, described, options.results)
+    paths.append(options.results / "latest.png")
+    draw_ratios(comparisons, paths[-1])
+    console.print("\nwritten: " + ", ".join(str(path) for path in paths), soft_wrap=True, highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""What is compared with whom, and the ratio to reach. Standard library only: both environments import it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Verb = Literal["randomize", "aggregate"]
+VERBS: tuple[Verb, ...] = ("randomize", "aggregate")
+
+MULTI_FREQ = "multi-freq-ldpy"
+PURE_LDP = "pure-ldp"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mechanism at one domain, with the peers that implement it.
+
+    Parameters
+    ----------
+    name : str
+        The mechanism, as given to ``--cases``.
+    sizes : tuple of int
+        Domain sizes (k_1, ..., k_d).
+    goals : mapping of verb to float
+        Smallest acceptable ratio to every peer; verbs without a goal are measured for information.
+    peers : tuple of str
+        Distribution names.
+    peer_reports : int
+        Most reports a peer makes in one call; bounds its memory where a report is a vector of 8-byte floats.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    goals: Mapping[Verb, float] = field(hash=False)
+    peers: tuple[str, ...] = (MULTI_FREQ,)
+    epsilon: float = 1.0
+    peer_reports: int = 1_000_000
+
+    @property
+    def domain(self) -> str:
+        """The domain in words, for instance ``k=16`` or ``d=5, k=16``."""
+        return f"k={self.sizes[0]}" if len(self.sizes) == 1 else f"d={len(self.sizes)}, k={self.sizes[0]}"
+
+
+FIVE = (16,) * 5
+CASES: tuple[Case, ...] = (
+    Case("GRR", (16,), {"randomize": 100, "aggregate": 100}, (MULTI_FREQ, PURE_LDP)),
+    Case("OUE", (128,), {"randomize": 25, "aggregate": 50}, (MULTI_FREQ, PURE_LDP), peer_reports=20_000),
+    Case("OLH", (1024,), {"aggregate": 1000}, (MULTI_FREQ, PURE_LDP)),
+    Case("SPL", FIVE, {"randomize": 50, "aggregate": 20}),
+    Case("SMP", FIVE, {"randomize": 50, "aggregate": 20}),
+    Case("RSFD", FIVE, {"randomize": 50, "aggregate": 20}),
+)
+
+
+def case_named(name: str) -> Case:
+    """Return a case by its name, in any capitals."""
+    for case in CASES:
+        if case.name.lower() == name.lower():
+            return case
+    raise KeyError(f"case must be one of {', '.join(case.name for case in CASES)}, got {name!r}")

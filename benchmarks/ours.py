@@ -1,0 +1,113 @@
+"""This library's side of a case, and what its random bits alone would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import deniable
+from benchmarks.cases import Case, Verb
+from benchmarks.data import mean_absolute_error, true_frequencies
+from benchmarks.measure import Timing, time_calls
+from deniable import SecureRandomness, SimulationRandomness
+from deniable.randomness import Randomness, Words
+
+
+class RecordingRandomness:
+    """Passes every request on and remembers how many words each asked for."""
+
+    def __init__(self, source: Randomness) -> None:
+        self.source = source
+        self.requests: list[int] = []
+
+    def fill(self, words: Words) -> None:
+        """Overwrite a contiguous uint64 array with fresh uniform words."""
+        self.requests.append(words.size)
+        self.source.fill(words)
+
+
+def build(case: Case) -> Any:
+    """Return the mechanism of a case."""
+    mechanism = getattr(deniable, case.name)
+    return mechanism(case.sizes[0] if len(case.sizes) == 1 else case.sizes, epsilon=case.epsilon)
+
+
+def fields(reports: Any) -> list[NDArray[Any]]:
+    """Return the arrays of a batch of reports."""
+    return [reports] if isinstance(reports, np.ndarray) else list(reports)
+
+
+def read_once(arrays: list[NDArray[Any]]) -> int:
+    """Read every byte of the reports once; no aggregator can do less."""
+    return sum(int(np.bitwise_or.reduce(_words(array))) & 1 for array in arrays)
+
+
+def _words(array: NDArray[Any]) -> NDArray[np.uint64]:
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return flat[: flat.size // 8 * 8].view(np.uint64)
+
+
+class Ours:
+    """One case, compiled and ready to be timed.
+
+    Parameters
+    ----------
+    case : Case
+        What to run.
+    answers : int64 array
+        The contributors' true answers.
+    secure : bool
+        Draw from `SecureRandomness` instead of `SimulationRandomness`.
+    """
+
+    def __init__(self, case: Case, answers: NDArray[np.int64], *, secure: bool) -> None:
+        self.case = case
+        self.answers = answers
+        self.mechanism = build(case)
+        self.rng: Randomness = SecureRandomness() if secure else SimulationRandomness(1)
+        recorder = RecordingRandomness(self.rng)
+        self.reports = self.mechanism.randomize(answers, recorder)  # compiles; not counted
+        self.requests = recorder.requests
+        self._buffer = np.empty(max(self.requests), np.uint64)
+        self.estimate()
+
+    @property
+    def words(self) -> float:
+        """64-bit random words per report."""
+        return sum(self.requests) / len(self.answers)
+
+    def randomize(self) -> Any:
+        """Contributors: one call for everybody."""
+        return self.mechanism.randomize(self.answers, self.rng)
+
+    def estimate(self) -> Any:
+        """Collector and analyst: aggregate and estimate, because the peers' aggregators do both."""
+        return self.mechanism.estimate(self.mechanism.aggregate(self.reports))
+
+    def draw(self) -> None:
+        """Draw the words that `randomize` draws, in the same portions, and do nothing with them."""
+        for size in self.requests:
+            self.rng.fill(self._buffer[:size])
+
+    def read(self) -> int:
+        """Read the reports once."""
+        return read_once(fields(self.reports))
+
+    def measure(self, verb: Verb, seconds: float) -> tuple[Timing, Timing]:
+        """Return the timing of a verb and of its limit: drawing its random bits, or reading its reports."""
+        calls: dict[Verb, tuple[Callable[[], object], Callable[[], object]]] = {
+            "randomize": (self.randomize, self.draw),
+            "aggregate": (self.estimate, self.read),
+        }
+        call, limit = calls[verb]
+        return time_calls(call, len(self.answers), seconds), time_calls(limit, len(self.answers), seconds / 4)
+
+    def error(self) -> float:
+        """Mean absolute error of the estimate."""
+        estimate = self.estimate()
+        several = len(self.case.sizes) > 1
+        found = [estimate[j].frequencies for j in range(len(self.case.sizes))] if several else [estimate.frequencies]
+        return mean_absolute_error(found, true_frequencies(self.case, self.answers))

@@ -1,0 +1,60 @@
+"""The ratios as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.run import Comparison
+
+COLOURS = {"multi-freq-ldpy": "#1f5a8c", "pure-ldp": "#c2701c"}
+
+
+def draw_ratios(comparisons: Sequence[Comparison], path: Path) -> None:
+    """Draw every ratio with its range, its goal, and the bound that the random bits (or reading) set; logarithmic."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from matplotlib.lines import Line2D
+
+    names = list(dict.fromkeys((one.case, one.verb) for one in comparisons))
+    figure, axes = pyplot.subplots(figsize=(8, 0.42 * len(names) + 1.6), layout="constrained")
+    for position, (case, verb) in enumerate(names):
+        group = [one for one in comparisons if (one.case, one.verb) == (case, verb)]
+        for number, one in enumerate(group):
+            y = position + (number - (len(group) - 1) / 2) * 0.32
+            colour = COLOURS.get(one.peer, "black")
+            axes.plot((one.ratio.least, one.ratio.most), (y, y), color=colour, linewidth=1.5)
+            axes.plot(one.ratio.median, y, "o", color=colour, markersize=6)
+            axes.plot(one.bound.median, y, "o", markerfacecolor="white", markeredgecolor=colour, markersize=5)
+        goal = case.goals.get(verb)
+        if goal is not None:
+            axes.plot((goal, goal), (position - 0.4, position + 0.4), color="black", linewidth=1.5)
+    axes.set_yticks(range(len(names)), [f"{case.name} ({case.domain}) {verb}" for case, verb in names])
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_xlabel("times less processor time per report than the peer (logarithmic)")
+    axes.grid(axis="x", color="0.88")
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    peers = [peer for peer in COLOURS if any(one.peer == peer for one in comparisons)]
+    handles = [Line2D([], [], marker="o", color=COLOURS[peer], label=f"against {peer}") for peer in peers]
+    handles.append(
+        Line2D(
+            [],
+            [],
+            marker="o",
+            linestyle="",
+            markerfacecolor="white",
+            markeredgecolor="0.3",
+            label="random bits, or reading, alone",
+        )
+    )
+    handles.append(Line2D([], [], marker="|", linestyle="", color="black", markersize=10, label="goal"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)

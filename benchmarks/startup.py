@@ -1,0 +1,90 @@
+"""What a fresh process pays: importing the library, compiling the loops, and making one report without a compiler."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.cases import Case
+from benchmarks.measure import Spread, spread
+
+IMPORT = "import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
+
+FIRST_CALL = """
+import json, sys, time
+import numpy as np
+import deniable
+name, sizes, epsilon, rows = json.loads(sys.argv[1])
+mechanism = getattr(deniable, name)(sizes[0] if len(sizes) == 1 else tuple(sizes), epsilon=epsilon)
+inputs = np.zeros((rows, len(sizes)), np.int64) if len(sizes) > 1 else np.zeros(rows, np.int64)
+rng = deniable.SecureRandomness()
+taken = []
+for _ in range(2):
+    start = time.process_time()
+    reports = mechanism.randomize(inputs, rng)
+    middle = time.process_time()
+    if rows > 1:
+        mechanism.estimate(mechanism.aggregate(reports))
+    taken.append((middle - start, time.process_time() - middle))
+print(json.dumps({"first": taken[0], "second": taken[1], "numba": "numba" in sys.modules}))
+"""
+COMPILED_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class FirstCall:
+    """Seconds of processor time of the first call in a fresh process, per mechanism.
+
+    Parameters
+    ----------
+    cold, warm : (float, float)
+        `randomize` and `aggregate` of ten thousand reports with an empty and with a filled compilation cache.
+    single : float
+        `randomize` of one report, interpreted.
+    single_again : float
+        The same once more.
+    """
+
+    name: str
+    cold: tuple[float, float]
+    warm: tuple[float, float]
+    single: float
+    single_again: float
+
+
+def _run(code: str, argument: str = "", environment: Mapping[str, str] | None = None) -> str:
+    result = subprocess.run(
+        [sys.executable, "-c", code, argument],
+        env=os.environ | (environment or {}),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return result.stdout
+
+
+def import_times(modules: Sequence[str] = ("numpy", "numba", "deniable"), repeats: int = 5) -> dict[str, Spread]:
+    """Return processor seconds to import each module in a fresh process."""
+    return {name: spread([float(_run(IMPORT.format(module=name))) for _ in range(repeats)]) for name in modules}
+
+
+def first_call(case: Case) -> FirstCall:
+    """Return the latency of a mechanism's first calls."""
+
+    def fresh(rows: int, cache: str) -> dict[str, Any]:
+        argument = json.dumps([case.name, case.sizes, case.epsilon, rows])
+        reply: dict[str, Any] = json.loads(_run(FIRST_CALL, argument, {"NUMBA_CACHE_DIR": cache}))
+        return reply
+
+    with tempfile.TemporaryDirectory() as cache:
+        cold = fresh(COMPILED_ROWS, cache)
+        warm = fresh(COMPILED_ROWS, cache)
+    with tempfile.TemporaryDirectory() as cache:
+        single = fresh(1, cache)
+    return FirstCall(case.name, tuple(cold["first"]), tuple(warm["first"]), single["first"][0], single["second"][0])

@@ -1,0 +1,114 @@
+"""The benchmarks' own arithmetic and wording; nothing is timed and no peer is needed."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from benchmarks.run import Comparison
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _benchmarks_importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (ROOT / "benchmarks").is_dir():
+        pytest.skip("the benchmarks are not part of this copy")
+    monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
+
+
+def comparison(case_name: str = "GRR", our_microseconds: tuple[float, ...] = (10, 20, 40)) -> Comparison:
+    """Three rounds of 10,000 reports: the peer always takes 2 ms, the limit 5 us."""
+    from benchmarks.cases import case_named
+    from benchmarks.measure import Timing
+    from benchmarks.run import Comparison
+
+    ours = [Timing(10_000, seconds * 1e-6, seconds * 1e-6) for seconds in our_microseconds]
+    return Comparison(
+        case_named(case_name),
+        "randomize",
+        "multi-freq-ldpy",
+        "GRR_Client(x)",
+        "list",
+        1.0,
+        ours,
+        [Timing(10_000, 5e-6, 5e-6)] * len(ours),
+        [Timing(10_000, 2e-3, 4e-3)] * len(ours),
+    )
+
+
+def test_ratio_is_peer_over_ours_round_by_round() -> None:
+    one = comparison()
+    assert (one.ratio.least, one.ratio.median, one.ratio.most) == pytest.approx((50, 100, 200))
+    assert one.bound.median == pytest.approx(400)
+    assert one.nanoseconds(one.ours) == pytest.approx(2.0)
+    assert one.theirs[0].parallelism == pytest.approx(0.5)
+
+
+def test_goal_is_judged_by_the_median() -> None:
+    assert comparison(our_microseconds=(10, 19, 40)).reached is True
+    assert comparison(our_microseconds=(10, 21, 40)).reached is False
+    assert comparison("OLH").goal is None
+    assert comparison("OLH").reached is None
+
+
+def test_calls_are_counted_until_the_time_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import measure
+
+    ticks = iter(range(100))
+    clock = SimpleNamespace(process_time=lambda: float(next(ticks)), perf_counter=lambda: 0.0)
+    monkeypatch.setattr("benchmarks.measure.time", clock)
+    calls: list[int] = []
+    timing = measure.time_calls(lambda: calls.append(1), reports=7, seconds=3.0)
+    assert (len(calls), timing.reports, timing.cpu) == (3, 21, 3.0)
+
+
+def test_numbers_are_written_with_three_significant_digits() -> None:
+    from benchmarks.report import significant
+
+    values = (0.0, 0.01234, 0.9996, 1.5, 99.96, 261.2, 418558.4)
+    assert [significant(value) for value in values] == ["0", "0.0123", "1.00", "1.50", "100", "261", "419000"]
+
+
+def test_table_fits_a_terminal_and_says_what_missed_its_goal(tmp_path: Path) -> None:
+    from benchmarks.report import COLUMNS, markdown, print_comparisons, write_files
+
+    comparisons = [comparison(), comparison(our_microseconds=(30, 30, 30))]
+    with (tmp_path / "table").open("w") as file:
+        print_comparisons(comparisons, Console(file=file, width=80))
+    lines = (tmp_path / "table").read_text().splitlines()
+    assert lines[0].split() == " ".join(COLUMNS[1:]).split()
+    assert lines[1].strip() == "GRR k=16"
+    assert lines[2].rstrip().endswith(">=100 yes")
+    assert lines[3].rstrip().endswith(">=100 NO")
+    assert max(map(len, lines)) <= 80
+    assert markdown(comparisons).splitlines()[2] == (
+        "| GRR k=16 | randomize | multi-freq-ldpy | 200 | 2.00 | 0.50 | 25% | 100 | 50.0-200 | >=100 yes |"
+    )
+    written = write_files(comparisons, {}, tmp_path)[0]
+    rows = list(csv.DictReader(written.read_text().splitlines()))
+    assert [row["ratio"] for row in rows] == ["100", "66.7"]
+    assert rows[0]["peer call"] == "GRR_Client(x)"
+
+
+def test_answers_are_reproducible_and_in_the_domain() -> None:
+    from benchmarks.cases import CASES, case_named
+    from benchmarks.data import digest, mean_absolute_error, true_answers, true_frequencies
+
+    for case in CASES:
+        answers = true_answers(case, 500, seed=3)
+        assert digest(answers) == digest(true_answers(case, 500, seed=3))
+        assert digest(answers) != digest(true_answers(case, 500, seed=4))
+        assert int(answers.min()) >= 0
+        assert int(answers.max()) < case.sizes[0]
+    truth = true_frequencies(case_named("GRR"), np.array([0, 1, 1, 15]))
+    assert truth[0][[0, 1, 2, 15]].tolist() == [0.25, 0.5, 0.0, 0.25]
+    assert mean_absolute_error([truth[0] + 0.5], truth) == pytest.approx(0.5)
