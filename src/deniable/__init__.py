@@ -2,8 +2,11 @@
 
 from deniable.aggregate import Aggregate as Aggregate
 from deniable.collection import Collection as Collection
+from deniable.dictionary import Dictionary as Dictionary
+from deniable.dictionary import fingerprint as fingerprint
 from deniable.drafting import draft_schema as draft_schema
 from deniable.errors import AlreadyRandomizedError as AlreadyRandomizedError
+from deniable.errors import DamagedStateError as DamagedStateError
 from deniable.errors import DeniableError as DeniableError
 from deniable.errors import DuplicateReportsError as DuplicateReportsError
 from deniable.errors import EmptyAggregateError as EmptyAggregateError
@@ -20,14 +23,22 @@ from deniable.errors import UnknownCategoryError as UnknownCategoryError
 from deniable.estimate import Estimate as Estimate
 from deniable.estimate import RecordEstimate as RecordEstimate
 from deniable.mechanism import Mechanism as Mechanism
-from deniable.mechanisms.count_mean_sketch import BLH as BLH
-from deniable.mechanisms.count_mean_sketch import OLH as OLH
+from deniable.mechanisms.apple import AppleCMS as AppleCMS
+from deniable.mechanisms.apple_hadamard import AppleHCMS as AppleHCMS
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch as CountMeanSketch
 from deniable.mechanisms.exponential import Exponential as Exponential
 from deniable.mechanisms.grr import GRR as GRR
+from deniable.mechanisms.hadamard import HadamardEncoding as HadamardEncoding
+from deniable.mechanisms.heavy_hitters import HeavyHitters as HeavyHitters
 from deniable.mechanisms.histogram import SHE as SHE
 from deniable.mechanisms.histogram_threshold import THE as THE
+from deniable.mechanisms.local_hashing import BLH as BLH
+from deniable.mechanisms.local_hashing import OLH as OLH
+from deniable.mechanisms.ocms import OCMS as OCMS
+from deniable.mechanisms.ocms import ocms_choice as ocms_choice
+from deniable.mechanisms.projective_geometry import PGR as PGR
 from deniable.mechanisms.rappor import RAPPOR as RAPPOR
+from deniable.mechanisms.recursive_hadamard import RecursiveHadamard as RecursiveHadamard
 from deniable.mechanisms.subset import SubsetSelection as SubsetSelection
 from deniable.mechanisms.unary import OUE as OUE
 from deniable.mechanisms.unary import SUE as SUE

@@ -38,7 +38,9 @@ class Aggregate:
     mechanism : Mechanism
         Where the reports came from.
     counts : int64[mechanism.state_size]
-        The mechanism's counters.
+        The mechanism's counters. Mechanisms with large histograms (``compact_state``) keep them in int32 while every
+        counter fits, which depends on the counters and not on how they were added up: half the memory and half the
+        file, and no counter of such a histogram comes near 2^31 before 10^13 reports.
     n : int
         Number of reports.
     collection : str
@@ -59,13 +61,13 @@ class Aggregate:
     """
 
     mechanism: Mechanism[Any, Any]
-    counts: NDArray[np.int64]
+    counts: NDArray[Any]
     n: int
     collection: str = ""
     batches: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        counts = np.array(self.counts)
+        counts = np.asarray(self.counts)
         if not np.issubdtype(counts.dtype, np.integer) or counts.shape != (self.mechanism.state_size,):
             raise InvalidParameterError(
                 f"counts must be integers of shape ({self.mechanism.state_size},) for {self.mechanism.name}, "
@@ -73,7 +75,7 @@ class Aggregate:
             )
         if self.n < 0:
             raise InvalidParameterError(f"n must be >= 0, got n={self.n}")
-        counts = counts.astype(np.int64)
+        counts = counts.astype(_stored_dtype(counts, getattr(self.mechanism, "compact_state", False)))
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "n", int(self.n))
@@ -110,9 +112,8 @@ class Aggregate:
                 + (f" and {len(common) - 1} more" if len(common) > 1 else "")
                 + "; merging them would count those contributors twice"
             )
-        return replace(
-            self, counts=self.counts + other.counts, n=self.n + other.n, batches=self.batches | other.batches
-        )
+        counts = np.add(self.counts, other.counts, dtype=np.int64)
+        return replace(self, counts=counts, n=self.n + other.n, batches=self.batches | other.batches)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -177,6 +178,15 @@ def check_aggregate(aggregate: Aggregate, mechanism: Mechanism[Any, Any]) -> Non
         raise MismatchError(f"the aggregate came from {aggregate.mechanism!r}, not from {mechanism!r}")
     if aggregate.n == 0:
         raise EmptyAggregateError(f"an estimate needs at least one report, got an empty aggregate of {mechanism!r}")
+
+
+def _stored_dtype(counts: NDArray[Any], compact: bool) -> type[np.int32 | np.int64]:
+    """Return the dtype that counters are kept in: a function of their values, so that equal aggregates are equal."""
+    if not compact:
+        return np.int64
+    bounds = np.iinfo(np.int32)
+    fits = counts.dtype == np.int32 or bounds.min <= int(counts.min()) <= int(counts.max()) <= bounds.max
+    return np.int32 if fits else np.int64
 
 
 def _short(identifier: str) -> str:

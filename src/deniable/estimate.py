@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from deniable.errors import InvalidParameterError, MissingExtraError, NoIntervalError
 
@@ -33,6 +33,25 @@ def _frozen(values: ArrayLike) -> Floats:
     array = np.array(values, dtype=np.float64)
     array.setflags(write=False)
     return array
+
+
+class _Labels:
+    """The field `labels`: the default names "0", "1", ... are made when first read, for domains of millions."""
+
+    @overload
+    def __get__(self, estimate: None, owner: type) -> tuple[()]: ...
+    @overload
+    def __get__(self, estimate: Estimate, owner: type) -> tuple[str, ...]: ...
+    def __get__(self, estimate: Estimate | None, owner: type) -> tuple[str, ...]:
+        if estimate is None:
+            return ()  # the field's default
+        if not estimate.__dict__["_labels"]:
+            estimate.__dict__["_labels"] = tuple(str(v) for v in range(estimate.k))
+        stored: tuple[str, ...] = estimate.__dict__["_labels"]
+        return stored
+
+    def __set__(self, estimate: Estimate, labels: Sequence[str]) -> None:
+        estimate.__dict__["_labels"] = tuple(labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +79,7 @@ class Estimate:
     processing : tuple of str
         The post-processing that made this estimate, oldest first; empty for a raw estimate.
     raw : Estimate, optional
-        The raw estimate behind a post-processed one.
+        The raw estimate behind a post-processed one, where there is an unbiased one.
 
     Examples
     --------
@@ -69,11 +88,11 @@ class Estimate:
     >>> grr = GRR(k=2, epsilon=1.0)
     >>> estimate = grr.estimate(grr.aggregate(np.array([0, 0, 0, 1])))
     >>> estimate.frequencies.round(3)
-    array([1.041, -0.041])
+    array([ 1.041, -0.041])
     >>> estimate.standard_errors.round(3)
     array([0.48, 0.48])
     >>> [bound.round(2) for bound in estimate.interval(0.95)]
-    [array([0.1, -0.82]), array([1.82, 0.9])]
+    [array([ 0.1 , -0.98]), array([1.98, 0.9 ])]
     """
 
     frequencies: Floats
@@ -81,7 +100,7 @@ class Estimate:
     noise_absent: Floats
     noise_present: Floats
     contributors: int = -1
-    labels: tuple[str, ...] = ()
+    labels: _Labels = _Labels()
     attribute: str = ""
     processing: tuple[str, ...] = ()
     raw: Estimate | None = field(default=None, repr=False)
@@ -93,10 +112,9 @@ class Estimate:
             object.__setattr__(self, name, _frozen(np.broadcast_to(getattr(self, name), frequencies.shape)))
         if self.contributors < 0:
             object.__setattr__(self, "contributors", self.n)
-        labels = tuple(self.labels) or tuple(str(v) for v in range(len(frequencies)))
-        if len(labels) != len(frequencies):
-            raise InvalidParameterError(f"labels must name all {len(frequencies)} categories, got {len(labels)} labels")
-        object.__setattr__(self, "labels", labels)
+        given = len(self.__dict__["_labels"])
+        if given not in (0, len(frequencies)):
+            raise InvalidParameterError(f"labels must name all {len(frequencies)} categories, got {given} labels")
 
     @property
     def k(self) -> int:
@@ -155,12 +173,13 @@ class Estimate:
             raise InvalidParameterError(f"confidence must be in (0, 1), got confidence={confidence}")
         if not self.is_raw:
             steps = ", ".join(self.processing)
-            raise NoIntervalError(f"no valid interval is known after {steps}; use estimate.raw.interval(...)")
+            instead = "; use estimate.raw.interval(...)" if self.raw is not None and self.raw.is_raw else ""
+            raise NoIntervalError(f"no valid interval is known after {steps}{instead}")
         if self.n == 0:
             nothing = np.full(self.k, np.nan)
             return nothing, nothing.copy()
         comparisons = (self.k if simultaneous else 1) if isinstance(simultaneous, bool) else simultaneous
-        z2 = float(special.ndtri((1 - confidence) / (2 * comparisons))) ** 2
+        z2 = NormalDist().inv_cdf((1 - confidence) / (2 * comparisons)) ** 2
         sampling = self._sampling(target)
         # (f^ - f)^2 <= z^2 [ (absent + (present - absent) f)/n + sampling f (1-f) ]: a quadratic in f.
         slope = (self.noise_present - self.noise_absent) / self.n + sampling

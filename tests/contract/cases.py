@@ -12,6 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deniable as dn
+from deniable.mechanisms.hadamard import HadamardEncoding
+from deniable.mechanisms.projective_geometry import PGR
+from deniable.mechanisms.query_sketch import QuerySketch
+from deniable.mechanisms.recursive_hadamard import RecursiveHadamard
 
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 5.0)
 DOMAINS = (2, 3, 4, 5, 8)
@@ -66,7 +70,7 @@ class Case:
         return mechanism.simulate_aggregate(marginals, rng)  # type: ignore[no-any-return]
 
 
-def _first(family: Any, **parameters: Any) -> Callable[[Sequence[int], float], Any]:
+def _first(family: Any, /, **parameters: Any) -> Callable[[Sequence[int], float], Any]:
     return lambda sizes, epsilon: family(k=sizes[0], epsilon=epsilon, **parameters)
 
 
@@ -74,14 +78,19 @@ def _rappor(sizes: Sequence[int], epsilon: float) -> Any:
     return dn.RAPPOR.from_epsilon(k=sizes[0], epsilon=epsilon)
 
 
-def _few_outputs(family: Any, **parameters: Any) -> Callable[[Sequence[int], float], bool]:
+def _few_outputs(family: Any, /, **parameters: Any) -> Callable[[Sequence[int], float], bool]:
     """Sketches list every hash function: beyond 20,000 outputs their own tests check channel and family in factors."""
 
     def few(sizes: Sequence[int], epsilon: float) -> bool:
         hashes = family(k=sizes[0], epsilon=epsilon, **parameters).hashes
-        return bool(hashes.prime**2 * hashes.m <= 20_000)
+        return bool(hashes.member_count * hashes.m <= 20_000)
 
     return few
+
+
+def _all_queries(sizes: Sequence[int], epsilon: float) -> Any:
+    sketch = dn.CountMeanSketch(sizes[0], epsilon, 2, "spread")
+    return QuerySketch(sketch, tuple(range(sketch.k)))
 
 
 def _records(family: Any, **parameters: Any) -> Callable[[Sequence[int], float], Any]:
@@ -110,6 +119,19 @@ CASES: list[Case] = [
     Case("BLH", _first(dn.BLH), enumerable=_few_outputs(dn.BLH)),
     Case("OLH", _first(dn.OLH), enumerable=_few_outputs(dn.OLH)),
     Case("CMS", _first(dn.CountMeanSketch, m=3), enumerable=_few_outputs(dn.CountMeanSketch, m=3)),
+    Case("CMS-spread", _first(dn.CountMeanSketch, m=2, family="spread")),
+    Case("CMS-spread-4", _first(dn.CountMeanSketch, m=4, family="spread")),
+    Case("CMS-queries", _all_queries),
+    Case(
+        "CMS-partition", _first(dn.CountMeanSketch, m=3, family="partition"), enumerable=lambda sizes, _: sizes[0] == 3
+    ),
+    Case("CMS-linear", _first(dn.CountMeanSketch, m=3, family="linear")),
+    Case("CMS-linear-4", _first(dn.CountMeanSketch, m=4, family="linear")),
+    Case("CMS-binary", _first(dn.CountMeanSketch, m=2, family="binary"), enumerable=_small(4)),
+    Case("HE", _first(HadamardEncoding)),
+    Case("RHR", _first(RecursiveHadamard)),
+    Case("PGR", _first(PGR)),
+    Case("PGR-3", _first(PGR, q=3)),
     Case("SPL-GRR", _records(dn.SPL), records=True),
     Case("SPL-OUE", _records(dn.SPL, oracle="OUE"), records=True),
     Case("SMP-GRR", _records(dn.SMP), records=True, joint_simulation=True),

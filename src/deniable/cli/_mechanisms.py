@@ -9,7 +9,7 @@ from typing import Any
 
 from deniable.errors import InvalidParameterError
 from deniable.mechanism import Mechanism
-from deniable.mechanisms.count_mean_sketch import BLH, OLH
+from deniable.mechanisms.local_hashing import BLH, OLH
 from deniable.spec import mechanism_class, mechanism_names
 
 _CONSTRUCTORS: dict[str, Callable[..., Mechanism[Any, Any]]] = {"BLH": BLH, "OLH": OLH}

@@ -7,33 +7,62 @@ protocols for frequency estimation* (2017) for m = e^epsilon + 1.
 Every contributor draws a hash h from a public family, and reports h and z = GRR_m(h(x)). If any two values collide
 with the same probability c, one formula serves every family and every m: a report supports v (z = h(v)) with
 probability p1 = p if its contributor holds v, and p0 = c p + (1-c) q if not, p and q being GRR's.
+
+What differs between families (`hash_families`) is the report, the collector's state, and how it is decoded.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_codes, checked_counts, checked_domain, code_dtype
-from deniable.errors import InvalidParameterError
+from deniable.checks import checked_codes, checked_counts, checked_integer, code_dtype
+from deniable.errors import EmptyAggregateError, InvalidReportError
 from deniable.estimate import Estimate, affine_estimate
 from deniable.mechanism import ReportField, check_channel_size, float_channel
 from deniable.mechanisms.grr import GRR
-from deniable.mechanisms.hash_families.hash_range import optimal_hash_range
-from deniable.mechanisms.hash_families.prime import HashedReports, PrimeFamily
+from deniable.mechanisms.hash_families._columns import columns_of
+from deniable.mechanisms.hash_families.family import HashFamily
+from deniable.mechanisms.hash_families.hash_range import Objective
+from deniable.mechanisms.hash_families.registry import family_entry
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
-from deniable.spec import register, register_special_case
-from deniable.thresholds import EpsilonLike, checked_epsilon, exact, exp_bounds
+from deniable.spec import register
+from deniable.thresholds import checked_epsilon
 
-FAMILIES = ("prime",)
+SIMULATION_ROWS = 1 << 22
+"""Most reports that a simulation makes before it adds them up."""
+
+QUERY_ROWS = 1 << 20
+"""Reports compared with a query list before progress is told."""
+
+Progress = Callable[[int, int], None]
+"""Called with the number of reports done and the number in all."""
+
+
+class ValidReports(NamedTuple):
+    """What `CountMeanSketch.valid_reports` kept, and what it did not.
+
+    Parameters
+    ----------
+    reports : reports
+        Those that the mechanism can have produced, in their order.
+    rejected : int
+        Number of the others.
+    first_error : str
+        What is wrong with the first of them, naming its row (1-based); "" if there are none.
+    """
+
+    reports: Any
+    rejected: int
+    first_error: str
 
 
 @register("CMS")
@@ -44,20 +73,27 @@ class CountMeanSketch:
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32. The collector keeps k counters and decodes all k values in O(n k) time, so this is
-        for moderate domains; `count_support` decodes chosen values of a larger one.
+        Domain size, 2 <= k <= 2^32; up to 2^64 with the binary family.
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
     m : int, optional
         Number of cells, 2 <= m <= 2^32. By default the m of least variance at f = 1/k, that is of least mean squared
-        error over all values (`optimal_hash_range`); it is stored, so that client and server cannot choose twice.
-    family : {"prime"}
-        The hash family: ((a0 + a1 x) mod P) mod m, P the smallest prime >= max(k, 7m).
+        error over all values, among those that the family admits; it is stored, so that client and server cannot
+        choose twice.
+    family : str
+        The hash family. Which one suits is what `OCMS` decides:
+
+        * "prime": any m; ((a0 + a1 x) mod P) mod m, P the smallest prime >= max(k, 7m). The state is k support
+          counters; summing n reports takes O(n k) time, so this is for moderate domains, or for a few queries;
+        * "spread": m a power of two; one integer per report, and a histogram of about k m/(m-1) counters that one
+          transform decodes in milliseconds;
+        * "partition": any m, "linear": m a prime power; two or three integers per report, decoded by one transform;
+        * "binary": any m and k up to 2^64, decoded for a query list (`QuerySketch`).
 
     Raises
     ------
     InvalidParameterError
-        If a parameter is out of bounds.
+        If a parameter is out of bounds, or there is no such family.
 
     Examples
     --------
@@ -72,6 +108,10 @@ class CountMeanSketch:
     (dtype('uint32'), dtype('uint8'), (3,))
     >>> sketch.estimate(sketch.aggregate(reports)).k
     1000
+    >>> urls = CountMeanSketch(k=10**6, epsilon=1.0, family="spread")
+    >>> reports = urls.randomize(np.array([17, 999_999, 17]), SimulationRandomness(1))
+    >>> reports.dtype, urls.estimate(urls.aggregate(reports), queries=[17, 18]).labels
+    (dtype('uint32'), ('17', '18'))
     """
 
     k: int
@@ -80,21 +120,19 @@ class CountMeanSketch:
     family: str = "prime"
 
     name = "CMS"
-    report_type = HashedReports
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
+        entry = family_entry(self.family)
+        object.__setattr__(self, "k", checked_integer("k", self.k, 2, entry.largest_domain))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        if self.family not in FAMILIES:
-            raise InvalidParameterError(f"family must be one of {', '.join(FAMILIES)}, got family={self.family!r}")
-        m = optimal_hash_range(self.k, self.epsilon) if self.m is None else self.m
-        object.__setattr__(self, "m", PrimeFamily.smallest(self.k, m).m)
+        m = Objective.mean(self.k, self.epsilon).best(entry.cells_around) if self.m is None else self.m
+        object.__setattr__(self, "m", entry.build(self.k, m).m)
 
     @cached_property
-    def hashes(self) -> PrimeFamily:
+    def hashes(self) -> HashFamily:
         """The family of public hash functions."""
         assert self.m is not None
-        return PrimeFamily.smallest(self.k, self.m)
+        return family_entry(self.family).build(self.k, self.m)
 
     @cached_property
     def response(self) -> GRR:
@@ -103,7 +141,7 @@ class CountMeanSketch:
 
     # ---------------------------------------------------------------- contributor
 
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> HashedReports:
+    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Any:
         """Contributor: draw a public hash function, and report it with the noisy cell of the true code.
 
         Parameters
@@ -115,8 +153,9 @@ class CountMeanSketch:
 
         Returns
         -------
-        HashedReports
-            a0, a1: uint32[n] (uint64[n] if P > 2^32) in 0..P-1; value: uint8, uint16 or uint32 [n] in 0..m-1.
+        reports
+            In the family's layout, see `report_fields`: HashedReports(a0, a1, value) for the prime family, one uint32
+            (or uint64) per report for Spread.
 
         Raises
         ------
@@ -124,60 +163,111 @@ class CountMeanSketch:
             If a code is out of range, naming its row.
         """
         codes = checked_codes(inputs, self.k)
-        a0, a1 = (np.empty(len(codes), dtype=self.hashes.parameter_dtype) for _ in range(2))
-        value = np.empty(len(codes), dtype=code_dtype(self.hashes.m))
+        columns = [np.empty(len(codes), dtype=field.dtype) for field in self.report_fields]
         for start in range(0, len(codes), BLOCK_WORDS):
             rows = slice(start, start + BLOCK_WORDS)
-            a0[rows], a1[rows] = self.hashes.draw_parameters(rng, len(codes[rows]))
-            value[rows] = self.response.randomize(self.hashes.hash(codes[rows], a0[rows], a1[rows]), rng)
-        return HashedReports(a0, a1, value)
+            parameters = self.hashes.draw_parameters(rng, len(codes[rows]))
+            cells = self.response.randomize(self.hashes.hash(codes[rows], *parameters), rng)
+            part = self.hashes.join(parameters, cells)
+            for column, values in zip(columns, columns_of(part), strict=True):
+                column[rows] = values
+        return self.report_type(*columns)
 
     # ---------------------------------------------------------------- collector
 
-    def aggregate(self, reports: HashedReports) -> Aggregate:
-        """Collector: count the reports that support each value, C(v) = #{i: value_i = h_i(v)}; O(n k) time.
+    def aggregate(self, reports: Any) -> Aggregate:
+        """Collector: sum reports into the family's state (support counts or a histogram).
 
         Parameters
         ----------
-        reports : HashedReports
-            Reported hash parameters and noisy cells, n rows.
+        reports : reports
+            What contributors sent, n rows.
 
         Raises
         ------
         InvalidReportError
-            If a parameter is outside 0..P-1 or a cell outside 0..m-1, naming its row.
+            If a report is not one that the mechanism can have produced, naming its row; `valid_reports` sets such
+            reports aside and says how many there are.
+        TooLargeError
+            If the state would be too large to set up.
         """
         checked = self.hashes.checked(reports)
-        return Aggregate(self, self.hashes.count_all(checked), len(checked.value))
+        return Aggregate(self, self.hashes.tally(checked), len(columns_of(checked)[0]))
 
-    def count_support(self, reports: HashedReports, queries: ArrayLike) -> NDArray[np.int64]:
-        """Collector: count the reports that support each of the chosen values; O(n len(queries)) time.
+    def valid_reports(self, reports: Any) -> ValidReports:
+        """Collector: set aside the reports that no contributor's client can have produced.
+
+        `aggregate` refuses a batch with such a report, because who counts what is left must know that something was.
+        A batch of the wrong type, dtype or shape is refused here too: that is a mistake of the collector's.
+
+        Examples
+        --------
+        >>> sketch = CountMeanSketch(k=1000, epsilon=1.0, family="spread")
+        >>> kept = sketch.valid_reports(np.array([5, 2**31, 17]))
+        >>> kept.reports, kept.rejected, kept.first_error
+        (array([ 5, 17]), 1, 'report must be in 0..1375, got report=2147483648 in row 2')
+        >>> sketch.aggregate(kept.reports).n
+        2
+
+        Raises
+        ------
+        InvalidReportError
+            If the batch as a whole is malformed.
+        """
+        try:
+            return ValidReports(self.hashes.checked(reports), 0, "")
+        except InvalidReportError as error:
+            valid = self.hashes.valid_rows(reports)
+            kept = self.report_type(*(np.asarray(column)[valid] for column in columns_of(reports)))
+            return ValidReports(kept, int(np.count_nonzero(~valid)), str(error))
+
+    def count_support(
+        self, reports: Any, queries: ArrayLike, *, progress: Progress | None = None
+    ) -> NDArray[np.integer[Any]]:
+        """Collector: count the reports that support each of the chosen values, without a state.
 
         Parameters
         ----------
-        reports : HashedReports
-            Reported hash parameters and noisy cells, n rows.
+        reports : reports
+            What contributors sent, n rows.
         queries : int[q]
             Codes in 0..k-1, in any order.
+        progress : callable, optional
+            Called with (reports done, n) after every 2^20 reports.
 
         Returns
         -------
         int64[q]
-            Support counts; ``(count/n - p0)/(p1 - p0)`` with `support_probabilities` is the unbiased frequency.
+            Support counts; they add up over batches. `estimate_support` makes frequencies of them.
 
         Raises
         ------
         InvalidReportError, InvalidInputError
             If a report or a query is out of range, naming its row.
         """
-        return self.hashes.count_queries(self.hashes.checked(reports), checked_codes(queries, self.k))
+        checked, values = self.hashes.checked(reports), checked_codes(queries, self.k)
+        n = len(columns_of(checked)[0])
+        total = np.zeros(len(values), dtype=np.int64)
+        for start in range(0, n, QUERY_ROWS):
+            part = self.report_type(*(column[start : start + QUERY_ROWS] for column in columns_of(checked)))
+            total += self.hashes.count_queries(part, values)
+            if progress is not None:
+                progress(min(start + QUERY_ROWS, n), n)
+        return total
 
     # ---------------------------------------------------------------- analyst
 
-    def estimate(self, aggregate: Aggregate) -> Estimate:
+    def estimate(self, aggregate: Aggregate, queries: ArrayLike | None = None) -> Estimate:
         """Analyst: unbiased frequencies f^ = (C/n - p0)/(p1 - p0) with the implemented p1 and p0.
 
         Pan, Theorem 3.4, with its c the family's constant. Erratum: eq. (9) means E[g(x)] = f(x).
+
+        Parameters
+        ----------
+        aggregate : Aggregate
+            The collector's state.
+        queries : int[q], optional
+            Estimate only these codes, in any order; the labels of the estimate are the codes. All k by default.
 
         Raises
         ------
@@ -185,10 +275,39 @@ class CountMeanSketch:
             If the aggregate came from another mechanism.
         EmptyAggregateError
             If it contains no reports.
+        InvalidInputError
+            If a query is out of range, naming its row.
+        DamagedStateError
+            If decoding finds that no n reports have this state.
         """
         check_aggregate(aggregate, self)
+        if queries is None:
+            return self._estimate(self.hashes.decode(aggregate.counts, aggregate.n), aggregate.n)
+        codes = checked_codes(queries, self.k)
+        return self.estimate_support(
+            self.hashes.decode_queries(aggregate.counts, aggregate.n, codes), aggregate.n, codes
+        )
+
+    def estimate_support(self, support: ArrayLike, n: int, queries: ArrayLike) -> Estimate:
+        """Analyst: unbiased frequencies of a query list from its support counts among n reports (`count_support`).
+
+        For dictionaries too large for a state: the collector keeps the reports, or these counts, which add up.
+
+        Examples
+        --------
+        >>> sketch = CountMeanSketch(k=2**32, epsilon=2.0)
+        >>> reports = sketch.randomize(np.full(1000, 123_456_789), SimulationRandomness(1))
+        >>> support = sketch.count_support(reports, [123_456_789, 5])
+        >>> sketch.estimate_support(support, 1000, [123_456_789, 5]).frequencies.round(1)
+        array([ 1. , -0.1])
+        """
+        if n == 0:
+            raise EmptyAggregateError(f"an estimate needs at least one report, got n=0 for {self!r}")
+        return self._estimate(support, n).named("", [str(code) for code in checked_codes(queries, self.k)])
+
+    def _estimate(self, support: ArrayLike, n: int) -> Estimate:
         p1, p0 = self.support_probabilities
-        return affine_estimate(aggregate.counts, aggregate.n, float(p1), float(p0))
+        return affine_estimate(support, n, float(p1), float(p0))
 
     def variance(self, f: float, n: int) -> float:
         """Variance of an estimated frequency whose true value is f, noise only, n contributors (Pan, eq. (10))."""
@@ -233,43 +352,47 @@ class CountMeanSketch:
         """Natural logarithm of `implemented_ratio`, rounded up."""
         return self.response.implemented_epsilon()
 
-    def outputs(self) -> HashedReports:
-        """Every possible report once, in the order of the columns of `channel`: a0, then a1, then value varies fastest.
+    def outputs(self) -> Any:
+        """Every possible report once, in the order of the columns of `channel`: by hash function, then by cell.
 
         Raises
         ------
         TooLargeError
             If the channel would have more than 2^22 cells.
         """
-        shape = (self.hashes.prime, self.hashes.prime, self.hashes.m)
-        check_channel_size(self.k, math.prod(shape), repr(self))
-        a0, a1, value = (axis.ravel() for axis in np.indices(shape))
-        dtype = self.hashes.parameter_dtype
-        return HashedReports(a0.astype(dtype), a1.astype(dtype), value.astype(code_dtype(self.hashes.m)))
+        return self._outputs()[0]
+
+    def _outputs(self) -> tuple[Any, NDArray[Any]]:
+        """Return every possible report, and the probability of its hash function."""
+        hashes = self.hashes
+        check_channel_size(self.k, hashes.member_count * hashes.m, repr(self))
+        parameters, probabilities = hashes.members()
+        repeated = tuple(np.repeat(column, hashes.m) for column in parameters)
+        cells = np.tile(np.arange(hashes.m), len(probabilities)).astype(code_dtype(hashes.m))
+        return hashes.join(repeated, cells), np.repeat(probabilities, hashes.m)
 
     def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, P^2 m); Fractions that sum to exactly one per row if `exact`.
+        """Return P(report | code), shape (k, member_count x m); Fractions that sum to exactly one per row if `exact`.
 
         Raises
         ------
         TooLargeError
             If it would have more than 2^22 cells; `response_channel` and `collision_probability` then say the same.
         """
-        outputs = self.outputs()
-        p, q = (probability / self.hashes.prime**2 for probability in self.response.support_probabilities)
-        matrix = np.full((self.k, len(outputs.value)), q, dtype=object)
-        for v in range(self.k):
-            cells = self.hashes.hash(np.full(len(outputs.value), v), outputs.a0, outputs.a1)
-            matrix[v, cells == outputs.value] = p
+        outputs, drawn = self._outputs()
+        parameters, cells = self.hashes.split(outputs)
+        p, q = (drawn * probability for probability in self.response.support_probabilities)
+        rows = [np.where(self.hashes.hash(np.full(len(cells), v), *parameters) == cells, p, q) for v in range(self.k)]
+        matrix = np.array(rows, dtype=object)
         return matrix if exact else float_channel(matrix)
 
     # ---------------------------------------------------------------- simulation and files
 
     def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts, exactly in distribution, in O(n k) time.
+        """Draw the aggregate of contributors with these true counts, exactly in distribution.
 
-        Support counts of different values share the contributors' hashes, so no product law replaces the reports: they
-        are made and summed a block at a time, in memory that does not grow with n.
+        Different values share the contributors' hashes, so no product law replaces the reports: they are made and
+        summed a block at a time, in memory that does not grow with n and in the time of `randomize` and `aggregate`.
 
         Parameters
         ----------
@@ -279,91 +402,38 @@ class CountMeanSketch:
             Source of the draw.
         """
         last = np.cumsum(checked_counts(counts, self.k))
-        n = int(last[-1])
-        total = np.zeros(self.k, dtype=np.int64)
-        for start in range(0, n, BLOCK_WORDS):
-            codes = np.searchsorted(last, np.arange(start, min(start + BLOCK_WORDS, n)), side="right")
-            total += self.hashes.count_all(self.randomize(codes, rng))
+        n, step = int(last[-1]), min(max(BLOCK_WORDS, self.state_size), SIMULATION_ROWS)
+        total = np.zeros(self.state_size, dtype=np.int64)
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            # The values that contributors start..stop-1 hold, sorted: those whose stretches meet this block.
+            first, end = np.searchsorted(last, (start, stop - 1), side="right")
+            edges = np.clip(last[first : end + 1], start, stop)
+            codes = np.repeat(np.arange(first, end + 1), np.diff(edges, prepend=start))
+            total += self.hashes.tally(self.randomize(codes, rng))
         return Aggregate(self, total, n)
 
     @property
     def state_size(self) -> int:
-        """One counter per value."""
-        return self.k
+        """Length of the family's state: k support counters, or a histogram of reports."""
+        return self.hashes.state_size
+
+    @property
+    def compact_state(self) -> bool:
+        """Whether an aggregate keeps its counters in int32 while they fit."""
+        return self.hashes.compact_state
+
+    @property
+    def report_type(self) -> Callable[..., Any]:
+        """The family's reports: a NamedTuple with the cell last, or an array if a report is one integer."""
+        return self.hashes.report_type
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """Two hash parameters and a cell per report."""
-        parameter, cell = self.hashes.parameter_dtype.name, code_dtype(self.hashes.m).name
-        return (ReportField("a0", parameter), ReportField("a1", parameter), ReportField("value", cell))
+        """The family's columns."""
+        return self.hashes.report_fields
 
     @property
     def report_bits(self) -> float:
-        """Bits per report, 2 log2 P + log2 m."""
-        return 2 * math.log2(self.hashes.prime) + math.log2(self.hashes.m)
-
-
-@register_special_case("BLH")
-def BLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the field's name)
-    """Binary local hashing: the count-mean sketch with m = 2 cells (Bassily, Smith 2015).
-
-    The same as `OLH` below epsilon = ln 1.5; above, rare values have more variance.
-
-    Parameters
-    ----------
-    k : int
-        Domain size, 2 <= k <= 2^32.
-    epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, in [1e-6, 32].
-
-    Returns
-    -------
-    CountMeanSketch
-        ``CountMeanSketch(k, epsilon, m=2)``; its name in specifications is "CMS".
-
-    Raises
-    ------
-    InvalidParameterError
-        If k or epsilon is out of bounds.
-
-    Examples
-    --------
-    >>> BLH(k=100, epsilon=1.0)
-    CountMeanSketch(k=100, epsilon=1.0, m=2, family='prime')
-    """
-    return CountMeanSketch(k, checked_epsilon(epsilon), 2)
-
-
-@register_special_case("OLH")
-def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the field's name)
-    """Optimised local hashing: the count-mean sketch with m = round(e^epsilon) + 1 cells (Wang et al. 2017).
-
-    This m suits rare values: it has the least variance at f = 0, up to rounding. The least on average over a domain of
-    k values is ``CountMeanSketch(k, epsilon)``; they part where e^epsilon is not small against k.
-
-    Parameters
-    ----------
-    k : int
-        Domain size, 2 <= k <= 2^32.
-    epsilon : float, Fraction, Decimal or str
-        Privacy budget in nats, from 1e-6 to 22.18, where m reaches its limit of 2^32.
-
-    Returns
-    -------
-    CountMeanSketch
-        With its m stored; its name in specifications is "CMS".
-
-    Raises
-    ------
-    InvalidParameterError
-        If k or epsilon is out of bounds, or m would exceed 2^32.
-
-    Examples
-    --------
-    >>> OLH(k=100, epsilon=1.0), OLH(k=100, epsilon=4.0).m
-    (CountMeanSketch(k=100, epsilon=1.0, m=4, family='prime'), 56)
-    """
-    budget = checked_epsilon(epsilon)
-    # e^epsilon is irrational for rational epsilon > 0, so the bound's 55 digits settle on which side of a half it lies.
-    m = math.floor(exp_bounds(exact(budget))[0] + Fraction(1, 2)) + 1
-    return CountMeanSketch(k, budget, m)
+        """Bits per report, hash function and cell."""
+        return self.hashes.report_bits

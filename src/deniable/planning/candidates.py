@@ -9,11 +9,12 @@ from typing import Any
 
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.mechanism import Mechanism
-from deniable.mechanisms.count_mean_sketch import BLH, OLH, CountMeanSketch
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.histogram import SHE
 from deniable.mechanisms.histogram_threshold import THE
+from deniable.mechanisms.local_hashing import BLH, OLH
 from deniable.mechanisms.rappor import RAPPOR
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE, SUE

@@ -7,6 +7,7 @@ Differentially Private Frequency Estimator for Large Dictionaries*, section 3.5.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -14,10 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import MAX_DOMAIN, Codes, checked_domain, checked_integer, checked_report_codes, code_dtype
-from deniable.errors import InvalidParameterError, InvalidReportError
+from deniable.checks import MAX_DOMAIN, Codes, checked_domain, checked_integer, code_dtype
+from deniable.errors import InvalidParameterError
 from deniable.kernels import kernel
+from deniable.mechanism import ReportField
+from deniable.mechanisms.hash_families._columns import checked_columns, valid_column_rows
 from deniable.mechanisms.hash_families._rotations import MAX_PRIME, count_all, count_queries
+from deniable.mechanisms.hash_families.family import Counts, Parameters, check_counts
 from deniable.randomness import Randomness, Words, draw, uniform_below
 
 PRIME_FACTOR = 7
@@ -89,10 +93,24 @@ class PrimeFamily:
         k, m = checked_domain(k), checked_integer("m", m, 2, MAX_DOMAIN)
         return cls(k, m, smallest_prime(max(k, PRIME_FACTOR * m)))
 
+    # ---------------------------------------------------------------- the law
+
     @property
     def collision_probability(self) -> Fraction:
         """P(h(x) = h(x')) for every x != x', exact."""
         return collision_probability(self.prime, self.m)
+
+    @property
+    def member_count(self) -> int:
+        """P^2 pairs (a0, a1)."""
+        return self.prime**2
+
+    def members(self) -> tuple[Parameters, NDArray[Any]]:
+        """Return every (a0, a1), a1 varying fastest, and their probabilities, each 1/P^2."""
+        a0, a1 = (axis.ravel().astype(self.parameter_dtype) for axis in np.indices((self.prime, self.prime)))
+        return (a0, a1), np.full(len(a0), Fraction(1, self.member_count), dtype=object)
+
+    # ---------------------------------------------------------------- contributor
 
     @property
     def parameter_dtype(self) -> np.dtype[Any]:
@@ -112,11 +130,36 @@ class PrimeFamily:
             parameter[again] = uniform_below(rng, self.prime, len(again))
         return a0, a1
 
-    def hash(self, codes: Codes, a0: Codes, a1: Codes) -> Codes:
-        """Return the cell of each code under its own hash function; the three arrays have shape (n,)."""
+    def hash(self, codes: Codes, *parameters: Codes) -> Codes:
+        """Return the cell of each code under its own (a0, a1); the three arrays have shape (n,)."""
         cells = np.empty(len(codes), dtype=code_dtype(self.m))
+        a0, a1 = parameters
         hash_codes(codes, a0, a1, self.prime, self.m, cells)
         return cells
+
+    def join(self, parameters: Parameters, cells: Codes) -> HashedReports:
+        """Return the reports (a0, a1, value)."""
+        a0, a1 = parameters
+        return HashedReports(a0, a1, cells)
+
+    # ---------------------------------------------------------------- collector
+
+    report_type = HashedReports
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """Two hash parameters and a cell per report."""
+        parameter, cell = self.parameter_dtype.name, code_dtype(self.m).name
+        return (ReportField("a0", parameter), ReportField("a1", parameter), ReportField("value", cell))
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, 2 log2 P + log2 m."""
+        return 2 * math.log2(self.prime) + math.log2(self.m)
+
+    @property
+    def _bounds(self) -> tuple[tuple[int, int], ...]:
+        return (0, self.prime - 1), (0, self.prime - 1), (0, self.m - 1)
 
     def checked(self, reports: HashedReports) -> HashedReports:
         """Collector: return the reports as contiguous arrays that the family can have produced.
@@ -126,14 +169,27 @@ class PrimeFamily:
         InvalidReportError
             Naming the field, the bound and the first row (1-based) outside it, or the wrong type or length.
         """
-        if not isinstance(reports, tuple) or len(reports) != len(HashedReports._fields):
-            raise InvalidReportError(f"reports must be HashedReports(a0, a1, value), got {type(reports).__name__}")
-        bounds = (self.prime, self.prime, self.m)
-        checked = HashedReports(*map(checked_report_codes, reports, bounds, HashedReports._fields))
-        if len({len(column) for column in checked}) != 1:
-            lengths = ", ".join(str(len(column)) for column in checked)
-            raise InvalidReportError(f"a0, a1 and value must have one length, got {lengths}")
+        checked: HashedReports = checked_columns(reports, HashedReports, self._bounds)
         return checked
+
+    def valid_rows(self, reports: HashedReports) -> NDArray[np.bool_]:
+        """Collector: return which rows are within their bounds, bool[n]."""
+        return valid_column_rows(reports, HashedReports, self._bounds)
+
+    def split(self, reports: HashedReports) -> tuple[Parameters, Codes]:
+        """Return ((a0, a1), value)."""
+        return (reports.a0, reports.a1), reports.value
+
+    @property
+    def state_size(self) -> int:
+        """One counter per value: the state is the support counts themselves."""
+        return self.k
+
+    compact_state = False
+
+    def tally(self, reports: HashedReports) -> NDArray[np.int64]:
+        """Collector: return the support counts of all values; O(n k) time."""
+        return self.count_all(reports)
 
     def count_all(self, reports: HashedReports) -> NDArray[np.int64]:
         """Collector: return int64[k], the number of checked reports with value = h(x), for every x."""
@@ -142,6 +198,17 @@ class PrimeFamily:
     def count_queries(self, reports: HashedReports, queries: Codes) -> NDArray[np.int64]:
         """Collector: return the number of checked reports with value = h(x), for every x of the queries."""
         return count_queries(self.prime, self.m, *reports, queries)
+
+    # ---------------------------------------------------------------- analyst
+
+    def decode(self, state: Counts, n: int) -> Counts:
+        """Analyst: return the support counts, which are the state, after checking that 0 <= C <= n."""
+        check_counts(state, n)
+        return state
+
+    def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
+        """Analyst: return the support counts of the queries."""
+        return self.decode(state, n)[queries]
 
 
 def collision_probability(prime: int, m: int) -> Fraction:

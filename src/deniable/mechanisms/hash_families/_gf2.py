@@ -1,0 +1,64 @@
+"""Polynomials over F_2 as integers: bit i is the coefficient of x^i. For field tables, not for loops over reports."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+
+def multiply(a: int, b: int, modulus: int) -> int:
+    """Return a b modulo an irreducible polynomial; a and b of smaller degree than it.
+
+    Examples
+    --------
+    >>> multiply(0b110, 0b011, 0b1011)  # (x^2 + x)(x + 1) = x^3 + x = 1 modulo x^3 + x + 1
+    1
+    """
+    top, product = modulus.bit_length() - 1, 0
+    while b:
+        if b & 1:
+            product ^= a
+        b >>= 1
+        a <<= 1
+        if a >> top & 1:
+            a ^= modulus
+    return product
+
+
+@lru_cache(maxsize=256)
+def smallest_irreducible(degree: int) -> int:
+    """Return the irreducible polynomial of a degree >= 1 with the smallest integer value; x + 1 for degree 1.
+
+    x itself is left out: modulo x, alpha = x would be zero.
+
+    Examples
+    --------
+    >>> [bin(smallest_irreducible(degree)) for degree in (1, 2, 4, 8)]
+    ['0b11', '0b111', '0b10011', '0b100011011']
+    """
+    candidate = (1 << degree) | 1
+    while not is_irreducible(candidate):
+        candidate += 2
+    return candidate
+
+
+def is_irreducible(polynomial: int) -> bool:
+    """Return whether a polynomial of degree >= 1 has no factor of smaller degree (Rabin's test)."""
+    degree = polynomial.bit_length() - 1
+    if degree == 1:
+        return True
+    power, powers = 2, []
+    for _ in range(degree):
+        power = multiply(power, power, polynomial)
+        powers.append(power)  # x^(2^1), ..., x^(2^degree)
+    if powers[-1] != 2:
+        return False
+    primes = [q for q in range(2, degree + 1) if degree % q == 0 and all(q % r for r in range(2, q))]
+    return all(_gcd(polynomial, powers[degree // q - 1] ^ 2) == 1 for q in primes)
+
+
+def _gcd(a: int, b: int) -> int:
+    while b:
+        while a.bit_length() >= b.bit_length():
+            a ^= b << (a.bit_length() - b.bit_length())
+        a, b = b, a
+    return a

@@ -1,0 +1,330 @@
+"""Projective geometry response (PGR): report a point of a finite projective space.
+
+Feldman, Nelson, Nguyen, Talwar, *Private frequency estimation via projective geometry* (2022). The reported point is
+likely to lie on the value's hyperplane. Any two hyperplanes share the same number of points, so one formula estimates
+every frequency; the error is nearly that of the best mechanisms, at log2 k bits per report.
+
+The published C++ draws a vector with a given inner product, and starts over if the draw is zero *before* one entry is
+set to meet the product. One point of the complement is then too rare, and epsilon is exceeded: 1 + ln(6/5) = 1.182 for
+a claimed 1 with 6 points, q = 5. Here draws and points are in bijection, and nothing starts over.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.aggregate import Aggregate, check_aggregate
+from deniable.checks import Codes, checked_codes, checked_integer, checked_report_codes, code_dtype
+from deniable.errors import InvalidParameterError
+from deniable.estimate import Estimate, affine_estimate
+from deniable.mechanism import ReportField, check_channel_size, float_channel
+from deniable.mechanisms._projective import (
+    draw_points,
+    incidence_counts,
+    point_count,
+    report_vectors,
+    value_vectors,
+)
+from deniable.mechanisms._public_rows import add_reports, code_blocks
+from deniable.mechanisms.hash_families.prime import is_prime, smallest_prime
+from deniable.privacy import Guarantee, local_guarantee
+from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, draw, uniform_below
+from deniable.spec import register
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, log_up, threshold_down
+
+MAX_PGR_DOMAIN = 1 << 31
+MAX_POINTS = 1 << 32
+"""Largest number of points: a report fits 32 bits."""
+
+
+def best_field(k: int, epsilon: EpsilonLike) -> int:
+    """Return the prime q of least variance at frequency 1/k among the primes next to e^epsilon + 1.
+
+    From q = k - 1 on PGR is GRR over q + 1 values, so larger candidates give way to the smallest prime >= k - 1.
+
+    Examples
+    --------
+    >>> [best_field(2**17, epsilon) for epsilon in (0.5, 1, 2, 4)]
+    [3, 3, 7, 53]
+    """
+    k, budget = checked_integer("k", k, 2, MAX_PGR_DOMAIN), exact(checked_epsilon(epsilon))
+    odds, _ = exp_bounds(budget)
+    above = smallest_prime(math.ceil(odds + 1))
+    below = math.floor(odds + 1)
+    while not is_prime(below):
+        below -= 1
+    candidates = {min(prime, smallest_prime(k - 1)) for prime in (below, above)}
+    practical = [prime for prime in sorted(candidates) if point_count(prime, dimension(k, prime)) <= MAX_POINTS]
+    return min(practical or [smallest_prime(k - 1)], key=lambda prime: _noise(k, odds, prime))
+
+
+def dimension(k: int, q: int) -> int:
+    """Return the smallest t >= 2 such that F_q^t has at least k points."""
+    t = 2
+    while point_count(q, t) < k:
+        t += 1
+    return t
+
+
+@register("PGR")
+@dataclass(frozen=True)
+class PGR:
+    """Projective geometry response over {0, ..., k-1}: values and reports are points of F_q^t up to a factor.
+
+    There are N = (q^t - 1)/(q - 1) >= k points, t the smallest such dimension, at least 2. The report is a uniform one
+    of the s = (q^(t-1) - 1)/(q - 1) points orthogonal to the value's with probability E s/(E s + N - s), E = e^epsilon,
+    and a uniform one of the N - s others otherwise.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^31. The collector keeps N counters: between k and about q k.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+    q : int, optional
+        Prime number with N <= 2^32. By default, and stored in the field, the one that `best_field` chooses.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or q is not prime.
+
+    Examples
+    --------
+    >>> from deniable.mechanisms.projective_geometry import PGR
+    >>> from deniable import SimulationRandomness
+    >>> import numpy as np
+    >>> response = PGR(k=1000, epsilon=1.5)
+    >>> response, response.points
+    (PGR(k=1000, epsilon=1.5, q=5), 3906)
+    >>> reports = response.randomize(np.array([0, 999, 17]), SimulationRandomness(1))
+    >>> reports.dtype, reports.shape
+    (dtype('uint16'), (3,))
+    >>> response.estimate(response.aggregate(reports)).k
+    1000
+    """
+
+    k: int
+    epsilon: float | Fraction
+    q: int | None = None
+
+    name = "PGR"
+    report_type = staticmethod(np.asarray)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_PGR_DOMAIN))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        q = best_field(self.k, self.epsilon) if self.q is None else checked_integer("q", self.q, 2, MAX_POINTS)
+        if not is_prime(q):
+            raise InvalidParameterError(f"q must be a prime number, got q={q}")
+        object.__setattr__(self, "q", q)
+        if self.points > MAX_POINTS:
+            raise InvalidParameterError(f"q must give at most {MAX_POINTS} points, got q={q}, {self.points} points")
+
+    @property
+    def _q(self) -> int:
+        assert self.q is not None
+        return self.q
+
+    @cached_property
+    def dimension(self) -> int:
+        """Dimension t of the vector space."""
+        return dimension(self.k, self._q)
+
+    @cached_property
+    def points(self) -> int:
+        """Number N of points, that is of possible reports."""
+        return point_count(self._q, self.dimension)
+
+    @cached_property
+    def preferred(self) -> int:
+        """Number s of points that are orthogonal to a given one."""
+        return point_count(self._q, self.dimension - 1)
+
+    # ---------------------------------------------------------------- contributor
+
+    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Codes:
+        """Contributor: report a point, orthogonal to the true value's with the preferred probability.
+
+        One 64-bit word decides; which of the s or N - s points is reported is drawn uniformly by rejection.
+
+        Parameters
+        ----------
+        inputs : int[n]
+            True codes in 0..k-1.
+        rng : Randomness
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
+
+        Returns
+        -------
+        uint8, uint16 or uint32 [n]
+            Numbers of the reported points, in 0..N-1.
+
+        Raises
+        ------
+        InvalidInputError
+            If a code is out of range, naming its row.
+        """
+        codes = checked_codes(inputs, self.k)
+        reports = np.empty(len(codes), dtype=code_dtype(self.points))
+        scratch = np.zeros((2, self.dimension), dtype=np.int64)
+        for start in range(0, len(codes), BLOCK_WORDS):
+            rows = slice(start, min(start + BLOCK_WORDS, len(codes)))
+            included = draw(rng, rows.stop - start) < np.uint64(self._inclusion)
+            chosen = np.empty(rows.stop - start, dtype=np.int64)
+            chosen[included] = uniform_below(rng, self.preferred, int(included.sum()))
+            chosen[~included] = uniform_below(rng, self.points - self.preferred, int((~included).sum()))
+            draw_points(codes[rows], included, chosen, self._q, self.dimension, scratch, reports[rows])
+        return reports
+
+    # ---------------------------------------------------------------- collector
+
+    def aggregate(self, reports: ArrayLike) -> Aggregate:
+        """Collector: count how often each point was reported.
+
+        Parameters
+        ----------
+        reports : int[n]
+            Reported points.
+
+        Raises
+        ------
+        InvalidReportError
+            If a report is no point in 0..N-1, naming its row.
+        """
+        checked = checked_report_codes(reports, self.points)
+        histogram = np.zeros(self.points, dtype=np.int64)
+        add_reports(checked, histogram)
+        return Aggregate(self, histogram, len(checked))
+
+    # ---------------------------------------------------------------- analyst
+
+    def support_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
+        """Analyst: return int64[k], how many reports are orthogonal to each value; O(N log N) time.
+
+        Raises
+        ------
+        MismatchError, EmptyAggregateError
+            If the aggregate came from another mechanism, or contains no reports.
+        DamagedStateError
+            If the counters are no histogram of n reports.
+        """
+        check_aggregate(aggregate, self)
+        return incidence_counts(aggregate.counts, aggregate.n, self._q, self.dimension)[: self.k]
+
+    def estimate(self, aggregate: Aggregate) -> Estimate:
+        """Analyst: unbiased frequencies f^ = (C/n - p0)/(p1 - p0) with the implemented p1 and p0.
+
+        Raises
+        ------
+        MismatchError
+            If the aggregate came from another mechanism.
+        EmptyAggregateError
+            If it contains no reports.
+        DamagedStateError
+            If the counters are no histogram of n reports.
+        """
+        p1, p0 = self.support_probabilities
+        return affine_estimate(self.support_counts(aggregate), aggregate.n, float(p1), float(p0))
+
+    def variance(self, f: float, n: int) -> float:
+        """Variance of an estimated frequency whose true value is f, noise only, n contributors."""
+        p1, p0 = map(float, self.support_probabilities)
+        return (f * p1 * (1 - p1) + (1 - f) * p0 * (1 - p0)) / (n * (p1 - p0) ** 2)
+
+    def worst_variance(self, n: int) -> float:
+        """Largest variance of an estimated frequency over all data of n contributors, at f = 0 or f = 1."""
+        return max(self.variance(0.0, n), self.variance(1.0, n))
+
+    # ---------------------------------------------------------------- guarantee and exact law
+
+    @cached_property
+    def _inclusion(self) -> int:
+        """A preferred point is reported if a 64-bit word is below this threshold, its probability rounded down."""
+        odds, _ = exp_bounds(exact(self.epsilon))
+        return threshold_down(odds * self.preferred / (odds * self.preferred + self.points - self.preferred))
+
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p1, p0): probability that a report is orthogonal to v if the contributor holds v, and if not."""
+        p = Fraction(self._inclusion, SCALE)
+        return p, _other_support(self._q, self.dimension, p)
+
+    def privacy(self) -> Guarantee:
+        """Return the guarantee: epsilon against everybody, for one report."""
+        return local_guarantee(float(self.epsilon), self.implemented_epsilon())
+
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio of the implemented threshold, exact: a preferred point against another."""
+        p, _ = self.support_probabilities
+        ratio = p * (self.points - self.preferred) / ((1 - p) * self.preferred)
+        return max(ratio, 1 / ratio)
+
+    def implemented_epsilon(self) -> float:
+        """Natural logarithm of `implemented_ratio`, rounded up."""
+        return log_up(self.implemented_ratio())
+
+    def outputs(self) -> Codes:
+        """Every possible report once, in the order of the columns of `channel`."""
+        check_channel_size(self.k, self.points, repr(self))
+        return np.arange(self.points, dtype=code_dtype(self.points))
+
+    def channel(self, *, exact: bool = False) -> NDArray[Any]:
+        """Return P(report | code), shape (k, N); Fractions that sum to exactly one per row if `exact`."""
+        check_channel_size(self.k, self.points, repr(self))
+        p, _ = self.support_probabilities
+        values = value_vectors(np.arange(self.k), self._q, self.dimension)
+        orthogonal = values @ report_vectors(self._q, self.dimension).T % self._q == 0
+        matrix = np.full(orthogonal.shape, (1 - p) / (self.points - self.preferred), dtype=object)
+        matrix[orthogonal] = p / self.preferred
+        return matrix if exact else float_channel(matrix)
+
+    # ---------------------------------------------------------------- simulation and files
+
+    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
+        """Draw the aggregate of contributors with these true counts int[k], exactly in distribution, in O(n) time.
+
+        Reports are made and counted a block at a time, in memory that does not grow with n.
+        """
+        histogram, n = np.zeros(self.points, dtype=np.int64), 0
+        for codes in code_blocks(counts, self.k):
+            add_reports(self.randomize(codes, rng), histogram)
+            n += len(codes)
+        return Aggregate(self, histogram, n)
+
+    @property
+    def state_size(self) -> int:
+        """One counter per point."""
+        return self.points
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """One point per report."""
+        return (ReportField("point", code_dtype(self.points).name),)
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, log2 N."""
+        return math.log2(self.points)
+
+
+def _other_support(q: int, t: int, p: Fraction) -> Fraction:
+    """Return p0: a share s2/s of v's neighbours' preferred points is v's own, and (s - s2)/(N - s) of the others."""
+    n, s, s2 = (point_count(q, t - less) for less in range(3))
+    return p * Fraction(s2, s) + (1 - p) * Fraction(s - s2, n - s)
+
+
+def _noise(k: int, odds: Fraction, q: int) -> Fraction:
+    """Return one report's variance at frequency 1/k."""
+    t = dimension(k, q)
+    n, s = point_count(q, t), point_count(q, t - 1)
+    p = odds * s / (odds * s + n - s)
+    p0 = _other_support(q, t, p)
+    return (p * (1 - p) / k + p0 * (1 - p0) * (1 - Fraction(1, k))) / (p - p0) ** 2

@@ -1,0 +1,198 @@
+"""A count-mean sketch whose collector keeps support counts of a known query list: for dictionaries nobody can list.
+
+Contributors do what they do for the sketch itself, over any domain up to its family's limit, for instance 64-bit
+fingerprints of strings. The collector's state is one counter per query, mergeable like every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.aggregate import Aggregate, check_aggregate
+from deniable.checks import Codes, checked_counts
+from deniable.errors import InvalidParameterError
+from deniable.estimate import Estimate
+from deniable.mechanism import ReportField
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch, Progress, ValidReports
+from deniable.mechanisms.hash_families._columns import columns_of
+from deniable.privacy import Guarantee
+from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
+from deniable.spec import register
+
+
+@register("CMS-queries")
+@dataclass(frozen=True)
+class QuerySketch:
+    """The count-mean sketch, decoded for a query list only.
+
+    Parameters
+    ----------
+    sketch : CountMeanSketch
+        What contributors report with.
+    queries : sequence of int
+        Codes in 0..k-1 whose frequencies are wanted, without repeats. Contributors need not know them.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a query is out of range, or occurs twice, or there is none.
+
+    Examples
+    --------
+    >>> from deniable import CountMeanSketch, SimulationRandomness
+    >>> sketch = CountMeanSketch(k=2**32, epsilon=2.0)
+    >>> asked = QuerySketch(sketch, (123_456_789, 5))
+    >>> reports = sketch.randomize(np.full(1000, 123_456_789), SimulationRandomness(1))
+    >>> state = asked.aggregate(reports[:3])
+    >>> state.counts.shape, asked.estimate(state).labels
+    ((2,), ('123456789', '5'))
+    """
+
+    sketch: CountMeanSketch
+    queries: tuple[int, ...]
+
+    name = "CMS-queries"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sketch, CountMeanSketch):
+            raise InvalidParameterError(f"sketch must be a CountMeanSketch, got {type(self.sketch).__name__}")
+        queries = tuple(self.queries)
+        seen: dict[int, int] = {}
+        for i, x in enumerate(queries):
+            if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or not 0 <= x < self.sketch.k:
+                raise InvalidParameterError(f"queries must be in 0..{self.sketch.k - 1}, got queries[{i}]={x!r}")
+            if seen.setdefault(int(x), i) != i:
+                raise InvalidParameterError(f"queries must be distinct, got {x} at {seen[int(x)]} and {i}")
+        if not queries:
+            raise InvalidParameterError("queries must be at least one code, got none")
+        object.__setattr__(self, "queries", tuple(seen))
+
+    @cached_property
+    def _codes(self) -> Codes:
+        return np.array(self.queries, dtype=np.uint64 if self.sketch.k > 1 << 63 else np.int64)
+
+    @property
+    def k(self) -> int:
+        """Domain size of the sketch."""
+        return self.sketch.k
+
+    @property
+    def epsilon(self) -> float | Fraction:
+        """The sketch's budget."""
+        return self.sketch.epsilon
+
+    # ---------------------------------------------------------------- the three actors
+
+    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Any:
+        """Contributor: report a true code in 0..k-1, see `CountMeanSketch.randomize`."""
+        return self.sketch.randomize(inputs, rng)
+
+    def aggregate(self, reports: Any, *, progress: Progress | None = None) -> Aggregate:
+        """Collector: count the reports that support each query; O(n q) time at most.
+
+        Parameters
+        ----------
+        reports : reports
+            What contributors sent, n rows.
+        progress : callable, optional
+            Called with (reports done, n) after every 2^20 reports.
+
+        Raises
+        ------
+        InvalidReportError
+            If a report is not one that the mechanism can have produced, naming its row.
+        """
+        counts = self.sketch.count_support(reports, self._codes, progress=progress)
+        return Aggregate(self, counts, len(columns_of(reports)[0]))
+
+    def valid_reports(self, reports: Any) -> ValidReports:
+        """Collector: set aside impossible reports, see `CountMeanSketch.valid_reports`."""
+        return self.sketch.valid_reports(reports)
+
+    def estimate(self, aggregate: Aggregate) -> Estimate:
+        """Analyst: unbiased frequencies of the queries, in their order; the labels are the codes.
+
+        Raises
+        ------
+        MismatchError
+            If the aggregate came from another mechanism.
+        EmptyAggregateError
+            If it contains no reports.
+        """
+        check_aggregate(aggregate, self)
+        return self.sketch.estimate_support(aggregate.counts, aggregate.n, self._codes)
+
+    def variance(self, f: float, n: int) -> float:
+        """Variance of an estimated frequency whose true value is f, noise only, n contributors."""
+        return self.sketch.variance(f, n)
+
+    # ---------------------------------------------------------------- what the sketch says
+
+    @property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p1, p0) of the sketch."""
+        return self.sketch.support_probabilities
+
+    def privacy(self) -> Guarantee:
+        """Return the sketch's guarantee; it does not depend on what is asked."""
+        return self.sketch.privacy()
+
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio of the sketch, exact."""
+        return self.sketch.implemented_ratio()
+
+    def implemented_epsilon(self) -> float:
+        """Natural logarithm of `implemented_ratio`, rounded up."""
+        return self.sketch.implemented_epsilon()
+
+    def outputs(self) -> Any:
+        """Every possible report of the sketch once."""
+        return self.sketch.outputs()
+
+    def channel(self, *, exact: bool = False) -> NDArray[Any]:
+        """Return the sketch's channel."""
+        return self.sketch.channel(exact=exact)
+
+    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
+        """Draw the aggregate of contributors who hold the queries, exactly in distribution, in O(n q) time.
+
+        Parameters
+        ----------
+        counts : int[q]
+            Number of contributors who hold each query.
+        rng : SimulationRandomness
+            Source of the draw.
+        """
+        held = np.repeat(self._codes, checked_counts(counts, len(self.queries)))
+        total = np.zeros(len(self.queries), dtype=np.int64)
+        for start in range(0, len(held), BLOCK_WORDS):
+            reports = self.sketch.randomize(held[start : start + BLOCK_WORDS], rng)
+            total += self.sketch.count_support(reports, self._codes)
+        return Aggregate(self, total, len(held))
+
+    @property
+    def state_size(self) -> int:
+        """One counter per query."""
+        return len(self.queries)
+
+    @property
+    def report_type(self) -> Callable[..., Any]:
+        """The sketch's reports."""
+        return self.sketch.report_type
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The sketch's columns."""
+        return self.sketch.report_fields
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report of the sketch."""
+        return self.sketch.report_bits

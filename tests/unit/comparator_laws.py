@@ -1,0 +1,21 @@
+"""What the tests of the sketches' comparators share: exact moments of an estimator, from its channel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.contract.laws import length, take
+
+Floats = NDArray[np.float64]
+
+
+def moments(mechanism: Any) -> tuple[Floats, Floats]:
+    """Return (mean, variance) of one report's estimate of every value, for every input: float64[inputs, k] each."""
+    channel, outputs = mechanism.channel(), mechanism.outputs()
+    singles = [mechanism.aggregate(take(outputs, slice(o, o + 1))) for o in range(length(outputs))]
+    estimates = np.array([mechanism.estimate(single).frequencies for single in singles])
+    mean = channel @ estimates
+    return mean, channel @ estimates**2 - mean**2

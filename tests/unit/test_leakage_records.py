@@ -1,0 +1,342 @@
+"""Leakage from data: what is left out and named, pairwise figures, bounds where joints are too large, ranges."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable import (
+    GRR,
+    InvalidInputError,
+    InvalidParameterError,
+    NoIntervalError,
+    SimulationRandomness,
+    TooLargeError,
+)
+from deniable.leakage import (
+    calibrate,
+    conditional_from_joint,
+    drop_unseen,
+    exact_totals,
+    joint_from_estimate,
+    joint_from_records,
+    mechanism_cpl,
+    observed,
+    pairwise_leakage,
+    range_from_counts,
+    range_from_estimate,
+    record_leakage,
+    saturation,
+    total_leakage,
+    worst_case_cpl,
+)
+from deniable.leakage.pairwise import MAX_CATEGORIES, PairCounts
+from deniable.mechanisms.unary import OUE
+from deniable.postprocess.consistency import simplex
+from tests.real_data import cardio, celeba, requires_data
+
+
+def _records(seed: int = 1, n: int = 400) -> np.ndarray[Any, Any]:
+    """Four attributes in domains (2, 3, 4, 2): the third never takes its value 1, the last is constant."""
+    generator = np.random.default_rng(seed)
+    first = generator.integers(0, 2, n)
+    second = np.where(generator.random(n) < 0.7, first, generator.integers(0, 3, n))
+    third = np.where(generator.random(n) < 0.6, 2 * (second > 0), generator.choice([0, 2, 3], n))
+    return np.column_stack([first, second, third, np.ones(n, dtype=np.int64)])
+
+
+SIZES = (2, 3, 4, 2)
+NAMES = ("sex", "job", "town", "adult")
+
+
+def test_what_data_cannot_say_is_left_out_and_named() -> None:
+    records = _records()
+    data = observed(records, SIZES, NAMES)
+    assert data.names == ("sex", "job", "town")
+    assert data.attributes == (0, 1, 2)
+    assert data.sizes == (2, 3, 3)
+    assert data.notes == (
+        "adult is constant in the data: left out",
+        "town: category 1 does not occur in the data: left out",
+    )
+    assert [list(seen) for seen in data.categories] == [[0, 1], [0, 1, 2], [0, 2, 3]]
+    back = np.column_stack([seen[data.codes[:, j]] for j, seen in enumerate(data.categories)])
+    assert (back == records[:, :3]).all()
+    assert data.joint().sum() == pytest.approx(1)
+    lopsided = np.array([[0.7, 0.3], [0.1, 0.9], [0.5, 0.5], [0.2, 0.8]])
+    restricted = data.restricted([GRR(2, 1.0), GRR(3, 1.0), lopsided, GRR(2, 1.0)])
+    kept = np.asarray(restricted[2])  # three inputs occur; the order of outputs does not matter
+    assert kept[:, np.argsort(kept[0])] == pytest.approx(np.array([[0.3, 0.7], [0.5, 0.5], [0.8, 0.2]]), abs=1e-12)
+    assert data.restricted(0.5) == [0.5] * 3
+
+
+def test_many_missing_categories_are_counted() -> None:
+    data = observed(np.array([[0], [9]]), (12,))
+    assert data.notes == ("attribute 0: 10 categories (1, 2, 3, 4, 5, ...) do not occur in the data: left out",)
+    wide = observed(np.array([[0, 0], [1, 1]]), (2, 60))
+    # A channel that cannot be listed is known by its epsilon, once categories are missing.
+    assert wide.restricted([GRR(2, 1.0), OUE(60, 1.0)])[1] == OUE(60, 1.0).implemented_epsilon()
+
+
+def test_tables_with_empty_categories_become_smaller() -> None:
+    joint = np.array([[0.3, 0.0, 0.2], [0.0, 0.0, 0.0], [0.1, 0.0, 0.4]])
+    table, channels, notes = drop_unseen(joint, [np.asarray(GRR(3, 1.0).channel())] * 2)
+    assert table == pytest.approx(np.array([[0.3, 0.2], [0.1, 0.4]]), abs=1e-15)
+    assert [channel.shape for channel in channels] == [(2, 3), (2, 3)]
+    assert notes == (
+        "attribute 0: category 1 does not occur in the data: left out",
+        "attribute 1: category 1 does not occur in the data: left out",
+    )
+    assert exact_totals(table, channels).shape == (2,)
+    constant, channels, notes = drop_unseen([[0.5, 0.5], [0.0, 0.0]], [np.eye(2)] * 2)
+    assert constant.shape == (1, 2)
+    with pytest.raises(InvalidInputError, match="channel 1 must have 2 inputs"):
+        drop_unseen([[0.5, 0.5]], [np.eye(1), np.eye(3)])
+    with pytest.raises(InvalidInputError, match=r"one entry per attribute \(2\), got 1"):
+        drop_unseen([[0.5, 0.5]], [np.eye(1)])
+
+
+def test_pair_counts_are_the_two_way_tables() -> None:
+    records = _records(2, 30_000)[:, :3]
+    counts = PairCounts.of(records, SIZES[:3])
+    for i in range(3):
+        for j in range(3):
+            table = np.zeros((SIZES[i], SIZES[j]), dtype=np.int64)
+            np.add.at(table, (records[:, i], records[:, j]), 1)
+            assert (counts.table(i, j) == table).all()
+    assert counts.conditional(0, 1) == pytest.approx(
+        conditional_from_joint(joint_from_records(records, SIZES[:3]), 0, 1), abs=1e-12
+    )
+
+
+def test_pairwise_leakage_is_every_pair_s_cpl() -> None:
+    records = _records()
+    lopsided = np.array([[0.7, 0.3], [0.1, 0.9], [0.5, 0.5], [0.2, 0.8]])
+    mechanisms: list[Any] = [GRR(2, 1.0), OUE(3, 0.8), lopsided, GRR(2, 1.0)]
+    found = pairwise_leakage(records, SIZES, mechanisms, NAMES)
+    joint = observed(records, SIZES).joint()
+    town = lopsided[[0, 2, 3]]
+    for i, j in ((0, 1), (1, 0), (2, 0), (2, 1)):
+        expected = mechanism_cpl(mechanisms[j], conditional_from_joint(joint, i, j)).epsilon
+        assert found.matrix[i, j] == pytest.approx(expected, abs=1e-12)
+    for i in (0, 1):
+        expected = mechanism_cpl(town, conditional_from_joint(joint, i, 2)).epsilon
+        assert found.matrix[i, 2] == pytest.approx(expected, abs=1e-12)
+    assert (np.diag(found.matrix) == 0).all()
+    assert found.direct == pytest.approx([1.0, 0.8, math.log(7)], abs=1e-12)
+    assert found.statuses == ("exact", "exact", "exact")
+    assert found.notes[0] == "adult is constant in the data: left out"
+    assert found.additive_figure_not_a_bound == pytest.approx(found.direct + found.matrix.sum(axis=1), abs=1e-15)
+    by_budget = pairwise_leakage(records, SIZES, 1.0, NAMES)
+    assert by_budget.statuses == ("upper bound",) * 3
+    assert by_budget.matrix[0, 1] == pytest.approx(
+        worst_case_cpl(conditional_from_joint(joint, 0, 1), 1.0).epsilon, abs=1e-12
+    )
+
+
+def test_the_strongest_pairs_in_words() -> None:
+    found = pairwise_leakage(_records(), SIZES, [GRR(k, 1.0) for k in SIZES], NAMES)
+    pairs = found.strongest(4)
+    assert [pair.epsilon for pair in pairs] == sorted((pair.epsilon for pair in pairs), reverse=True)
+    assert pairs[0].epsilon == found.matrix.max()
+    target, source = (NAMES.index(name) for name in (pairs[0].target, pairs[0].source))
+    assert found.matrix[target, source] == pairs[0].epsilon
+    assert str(pairs[0]) == (
+        f"releasing {pairs[0].source} reveals up to {pairs[0].epsilon:.2f} of a possible 1.00 about {pairs[0].target}"
+    )
+    assert len(found.strongest(100)) == 6
+
+
+def test_all_of_a_small_data_set_is_exact() -> None:
+    records = _records()
+    mechanisms = [GRR(k, 1.0) for k in SIZES]
+    found = record_leakage(records, SIZES, mechanisms, NAMES)
+    data = observed(records, SIZES)
+    restricted: list[Any] = data.restricted(mechanisms)
+    expected = total_leakage(data.joint(), restricted)
+    assert [total.epsilon for total in found.totals] == pytest.approx(list(expected.exact), abs=1e-10)
+    assert {total.status for total in found.totals} == {"exact"}
+    assert found.tree == ()
+    assert found.prior_free == pytest.approx(4.0, abs=1e-9)  # the constant attribute spends, too
+    text = found.text(2)
+    assert text.count("additive") == text.count("additive figure (not a bound)") == 3
+    assert "note: adult is constant in the data: left out" in text
+    assert "for any joint distribution at most 4.000 (upper bound)" in text
+
+
+def test_where_the_joint_is_too_large_groups_give_bounds() -> None:
+    records = np.random.default_rng(3).integers(0, 2, size=(300, 1)) ^ (
+        np.random.default_rng(4).random((300, 8)) < np.linspace(0.05, 0.4, 8)
+    )
+    mechanisms = [GRR(2, 0.7)] * 8
+    exact = record_leakage(records.astype(np.uint8), (2,) * 8, mechanisms)
+    bounded = record_leakage(records.astype(np.uint8), (2,) * 8, mechanisms, max_states=16)
+    assert {total.status for total in bounded.totals} == {"upper bound"}
+    assert {total.status for total in bounded.tree} == {"assumption"}
+    for bound, total in zip(bounded.totals, exact.totals, strict=True):
+        assert total.epsilon - 1e-9 <= bound.epsilon <= 8 * 0.7 + 1e-9
+        assert "exact among 4 attributes, plus the epsilons of the others" in bound.note
+    assert max(bound.epsilon for bound in bounded.totals) < 8 * 0.7 - 0.1
+    assert "(assumption)" in str(bounded)
+    unknown = record_leakage(records.astype(np.uint8), (2,) * 8, 0.7)  # epsilons only: nothing can be listed
+    assert [total.epsilon for total in unknown.totals] == pytest.approx([5.6] * 8, abs=1e-9)
+    assert {total.note for total in unknown.totals} == {"for any joint distribution"}
+
+
+def test_bad_records_are_named() -> None:
+    with pytest.raises(InvalidInputError, match="records must not be empty"):
+        observed(np.zeros((0, 2), dtype=np.int64), (2, 2))
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got value=2 in row 2, attribute 1"):
+        pairwise_leakage(np.array([[0, 1], [1, 2]]), (2, 2))
+    with pytest.raises(InvalidInputError, match="records must vary in some attribute, got the same record 3 times"):
+        observed(np.ones((3, 2), dtype=np.int64), (2, 2))
+    with pytest.raises(InvalidInputError, match="names must name all 2 attributes, got 1 names"):
+        observed(np.array([[0, 1], [1, 0]]), (2, 2), ["one"])
+    with pytest.raises(InvalidInputError, match=r"one entry per attribute \(2\), got 1"):
+        pairwise_leakage(np.array([[0, 1], [1, 0]]), (2, 2), [GRR(2, 1.0)])
+    with pytest.raises(TooLargeError, match=f"at most {MAX_CATEGORIES} categories over all attributes, got 5000"):
+        PairCounts.of(np.zeros((1, 2), dtype=np.int64), (2500, 2500))
+
+
+# ---------------------------------------------------------------- joints that are estimates
+
+
+def _figure(joint: np.ndarray[Any, Any]) -> float:
+    return worst_case_cpl(conditional_from_joint(joint), 1.0).epsilon
+
+
+def test_the_range_narrows_with_the_data_and_contains_the_truth() -> None:
+    truth = np.array([[0.42, 0.08], [0.15, 0.35]])
+    widths = []
+    for n in (100, 10_000):
+        counts = np.round(truth * n).astype(np.int64)
+        found = range_from_counts(counts, _figure, SimulationRandomness(5))
+        assert found.low <= _figure(truth) <= found.high
+        assert found.low <= found.median <= found.high
+        assert float(found.point) == pytest.approx(_figure(counts / n), abs=1e-12)
+        widths.append(float(found.high - found.low))
+    assert widths[1] < widths[0] / 5
+
+
+def test_a_cell_empty_by_chance_is_not_taken_at_its_word() -> None:
+    found = range_from_counts(np.array([[8, 0], [6, 6]]), _figure, SimulationRandomness(6), level=0.8)
+    assert found.small_cells == 1
+    assert float(found.point) == pytest.approx(math.log((1 + math.e) / 2), abs=1e-9)  # the empty cell's limit
+    assert found.low < found.median < found.point
+    text = str(found)
+    assert "80% of 400 joints" in text
+    assert "the Dirichlet posterior of 20 records with 0.5 added to each of 4 cells" in text
+    assert "guarantee nothing" in text
+
+
+def test_ranges_of_many_figures_at_once() -> None:
+    found = range_from_counts(
+        np.array([[30, 10], [5, 55]]),
+        lambda joint: exact_totals(joint, [GRR(2, 1.0)] * 2),
+        SimulationRandomness(7),
+        draws=50,
+    )
+    assert found.point.shape == found.low.shape == found.high.shape == (2,)
+    assert (found.low <= found.high).all()
+    assert "(largest of 2)" in str(found)
+
+
+def test_the_posterior_is_the_dirichlet_distribution() -> None:
+    """Mean of one cell over 4,000 draws: z below 5 (p < 1e-6). The mutant that adds 1 per cell is more than 30 off."""
+    counts, draws = np.array([[3, 0], [1, 6]]), 4000
+    seen: list[float] = []
+
+    def cell(joint: np.ndarray[Any, Any]) -> float:
+        seen.append(float(joint[0, 1]))
+        return 0.0
+
+    range_from_counts(counts, cell, SimulationRandomness(8), draws=draws)
+    values = np.array(seen[:draws])
+    a, total = 0.5, 12.0
+    mean, variance = a / total, a * (total - a) / (total**2 * (total + 1))
+    assert abs(values.mean() - mean) < 5 * math.sqrt(variance / draws)
+
+
+def test_an_estimate_from_reports_gives_a_range_around_the_truth() -> None:
+    truth = np.array([[0.42, 0.08], [0.15, 0.35]])
+    pairs, rng = GRR(k=4, epsilon=2.0), SimulationRandomness(9)
+    estimate = pairs.estimate(pairs.simulate_aggregate(np.round(truth.ravel() * 50_000).astype(np.int64), rng))
+    found = range_from_estimate(estimate, (2, 2), _figure, rng)
+    assert found.low <= _figure(truth) <= found.high
+    assert found.high - found.low < 0.2
+    assert float(found.point) == pytest.approx(_figure(joint_from_estimate(estimate, (2, 2))), abs=1e-12)
+    assert "normal errors of an estimate from 50000 reports" in found.method
+
+
+def test_estimates_without_errors_or_with_vanishing_categories_are_refused() -> None:
+    grr, rng = GRR(k=4, epsilon=3.0), SimulationRandomness(10)
+    estimate = grr.estimate(grr.aggregate(np.repeat([0, 1, 2, 3], [40, 15, 5, 40])))
+    with pytest.raises(NoIntervalError, match=r"use estimate\.raw"):
+        range_from_estimate(simplex(estimate), (2, 2), _figure, rng)
+    with pytest.raises(InvalidInputError, match=r"shape must have 4 cells like the estimate, got shape=\(2, 3\)"):
+        joint_from_estimate(estimate, (2, 3))
+    many = grr.estimate(grr.simulate_aggregate(np.array([500_000, 500_000, 0, 0]), rng))
+    assert joint_from_estimate(many, (2, 2)).sum() == pytest.approx(1, abs=1e-12)
+    gone = GRR(k=4, epsilon=8.0)
+    certain = gone.estimate(gone.aggregate(np.repeat([0, 1], [500_000, 500_000])))
+    with pytest.raises(InvalidInputError, match=r"every category must remain|category 1 of attribute 0"):
+        range_from_estimate(certain, (2, 2), _figure, rng)
+
+
+@pytest.mark.parametrize(
+    ("counts", "options", "error", "message"),
+    [
+        ([[1.5, 2.0], [1.0, 1.0]], {}, InvalidInputError, "counts must be a table of integers"),
+        ([[1, -2], [1, 1]], {}, InvalidInputError, "counts must be a table of integers >= 0"),
+        ([[0, 0], [0, 0]], {}, InvalidInputError, "counts must hold records"),
+        ([[1, 2], [1, 1]], {"level": 1.0}, InvalidParameterError, r"level must be in \(0, 1\)"),
+        ([[1, 2], [1, 1]], {"draws": 5}, InvalidParameterError, "draws must be >= 20"),
+        ([[1, 2], [1, 1]], {"pseudo_count": 0.0}, InvalidParameterError, "pseudo_count must be > 0"),
+        (np.zeros((1 << 11, 1 << 10), dtype=np.int64) + 1, {}, TooLargeError, "at most 1048576 cells"),
+    ],
+)
+def test_bad_tables_are_named(counts: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        range_from_counts(counts, _figure, SimulationRandomness(1), **options)
+
+
+# ---------------------------------------------------------------- real data
+
+
+@requires_data
+def test_celeba_figures() -> None:
+    faces = celeba()
+    found = pairwise_leakage(faces.records, faces.sizes, [GRR(2, 1.0)] * 40, faces.names)
+    place = {name: i for i, name in enumerate(found.names)}
+    assert found.matrix[place["Male"], place["Bald"]] == pytest.approx(0.088, abs=5e-4)
+    assert found.matrix[place["Bald"], place["Male"]] == pytest.approx(0.699, abs=5e-4)
+    off_diagonal = found.matrix[~np.eye(40, dtype=np.bool_)]
+    assert (off_diagonal < 0.1).mean() == pytest.approx(0.48, abs=0.01)
+    for source, limit in (("Smiling", 0.300), ("Wearing_Necklace", 2.407)):
+        pair = faces.select(["Male", source])
+        joint = joint_from_records(pair.records, pair.sizes)
+        assert saturation(conditional_from_joint(joint)) == pytest.approx(limit, abs=5e-4)
+
+
+@requires_data
+def test_celeba_s_young_is_told_by_chubby_and_double_chin_more_than_the_additive_figure_says() -> None:
+    faces = celeba().select(["Young", "Chubby", "Double_Chin"])
+    joint = joint_from_records(faces.records, faces.sizes)
+    found = total_leakage(joint, [GRR(2, 1.0)] * 3)
+    assert found.exact[0] == pytest.approx(1.581, abs=5e-4)
+    assert found.additive_figure_not_a_bound[0] == pytest.approx(1.475, abs=1e-3)
+    additive = calibrate(joint, 1.475, "additive")
+    assert additive.exact is not None
+    assert additive.exact[0] > additive.figures[0]
+
+
+@requires_data
+def test_cardio_figures() -> None:
+    table = cardio()
+    found = pairwise_leakage(table.records, table.sizes, [GRR(k, 1.0) for k in table.sizes], table.names)
+    cholesterol, disease = (found.names.index(name) for name in ("cholesterol", "cardio"))
+    assert found.matrix[cholesterol, disease] == pytest.approx(0.335, abs=5e-4)
+    assert found.matrix[disease, cholesterol] == pytest.approx(0.176, abs=5e-4)
