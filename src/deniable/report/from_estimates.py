@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deniable.checks import checked_integer
 from deniable.errors import InvalidInputError
 from deniable.estimate import Estimate, RecordEstimate, Target
 from deniable.mechanism import Mechanism
-from deniable.report.summary import AttributeSummary, Summary
+from deniable.report.summary import AttributeSummary, Selection, Summary
 
 
 def summarize(
@@ -24,7 +25,11 @@ def summarize(
     target: Target = "contributors",
     simultaneous: bool = False,
     truth: Mapping[str, ArrayLike] | None = None,
+    truth_n: int | None = None,
     collection: str = "",
+    top: int | None = None,
+    queries: Mapping[str, ArrayLike] | None = None,
+    looked_at: int = 0,
 ) -> Summary:
     """Analyst: collect what tables, pictures and pages show about an estimate.
 
@@ -49,8 +54,19 @@ def summarize(
         All intervals of all attributes hold together.
     truth : mapping attribute -> int[k], optional
         True counts, for demonstrations and rehearsals.
+    truth_n : int, optional
+        Number of contributors behind the truth, where not all of what they hold is a category: the sum of the counts by
+        default.
     collection : str
         Id of the collection.
+    top : int, optional
+        List only so many categories per attribute, those of the largest estimates, the largest first. Because that is a
+        selection, the intervals then hold for all categories together, listed or not.
+    queries : mapping attribute -> int[q], optional
+        List only these categories (codes) of each attribute, in this order. They must have been chosen without a look
+        at the estimates.
+    looked_at : int
+        For estimates that a search found: how many candidates it looked at; the intervals then hold for all of them.
 
     Raises
     ------
@@ -70,17 +86,33 @@ def summarize(
     >>> summary.coverage_text
     '2 of 2 intervals contain the truth (about 1.9 expected).'
     """
+    if top is not None:
+        checked_integer("top", top, 1)
     named = _named(estimates)
-    comparisons = sum(estimate.k for estimate in named.values() if estimate.n)
+    asked = None if queries is None else {name: np.asarray(queries[name], dtype=np.intp) for name in named}
+    comparisons = sum(
+        estimate.k if asked is None else len(asked[name]) for name, estimate in named.items() if estimate.n
+    )
+    comparisons = looked_at or comparisons
+    simultaneous = simultaneous or top is not None or looked_at > 0
     together: bool | int = comparisons if simultaneous and comparisons else False
     attributes = tuple(
-        _attribute(name, estimate, confidence, target, together, None if truth is None else truth.get(name))
+        _attribute(name, estimate, confidence, target, together, None if truth is None else truth.get(name), truth_n)
         for name, estimate in named.items()
     )
     processing = next((estimate.processing for estimate in named.values() if not estimate.is_raw), ())
     records = None
     if truth is not None:
-        records = max((int(np.sum(np.asarray(counts))) for counts in truth.values()), default=0)
+        records = truth_n or max((int(np.sum(np.asarray(counts))) for counts in truth.values()), default=0)
+    selection: Selection = "found" if looked_at else "all"
+    if asked is not None:
+        selection = "queries"
+        attributes = tuple(row.select(asked[row.attribute]) for row in attributes)
+    elif top is not None:
+        selection = "found" if looked_at else "top"
+        attributes = tuple(
+            row.select(row.order()[:top]) if looked_at == 0 or len(row.categories) > top else row for row in attributes
+        )
     return Summary(
         title=title,
         mechanism=mechanism,
@@ -93,6 +125,8 @@ def summarize(
         processing=processing,
         truth_n=records,
         collection=collection,
+        selection=selection,
+        together=comparisons if simultaneous else 0,
     )
 
 
@@ -103,16 +137,25 @@ def _named(estimates: Estimate | RecordEstimate | Mapping[str, Estimate]) -> dic
 
 
 def _attribute(
-    name: str, estimate: Estimate, confidence: float, target: Target, together: bool | int, counts: ArrayLike | None
+    name: str,
+    estimate: Estimate,
+    confidence: float,
+    target: Target,
+    together: bool | int,
+    counts: ArrayLike | None,
+    truth_n: int | None,
 ) -> AttributeSummary:
     raw = estimate if estimate.raw is None else estimate.raw
-    lower, upper = raw.interval(confidence, target=target, simultaneous=together)
+    # A mechanism's own estimate may be biased, with nothing raw behind it.
+    nothing = np.full(raw.k, np.nan)
+    lower, upper = raw.interval(confidence, target=target, simultaneous=together) if raw.is_raw else (nothing, nothing)
     truth = None
     if counts is not None:
         known = np.asarray(counts, dtype=np.float64)
         if known.shape != (raw.k,):
             raise InvalidInputError(f"truth of {name!r} must have {raw.k} counts, got shape={known.shape}")
-        truth = known / known.sum() if known.sum() > 0 else np.full(raw.k, np.nan)
+        total = truth_n or known.sum()
+        truth = known / total if total > 0 else np.full(raw.k, np.nan)
     errors = raw.standard_errors_for(target)
     return AttributeSummary(
         attribute=name,

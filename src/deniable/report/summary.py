@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +17,12 @@ from deniable.mechanism import Mechanism
 from deniable.privacy import Guarantee
 from deniable.spec import to_spec
 
+Selection = Literal["all", "top", "queries", "found"]
+
 FORMAT = "deniable estimate"
 FORMAT_VERSION = 1
+
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +43,8 @@ class AttributeSummary:
         Post-processed frequencies; they have no interval.
     truth : float64[k] or None
         True frequencies, where somebody knows them.
+    total : int
+        Number of categories that those here were selected from (`Summary.selection`); 0 if they are all.
     """
 
     attribute: str
@@ -48,6 +56,7 @@ class AttributeSummary:
     upper: Floats
     processed: Floats | None = None
     truth: Floats | None = None
+    total: int = 0
 
     @property
     def covered(self) -> NDArray[np.bool_]:
@@ -62,8 +71,20 @@ class AttributeSummary:
         """Return the positions of the `limit` largest estimates in the schema's order; all of them if k <= limit."""
         if len(self.categories) <= limit:
             return np.arange(len(self.categories))
-        order = np.argsort(-self.estimate, kind="stable")
-        return np.sort(order[:limit])
+        return np.sort(self.order()[:limit])
+
+    def order(self) -> NDArray[np.intp]:
+        """Return the positions of all categories, the largest estimate first."""
+        return np.argsort(-self.estimate, kind="stable")
+
+    def select(self, positions: NDArray[np.intp]) -> AttributeSummary:
+        """Return only these categories, in this order."""
+        columns: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[positions]
+            for name in ("estimate", "standard_error", "lower", "upper", "processed", "truth")
+        }
+        categories = tuple(self.categories[i] for i in positions)
+        return dataclasses.replace(self, categories=categories, total=len(self.categories), **columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +115,10 @@ class Summary:
         Number of records behind the truth.
     collection : str
         Id of the collection, or "".
+    selection : {"all", "top", "queries", "found"}
+        Which categories are listed: all, those of the largest estimates, those asked for, or those that a search found.
+    together : int
+        Number of intervals that hold together, if `simultaneous`; 0 for those that are listed.
     """
 
     title: str
@@ -107,12 +132,14 @@ class Summary:
     processing: tuple[str, ...] = ()
     truth_n: int | None = None
     collection: str = ""
+    selection: Selection = "all"
+    together: int = 0
 
     @property
     def mechanism_text(self) -> str:
         """The mechanism in a few words: its name, its oracle, and its parameters other than sizes and budget."""
         mechanism: Any = self.mechanism
-        shown = {"k", "sizes", "epsilon", "oracle", "priors"}
+        shown = {"k", "sizes", "epsilon", "oracle", "priors", "copy_probabilities", "alignment"}
         extra = [
             f"{field.name}={getattr(mechanism, field.name)}"
             for field in dataclasses.fields(mechanism)
@@ -129,8 +156,8 @@ class Summary:
     @property
     def interval_text(self) -> str:
         """One sentence: what the intervals cover."""
-        count = sum(len(row.categories) for row in self.attributes if row.reports)
-        together = f"; all {count} hold together with at least that confidence" if self.simultaneous else ""
+        count = self.together or sum(len(row.categories) for row in self.attributes if row.reports)
+        together = f"; all {count:,} hold together with at least that confidence" if self.simultaneous else ""
         covers = (
             f"the frequency among these {self.n:,} contributors: the noise of the randomisation only"
             if self.target == "contributors"
@@ -138,6 +165,21 @@ class Summary:
             "the noise of the randomisation and of the sampling"
         )
         return f"The {self.level_text} interval covers {covers}{together}."
+
+    @property
+    def selection_text(self) -> str:
+        """One sentence: what a selected list must not be taken for; empty if all categories are listed."""
+        if self.selection == "top":
+            return (
+                "The list was selected by its estimates, which noise raised in part: read the intervals, which are "
+                "wide enough to hold for all categories, listed or not."
+            )
+        if self.selection == "found":
+            return (
+                "The list was found in the same reports: close to the threshold estimates are a little too high, and a "
+                "string that is not listed may be as frequent. The intervals hold for every string that was looked at."
+            )
+        return ""
 
     @property
     def processing_text(self) -> str:
@@ -186,6 +228,13 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON data in full precision, None for numbers that do not exist."""
+        data = self._head()
+        for row, attribute in zip(self.attributes, data["attributes"], strict=True):
+            attribute["categories"] = list(_category_dicts(row))
+        return data
+
+    def _head(self) -> dict[str, Any]:
+        """Return the same without the categories."""
         return {
             "format": FORMAT,
             "version": FORMAT_VERSION,
@@ -200,19 +249,45 @@ class Summary:
                 "simultaneous": self.simultaneous,
                 "covers": self.interval_text,
             },
+            "selection": self.selection,
             "processing": list(self.processing),
             "truth_n": self.truth_n,
-            "attributes": [self._attribute_dict(row) for row in self.attributes],
+            "attributes": [
+                {"attribute": row.attribute, "reports": row.reports}
+                | ({"selected_from": row.total} if row.total else {})
+                for row in self.attributes
+            ],
         }
 
-    def _attribute_dict(self, row: AttributeSummary) -> dict[str, Any]:
-        columns: dict[str, list[Any]] = {"category": list(row.categories)}
-        for name in ("estimate", "standard_error", "lower", "upper", "processed", "truth"):
-            values = getattr(row, name)
-            if values is not None:
-                columns[name] = [float(value) if math.isfinite(value) else None for value in values]
-        categories = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-        return {"attribute": row.attribute, "reports": row.reports, "categories": categories}
+    def json_parts(self) -> Iterator[str]:
+        """Yield the JSON text of `to_dict` piece by piece, one category per line: for domains of millions."""
+        head = self._head()
+        attributes = head.pop("attributes")
+        yield (
+            json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False).removesuffix("\n}") + ',\n  "attributes": ['
+        )
+        for j, row in enumerate(self.attributes):
+            text = json.dumps(attributes[j], ensure_ascii=False, allow_nan=False).removesuffix("}")
+            yield f'{"," if j else ""}\n    {text}, "categories": ['
+            comma = ""
+            for category in _category_dicts(row):
+                yield f"{comma}\n      {json.dumps(category, ensure_ascii=False, allow_nan=False)}"
+                comma = ","
+            yield "\n    ]}"
+        yield "\n  ]\n}"
+
+
+def _category_dicts(row: AttributeSummary) -> Iterator[dict[str, Any]]:
+    """Yield what is known about every category."""
+    names = ["estimate", "standard_error", "lower", "upper", "processed", "truth"]
+    columns = {name: getattr(row, name) for name in names if getattr(row, name) is not None}
+    for start in range(0, len(row.categories), _BLOCK):
+        labels = row.categories[start : start + _BLOCK]
+        for label, *values in zip(
+            labels, *(column[start : start + _BLOCK].tolist() for column in columns.values()), strict=True
+        ):
+            known = (value if math.isfinite(value) else None for value in values)
+            yield {"category": label, **dict(zip(columns, known, strict=True))}
 
 
 def _without_infinities(value: Any) -> Any:

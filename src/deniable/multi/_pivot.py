@@ -1,0 +1,255 @@
+"""One privatised pivot per contributor, and the reports of the other attributes that are made from it alone.
+
+Whatever is made from the pivot's report by a public law is post-processing: it costs no privacy. Two loops draw it:
+*copies* over equal domains (one threshold per pair of attributes), and any *transfer* law, row by row from tables. Each
+has a twin that draws the counts of many contributors directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.checks import Codes, code_dtype
+from deniable.kernels import kernel
+from deniable.mechanisms.grr import GRR
+from deniable.multi._priors import prior_tables
+from deniable.multi._sampled import SAMPLED_ROWS, sampled_reports
+from deniable.multi._uniform import MAX_PRODUCT, uniform_rows
+from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
+from deniable.thresholds import SCALE
+
+_PIVOTS_PER_WORD = 16
+_SIMULATED_CELLS = 1 << 20
+
+
+def sample_pivots(rng: Randomness, n: int, d: int) -> Codes:
+    """Return n independent, exactly uniform attributes in 0..d-1, several of them from each word."""
+    share = 1
+    while share < _PIVOTS_PER_WORD and d ** (share + 1) <= MAX_PRODUCT:
+        share += 1
+    pivots = np.empty((-(-n // share), share), dtype=code_dtype(d))
+    uniform_rows(rng, (d,) * share, pivots)
+    return pivots.reshape(-1)[:n]
+
+
+# ---------------------------------------------------------------- equal domains
+
+
+def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, reports: NDArray[Any], k: int) -> None:
+    """Overwrite reports[n, d]: of every record a pivot through GRR, and copies of that report.
+
+    Parameters
+    ----------
+    codes : int[n, d]
+        Records over {0..k-1}, already checked.
+    lies : uint64[d, d]
+        lies[s, t] / 2^64 is the probability of each of the k-1 codes that are not copied, when s is the pivot and
+        s + t (modulo d) the target; lies[s, 0] is GRR's.
+    rng : Randomness
+        Source of the words.
+    reports : int[n, d]
+        Overwritten.
+    k : int
+        Domain size of all attributes.
+    """
+    d = codes.shape[1]
+    truths = lies * np.uint64(k - 1)
+    reciprocals = np.divide(1.0, lies.astype(np.float64), out=np.zeros(lies.shape), where=lies > 0)
+    pivots = sample_pivots(rng, len(codes), d)
+    for rows, words in blocks(rng, len(codes), d):
+        _copy(words.reshape(-1, d), codes[rows], pivots[rows], lies, truths, reciprocals, k, reports[rows])
+
+
+@kernel
+def _copy(
+    words: Words,
+    codes: Codes,
+    pivots: Codes,
+    lies: Words,
+    truths: Words,
+    reciprocals: NDArray[np.float64],
+    k: int,
+    reports: NDArray[Any],
+) -> None:
+    d = words.shape[1]
+    size = np.int64(k)
+    for i in range(words.shape[0]):
+        s = np.int64(pivots[i])
+        j = s
+        base = np.int64(codes[i, s])
+        for t in range(d):
+            lie, truth = lies[s, t], truths[s, t]
+            word = min(words[i, t], truth)
+            # floor(word/lie) by a float product, off by at most one, corrected without leaving unsigned integers.
+            step = np.int64(float(word) * reciprocals[s, t])
+            product = np.uint64(step) * lie
+            step += np.int64((product <= word) & (word - product >= lie)) - np.int64(product > word)
+            value = base + 1 + step
+            value -= size if value >= size else np.int64(0)
+            value = base if word >= truth else value
+            reports[i, j] = value
+            base = value if t == 0 else base
+            j += 1
+            j = np.int64(0) if j == d else j
+
+
+def simulate_copies(privatised: NDArray[np.int64], lies: NDArray[Any], rng: SimulationRandomness) -> NDArray[np.int64]:
+    """Draw the summed counts of copies of one pivot, int64[targets, k], exactly in distribution.
+
+    Parameters
+    ----------
+    privatised : int64[k]
+        How many contributors report each code of the pivot.
+    lies : int[targets]
+        lies[j] / 2^64 is the probability of each of the k-1 codes that are not copied by target j.
+    rng : SimulationRandomness
+        Source of the draw.
+    """
+    k = len(privatised)
+    result = np.empty((len(lies), k), dtype=np.int64)
+    # A mixture of a uniform code and a copy; where copies are rarer than other codes, of a uniform and a uniform other.
+    rare = np.array([lie * k > SCALE for lie in lies], dtype=np.bool_)
+    uniform = np.array(
+        [SCALE - (k - 1) * lie if few else lie for lie, few in zip(lies, rare, strict=True)], dtype=object
+    )
+    spread = rng.generator.binomial(privatised, np.minimum((uniform * k / SCALE).astype(np.float64), 1.0)[:, None])
+    result[:] = rng.generator.multinomial(spread.sum(axis=1), np.full(k, 1 / k)) + privatised - spread
+    for j in np.flatnonzero(rare):
+        rest = privatised - spread[j]
+        result[j] += _others(rest, rng) - rest
+    return result
+
+
+def _others(counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+    """Draw how often each code occurs when everybody changes to a uniform other code."""
+    k = len(counts)
+    result = np.zeros(k, dtype=np.int64)
+    step = max(1, _SIMULATED_CELLS // k)
+    for start in range(0, k, step):
+        codes = np.arange(start, min(start + step, k))
+        moved = rng.generator.multinomial(counts[codes], np.full(k - 1, 1 / (k - 1)))
+        np.add.at(result, (codes[:, None] + np.arange(1, k)) % k, moved)
+    return result
+
+
+# ---------------------------------------------------------------- any law
+
+
+class TransferTables(NamedTuple):
+    """Arrays that `randomize_with_transfers` reads.
+
+    Parameters
+    ----------
+    row_of : int64[cells]
+        Row of the tables for each (pivot, target, reported code of the pivot).
+    offsets : int64[d, d]
+        Where the rows of a (pivot, target) start in `row_of`.
+    limits, starts, lasts, guide, guide_starts, shifts : arrays
+        The rows, as in `deniable.multi._priors.PriorTables`.
+    """
+
+    row_of: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    limits: Words
+    starts: NDArray[np.int64]
+    lasts: NDArray[np.int64]
+    guide: NDArray[np.int64]
+    guide_starts: NDArray[np.int64]
+    shifts: Words
+
+
+def transfer_tables(transfers: Sequence[Sequence[NDArray[Any]]]) -> TransferTables:
+    """Return the tables of transfers[pivot][target]: int[k_pivot, k_target], each row summing to 2^64.
+
+    Equal rows are stored once. Entries of a pivot to itself are not read.
+    """
+    d = len(transfers)
+    known: dict[tuple[int, ...], int] = {}
+    row_of: list[int] = []
+    offsets = np.zeros((d, d), dtype=np.int64)
+    for s, targets in enumerate(transfers):
+        for j, law in enumerate(targets):
+            offsets[s, j] = len(row_of)
+            if j != s:
+                row_of += [known.setdefault(tuple(accumulate(row)), len(known)) for row in law.tolist()]
+    tables = prior_tables(list(known) or [(1 << 64,)])
+    return TransferTables(np.array(row_of, dtype=np.int64), offsets, *tables)
+
+
+def randomize_with_transfers(
+    oracles: Sequence[GRR], tables: TransferTables, codes: Codes, rng: Randomness, reports: NDArray[Any]
+) -> None:
+    """Overwrite reports[n, d]: of every record a pivot through its oracle, the others drawn given that report.
+
+    Parameters
+    ----------
+    oracles : sequence of GRR
+        One per attribute, with the whole budget.
+    tables : TransferTables
+        The laws of the other attributes.
+    codes : int[n, d]
+        Records, already checked.
+    rng : Randomness
+        Source of the words.
+    reports : int[n, d]
+        Overwritten.
+    """
+    d = len(oracles)
+    for start in range(0, len(codes), SAMPLED_ROWS):
+        part = slice(start, start + SAMPLED_ROWS)
+        block = reports[part]
+        pivots = sample_pivots(rng, len(block), d)
+        for j, drew, privatised in sampled_reports(oracles, codes[part], pivots, rng):
+            block[drew, j] = privatised
+        for rows, words in blocks(rng, len(block), d):
+            _transfer(words.reshape(-1, d), pivots[rows], *tables, block[rows])
+
+
+def simulate_transfers(
+    privatised: NDArray[np.int64], laws: Sequence[NDArray[np.float64]], rng: SimulationRandomness
+) -> list[NDArray[np.int64]]:
+    """Draw every target's counts given one pivot's reports, exactly in distribution.
+
+    Parameters
+    ----------
+    privatised : int64[k_pivot]
+        How many contributors report each code of the pivot.
+    laws : sequence of float64[k_pivot, k_target]
+        Law of each target given the pivot's report.
+    rng : SimulationRandomness
+        Source of the draw.
+    """
+    return [rng.generator.multinomial(privatised, law).sum(axis=0) for law in laws]
+
+
+@kernel
+def _transfer(
+    words: Words,
+    pivots: Codes,
+    row_of: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    limits: Words,
+    starts: NDArray[np.int64],
+    lasts: NDArray[np.int64],
+    guide: NDArray[np.int64],
+    guide_starts: NDArray[np.int64],
+    shifts: Words,
+    reports: NDArray[Any],
+) -> None:
+    for i in range(words.shape[0]):
+        s = np.int64(pivots[i])
+        privatised = np.int64(reports[i, s])
+        for j in range(words.shape[1]):
+            if j == s:
+                continue
+            row = row_of[offsets[s, j] + privatised]
+            word = words[i, j]
+            code = guide[guide_starts[row] + np.int64(word >> shifts[row])]
+            while code < lasts[row] and word >= limits[starts[row] + code]:
+                code += 1
+            reports[i, j] = code

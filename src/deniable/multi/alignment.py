@@ -1,0 +1,136 @@
+"""Alignment of attributes whose domains differ: public maps, and what a copy through one looks like.
+
+Seam, Zheng, Hu (Corr-RR), 3.3.4. For every pair of attributes a public map sends the codes of the larger domain onto
+those of the smaller, whose codes thereby name *groups*. Contiguous groups of nearly equal size are the default. A copy
+into a smaller domain is mapped; a copy into a larger one is spread uniformly over its group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.checks import checked_integer
+from deniable.errors import InvalidParameterError, TooLargeError
+
+Map = tuple[int, ...]
+Alignment = tuple[tuple[int, int, Map], ...]
+"""Entries (attribute with the larger domain, attribute with the smaller, the smaller's code of each larger's code)."""
+
+
+MAX_CELLS = 1 << 18
+"""Largest number of probabilities, over all pairs of attributes, of copies between domains that differ."""
+
+
+def contiguous_map(k: int, groups: int) -> Map:
+    """Return the group of each of k codes: contiguous groups whose sizes differ by at most one.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, >= groups.
+    groups : int
+        Number of groups, >= 1.
+
+    Examples
+    --------
+    >>> contiguous_map(5, 2)
+    (0, 0, 0, 1, 1)
+    """
+    checked_integer("groups", groups, 1, k)
+    return tuple(code * groups // k for code in range(k))
+
+
+def checked_map(name: str, codes: Any, k: int, groups: int) -> Map:
+    """Return a map of k codes onto `groups` groups, or raise InvalidParameterError."""
+    if isinstance(codes, (str, bytes)) or not hasattr(codes, "__len__") or len(codes) != k:
+        raise InvalidParameterError(f"{name} must have one group per code ({k}), got {codes!r}")
+    result = tuple(checked_integer(f"{name}[{code}]", group, 0, groups - 1) for code, group in enumerate(codes))
+    unused = sorted(set(range(groups)) - set(result))
+    if unused:
+        raise InvalidParameterError(f"{name} must use every group 0..{groups - 1}, got no code in group {unused[0]}")
+    return result
+
+
+def checked_alignment(alignment: Sequence[Any], sizes: Sequence[int]) -> Alignment:
+    """Return the maps as tuples.
+
+    Raises
+    ------
+    InvalidParameterError
+        If an entry is not (larger attribute, smaller attribute, map onto the smaller's domain), or a pair occurs twice.
+    """
+    if isinstance(alignment, (str, bytes)) or not hasattr(alignment, "__len__"):
+        raise InvalidParameterError(f"alignment must be a sequence of maps, got alignment={alignment!r}")
+    result: list[tuple[int, int, Map]] = []
+    for place, entry in enumerate(alignment):
+        name = f"alignment[{place}]"
+        if isinstance(entry, (str, bytes)) or not hasattr(entry, "__len__") or len(entry) != 3:
+            raise InvalidParameterError(f"{name} must be (larger attribute, smaller attribute, map), got {entry!r}")
+        larger = checked_integer(f"{name}[0]", entry[0], 0, len(sizes) - 1)
+        smaller = checked_integer(f"{name}[1]", entry[1], 0, len(sizes) - 1)
+        if larger == smaller or sizes[larger] < sizes[smaller]:
+            raise InvalidParameterError(
+                f"{name} must map an attribute onto another with a domain that is not larger, got {larger} onto "
+                f"{smaller} with sizes {tuple(sizes)}"
+            )
+        if any({larger, smaller} == {a, b} for a, b, _ in result):
+            raise InvalidParameterError(f"alignment must have one map per pair, got two for {larger} and {smaller}")
+        result.append((larger, smaller, checked_map(f"{name}[2]", entry[2], sizes[larger], sizes[smaller])))
+    return tuple(result)
+
+
+def check_table_size(sizes: Sequence[int], alignment: Alignment) -> None:
+    """Raise TooLargeError if domains differ (or are mapped) and the law of copies has more than MAX_CELLS cells."""
+    cells = sum(sizes) ** 2 - sum(size**2 for size in sizes)
+    if (len(set(sizes)) > 1 or alignment) and cells > MAX_CELLS:
+        raise TooLargeError(
+            f"copies between domains that differ must have at most {MAX_CELLS} probabilities, got {cells}"
+        )
+
+
+def pair_map(sizes: Sequence[int], alignment: Alignment, source: int, target: int) -> tuple[Map, bool]:
+    """Return the map of a pair of attributes, and whether it maps the source's codes (else it maps the target's)."""
+    for larger, smaller, codes in alignment:
+        if {larger, smaller} == {source, target}:
+            return codes, larger == source
+    inward = sizes[source] >= sizes[target]
+    larger, smaller = (source, target) if inward else (target, source)
+    return contiguous_map(sizes[larger], sizes[smaller]), inward
+
+
+def copy_law(
+    probability: Fraction, sizes: Sequence[int], alignment: Alignment, source: int, target: int
+) -> NDArray[Any]:
+    """Return P(reported code of the target | reported code of the source), Fraction[k_source, k_target].
+
+    On the smaller of the two domains the code is copied with `probability` and else uniform on the others; then it is
+    spread uniformly over its group if the target has the larger domain.
+    """
+    codes, inward = pair_map(sizes, alignment, source, target)
+    groups = min(sizes[source], sizes[target])
+    aligned = np.full((groups, groups), (1 - probability) / (groups - 1), dtype=object)
+    np.fill_diagonal(aligned, probability)
+    if inward:
+        result: NDArray[Any] = aligned[list(codes)]
+        return result
+    members = [codes.count(group) for group in range(groups)]
+    spread: NDArray[Any] = aligned[:, list(codes)] * np.array([Fraction(1, members[g]) for g in codes], dtype=object)
+    return spread
+
+
+def copied_frequencies(
+    frequencies: ArrayLike, sizes: Sequence[int], alignment: Alignment, source: int, target: int
+) -> NDArray[np.float64]:
+    """Return the frequencies that a certain copy (probability 1) of the source has in the target, float64[k_target]."""
+    codes, inward = pair_map(sizes, alignment, source, target)
+    own = np.asarray(frequencies, dtype=np.float64)
+    if inward:
+        return np.bincount(codes, weights=own, minlength=sizes[target]).astype(np.float64)
+    members = np.bincount(codes, minlength=sizes[source])
+    result: NDArray[np.float64] = (own / members)[list(codes)]
+    return result
