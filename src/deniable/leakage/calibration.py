@@ -37,7 +37,8 @@ from deniable.mechanisms.grr import GRR
 from deniable.thresholds import EPSILON_MAX, checked_epsilon, exact
 
 ADDITIVE_WARNING = (
-    "no guarantee: the additive figure can lie below the true total, also where every pair of attributes is independent"
+    f"no guarantee: the {ADDITIVE_LABEL} can lie below the true total, also where every pair of attributes is "
+    "independent"
 )
 
 _SLACK = 1e-13

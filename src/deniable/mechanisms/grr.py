@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from deniable.spec import register
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, log_up, threshold_up
 
 
+@lru_cache(maxsize=1024, typed=True)
 def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
     """Return Q: each of the k-1 other values is reported with probability Q/2^64, the truth with 1 - (k-1) Q/2^64.
 

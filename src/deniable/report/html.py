@@ -14,6 +14,7 @@ from deniable.errors import InvalidParameterError
 from deniable.files import write_text
 from deniable.report.axis import axis_limits, axis_ticks, tick_text
 from deniable.report.summary import AttributeSummary, Summary
+from deniable.report.tables import NOTHING_FOUND
 from deniable.report.text import attribute_epsilons, epsilon_text, status_text, visible
 
 MAX_ROWS = 200
@@ -134,7 +135,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters |= {"visible": visible, "bound": epsilon_text, "status": status_text, "odds": _odds}
     environment.tests["finite"] = math.isfinite
-    environment.globals["attribute_epsilons"] = attribute_epsilons
+    environment.globals |= {"attribute_epsilons": attribute_epsilons, "nothing_found": NOTHING_FOUND}
     return environment.get_template("report.html")
 
 
@@ -148,7 +149,8 @@ def _section(summaries: Sequence[Summary], j: int) -> Section:
 def _table(summary: Summary, row: AttributeSummary, limits: tuple[float, float]) -> TableView:
     shown = row.largest(MAX_ROWS) if row.reports else ()
     rows = tuple(_row(summary, row, int(i), limits) for i in shown)
-    return TableView(summary, row.reports, rows, len(row.categories) - len(rows) if row.reports else 0)
+    total = row.total or len(row.categories)
+    return TableView(summary, row.reports, rows, total - len(rows) if row.reports else 0)
 
 
 def _row(summary: Summary, row: AttributeSummary, i: int, limits: tuple[float, float]) -> Row:

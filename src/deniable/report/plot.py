@@ -17,6 +17,7 @@ import numpy as np
 from deniable.files import atomic_path
 from deniable.report.axis import axis_limits, axis_ticks, tick_text
 from deniable.report.summary import AttributeSummary, Summary
+from deniable.report.tables import NOTHING_FOUND
 from deniable.report.text import shorten
 
 if TYPE_CHECKING:
@@ -113,15 +114,16 @@ def save_png(summary: Summary, path: str | os.PathLike[str]) -> None:
 
 
 def _panel_height(row: AttributeSummary) -> float:
-    return _ROW * (min(len(row.categories), MAX_ROWS) if row.reports else 1)
+    return _ROW * (min(max(len(row.categories), 1), MAX_ROWS) if row.reports else 1)
 
 
 def _panel_title(summary: Summary, row: AttributeSummary) -> str:
     title = shorten(row.attribute, 40)
     if row.reports and row.reports != summary.n:
         title += f"  ({row.reports:,} reports)"
-    if row.reports and len(row.categories) > MAX_ROWS:
-        title += f"  largest {MAX_ROWS} of {len(row.categories):,}"
+    listed, total = min(len(row.categories), MAX_ROWS), row.total or len(row.categories)
+    if row.reports and listed < total:
+        title += f"  {'these' if summary.selection == 'queries' else 'largest'} {listed} of {total:,}"
     return title
 
 
@@ -144,7 +146,12 @@ def _label_width(rows: Sequence[AttributeSummary]) -> float:
 
 def _footer(summary: Summary, width: float) -> list[str]:
     characters = int((width - 2 * _MARGIN) * 16)
-    sentences = [summary.interval_text, summary.processing_text, summary.coverage_text]
+    sentences = [
+        summary.interval_text,
+        summary.selection_text,
+        summary.processing_text,
+        summary.coverage_text,
+    ]
     return [line for sentence in sentences for line in textwrap.wrap(sentence, characters)]
 
 
@@ -181,9 +188,18 @@ def _panel(axes: Axes, row: AttributeSummary) -> None:
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color("#b0b0b0")
     axes.tick_params(axis="both", length=0, labelsize=9, labelcolor=INK)
-    if row.reports == 0:
+    if row.reports == 0 or not row.categories:
         axes.set_axis_off()
-        axes.text(0.0, 0.5, "no reports", transform=axes.transAxes, size=9, color=GREY, va="center")
+        nothing = "no reports" if row.reports == 0 else NOTHING_FOUND
+        axes.text(
+            0.0,
+            0.5,
+            nothing,
+            transform=axes.transAxes,
+            size=9,
+            color=GREY,
+            va="center",
+        )
         return
     shown = row.largest(MAX_ROWS)
     y = np.arange(len(shown))

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -58,7 +59,7 @@ class AttributeSummary:
     truth: Floats | None = None
     total: int = 0
 
-    @property
+    @cached_property
     def covered(self) -> NDArray[np.bool_]:
         """Whether the interval contains the truth, bool[k]; False where either does not exist."""
         if self.truth is None:
@@ -177,7 +178,8 @@ class Summary:
         if self.selection == "found":
             return (
                 "The list was found in the same reports: close to the threshold estimates are a little too high, and a "
-                "string that is not listed may be as frequent. The intervals hold for every string that was looked at."
+                "string that is not listed may be as frequent. The longest strings may be beginnings of longer ones. The "
+                "intervals hold for every string that was looked at."
             )
         return ""
 
@@ -193,7 +195,7 @@ class Summary:
         """Name of the post-processed column."""
         return ", ".join(self.processing)
 
-    @property
+    @cached_property
     def coverage(self) -> tuple[int, int] | None:
         """(intervals that contain the truth, intervals), or None if the truth is not known."""
         if self.truth_n is None:
@@ -210,7 +212,7 @@ class Summary:
         expected = "all of them together" if self.simultaneous else f"about {self.confidence * total:.1f} expected"
         return f"{hits} of {total} intervals contain the truth ({expected})."
 
-    @property
+    @cached_property
     def decimals(self) -> int:
         """Decimals of a percentage: two digits of the smallest standard error, between 1 and 4."""
         errors = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -14,6 +16,8 @@ from deniable.report.text import guarantee_lines, shorten, visible
 
 MAX_ROWS = 50
 """Categories of one attribute that a terminal table lists."""
+
+NOTHING_FOUND = "nothing found: no answer stands out from the noise"
 
 _SMALLEST_LABEL = 8
 
@@ -40,13 +44,13 @@ def print_summary(console: Console, summary: Summary) -> None:
     if summary.title:
         print_line(console, visible(summary.title), style="bold")
     print_guarantee(console, summary)
-    labels = [cell_len(visible(row.categories[i])) for row in summary.attributes for i in row.largest(MAX_ROWS)]
+    labels = [cell_len(visible(row.categories[i])) for row in summary.attributes for i in _shown(summary, row)]
     for row in summary.attributes:
         console.print()
         for index, line in enumerate(attribute_lines(summary, row, console.width, max(labels, default=0))):
             console.print(Text(line, style="bold" if index == 0 else ""), no_wrap=True, crop=False)
     console.print()
-    for sentence in (summary.interval_text, summary.processing_text, _coverage(summary)):
+    for sentence in (summary.interval_text, summary.selection_text, summary.processing_text, _coverage(summary)):
         if sentence:
             print_line(console, sentence)
 
@@ -75,8 +79,10 @@ def attribute_lines(summary: Summary, row: AttributeSummary, width: int, label_w
     about = f" ({row.reports:,} reports)" if row.reports != summary.n else ""
     if row.reports == 0:
         return [shorten(row.attribute, width), "no reports: nothing is known about this attribute"]
+    if not row.categories:
+        return [shorten(row.attribute, width), NOTHING_FOUND]
     heading = shorten(row.attribute, width - len(about)) + about
-    shown = row.largest(MAX_ROWS)
+    shown = _shown(summary, row)
     header = ["category", "estimate", "std. error", f"{summary.level_text} interval"]
     columns = [
         [row.categories[i] for i in shown],
@@ -92,10 +98,16 @@ def attribute_lines(summary: Summary, row: AttributeSummary, width: int, label_w
         header.append(summary.processing_name)
         columns.append([summary.percent(row.processed[i]) for i in shown])
     lines = [heading, *table_lines(header, columns, width, label_width=label_width)]
-    hidden = len(row.categories) - len(shown)
-    if hidden:
-        lines.append(f"and {hidden:,} categories with smaller estimates (--json lists all)")
+    hidden = (row.total or len(row.categories)) - len(shown)
+    if hidden and summary.selection != "queries":
+        more = "" if row.total else " (--json lists all)"
+        lines.append(f"and {hidden:,} categories with smaller estimates{more}")
     return lines
+
+
+def _shown(summary: Summary, row: AttributeSummary) -> NDArray[np.intp]:
+    """Return the positions of the categories that are listed: a selection of the reader's own is not cut again."""
+    return row.largest(MAX_ROWS if summary.selection == "all" else len(row.categories))
 
 
 def table_lines(

@@ -1,0 +1,634 @@
+"""Leakage as tables, pictures and pages: what they say, that nothing breaks them, and what they never say."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from rich.cells import cell_len
+from rich.console import Console
+
+from deniable import GRR, OUE, RSFD, SMP, SPL
+from deniable.collection import Collection
+from deniable.errors import InvalidInputError, InvalidParameterError, OutputError, TooLargeError
+from deniable.leakage._any_mechanism import any_mechanism_channel
+from deniable.leakage.correlation import cpl, worst_case_cpl
+from deniable.leakage.criteria import Criterion
+from deniable.leakage.figures import Leakage
+from deniable.leakage.total import ADDITIVE_LABEL, exact_totals
+from deniable.report.leakage_budgets import summarize_calibration
+from deniable.report.leakage_calibration import CalibrationSummary, print_calibration, render_calibration_html
+from deniable.report.leakage_colours import OWN, STOPS, shade, text_on
+from deniable.report.leakage_from_records import summarize_collection_leakage, summarize_leakage
+from deniable.report.leakage_html import render_leakage_html, save_leakage_html
+from deniable.report.leakage_plot import draw_leakage, save_leakage_png
+from deniable.report.leakage_summary import LeakageSummary
+from deniable.report.leakage_tables import matrix_lines, print_leakage, source_lines, total_lines
+from deniable.schema import Attribute, Schema
+
+HOSTILE = ("<script>alert(1)</script>", "$\\nonsense{1$", "[red]b[/red]", "line\nbreak \x1b[31m \u202e", "漢字" * 40)
+E1 = math.e - 1
+
+
+def schema_of(names: tuple[str, ...], k: int = 2) -> Schema:
+    return Schema(tuple(Attribute(name, tuple(f"v{c}" for c in range(k))) for name in names))
+
+
+def chain(d: int, n: int = 4000, seed: int = 1, k: int = 2) -> NDArray[np.int64]:
+    """Records in which every attribute depends on the one before."""
+    generator = np.random.default_rng(seed)
+    columns = [generator.integers(0, k, n)]
+    for _ in range(d - 1):
+        columns.append(np.where(generator.random(n) < 0.6, columns[-1], generator.integers(0, k, n)))
+    return np.column_stack(columns)
+
+
+def bald_and_male() -> LeakageSummary:
+    """Of 500 without a beard... four cells of known size: bald given male and the other way round."""
+    records = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [5000, 4000, 100, 900], axis=0)
+    return summarize_leakage(records, schema_of(("bald", "male")), "1", source="faces.csv", release="by GRR")
+
+
+def of_chain(d: int, names: tuple[str, ...] | None = None, target: str | None = None) -> LeakageSummary:
+    names = names or tuple(f"attribute_number_{j}" for j in range(d))
+    return summarize_leakage(
+        chain(d), schema_of(names), 1.0, source="answers.csv", release="each by any mechanism", target=target
+    )
+
+
+def printed(summary: LeakageSummary | CalibrationSummary, width: int = 80) -> str:
+    text = io.StringIO()
+    console = Console(file=text, width=width, highlight=False, markup=False)
+    if isinstance(summary, LeakageSummary):
+        print_leakage(console, summary)
+    else:
+        print_calibration(console, summary)
+    return text.getvalue()
+
+
+def texts(figure: Figure) -> list[str]:
+    """Everything written in a picture."""
+    found = [text.get_text() for text in figure.texts]
+    for axes in figure.axes:
+        found += [axes.get_xlabel(), axes.get_ylabel(), axes.get_title(), *(text.get_text() for text in axes.texts)]
+        found += [label.get_text() for label in (*axes.get_xticklabels(), *axes.get_yticklabels())]
+    return found
+
+
+# -------------------------------------------------------------------------------------------------- any mechanism
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(2, 1.0), (3, 0.5), (5, 2.0)])
+def test_the_channel_of_any_mechanism_has_epsilon_and_reaches_every_set(k: int, epsilon: float) -> None:
+    channel = any_mechanism_channel(k, epsilon)
+    assert channel.sum(axis=1) == pytest.approx(np.ones(k))
+    assert (channel.max(axis=0) / channel.min(axis=0)) == pytest.approx(np.full(2**k - 2, math.exp(epsilon)))
+    sets = {tuple(column > column.min() * 1.0001) for column in channel.T}
+    assert len(sets) == 2**k - 2
+    generator = np.random.default_rng(k)
+    for _ in range(20):
+        rows = generator.dirichlet(np.full(k, 0.5), size=4)
+        assert cpl(channel, rows) == pytest.approx(worst_case_cpl(rows, epsilon).epsilon, abs=1e-12)
+
+
+def test_no_mechanism_leaks_more_in_total_than_the_one_that_stands_for_all() -> None:
+    generator = np.random.default_rng(3)
+    worst = [any_mechanism_channel(3, 1.0)] * 3
+    for trial in range(30):
+        joint = generator.dirichlet(np.full(27, 0.3)).reshape(3, 3, 3)
+        others = []
+        for _ in range(3):
+            # Rows of a random channel within e of each other: weights in [1, e], renormalised by a common slack column.
+            weights = 1 + E1 * generator.random((3, 5)) * generator.integers(0, 2, (3, 5))
+            scaled = weights / (weights.sum(axis=1).max() * 1.5)
+            others.append(np.column_stack([scaled, 1 - scaled.sum(axis=1)]))
+            assert (others[-1].max(axis=0) / others[-1].min(axis=0)).max() <= math.e * 1.0001
+        bound = exact_totals(joint, worst)
+        assert (exact_totals(joint, others) <= bound + 1e-9).all(), trial
+        assert (exact_totals(joint, [GRR(k=3, epsilon=1.0)] * 3) <= bound + 1e-9).all()
+        assert exact_totals(joint, [OUE(k=3, epsilon=1.0)] * 3) == pytest.approx(bound, abs=1e-9)
+
+
+# -------------------------------------------------------------------------------------------------- numbers
+
+
+def test_the_matrix_is_asymmetric_and_rows_are_about_whom() -> None:
+    summary = bald_and_male()
+    # P(male | bald) = 0.9, P(male | not) = 4/9; P(bald | male) = 9/49, P(bald | not) = 1/51.
+    about_bald = math.log((1 + 0.9 * E1) / (1 + 4 / 9 * E1))
+    about_bald = max(about_bald, math.log((1 + 5 / 9 * E1) / (1 + 0.1 * E1)))
+    about_male = math.log((1 + 9 / 49 * E1) / (1 + E1 / 51))
+    assert summary.matrix == pytest.approx(np.array([[0, about_bald], [about_male, 0]]))
+    assert about_bald > 2 * about_male
+    first = summary.pairs[0]
+    assert (first.target, first.source) == ("bald", "male")
+    assert summary.pair_text(first) == f"releasing male reveals up to {about_bald:.2f} of a possible 1.00 about bald"
+
+
+def test_totals_of_exclusive_or_are_exact_and_above_the_additive_figure() -> None:
+    records = np.array([[a, b, a ^ b] for a, b in itertools.product((0, 1), repeat=2)] * 100)
+    summary = summarize_leakage(records, schema_of(("a", "b", "c")), 1.0, source="x.csv", release="by any")
+    assert [total.epsilon for total in summary.totals] == pytest.approx([1.4337808] * 3)
+    assert summary.additive_figure_not_a_bound == pytest.approx([1.0] * 3)
+    assert summary.prior_free == pytest.approx(3.0)
+    assert summary.exact
+    assert {total.status for total in summary.totals} == {"upper bound"}
+    assert "for the worst of these mechanisms" in summary.total_text
+
+
+def test_a_named_mechanism_has_its_own_figures() -> None:
+    records, schema = chain(3, k=3), schema_of(("a", "b", "c"), k=3)
+    options: dict[str, Any] = {"source": "x.csv", "release": "by it"}
+    worst = summarize_leakage(records, schema, 1.0, **options)
+    oue = summarize_leakage(records, schema, [OUE(k=3, epsilon=1.0)] * 3, **options)
+    exponential = [GRR(k=3, epsilon=0.5)] * 3
+    less = summarize_leakage(records, schema, exponential, **options)
+    assert oue.matrix == pytest.approx(worst.matrix)
+    assert [total.epsilon for total in oue.totals] == pytest.approx([total.epsilon for total in worst.totals])
+    assert [total.status for total in oue.totals] == ["exact"] * 3
+    assert "some report attains them" in oue.total_text
+    assert (less.matrix <= worst.matrix).all()
+
+
+def test_what_is_not_released_is_asked_about_only() -> None:
+    summary = summarize_leakage(
+        chain(3), schema_of(("a", "b", "c")), 1.0, source="x.csv", release="by any", released=["a", "b"], target="c"
+    )
+    assert summary.direct.tolist() == pytest.approx([1, 1, 0])
+    assert summary.columns == [0, 1]
+    assert summary.about == [2]
+    assert [pair.target for pair in summary.pairs] == ["c", "c"]
+    everything = of_chain(3, ("a", "b", "c"))
+    # Given c, a says nothing beyond b in a chain: nearly what b alone says, and less than with c's own release.
+    assert summary.matrix[2, 1] <= summary.totals[2].epsilon < everything.totals[2].epsilon
+    assert summary.prior_free == pytest.approx(2.0)
+    assert "0.00" in total_lines(summary, 80)[-1]
+
+
+def test_constants_and_absent_categories_are_named_by_their_labels() -> None:
+    records = chain(3, k=3)
+    records[:, 0] = 2
+    records[records[:, 1] == 1, 1] = 0
+    summary = summarize_leakage(records, schema_of(("a", "b", "c"), k=3), 1.0, source="x.csv", release="by any")
+    assert summary.names == ("b", "c")
+    assert summary.notes == (
+        "left out, because it is the same in all records: a",
+        "b: nobody holds v1; nothing can be said about that",
+    )
+
+
+def test_few_records_are_warned_about_and_give_a_range() -> None:
+    records = np.repeat([[0, 0], [0, 1], [1, 1]], [60, 40, 3], axis=0)
+    summary = summarize_leakage(records, schema_of(("rare", "b")), 1.0, source="x.csv", release="by any")
+    (warning,) = summary.warnings
+    assert "rare 'v1' (3)" in warning
+    low, high = summary.pairs[0].plausible or (0, 0)
+    assert 0 < low < high < 1
+    assert "(few records: " in summary.pair_text(summary.pairs[0])
+    many = summarize_leakage(np.repeat(records, 1000, axis=0), schema_of(("rare", "b")), 1.0, source="x", release="")
+    assert not many.warnings
+    assert all(pair.plausible is None for pair in many.pairs)
+
+
+def test_totals_of_records_that_are_nearly_all_different_are_warned_about() -> None:
+    records = np.random.default_rng(1).integers(0, 2, (500, 12))
+    names = tuple(f"a{j}" for j in range(12))
+    summary = summarize_leakage(records, schema_of(names), 1.0, source="x.csv", release="by any")
+    assert any("share. Totals then tell these very people apart" in warning for warning in summary.warnings)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"target": "z"}, InvalidParameterError, "target must be one of a, b, c, got target='z'"),
+        ({"target": "c"}, InvalidInputError, "target 'c' is the same in all records"),
+        ({"released": ["a", "y"]}, InvalidParameterError, "attributes must be among a, b, c, got 'y'"),
+    ],
+)
+def test_unknown_and_constant_attributes_are_refused(options: dict[str, Any], error: type, says: str) -> None:
+    records = chain(3)
+    records[:, 2] = 0
+    with pytest.raises(error, match=re.escape(says)):
+        summarize_leakage(records, schema_of(("a", "b", "c")), 1.0, source="x.csv", release="", **options)
+
+
+def test_one_attribute_that_varies_is_refused() -> None:
+    records = np.array([[0, 1], [1, 1]])
+    with pytest.raises(InvalidInputError, match="at least two attributes must vary in the records, got a only"):
+        summarize_leakage(records, schema_of(("a", "b")), 1.0, source="x.csv", release="")
+
+
+# -------------------------------------------------------------------------------------------------- collections
+
+
+@pytest.mark.parametrize("cls", [SPL, SMP, RSFD])
+def test_a_collection_keeps_its_id_and_its_guarantee_gets_a_section(cls: Any) -> None:
+    survey = Collection(schema_of(("a", "b", "c")), cls(sizes=(2, 2, 2), epsilon=2.0), title="Survey")
+    before = survey.to_json()
+    summary = summarize_collection_leakage(chain(3), survey, source="prior.csv")
+    assert survey.to_json() == before
+    assert (summary.collection, summary.title) == (survey.id, "Survey")
+    assert summary.guarantee is not None
+    assert summary.promise == survey.privacy()
+    rows = summary.guarantee.trust_models[len(survey.privacy().trust_models) :]
+    assert [row.view for row in rows] == [f"one report and asks about {name}" for name in "abc"]
+    assert [row.epsilon for row in rows] == [total.epsilon for total in summary.totals]
+    assert {row.status for row in rows} == {"assumption"}
+    assert all("the joint distribution of prior.csv" in row.note for row in rows)
+    assert all(0 < total.epsilon <= 2 + 1e-9 for total in summary.totals)
+    assert summary.prior_free == pytest.approx(2.0)
+    assert (summary.additive_figure_not_a_bound is None) == (cls is not SPL)
+    text = printed(summary)
+    assert text.index("epsilon = 2 for the whole contributor") < text.index("about ↓")
+    assert "asks about" not in text
+    assert len(json.loads(json.dumps(summary.to_dict()))["guarantee"]["trust_models"]) == len(rows) + 2
+
+
+def test_collections_of_one_attribute_and_of_other_mechanisms_are_refused() -> None:
+    one = Collection(schema_of(("a",)), GRR(k=2, epsilon=1.0))
+    with pytest.raises(
+        InvalidParameterError, match="the collection has one: what a report says about it is epsilon = 1"
+    ):
+        summarize_collection_leakage(np.zeros((3, 1), dtype=int), one, source="x.csv")
+
+
+# -------------------------------------------------------------------------------------------------- tables
+
+
+def test_the_matrix_fits_the_terminal_or_gives_way() -> None:
+    short = of_chain(5, ("a", "bb", "ccc", "dddd", "eeeee"))
+    assert matrix_lines(short, 80)[0].split() == ["about", "↓", "a", "bb", "ccc", "dddd", "eeeee"]
+    long = of_chain(8)
+    lines = matrix_lines(long, 80)
+    assert lines[0].split() == ["about", "↓", *map(str, range(1, 9))]
+    assert lines[2].startswith("1 attribute_number_0")
+    assert max(map(cell_len, lines)) <= 80
+    wide = of_chain(14)
+    assert matrix_lines(wide, 80) == []
+    assert "too many pairs for a table" in printed(wide)
+    assert max(map(cell_len, printed(wide).splitlines())) <= 80
+
+
+def test_cells_of_the_table_are_the_matrix() -> None:
+    summary = bald_and_male()
+    rows = [line.split() for line in matrix_lines(summary, 80)[2:]]
+    assert rows == [["bald", "-", f"{summary.matrix[0, 1]:.2f}"], ["male", f"{summary.matrix[1, 0]:.2f}", "-"]]
+
+
+def test_a_target_has_a_list_of_sources_strongest_first() -> None:
+    summary = of_chain(5, tuple("abcde"), target="c")
+    lines = source_lines(summary, 80)
+    values = [float(line.split()[1]) for line in lines[2:]]
+    assert values == sorted(values, reverse=True)
+    assert {line.split()[0] for line in lines[2:]} == set("abde")
+    assert printed(summary).splitlines()[0] == "What this release leaks about c"
+    assert "\nc  " in printed(summary)
+    assert "\na  " not in printed(summary).split("Everything released together")[1]
+
+
+def test_small_budgets_have_more_decimals() -> None:
+    summary = summarize_leakage(chain(2), schema_of(("a", "b")), "0.01", source="x.csv", release="")
+    assert summary.number(0.00123) == "0.0012"
+    assert bald_and_male().number(0.5) == "0.50"
+
+
+def test_what_figures_are_relative_to_is_always_said() -> None:
+    for summary in (bald_and_male(), of_chain(5, target="attribute_number_2")):
+        for output in (printed(summary), render_leakage_html(summary), " ".join(texts(draw_leakage(summary)))):
+            flat = " ".join(output.split())
+            assert "somebody who knows how often every combination of answers occurs" in flat
+            assert f"{summary.records:,} records" in flat
+            assert "For any prior whatever" in flat
+
+
+# -------------------------------------------------------------------------------------------------- hostile labels
+
+
+def hostile() -> LeakageSummary:
+    labels = Schema(tuple(Attribute(name, ("yes", HOSTILE[0] + "\n")) for name in HOSTILE))
+    records = chain(5)
+    records[:, 4] = 0
+    records[:2, 4] = 1
+    return summarize_leakage(records, labels, 1.0, source="<b>\x1b.csv", release="each")
+
+
+def test_labels_cannot_break_a_terminal() -> None:
+    for summary in (hostile(), replace(hostile(), target=HOSTILE[3])):
+        for line in printed(summary).splitlines():
+            assert cell_len(line) <= 80, line
+            assert line.isprintable() or line == ""
+
+
+@pytest.mark.parametrize("target", [None, HOSTILE[3]])
+def test_pages_are_well_formed_self_contained_and_escaped(target: str | None) -> None:
+    page = render_leakage_html(replace(hostile(), target=target))
+    assert "<script" not in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert not re.search(r"(src|href)=|url\(|@import|https?://", page)
+    assert "Content-Security-Policy" in page
+    body = page[page.index("<body>") : page.index("</html>")]
+    tree = ElementTree.fromstring(body.strip())
+    for svg in tree.iter("svg"):
+        assert svg.get("role") == "img"
+        assert svg.get("aria-label")
+
+
+def test_pictures_of_hostile_labels_are_drawn(tmp_path: Path) -> None:
+    for number, summary in enumerate((hostile(), replace(hostile(), target=HOSTILE[3]))):
+        save_leakage_png(summary, tmp_path / f"{number}.png")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.png", "1.png"]
+    with pytest.raises(OutputError, match="cannot write"):
+        save_leakage_png(hostile(), tmp_path / "absent" / "a.png")
+    with pytest.raises(OutputError, match="cannot write"):
+        save_leakage_html(hostile(), tmp_path / "absent" / "a.html")
+
+
+# -------------------------------------------------------------------------------------------------- heat maps
+
+
+def lightness(colour: str) -> float:
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return float(0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2)
+
+
+def test_the_scale_falls_in_lightness_from_zero_to_epsilon_and_text_stays_readable() -> None:
+    levels = [lightness(shade(part / 100)) for part in range(101)]
+    assert all(after < before for before, after in itertools.pairwise(levels))
+    assert (shade(-1), shade(2)) == (STOPS[0], STOPS[-1])
+    for part in range(101):
+        ink, paper = sorted((lightness(text_on(part / 100)), levels[part]))
+        # 4.17 is the best that black or white can do on the colour in the middle.
+        assert (paper + 0.05) / (ink + 0.05) > 4.0, part
+
+
+def test_the_picture_has_the_matrix_with_zero_and_epsilon_as_ends() -> None:
+    summary = of_chain(6)
+    axes, bar = draw_leakage(summary).axes
+    (mesh,) = axes.collections
+    assert np.asarray(mesh.get_array()).reshape(6, 6) == pytest.approx(summary.matrix)
+    assert list(mesh.get_clim()) == pytest.approx([0, 1])
+    assert [label.get_text() for label in bar.get_yticklabels()] == ["0.00", "0.25", "0.50", "0.75", "1.00"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("released", "about")
+    assert [patch.get_xy() for patch in axes.patches] == [(j, j) for j in range(6)]  # type: ignore[attr-defined]
+    assert {to_hex(patch.get_facecolor()) for patch in axes.patches} == {OWN}
+    numbers = {text.get_position(): text.get_text() for text in axes.texts}
+    assert numbers[(1.5, 0.5)] == f"{summary.matrix[0, 1]:.2f}".removeprefix("0")
+
+
+@pytest.mark.parametrize(("d", "target"), [(2, None), (7, None), (15, None), (40, None), (12, "attribute_number_3")])
+def test_no_texts_of_a_picture_overlap(d: int, target: str | None) -> None:
+    summary = of_chain(d, target=target)
+    figure = draw_leakage(replace(summary, title="A long title of a survey " * 9))
+    canvas = figure.canvas
+    canvas.draw()
+    renderer = canvas.get_renderer()  # type: ignore[attr-defined]
+    found = list(figure.texts)
+    for axes in figure.axes:
+        found += [*axes.texts, axes.xaxis.label, axes.yaxis.label, *axes.get_xticklabels(), *axes.get_yticklabels()]
+    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in found if text.get_text()]
+    assert len(boxes) > 2 * d
+    for i, (name, one) in enumerate(boxes):
+        assert one.x0 >= 0, name
+        assert one.x1 <= figure.bbox.width, name
+        assert one.y0 >= 0, name
+        assert one.y1 <= figure.bbox.height, name
+        for other_name, other in boxes[:i]:
+            assert not one.overlaps(other), (name, other_name)
+
+
+def test_bars_of_a_target_are_what_each_attribute_says_about_it() -> None:
+    summary = of_chain(5, target="attribute_number_2")
+    (axes,) = draw_leakage(summary).axes
+    bars = [patch.get_width() for patch in axes.patches[4:]]  # type: ignore[attr-defined]
+    assert bars == pytest.approx(sorted(np.delete(summary.matrix[2], 2), reverse=True))
+    assert list(axes.get_xlim()) == pytest.approx([0, 1])
+
+
+def test_the_page_says_of_every_cell_what_it_means() -> None:
+    summary = bald_and_male()
+    page = render_leakage_html(summary)
+    value = f"{summary.matrix[0, 1]:.2f}"
+    cell = re.search(
+        rf"<title>releasing male reveals up to {value} of a possible 1.00 about bald</title>(.*?)</g>", page
+    )
+    assert cell is not None
+    assert f'fill="{shade(float(summary.matrix[0, 1]))}"' in cell[1]
+    assert f">{value}</text>" in cell[1]
+    assert page.count("its own release</title>") == 2
+
+
+# -------------------------------------------------------------------------------------------------- the additive figure
+
+
+def correlated() -> NDArray[np.int64]:
+    """Two attributes and, mostly, their exclusive or: totals exceed the additive figure."""
+    generator = np.random.default_rng(7)
+    a, b = generator.integers(0, 2, (2, 6000))
+    c = np.where(generator.random(6000) < 0.9, a ^ b, a)
+    return np.column_stack([a, b, c])
+
+
+def additive_outputs() -> dict[str, str]:
+    """Every rendered output that the additive figure occurs in, or might."""
+    schema = schema_of(("a", "b", "c"))
+    summaries = [
+        summarize_leakage(correlated(), schema, 1.0, source="x.csv", release="by any", target=target)
+        for target in (None, "c")
+    ]
+    survey = Collection(schema, SPL(sizes=(2, 2, 2), epsilon=3.0))
+    summaries.append(summarize_collection_leakage(correlated(), survey, source="x.csv"))
+    wide = tuple(f"a{j}" for j in range(23))
+    summaries.append(
+        summarize_leakage(chain(23), schema_of(wide), [GRR(k=2, epsilon=1.0)] * 23, source="x", release="")
+    )
+    outputs = {}
+    for number, summary in enumerate(summaries):
+        outputs[f"{number} text"] = printed(summary)
+        outputs[f"{number} json"] = json.dumps(summary.to_dict(), ensure_ascii=False)
+        outputs[f"{number} html"] = render_leakage_html(summary)
+        outputs[f"{number} png"] = "\n".join(texts(draw_leakage(summary)))
+    criteria: tuple[Criterion, ...] = ("exact", "blocks", "prior-free", "additive")
+    for criterion, tree in itertools.product(criteria, (False, True)):
+        budgets = summarize_calibration(
+            correlated(), schema, 2, source="x.csv", mechanism=GRR, criterion=criterion, along_tree=tree
+        )
+        for kind, text in (
+            ("text", printed(budgets)),
+            ("json", json.dumps(budgets.to_dict(), ensure_ascii=False)),
+            ("html", render_calibration_html(budgets)),
+        ):
+            outputs[f"{criterion} {tree} {kind}"] = text
+    return outputs
+
+
+def test_the_additive_figure_is_always_printed_under_its_name_and_never_as_a_guarantee() -> None:
+    for where, output in additive_outputs().items():
+        flat = re.sub(r"\s+", " ", re.sub(r'"criterion": "additive"', "", output))
+        for found in re.finditer("additive", flat, re.IGNORECASE):
+            assert flat[found.start() :].startswith(ADDITIVE_LABEL), (
+                where,
+                flat[found.start() - 60 : found.end() + 60],
+            )
+        for found in re.finditer(re.escape(ADDITIVE_LABEL), flat):
+            around = flat[max(0, found.start() - 90) : found.end() + 90]
+            assert not re.search(r"(?<!No )(?<!no )guarantee[ds]?\b", around.replace("is_guarantee", "")), (
+                where,
+                around,
+            )
+        if where.endswith("png"):
+            assert "additive" not in flat, where
+        else:
+            shown = where[0].isdigit() or where.startswith("additive")
+            assert (ADDITIVE_LABEL in flat) == shown, where
+
+
+def test_the_additive_criterion_warns_in_every_output() -> None:
+    for where, output in additive_outputs().items():
+        if where.startswith("additive"):
+            flat = " ".join(output.split())
+            assert f"No guarantee: the {ADDITIVE_LABEL} can lie below the true total" in flat, where
+            if where.endswith("text"):
+                assert flat.index("WARNING") < flat.index("Released")
+            if where.endswith("json"):
+                assert json.loads(output)["is_guarantee"] is False
+
+
+def numbers(value: Any, path: str = "") -> dict[str, float]:
+    """Every number in JSON data, by its path."""
+    if isinstance(value, dict):
+        return {k: v for key, item in value.items() for k, v in numbers(item, f"{path}/{key}").items()}
+    if isinstance(value, list):
+        return {k: v for at, item in enumerate(value) for k, v in numbers(item, f"{path}/{at}").items()}
+    return {path: float(value)} if isinstance(value, (int, float)) and not isinstance(value, bool) else {}
+
+
+def test_the_value_of_the_additive_figure_occurs_under_its_name_only() -> None:
+    schema = schema_of(("a", "b", "c"))
+    summary = summarize_leakage(correlated(), schema, 1.0, source="x.csv", release="by any")
+    figures = summary.additive_figure_not_a_bound
+    assert figures is not None
+    assert all(total.epsilon > figure + 0.05 for total, figure in zip(summary.totals, figures, strict=True))
+    data = [summary.to_dict(), summarize_calibration(
+        correlated(), schema, 2, source="x.csv", mechanism=GRR, criterion="additive"
+    ).to_dict()]  # fmt: skip
+    for document in data:
+        found = numbers(document)
+        labelled = {value for path, value in found.items() if path.endswith(ADDITIVE_LABEL)}
+        assert len(labelled) == 3
+        caps = {value for path, value in found.items() if path.endswith("/cap")}
+        for path, value in found.items():
+            if not path.endswith(ADDITIVE_LABEL) and value not in caps:
+                assert all(abs(value - figure) > 1e-9 for figure in labelled), path
+
+
+def test_no_leakage_with_a_status_carries_the_additive_figure() -> None:
+    summary = summarize_leakage(correlated(), schema_of(("a", "b", "c")), 1.0, source="x.csv", release="by any")
+    figures = summary.additive_figure_not_a_bound
+    assert isinstance(figures, np.ndarray)
+    for leakage in (*summary.totals, *summary.tree):
+        assert isinstance(leakage, Leakage)
+        assert all(abs(leakage.epsilon - figure) > 1e-6 for figure in figures)
+
+
+# -------------------------------------------------------------------------------------------------- budgets
+
+
+def budgets(**options: Any) -> CalibrationSummary:
+    return summarize_calibration(correlated(), schema_of(("a", "b", "c")), 1.5, source="x.csv", **options)
+
+
+def test_exact_budgets_reach_the_cap_and_not_beyond() -> None:
+    summary = budgets()
+    assert summary.calibration.is_guarantee
+    totals = [total.epsilon for total in summary.calibration.totals]
+    assert max(totals) == pytest.approx(1.5, abs=1e-6)
+    assert max(totals) <= 1.5 + 1e-9
+    # Binary attributes: every mechanism is a randomised GRR, so naming it changes nothing.
+    assert budgets(mechanism=GRR).calibration.epsilons[0] == pytest.approx(float(summary.calibration.epsilons[0]))
+    text = printed(summary)
+    assert text.startswith("Budgets that keep every total within 1.5\n")
+    assert "worst case" in text
+    assert "Splitting the smallest cap equally gives 0.5 each" in text
+    assert "WARNING" not in text
+
+
+def test_additive_budgets_show_that_they_fail() -> None:
+    summary = budgets(mechanism=GRR, criterion="additive")
+    assert not summary.calibration.is_guarantee
+    assert summary.exceeded == 3
+    text = " ".join(printed(summary).split())
+    assert "exact totals exceed the cap for 3 of 3 attributes (*)" in text
+    assert len(re.findall(r"\d\* exact", text)) == 3
+    assert "times that" not in text
+
+
+def test_a_tree_is_an_assumption_and_says_so() -> None:
+    summary = budgets(along_tree=True, mechanism=GRR)
+    assert not summary.calibration.is_guarantee
+    text = printed(summary)
+    assert text.startswith("Budgets that keep every total within 1.5, if attributes depend along a tree only\n")
+    assert "WARNING: No guarantee" in text
+    assert "if a tree" in text
+
+
+def test_caps_of_single_attributes_and_unequal_budgets() -> None:
+    summary = budgets(mechanism=GRR, caps={"a": "0.5"})
+    assert summary.calibration.caps == (0.5, 1.5, 1.5)
+    for total, cap in zip(summary.calibration.totals, summary.calibration.caps, strict=True):
+        assert total.epsilon <= cap + 1e-9
+    assert printed(summary).startswith("Budgets that keep every total within its own cap\n")
+    assert len(set(budgets(mechanism=GRR, unequal=True).calibration.epsilons)) > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"unequal": True}, InvalidParameterError, "mechanism must be named for unequal budgets"),
+        ({"caps": {"z": 1}, "mechanism": GRR}, InvalidParameterError, "caps must be for attributes among a, b, c"),
+        ({"caps": {"a": -1}, "mechanism": GRR}, InvalidParameterError, "cap of a must be > 0"),
+    ],
+)
+def test_bad_calibrations(options: dict[str, Any], error: type, says: str) -> None:
+    with pytest.raises(error, match=says):
+        budgets(**options)
+
+
+def test_any_mechanism_over_a_large_domain_is_refused_with_alternatives() -> None:
+    records = chain(2, k=9)
+    with pytest.raises(TooLargeError, match="at most 8 categories, got an attribute with 9: name the mechanism"):
+        summarize_calibration(records, schema_of(("a", "b"), k=9), 2, source="x.csv")
+
+
+def test_unseen_categories_are_refused_where_the_mechanism_depends_on_them() -> None:
+    from deniable import SubsetSelection
+
+    records, schema = chain(2, k=4), schema_of(("a", "b"), k=4)
+    records[records[:, 0] == 3, 0] = 0
+    with pytest.raises(InvalidInputError, match="every category of 'a' must occur"):
+        summarize_calibration(records, schema, 2, source="x.csv", mechanism=SubsetSelection)
+    assert summarize_calibration(records, schema, 2, source="x.csv", mechanism=GRR).notes
+
+
+def test_a_calibration_page_is_well_formed_and_escaped() -> None:
+    names = HOSTILE[:3]
+    summary = summarize_calibration(
+        correlated(), schema_of(names), 2, source="<i>.csv", mechanism=GRR, criterion="additive"
+    )
+    page = render_calibration_html(summary)
+    assert "<script" not in page
+    assert "<i>" not in page
+    ElementTree.fromstring(page[page.index("<body>") : page.index("</html>")].strip())
+    assert max(map(cell_len, printed(summary).splitlines())) <= 80
