@@ -7,6 +7,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+DICTIONARIES = "DICTIONARIES"
+"""Ours alone, beside plain numpy: the Spread sketch, and the prime family's rates."""
+
 SINGLE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -15,7 +18,7 @@ def arguments() -> argparse.Namespace:
     from benchmarks.cases import CASES
     from benchmarks.peers import DEFAULT_ENVIRONMENT
 
-    names = [case.name for case in CASES]
+    names = [*(case.name for case in CASES), DICTIONARIES]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Side by side with peers, in one run.")
     parser.add_argument(
         "--cases",
@@ -29,6 +32,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="100,000 contributors, two short rounds: a rough idea")
     parser.add_argument("--secure", action="store_true", help="our randomness from the operating system's CSPRNG")
     parser.add_argument("--rounds", type=int, metavar="R", help="repeats (5; 2 if quick)")
+    parser.add_argument(
+        "--large", type=int, metavar="N", help=f"in {DICTIONARIES}: also simulate N contributors, 100000000 say"
+    )
     parser.add_argument("--no-startup", action="store_true", help="leave out import time and first calls")
     parser.add_argument(
         "--peers", type=Path, default=DEFAULT_ENVIRONMENT, metavar="VENV", help="the peers' environment"
@@ -52,14 +58,21 @@ def main() -> None:
     from benchmarks.cases import case_named
     from benchmarks.peers import PeerProcess
     from benchmarks.picture import draw_ratios
-    from benchmarks.report import environment, print_comparisons, print_startup, write_files
+    from benchmarks.report import (
+        environment,
+        print_comparisons,
+        print_startup,
+        server_times,
+        write_dictionaries,
+        write_files,
+    )
     from benchmarks.run import QUICK, Comparison, Settings, run_case
     from benchmarks.startup import first_call, import_times
 
     settings = replace(QUICK if options.quick else Settings(), secure=options.secure)
     if options.rounds:
         settings = replace(settings, rounds=options.rounds)
-    cases = [case_named(name) for name in options.cases]
+    cases = [case_named(name) for name in options.cases if name != DICTIONARIES]
     console = Console()
     if not console.is_terminal:
         console = Console(width=100)
@@ -70,12 +83,23 @@ def main() -> None:
         for case in cases:
             comparisons += run_case(case, settings, peers, progress.print)
     console.print(described, highlight=False)
-    print_comparisons(comparisons, console)
-    if not options.no_startup:
-        print_startup(import_times(), [first_call(case) for case in cases], console)
-    paths = write_files(comparisons, described, options.results)
-    paths.append(options.results / "latest.png")
-    draw_ratios(comparisons, paths[-1])
+    paths: list[Path] = []
+    if comparisons:
+        print_comparisons(comparisons, console)
+        for line in server_times(comparisons):
+            console.print(line, highlight=False, soft_wrap=True)
+        if not options.no_startup:
+            print_startup(import_times(), [first_call(case) for case in cases], console)
+        paths = write_files(comparisons, described, options.results)
+        paths.append(options.results / "latest.png")
+        draw_ratios(comparisons, paths[-1])
+    if DICTIONARIES in options.cases:
+        from benchmarks.dictionaries import large, tables
+
+        text = tables(settings.rounds, progress.print)
+        text += f"\n\n{large(options.large)}" if options.large else ""
+        console.print(text, highlight=False, soft_wrap=True, markup=False)
+        paths.append(write_dictionaries(text, options.results))
     console.print("\nwritten: " + ", ".join(str(path) for path in paths), soft_wrap=True, highlight=False)
 
 

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Verb = Literal["randomize", "aggregate"]
+Verb = Literal["randomize", "aggregate", "tally", "decode"]
 VERBS: tuple[Verb, ...] = ("randomize", "aggregate")
+SKETCH_VERBS: tuple[Verb, ...] = ("randomize", "tally", "decode")
+"""Where decoding costs per value and not per report, the collector's work is taken apart: `tally` is per report,
+`decode` per value."""
 
 MULTI_FREQ = "multi-freq-ldpy"
 PURE_LDP = "pure-ldp"
+SKETCH_PEERS = ("pure-ldp CMS", "pure-ldp HCMS", "pure-ldp HR")
 
 
 @dataclass(frozen=True)
@@ -26,9 +30,11 @@ class Case:
     goals : mapping of verb to float
         Smallest acceptable ratio to every peer; verbs without a goal are measured for information.
     peers : tuple of str
-        Distribution names.
+        Distribution names, with the mechanism where several of a distribution are compared.
     peer_reports : int
         Most reports a peer makes in one call; bounds its memory where a report is a vector of 8-byte floats.
+    verbs : tuple of str
+        What is measured.
     """
 
     name: str
@@ -37,6 +43,7 @@ class Case:
     peers: tuple[str, ...] = (MULTI_FREQ,)
     epsilon: float = 1.0
     peer_reports: int = 1_000_000
+    verbs: tuple[Verb, ...] = VERBS
 
     @property
     def domain(self) -> str:
@@ -52,6 +59,7 @@ CASES: tuple[Case, ...] = (
     Case("SPL", FIVE, {"randomize": 50, "aggregate": 20}),
     Case("SMP", FIVE, {"randomize": 50, "aggregate": 20}),
     Case("RSFD", FIVE, {"randomize": 50, "aggregate": 20}),
+    Case("OCMS", (1 << 17,), {}, SKETCH_PEERS, peer_reports=5_000, verbs=SKETCH_VERBS),
 )
 
 

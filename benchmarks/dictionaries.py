@@ -2,12 +2,14 @@
 
 Server time is what turns reports into support counts of all values: histogram, decoding, and decoding's self-checks.
 The reference is numpy's `bincount` and a Walsh-Hadamard transform in whole-array numpy operations, in the same run.
+The prime family's rates and a query list follow (`evaluations`).
 Every time is the least of several rounds, in processor time of all threads; nothing here starts more than one.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.evaluations import query_list, rates
 from deniable import CountMeanSketch, SecureRandomness, SimulationRandomness
 from deniable.mechanisms.hash_families._walsh import walsh_hadamard
 from deniable.mechanisms.hash_families.hash_range import Objective
@@ -99,22 +102,35 @@ def large(n: int, epsilon: float = 1.0) -> str:
     )
 
 
+HEADER = (
+    "| d, epsilon | m | bits | state, MB | client, M/s | client, OS CSPRNG, M/s | histogram, ms | decode, ms "
+    "| server, ms | transform alone, ms | numpy: bincount + transform, ms | ratio | MSE / ideal |\n"
+    "|" + " --- |" * 13
+)
+SETTINGS = tuple((bits, epsilon) for bits in (17, 20) for epsilon in (1.0, 2.0, 4.0))
+
+
+def tables(rounds: int, note: Callable[[str], None]) -> str:
+    """Measure everything, and return Markdown: the Spread table, the prime family's rates, and a query list."""
+    lines = [HEADER]
+    for bits, epsilon in SETTINGS:
+        note(f"Spread at 2^{bits}, epsilon={epsilon:g}")
+        lines.append(measure(bits, epsilon, rounds))
+    note("prime family")
+    lines += ["", "| prime family: evaluations | 10^9 per second | range | goal |", "| --- | --- | --- | --- |"]
+    lines += [rate.row for rate in rates(rounds)]
+    return "\n".join([*lines, "", str(query_list())])
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dictionaries", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--large", type=int, default=0, metavar="N", help="also simulate N contributors, 100000000 say")
     options = parser.parse_args()
-    print(
-        "| d, epsilon | m | bits | state, MB | client, M/s | client, OS CSPRNG, M/s | histogram, ms | decode, ms "
-        "| server, ms | transform alone, ms | numpy: bincount + transform, ms | ratio | MSE / ideal |"
-    )
-    print("|" + " --- |" * 13)
-    for bits in (17, 20):
-        for epsilon in (1.0, 2.0, 4.0):
-            print(measure(bits, epsilon, options.rounds), flush=True)
+    print(tables(options.rounds, lambda text: print(text, file=sys.stderr)))
     if options.large:
-        print(large(options.large))
+        print("\n" + large(options.large))
 
 
 if __name__ == "__main__":

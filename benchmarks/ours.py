@@ -72,6 +72,7 @@ class Ours:
         self.reports = self.mechanism.randomize(answers, recorder)  # compiles; not counted
         self.requests = recorder.requests
         self._buffer = np.empty(max(self.requests), np.uint64)
+        self.aggregate = self.mechanism.aggregate(self.reports)
         self.estimate()
 
     @property
@@ -96,14 +97,29 @@ class Ours:
         """Read the reports once."""
         return read_once(fields(self.reports))
 
+    def tally(self) -> Any:
+        """Collector: sum the reports."""
+        return self.mechanism.aggregate(self.reports)
+
+    def decode(self) -> Any:
+        """Analyst: estimate all values of the aggregate."""
+        return self.mechanism.estimate(self.aggregate)
+
+    def read_state(self) -> int:
+        """Read the aggregate once."""
+        return read_once([self.aggregate.counts])
+
     def measure(self, verb: Verb, seconds: float) -> tuple[Timing, Timing]:
-        """Return the timing of a verb and of its limit: drawing its random bits, or reading its reports."""
+        """Return the timing of a verb and of its limit: drawing its random bits, or reading its reports or state."""
         calls: dict[Verb, tuple[Callable[[], object], Callable[[], object]]] = {
             "randomize": (self.randomize, self.draw),
             "aggregate": (self.estimate, self.read),
+            "tally": (self.tally, self.read),
+            "decode": (self.decode, self.read_state),
         }
         call, limit = calls[verb]
-        return time_calls(call, len(self.answers), seconds), time_calls(limit, len(self.answers), seconds / 4)
+        rows = self.case.sizes[0] if verb == "decode" else len(self.answers)
+        return time_calls(call, rows, seconds), time_calls(limit, rows, seconds / 4)
 
     def error(self) -> float:
         """Mean absolute error of the estimate."""

@@ -1,6 +1,6 @@
 """The peers' side: a process of their own environment that reads one JSON request per line and answers with one.
 
-Every client is called once per contributor, every aggregator once per batch, as the peers' own examples do. Where
+Every client is called once per contributor, every aggregator once per batch (`peer_libraries`). Where
 inputs can be handed over in several forms (a list, an integer array, an array of Python objects), each is timed and
 the peer's fastest one is used.
 """
@@ -8,7 +8,6 @@ the peer's fastest one is used.
 from __future__ import annotations
 
 import functools
-import importlib
 import json
 import os
 import platform
@@ -25,79 +24,9 @@ from numpy.typing import NDArray
 from benchmarks.cases import MULTI_FREQ, PURE_LDP, Case, Verb, case_named
 from benchmarks.data import digest, mean_absolute_error, true_answers, true_frequencies
 from benchmarks.measure import time_calls
+from benchmarks.peer_libraries import PEERS, Peer
 
-Forms = tuple[str, ...]
 PROBE_SECONDS = 0.05
-
-
-@dataclass(frozen=True)
-class Peer:
-    """A peer's client and aggregator for one case, and the text that states what is called.
-
-    `client` maps all inputs to a list of reports, `aggregator` a batch of reports to estimates per attribute.
-    """
-
-    client: Callable[[Any], list[Any]]
-    client_text: str
-    aggregator: Callable[[Any], Any]
-    aggregator_text: str
-    report_forms: Forms
-
-
-def multi_freq(case: Case) -> Peer:
-    """Return multi-freq-ldpy's functions for a case (matrix inversion, its plain estimator)."""
-    oracles, many = "multi_freq_ldpy.pure_frequency_oracles", "multi_freq_ldpy.mdim_freq_est"
-    k, sizes, d, epsilon = case.sizes[0], list(case.sizes), len(case.sizes), case.epsilon
-    module_name, stem, client_args, aggregator_args, forms = {
-        "GRR": (f"{oracles}.GRR", "GRR", (k, epsilon), (k, epsilon), ("list", "array", "object array")),
-        "OUE": (f"{oracles}.UE", "UE", (k, epsilon, True), (epsilon, True), ("list", "array")),
-        "OLH": (f"{oracles}.LH", "LH", (k, epsilon, True), (k, epsilon, True), ("list",)),
-        "SPL": (f"{many}.SPL_solution", "SPL_GRR", *2 * ((sizes, d, epsilon),), ("list", "array", "object array")),
-        "SMP": (f"{many}.SMP_solution", "SMP_GRR", *2 * ((sizes, d, epsilon),), ("list",)),
-        "RSFD": (f"{many}.RSpFD_solution", "RSpFD_GRR", *2 * ((sizes, d, epsilon),), ("list", "array", "object array")),
-    }[case.name]
-    module = importlib.import_module(module_name)
-    client = getattr(module, f"{stem}_Client")
-    aggregator = getattr(module, f"{stem}_Aggregator_MI")
-    return Peer(
-        client=lambda inputs: [client(value, *client_args) for value in inputs],
-        client_text=f"[{stem}_Client(x, {_listed(client_args)}) for x in inputs]",
-        aggregator=lambda reports: aggregator(reports, *aggregator_args),
-        aggregator_text=f"{stem}_Aggregator_MI(reports, {_listed(aggregator_args)})",
-        report_forms=forms,
-    )
-
-
-def pure_ldp(case: Case) -> Peer:
-    """Return pure-ldp's client and server for a case."""
-    package, stem, options = {
-        "GRR": ("direct_encoding", "DE", {}),
-        "OUE": ("unary_encoding", "UE", {"use_oue": True}),
-        "OLH": ("local_hashing", "LH", {"use_olh": True}),
-    }[case.name]
-    module = importlib.import_module(f"pure_ldp.frequency_oracles.{package}")
-    k, epsilon = case.sizes[0], case.epsilon
-    client = getattr(module, f"{stem}Client")(epsilon, k, index_mapper=lambda value: value, **options)
-
-    def aggregate(reports: Any) -> Any:
-        server = getattr(module, f"{stem}Server")(epsilon, k, index_mapper=lambda value: value, **options)
-        server.aggregate_all(reports)
-        return server.estimate_all(range(k), suppress_warnings=True) / len(reports)
-
-    return Peer(
-        client=lambda inputs: [client.privatise(value) for value in inputs],
-        client_text=f"[{stem}Client.privatise(x) for x in inputs]",
-        aggregator=aggregate,
-        aggregator_text=f"{stem}Server.aggregate_all(reports), then estimate_all(range({k}))",
-        report_forms=("list", "array") if case.name == "OUE" else ("list",),
-    )
-
-
-PEERS: dict[str, Callable[[Case], Peer]] = {MULTI_FREQ: multi_freq, PURE_LDP: pure_ldp}
-
-
-def _listed(arguments: tuple[Any, ...]) -> str:
-    return ", ".join(map(str, arguments))
 
 
 def in_form(values: list[Any], form: str) -> Any:
@@ -141,15 +70,20 @@ class Worker:
             raise RuntimeError("prepare must come after data")
         library = PEERS[peer](self.case)
         most = min(self.case.peer_reports, len(self.answers))
+        count = 64
         if verb == "randomize":
             make, text = library.client, library.client_text
+        elif verb == "decode":
+            assert library.decoder is not None
+            make, text = library.decoder(library.client(self.answers[:most].tolist())), library.decoder_text
+            most = self.case.sizes[0]
+            count = most if library.decodes_all else count
         else:
             make, text = library.aggregator, library.aggregator_text
-        forms = ("list", "array") if verb == "randomize" else library.report_forms
+        forms = ("list", "array") if verb == "randomize" else ("list",) if verb == "decode" else library.report_forms
         source = functools.partial(self._batch, library, verb)
 
-        make(source(64, "list"))  # compilation is not counted
-        count = 64
+        make(source(count, "list"))  # compilation is not counted
         while time_calls(functools.partial(make, source(count, "list")), count, 0).cpu < PROBE_SECONDS and count < most:
             count = min(4 * count, most)
         batches = {form: source(count, form) for form in forms}
@@ -159,12 +93,17 @@ class Worker:
                 cost = time_calls(functools.partial(make, batches[form]), count, PROBE_SECONDS).nanoseconds
                 costs[form] = min(costs[form], cost)
         form = min(forms, key=lambda name: costs[name])
-        reports = int(min(most, max(256, seconds * 1e9 / costs[form])))
+        reports = most if library.decodes_all and verb == "decode" else self._affordable(most, seconds, costs[form])
         batch = source(reports, form)
         self.jobs[peer, verb] = Job(functools.partial(make, batch), reports, form, text)
         return {"reports": reports, "form": form, "text": text}
 
+    def _affordable(self, most: int, seconds: float, nanoseconds: float) -> int:
+        return int(min(most, max(256, seconds * 1e9 / nanoseconds)))
+
     def _batch(self, library: Peer, verb: Verb, count: int, form: str) -> Any:
+        if verb == "decode":
+            return list(range(count))
         inputs = self.answers[:count]
         if verb == "randomize":
             return inputs if form == "array" else inputs.tolist()

@@ -32,6 +32,7 @@ NOTES = (
     " 64-bit integers.",
     "RSFD: the peer spends the amplified epsilon ln(d(e^epsilon - 1) + 1) on the sampled attribute, ours epsilon."
     " The same work, but not the same privacy.",
+    "OCMS: tally is per report, decode per value of the dictionary; the peers decode as many values as they manage.",
 )
 
 
@@ -183,3 +184,30 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
         for cells in [row(one)]
     ]
     return "\n".join(lines) + "\n"
+
+
+def server_times(comparisons: Sequence[Comparison], n: int = 1_000_000) -> list[str]:
+    """Return one line per peer whose collector was taken apart: n reports tallied, and all values decoded."""
+    lines = []
+    for tally in (one for one in comparisons if one.verb == "tally"):
+        decode = next(
+            one for one in comparisons if (one.case, one.peer, one.verb) == (tally.case, tally.peer, "decode")
+        )
+        k = tally.case.sizes[0]
+        theirs, ours = (
+            (n * tally.nanoseconds(a) + k * decode.nanoseconds(b)) / 1e9
+            for a, b in ((tally.theirs, decode.theirs), (tally.ours, decode.ours))
+        )
+        lines.append(
+            f"{tally.case.name} {tally.case.domain}, {n:,} reports and all values decoded: {tally.peer} "
+            f"{significant(theirs)} s, ours {significant(1000 * ours)} ms, ratio {significant(theirs / ours)}"
+        )
+    return lines
+
+
+def write_dictionaries(text: str, folder: Path) -> Path:
+    """Write dictionaries.md and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "dictionaries.md"
+    path.write_text(text + "\n", encoding="utf-8")
+    return path

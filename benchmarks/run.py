@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.cases import VERBS, Case, Verb
+from benchmarks.cases import Case, Verb
 from benchmarks.data import digest, true_answers
 from benchmarks.measure import Spread, Timing, ratios, spread
 from benchmarks.ours import Ours
@@ -21,11 +21,11 @@ class Comparison:
     ours, limits, theirs : list of Timing
         Our call, the cost of its random bits (or of reading the reports) alone, and the peer's call.
     words : float
-        64-bit random words per report that we draw; 0 for aggregation.
+        64-bit random words per report that we draw; 0 for the collector's verbs.
     called, form : str
         What was called in the peer, and the form in which it was fastest.
     our_error, their_error : float
-        Mean absolute errors of the two estimates, each at its own n; NaN for randomize.
+        Mean absolute errors of the two estimates, each at its own n; NaN for all verbs but aggregate.
     """
 
     case: Case
@@ -93,14 +93,14 @@ QUICK = Settings(contributors=100_000, rounds=2, seconds=0.2)
 
 
 def run_case(case: Case, settings: Settings, peers: PeerProcess, note: Callable[[str], None]) -> list[Comparison]:
-    """Measure both verbs of a case against each of its peers."""
+    """Measure the verbs of a case against each of its peers."""
     answers = true_answers(case, settings.contributors, settings.seed)
     if peers.data(case, settings.contributors, settings.seed) != digest(answers):
         raise RuntimeError(f"the two environments made different answers for {case.name}")
     note(f"{case.name}: compile and calibrate")
     ours = Ours(case, answers, secure=settings.secure)
     comparisons: dict[tuple[Verb, str], Comparison] = {}
-    for verb in VERBS:
+    for verb in case.verbs:
         for peer in case.peers:
             prepared = peers.prepare(peer, verb, settings.seconds)
             errors = (ours.error(), peers.error(peer)) if verb == "aggregate" else (float("nan"), float("nan"))
@@ -110,7 +110,7 @@ def run_case(case: Case, settings: Settings, peers: PeerProcess, note: Callable[
             )
     for number in range(settings.rounds):
         note(f"{case.name}: round {number + 1} of {settings.rounds}")
-        for verb in VERBS:
+        for verb in case.verbs:
             for peer in case.peers:
                 comparison = comparisons[verb, peer]
                 mine, limit = ours.measure(verb, settings.seconds / 2)

@@ -4,6 +4,8 @@ from deniable.aggregate import Aggregate as Aggregate
 from deniable.collection import Collection as Collection
 from deniable.dictionary import Dictionary as Dictionary
 from deniable.dictionary import fingerprint as fingerprint
+from deniable.dictionary_file import DictionaryFile as DictionaryFile
+from deniable.dictionary_file import read_dictionary as read_dictionary
 from deniable.drafting import draft_schema as draft_schema
 from deniable.errors import AlreadyRandomizedError as AlreadyRandomizedError
 from deniable.errors import DamagedStateError as DamagedStateError
@@ -58,6 +60,7 @@ from deniable.planning import plan as plan
 from deniable.planning import recommend as recommend
 from deniable.postprocess import base_cut as base_cut
 from deniable.postprocess import clip_normalize as clip_normalize
+from deniable.postprocess import hierarchical as hierarchical
 from deniable.postprocess import iterative_bayes as iterative_bayes
 from deniable.postprocess import iterative_bayes_reports as iterative_bayes_reports
 from deniable.postprocess import norm_sub as norm_sub

@@ -48,6 +48,11 @@ class Aggregate:
     batches : frozenset of str
         Digests of the report batches inside, so that no batch is counted twice; empty for in-memory reports.
 
+    Raises
+    ------
+    InvalidParameterError
+        If the counts have another dtype or shape than the mechanism's, or n is negative.
+
     Examples
     --------
     >>> from deniable import GRR
@@ -68,7 +73,7 @@ class Aggregate:
 
     def __post_init__(self) -> None:
         counts = np.asarray(self.counts)
-        if not np.issubdtype(counts.dtype, np.integer) or counts.shape != (self.mechanism.state_size,):
+        if counts.dtype.kind not in "iu" or counts.shape != (self.mechanism.state_size,):
             raise InvalidParameterError(
                 f"counts must be integers of shape ({self.mechanism.state_size},) for {self.mechanism.name}, "
                 f"got dtype={counts.dtype}, shape={counts.shape}"

@@ -32,7 +32,8 @@ def checked_domain(k: int) -> int:
 
 def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     """Return the domain sizes of d >= 1 attributes."""
-    if isinstance(sizes, (str, bytes)) or not isinstance(sizes, (Sequence, np.ndarray)) or len(sizes) == 0:
+    listed = isinstance(sizes, Sequence) and not isinstance(sizes, (str, bytes))
+    if not (listed or (isinstance(sizes, np.ndarray) and sizes.ndim)) or len(sizes) == 0:
         raise InvalidParameterError(f"sizes must be a non-empty sequence of domain sizes, got sizes={sizes!r}")
     return tuple(checked_integer(f"sizes[{j}]", size, 2, MAX_DOMAIN) for j, size in enumerate(sizes))
 
@@ -79,14 +80,24 @@ def checked_report_records(reports: ArrayLike, sizes: Sequence[int]) -> Codes:
     return _codes(reports, tuple(sizes), 2, InvalidReportError, "report")
 
 
+def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidReportError], what: str) -> Codes:
+    """Return an array of integers in native byte order, or raise `error`. An empty list is an array of no integers."""
+    if isinstance(values, np.ma.MaskedArray):
+        # numpy would drop the mask without a word and show what it hides.
+        raise error(f"{what} must not be a masked array: fill the masked values first")
+    array = np.asarray(values)
+    if array.size == 0 and not isinstance(values, np.ndarray):
+        return np.empty(array.shape, dtype=np.int64)
+    # By kind: numpy counts timedelta64 among its integers.
+    if array.dtype.kind not in "iu":
+        raise error(f"{what} must have an integer dtype, got dtype={array.dtype}")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
 def _codes(
     values: ArrayLike, sizes: tuple[int, ...], ndim: int, error: type[InvalidInputError | InvalidReportError], what: str
 ) -> Codes:
-    array = np.asarray(values)
-    if array.size == 0 and not isinstance(values, np.ndarray):
-        array = array.astype(np.int64)
-    if not np.issubdtype(array.dtype, np.integer):
-        raise error(f"{what}s must have an integer dtype, got dtype={array.dtype}")
+    array = integer_array(values, error, f"{what}s")
     if array.ndim != ndim or (ndim == 2 and array.shape[1] != len(sizes)):
         expected = "(n,)" if ndim == 1 else f"(n, {len(sizes)})"
         raise error(f"{what}s must have shape {expected}, got shape={array.shape}")
@@ -120,10 +131,13 @@ def _all_inside(array: Codes, sizes: tuple[int, ...]) -> bool:
 def checked_counts(counts: ArrayLike, k: int) -> NDArray[np.int64]:
     """Return true counts of k values as int64[k], all >= 0, or raise InvalidInputError."""
     array = np.asarray(counts)
-    if not np.issubdtype(array.dtype, np.integer) or array.shape != (k,):
+    if array.dtype.kind not in "iu" or array.shape != (k,):
         raise InvalidInputError(
             f"counts must be integers of shape ({k},), got dtype={array.dtype}, shape={array.shape}"
         )
     if array.size and int(array.min()) < 0:
         raise InvalidInputError(f"counts must be >= 0, got counts[{int(array.argmin())}]={int(array.min())}")
+    # Bounded by a float first: the integer sum could wrap.
+    if array.sum(dtype=np.float64) >= 1 << 62:
+        raise InvalidInputError(f"counts must sum to less than 2^62, got sum={sum(map(int, array))}")
     return array.astype(np.int64)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Collection:
     schema : Schema
         The attributes.
     mechanism : Mechanism
-        For the schema's domain: `k` of its only attribute, or `sizes` of all.
+        For the schema's domain: `k` of its only attribute, or `sizes` of all; of open text one that takes texts.
     version : int
         Round of the collection, >= 1; reports of one version are never mixed with those of another.
     title : str
@@ -137,8 +138,17 @@ class Collection:
         """
         return replace(self.mechanism.aggregate(reports), collection=self.id)
 
-    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+    def estimate(self, aggregate: Aggregate, **options: Any) -> RecordEstimate:
         """Analyst: return the estimate of every attribute, by its name and with its labels.
+
+        Open text has the labels that the mechanism found, the most frequent first.
+
+        Parameters
+        ----------
+        aggregate : Aggregate
+            Of this collection.
+        **options
+            What else the mechanism's `estimate` takes, for instance `threshold` of HeavyHitters.
 
         Raises
         ------
@@ -148,11 +158,11 @@ class Collection:
             If it contains no reports.
         """
         self.check(aggregate)
-        result = self.mechanism.estimate(aggregate)
+        result = self.mechanism.estimate(aggregate, **options)
         parts = [result] if isinstance(result, Estimate) else [result[j] for j in range(len(self.schema.attributes))]
         return RecordEstimate(
             {
-                attribute.name: part.named(attribute.name, attribute.labels)
+                attribute.name: part.named(attribute.name, part.labels if attribute.text else attribute.labels)
                 for attribute, part in zip(self.schema.attributes, parts, strict=True)
             }
         )
@@ -189,10 +199,13 @@ class Collection:
         )
 
     @classmethod
-    def from_json(cls, text: str, source: str = "the collection") -> Collection:
+    def from_json(
+        cls, text: str, source: str = "the collection", directory: str | os.PathLike[str] = "."
+    ) -> Collection:
         """Return the collection that a JSON document describes; `source` is its name in messages.
 
-        The guarantee's numbers are computed again and compared. Its wording is not: a release may word it better.
+        Dictionaries that its schema refers to are read from `directory`. The guarantee's numbers are computed again and
+        compared. Its wording is not: a release may word it better.
 
         Raises
         ------
@@ -200,7 +213,7 @@ class Collection:
             If the document is damaged, foreign, of another format version, or was changed after it was made.
         """
         shape = parse_document(text, source, FORMAT, CollectionShape)
-        schema = schema_of(shape.collection_schema, source)
+        schema = schema_of(shape.collection_schema, source, directory)
         try:
             collection = cls(schema, from_spec(shape.mechanism), shape.version, shape.title)
         except (FileFormatError, TypeError, ValueError) as error:
@@ -217,7 +230,14 @@ class Collection:
         return collection
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON document, atomically."""
+        """Write the JSON document, atomically; dictionaries must lie beside it.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written, or a dictionary does not lie beside it.
+        """
+        self.schema.check_beside(path)
         write_text(path, self.to_json())
 
     @classmethod
@@ -227,13 +247,19 @@ class Collection:
         Raises
         ------
         FileFormatError
-            If there is none, or it is damaged, foreign, of another format version, or was changed.
+            If there is none, or it is damaged, foreign, of another format version, or was changed; or a dictionary that
+            it refers to does not lie beside it, or was changed.
         """
-        return cls.from_json(read_document(path), str(path))
+        return cls.from_json(read_document(path), str(path), Path(path).parent)
 
 
 def mechanism_sizes(mechanism: Mechanism[Any, Any]) -> tuple[int, ...]:
-    """Return the domain sizes that a mechanism is for: one for a frequency oracle, d for a record mechanism."""
+    """Return the domain sizes that a mechanism is for: one for a frequency oracle, d for a record mechanism.
+
+    A mechanism that takes texts has the one size 0, as open text has.
+    """
+    if getattr(mechanism, "takes_text", False):
+        return (0,)
     if hasattr(mechanism, "sizes"):
         return tuple(mechanism.sizes)
     if hasattr(mechanism, "k"):

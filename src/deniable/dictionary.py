@@ -121,6 +121,11 @@ def fingerprint(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
     key : bytes
         1 to 64 bytes, the same for all contributors and the analyst.
 
+    Returns
+    -------
+    uint64[n]
+        One fingerprint per text, in order.
+
     Raises
     ------
     InvalidParameterError

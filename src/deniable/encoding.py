@@ -9,7 +9,8 @@ Three rules decide which category an answer is, in this order:
 3. it is the same decimal number as exactly one label: ``"3.0"`` is the category ``"3"``. Text with leading zeros or an
    exponent is never read as a number here, because ``"01234"`` is a postcode.
 
-Binned attributes read every answer as a number instead, apart from the labels of *missing* and *other*.
+Binned attributes read every answer as a number instead, apart from the labels of *missing* and *other*. Open text stays
+text: its only rule is that of missing answers.
 """
 
 from __future__ import annotations
@@ -68,15 +69,20 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
             raise InvalidInputError(f"{where} must have one column {name!r}, got {occurrences[name]}")
 
 
-def encode_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> Int64s:
-    """Return int64[n, d], the codes of a table's answers; `first_row` is the number of its first record."""
+def encode_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> NDArray[Any]:
+    """Return int64[n, d], the codes of a table's answers, or object[n, 1] of open text.
+
+    `first_row` is the number of its first record.
+    """
     check_columns(table.column_names, tuple(attribute.name for attribute in attributes))
-    codes = np.empty((table.num_rows, len(attributes)), dtype=np.int64)
+    text = any(attribute.text for attribute in attributes)
+    codes: NDArray[Any] = np.empty((table.num_rows, len(attributes)), dtype=object if text else np.int64)
     start = 0
     for batch in table.select([attribute.name for attribute in attributes]).to_batches():
         rows = slice(start, start + batch.num_rows)
         for j, attribute in enumerate(attributes):
-            codes[rows, j] = encode_column(attribute, batch.column(j), first_row + start)
+            encode = open_texts if text else encode_column
+            codes[rows, j] = encode(attribute, batch.column(j), first_row + start)
         start += batch.num_rows
     return codes
 
@@ -103,6 +109,29 @@ def encode_column(attribute: Attribute, column: pa.Array, first_row: int) -> Int
     if result.size and result.min() < 0:
         row = int((result < 0).argmax())
         raise _failure(attribute, int(result[row]), column[row].as_py(), first_row + row)
+    return result
+
+
+def open_texts(attribute: Attribute, column: pa.Array, first_row: int) -> NDArray[Any]:
+    """Return object[n], the answers of an open-text attribute as str; missing ones as its label for them.
+
+    Raises
+    ------
+    InvalidInputError
+        If an answer is missing and there is no label for that, or it contains a NUL; naming attribute and row.
+    """
+    encoded = dictionary_encoded(column, attribute.name)
+    texts = [text or attribute.missing for text in answer_texts(encoded.dictionary, attribute.name)]
+    indices = encoded.indices.cast(pa.int64()).fill_null(len(texts)).to_numpy(zero_copy_only=False)
+    distinct = np.array([*texts, attribute.missing], dtype=object)
+    unfit = np.array([text is None or "\0" in text for text in distinct])[indices]
+    if unfit.any():
+        row = int(unfit.argmax())
+        text, where = distinct[indices[row]], f"attribute {attribute.name!r} in row {first_row + row}"
+        if text is None:
+            raise _failure(attribute, _MISSING, None, first_row + row)
+        raise InvalidInputError(f"answer of {where} must not contain NUL, got {text!r}")
+    result: NDArray[Any] = distinct[indices]
     return result
 
 
@@ -242,6 +271,11 @@ def _failure(attribute: Attribute, reason: int, answer: Any, row: int) -> Invali
     if attribute.edges is not None:
         return UnknownCategoryError(
             f'unknown answer {shown} of {where}: it must be a number; declare "other" in the schema to accept it'
+        )
+    if attribute.dictionary is not None:
+        return UnknownCategoryError(
+            f"unknown word {shown} of {where}: it is not in {attribute.dictionary.file}; "
+            f'declare "other" in the schema to accept unknown answers'
         )
     return UnknownCategoryError(
         f"unknown category {shown} of {where}: the schema has {_listed(list(attribute.labels))}; "

@@ -28,10 +28,15 @@ class Kernel(Generic[Parameters, Result]):
 
     @functools.cached_property
     def compiled(self) -> Callable[Parameters, Result]:
-        """The same function compiled by numba on first use, cached on disk."""
+        """The same function compiled by numba on first use, cached on disk where there is a place to write."""
         import numba
 
-        result: Callable[Parameters, Result] = numba.njit(cache=True, nogil=True)(self.interpreted)
+        result: Callable[Parameters, Result]
+        try:
+            result = numba.njit(cache=True, nogil=True)(self.interpreted)
+        except RuntimeError:
+            # Neither the package nor a home directory can be written to, as in a read-only container.
+            result = numba.njit(nogil=True)(self.interpreted)
         return result
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:

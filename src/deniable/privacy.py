@@ -26,6 +26,12 @@ class TrustModel:
         Exact: attained. Upper bound: proved, perhaps not attained. Assumption: holds only if `note` does.
     note : str
         The condition, or a remark.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> GRR(k=4, epsilon=1.0).privacy().trust_models[0]
+    TrustModel(adversary='collector', view='one report', epsilon=1.0, delta=0.0, status='exact', note='')
     """
 
     adversary: str

@@ -50,6 +50,15 @@ class _Keystream:
         self.produced += len(target)
 
 
+class _ProcessState:
+    """What one process draws from; its own lock too, because a fork may copy one that another thread holds."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.lock = threading.Lock()
+        self.keystream: _Keystream | None = None
+
+
 class SecureRandomness:
     """Random words for real contributors, from the operating system's CSPRNG.
 
@@ -66,9 +75,7 @@ class SecureRandomness:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._keystream: _Keystream | None = None
-        self._process = os.getpid()
+        self._state = _ProcessState()
 
     def fill(self, words: Words) -> None:
         """Overwrite a contiguous uint64 array with fresh uniform words."""
@@ -76,14 +83,13 @@ class SecureRandomness:
         if len(target) <= _DIRECT_BYTES:
             target[:] = os.urandom(len(target))
             return
-        with self._lock:
-            if (
-                self._keystream is None
-                or self._process != os.getpid()
-                or self._keystream.produced + len(target) > REKEY_BYTES
-            ):
-                self._keystream, self._process = _Keystream(os.urandom(32), bytes(16)), os.getpid()
-            self._keystream.fill(target)
+        state = self._state
+        if state.process != os.getpid():
+            state = self._state = _ProcessState()
+        with state.lock:
+            if state.keystream is None or state.keystream.produced + len(target) > REKEY_BYTES:
+                state.keystream = _Keystream(os.urandom(32))
+            state.keystream.fill(target)
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied or pickled."""
@@ -127,14 +133,27 @@ class SimulationRandomness:
         if np.little_endian is False:  # pragma: no cover
             words.byteswap(inplace=True)
 
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled: half of its state would be left behind."""
+        raise TypeError("SimulationRandomness can be neither copied nor pickled: make another one from a seed")
+
     def __repr__(self) -> str:
         return f"SimulationRandomness(seed={self.seed})"
+
+
+def checked_randomness(rng: Randomness) -> Randomness:
+    """Return the source, or raise InvalidParameterError if it is none: None, a seed, a numpy generator, a class."""
+    if isinstance(rng, type) or not callable(getattr(rng, "fill", None)):
+        raise InvalidParameterError(
+            f"rng must be SecureRandomness() for contributors or SimulationRandomness(seed), got rng={rng!r}"
+        )
+    return rng
 
 
 def draw(rng: Randomness, size: int) -> Words:
     """Return `size` fresh uniform words as uint64[size]."""
     words = np.empty(size, dtype=np.uint64)
-    rng.fill(words)
+    checked_randomness(rng).fill(words)
     return words
 
 
@@ -144,6 +163,7 @@ def blocks(rng: Randomness, rows: int, words_per_row: int = 1) -> Iterator[tuple
     `words` has shape (block rows, words_per_row), or (block rows,) if words_per_row is 1. The buffer is reused: use it
     before asking for the next block.
     """
+    checked_randomness(rng)
     step = max(1, BLOCK_WORDS // words_per_row)
     buffer = np.empty(min(step, max(rows, 1)) * words_per_row, dtype=np.uint64)
     for start in range(0, rows, step):

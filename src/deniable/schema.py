@@ -6,141 +6,31 @@ then *other*, if the attribute has them. Both are categories like any other: ran
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field
 
+from deniable.attribute import Attribute as Attribute
+from deniable.attribute import AttributeShape as AttributeShape
+from deniable.attribute import interval_labels as interval_labels
 from deniable.checks import checked_records
+from deniable.dictionary_file import DictionaryFile
 from deniable.documents import Document, document_text, parse_document, read_document
-from deniable.encoding import as_table, encode_table, label_codes
-from deniable.errors import FileFormatError, InvalidParameterError
+from deniable.encoding import as_table, encode_table
+from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError
 from deniable.files import write_text
 
 FORMAT = "deniable schema"
-
-
-class AttributeShape(Document):
-    """Keys of an attribute in a JSON document."""
-
-    name: str
-    categories: list[str] = Field(default_factory=list)
-    missing: str | None = None
-    other: str | None = None
-    edges: list[float] | None = None
 
 
 class SchemaShape(Document):
     """Keys of a schema in a JSON document."""
 
     attributes: list[AttributeShape]
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """One question and its public list of answers.
-
-    Parameters
-    ----------
-    name : str
-        Column name of the answers.
-    categories : sequence of str
-        Labels of codes 0, 1, ...; with `edges`, the labels of the intervals (made from the edges if left out).
-    missing : str, optional
-        Label of a category for missing answers (null or empty); without it a missing answer is an error.
-    other : str, optional
-        Label of a category for every answer not listed; without it an unknown answer is an error.
-    edges : sequence of float, optional
-        Increasing cut points e_0 < ... < e_m, *public* like the labels: answers are read as numbers and put into the
-        m + 2 intervals (-inf, e_0), [e_0, e_1), ..., [e_m, inf).
-
-    Raises
-    ------
-    InvalidParameterError
-        If a label is repeated, there are fewer than two labels in all, or the edges do not increase.
-
-    Examples
-    --------
-    >>> Attribute("smoker", ("yes", "no"), missing="no answer").labels
-    ('yes', 'no', 'no answer')
-    >>> Attribute("age", edges=(20, 40)).labels
-    ('< 20', '20 to < 40', '>= 40')
-    """
-
-    name: str
-    categories: tuple[str, ...] = ()
-    missing: str | None = None
-    other: str | None = None
-    edges: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise InvalidParameterError(f"name of an attribute must be a non-empty text, got name={self.name!r}")
-        where = f"attribute {self.name!r}"
-        if self.edges is not None:
-            object.__setattr__(self, "edges", _checked_edges(self.edges, where))
-        if isinstance(self.categories, str) or not isinstance(self.categories, Sequence):
-            raise InvalidParameterError(f"categories of {where} must be a sequence of texts, got {self.categories!r}")
-        categories = tuple(self.categories)
-        if self.edges is not None:
-            categories = categories or interval_labels(self.edges)
-            if len(categories) != len(self.edges) + 1:
-                raise InvalidParameterError(
-                    f"categories of {where} must name the {len(self.edges) + 1} intervals of its edges, "
-                    f"got {len(categories)}"
-                )
-        object.__setattr__(self, "categories", categories)
-        seen = set()
-        for label in (self.name, *self.labels):
-            if not isinstance(label, str) or not _encodable(label):
-                raise InvalidParameterError(f"labels of {where} must be Unicode texts, got {label!r}")
-        for label in self.labels:
-            if label in seen:
-                raise InvalidParameterError(f"labels of {where} must be distinct, got {label!r} twice")
-            seen.add(label)
-        if self.k < 2:
-            raise InvalidParameterError(f"labels of {where} must be >= 2 with missing and other, got {self.k}")
-
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """Labels of all codes, in order: the categories, then missing, then other."""
-        return self.categories + tuple(label for label in (self.missing, self.other) if label is not None)
-
-    @property
-    def k(self) -> int:
-        """Domain size."""
-        return len(self.labels)
-
-    @property
-    def missing_code(self) -> int | None:
-        """Code of missing answers, None without a category for them."""
-        return None if self.missing is None else len(self.categories)
-
-    @property
-    def other_code(self) -> int | None:
-        """Code of unlisted answers, None without a category for them."""
-        return None if self.other is None else self.k - 1
-
-    @cached_property
-    def lookup(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Code by exact label, and by decimal number where exactly one label is that number."""
-        return label_codes(self.labels)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the attribute as plain JSON data; what is not there is left out."""
-        data: dict[str, Any] = {"name": self.name, "categories": list(self.categories)}
-        data |= {key: getattr(self, key) for key in ("missing", "other") if getattr(self, key) is not None}
-        if self.edges is not None:
-            data["edges"] = [int(edge) if _is_short_integer(edge) else edge for edge in self.edges]
-        return data
 
 
 @dataclass(frozen=True)
@@ -155,7 +45,7 @@ class Schema:
     Raises
     ------
     InvalidParameterError
-        If there is no attribute, or a name is repeated.
+        If there is no attribute, a name is repeated, or open text is not the only attribute.
 
     Examples
     --------
@@ -181,6 +71,13 @@ class Schema:
         repeated = [name for name in self.names if self.names.count(name) > 1]
         if repeated:
             raise InvalidParameterError(f"names of attributes must be distinct, got {repeated[0]!r} twice")
+        if self.is_text and len(attributes) > 1:
+            raise InvalidParameterError(f"open text must be the only attribute, got {', '.join(map(repr, self.names))}")
+
+    @property
+    def is_text(self) -> bool:
+        """Whether answers are open text, without categories."""
+        return any(attribute.text for attribute in self.attributes)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -189,10 +86,10 @@ class Schema:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Domain sizes (k_1, ..., k_d)."""
+        """Domain sizes (k_1, ..., k_d); 0 for open text."""
         return tuple(attribute.k for attribute in self.attributes)
 
-    def encode(self, answers: Any, first_row: int = 1) -> NDArray[np.int64]:
+    def encode(self, answers: Any, first_row: int = 1) -> NDArray[Any]:
         """Contributor: turn answers into codes; nothing is guessed, see `deniable.encoding` for the rules.
 
         Parameters
@@ -205,7 +102,7 @@ class Schema:
         Returns
         -------
         int64[n, d]
-            Codes, column j in 0..sizes[j]-1.
+            Codes, column j in 0..sizes[j]-1. Of open text object[n, 1], the answers themselves as str.
 
         Raises
         ------
@@ -224,6 +121,8 @@ class Schema:
         InvalidInputError
             If a code is out of range, naming row and attribute.
         """
+        if self.is_text:
+            raise InvalidInputError(f"attribute {self.names[0]!r} is open text: it has no codes")
         records = checked_records(codes, self.sizes)
         columns = [
             pa.array(attribute.labels, pa.string()).take(pa.array(records[:, j], pa.int64()))
@@ -242,19 +141,34 @@ class Schema:
         return document_text(FORMAT, self.to_dict())
 
     @classmethod
-    def from_json(cls, text: str, source: str = "the schema") -> Schema:
+    def from_json(cls, text: str, source: str = "the schema", directory: str | os.PathLike[str] = ".") -> Schema:
         """Return the schema that a JSON document describes; `source` is its name in messages.
+
+        Dictionaries that it refers to are read from `directory`.
 
         Raises
         ------
         FileFormatError
             If the document is damaged, foreign or of another format version; naming the place.
         """
-        return schema_of(parse_document(text, source, FORMAT, SchemaShape), source)
+        return schema_of(parse_document(text, source, FORMAT, SchemaShape), source, directory)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON document, atomically."""
+        """Write the JSON document, atomically; dictionaries must lie beside it.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written, or a dictionary does not lie beside it.
+        """
+        self.check_beside(path)
         write_text(path, self.to_json())
+
+    def check_beside(self, document: str | os.PathLike[str]) -> None:
+        """Raise OutputError unless all dictionaries lie beside a document."""
+        for attribute in self.attributes:
+            if attribute.dictionary is not None:
+                attribute.dictionary.check_beside(document)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:
@@ -265,42 +179,17 @@ class Schema:
         FileFormatError
             If there is none, or it is damaged, foreign or of another format version; naming the place.
         """
-        return cls.from_json(read_document(path), str(path))
+        return cls.from_json(read_document(path), str(path), Path(path).parent)
 
 
-def schema_of(shape: SchemaShape, source: str) -> Schema:
-    """Return the schema of a document's checked data."""
+def schema_of(shape: SchemaShape, source: str, directory: str | os.PathLike[str]) -> Schema:
+    """Return the schema of a document's checked data, its dictionaries read from a directory."""
+    attributes = []
     try:
-        return Schema(tuple(Attribute(**dict(attribute)) for attribute in shape.attributes))
+        for attribute in shape.attributes:
+            reference = attribute.dictionary
+            words = None if reference is None else DictionaryFile.load(reference, directory, source)
+            attributes.append(Attribute(**{**dict(attribute), "dictionary": words}))
+        return Schema(tuple(attributes))
     except InvalidParameterError as error:
         raise FileFormatError(f"{source}: {error}") from error
-
-
-def interval_labels(edges: Sequence[float]) -> tuple[str, ...]:
-    """Return the labels of the intervals between cut points: "< 20", "20 to < 40", ">= 40"."""
-    texts = [str(int(edge)) if _is_short_integer(edge) else repr(edge) for edge in edges]
-    between = [f"{low} to < {high}" for low, high in pairwise(texts)]
-    return (f"< {texts[0]}", *between, f">= {texts[-1]}")
-
-
-def _checked_edges(edges: Sequence[float], where: str) -> tuple[float, ...]:
-    try:
-        values = tuple(float(edge) for edge in edges)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidParameterError(f"edges of {where} must be numbers, got edges={edges!r}") from error
-    increasing = all(low < high for low, high in pairwise(values))
-    if not values or not increasing or not all(map(math.isfinite, values)):
-        raise InvalidParameterError(f"edges of {where} must be finite, increasing numbers, got edges={list(values)}")
-    return values
-
-
-def _is_short_integer(value: float) -> bool:
-    return value.is_integer() and abs(value) < 1e15
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

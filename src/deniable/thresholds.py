@@ -24,7 +24,7 @@ _DIGITS = 60
 
 
 def exact(value: EpsilonLike, name: str = "value") -> Fraction:
-    """Return the number as written: a float stands for its shortest decimal (``0.1`` is 1/10).
+    """Return the number as written: a float of any precision stands for its shortest decimal (``0.1`` is 1/10).
 
     Raises
     ------
@@ -39,7 +39,7 @@ def exact(value: EpsilonLike, name: str = "value") -> Fraction:
         if isinstance(value, (Decimal, str)):
             return Fraction(value)
         if isinstance(value, Real):
-            return Fraction(repr(float(value)))
+            return Fraction(str(value))  # of its own precision: numpy.float32(0.1) is 1/10 as well
     except (ValueError, OverflowError, ZeroDivisionError):
         pass
     raise InvalidParameterError(f"{name} must be a finite number, got {name}={value!r}")

@@ -57,7 +57,9 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
     ("options", "says"),
     [
         (("--mechanism", "GRR"), "GRR is for one attribute and the schema has 2"),
-        (("--mechanism", "Laplace"), "mechanism must be one of BLH, CMS"),
+        (("--mechanism", "Laplace"), "mechanism must be one of AppleCMS, AppleHCMS, BLH, CMS, "),
+        (("--mechanism", "CMS-queries"), "mechanism must be one of"),
+        (("--mechanism", "CMS[quadratic]"), "CMS is for one attribute"),
         (("--mechanism", "SMP", "--oracle", "SUE"), "oracle must be one of GRR, OUE, got oracle='SUE'"),
         (("--mechanism", "SMP", "--set", "m=8"), "SMP has no parameter 'm'; it has oracle"),
         (("--mechanism", "SMP", "--set", "m"), "set must be NAME=VALUE, got set='m'"),

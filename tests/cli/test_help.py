@@ -28,7 +28,7 @@ def section(verb: str) -> str:
 
 def test_the_verbs_are_those_of_the_documentation() -> None:
     assert tuple(ROOT.commands) == ORDER
-    assert tuple(re.findall(r"^## `deniable (\w+)`$", REFERENCE, re.M)) == ORDER
+    assert tuple(re.findall(r"^## `deniable ([\w-]+)`$", REFERENCE, re.M)) == ORDER
     assert "`--version`" in REFERENCE
 
 

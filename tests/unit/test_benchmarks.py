@@ -112,3 +112,40 @@ def test_answers_are_reproducible_and_in_the_domain() -> None:
     truth = true_frequencies(case_named("GRR"), np.array([0, 1, 1, 15]))
     assert truth[0][[0, 1, 2, 15]].tolist() == [0.25, 0.5, 0.0, 0.25]
     assert mean_absolute_error([truth[0] + 0.5], truth) == pytest.approx(0.5)
+
+
+def test_collector_taken_apart_is_put_together_again() -> None:
+    from benchmarks.cases import case_named
+    from benchmarks.measure import Timing
+    from benchmarks.report import server_times
+    from benchmarks.run import Comparison
+
+    case = case_named("OCMS")
+    tally = Comparison(case, "tally", "pure-ldp HR", "", "list", 0.0)
+    decode = Comparison(case, "decode", "pure-ldp HR", "", "list", 0.0)
+    # Per report 1 us and 10 ns, per value 0.1 ms and 100 ns.
+    tally.theirs.append(Timing(1000, 1e-3, 1e-3))
+    tally.ours.append(Timing(1000, 1e-5, 1e-5))
+    decode.theirs.append(Timing(10, 1e-3, 1e-3))
+    decode.ours.append(Timing(10, 1e-6, 1e-6))
+    assert server_times([comparison(), tally, decode], n=1000) == [
+        "OCMS k=131072, 1,000 reports and all values decoded: pure-ldp HR 13.1 s, ours 13.1 ms, ratio 999"
+    ]
+
+
+def test_a_rate_is_evaluations_per_second_and_judged_by_the_median() -> None:
+    from benchmarks.evaluations import Rate
+    from benchmarks.measure import Spread
+
+    assert Rate("all", Spread(2e9, 1.5e9, 3e9), 2e9).row == "| all | 2.00 | 1.50-3.00 | >=2 yes |"
+    assert Rate("some", Spread(0.4e9, 0.1e9, 3e9), 5e8).row == "| some | 0.40 | 0.10-3.00 | >=0.5 NO |"
+
+
+def test_reference_transform_is_the_walsh_hadamard_transform() -> None:
+    from benchmarks.dictionaries import reference_transform
+    from scipy.linalg import hadamard
+
+    values = np.array([3, -1, 4, 1, -5, 9, 2, 6])
+    expected = hadamard(8) @ values
+    reference_transform(values)
+    assert values.tolist() == expected.tolist()

@@ -1,12 +1,23 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 
-from deniable import InvalidInputError
-from deniable.checks import checked_codes, checked_records
+from deniable import (
+    GRR,
+    SHE,
+    SPL,
+    InvalidInputError,
+    InvalidParameterError,
+    InvalidReportError,
+    RecursiveHadamard,
+    SimulationRandomness,
+    SubsetSelection,
+)
+from deniable.checks import checked_codes, checked_counts, checked_records, checked_sizes
 
 
 def test_records_are_refused_exactly_when_a_code_is_out_of_range() -> None:
@@ -41,3 +52,41 @@ def test_the_first_wrong_row_of_many_is_named() -> None:
     table[77_776, 1] = 9
     with pytest.raises(InvalidInputError, match="got value=9 in row 77777, attribute 1"):
         checked_records(table, (2, 9, 3))
+
+
+def test_a_masked_answer_is_not_unmasked() -> None:
+    answers = np.ma.MaskedArray([1, 2], mask=[True, False])
+    with pytest.raises(InvalidInputError, match="values must not be a masked array"):
+        GRR(k=4, epsilon=1.0).randomize(answers, SimulationRandomness(1))
+
+
+@pytest.mark.parametrize("n", [1, 40])
+@pytest.mark.parametrize("mechanism", [GRR(4, 1.0), SubsetSelection(40, 1.0), SHE(4, 1.0), RecursiveHadamard(4, 1.0)])
+def test_a_time_span_is_no_integer(mechanism: Any, n: int) -> None:
+    """numpy counts timedelta64 among its signed integers."""
+    reports = mechanism.randomize(np.zeros(n, dtype=np.int64), SimulationRandomness(1))
+    with pytest.raises(InvalidReportError, match="reports must have an integer dtype, got dtype=timedelta64"):
+        mechanism.aggregate(reports.astype(np.int64).astype("m8[s]"))
+
+
+@pytest.mark.parametrize("n", [1, 40])
+@pytest.mark.parametrize(
+    "mechanism",
+    [GRR(300, 1.0), SubsetSelection(40, 1.0), SHE(4, 1.0), RecursiveHadamard(4, 1.0), SPL((2, 300), 1.0)],
+)
+def test_reports_may_come_in_the_byte_order_of_another_machine(mechanism: Any, n: int) -> None:
+    shape = (n, 2) if isinstance(mechanism, SPL) else n
+    reports = mechanism.randomize(np.zeros(shape, dtype=np.int64), SimulationRandomness(1))
+    assert mechanism.aggregate(reports.astype(">i4")) == mechanism.aggregate(reports)
+
+
+def test_true_counts_whose_sum_overflows_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"counts must sum to less than 2\^62, got sum=18446744073709551616"):
+        checked_counts([2**62] * 4, 4)
+    assert checked_counts([2**60] * 3, 3).tolist() == [2**60] * 3
+
+
+@pytest.mark.parametrize("sizes", [np.array(5), [], "23", 5, None, {2, 3}])
+def test_sizes_must_be_a_sequence(sizes: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="sizes must be a non-empty sequence"):
+        checked_sizes(sizes)

@@ -67,6 +67,15 @@ def test_far_outside_the_unit_interval_an_interval_still_surrounds_the_estimate(
     assert (estimate.frequencies < upper).all()
 
 
+def test_where_the_score_equation_has_no_solution_an_interval_is_wald_at_the_nearest_frequency() -> None:
+    """Constant noise, variance 100 per report: at f = 40, 10 reports and -156 of sampling leave less than nothing."""
+    estimate = Estimate(np.array([40.0, -40.0]), 10, noise_absent=np.array(100.0), noise_present=np.array(100.0))
+    lower, upper = estimate.interval(target="population")
+    half = 1.959963984540054 * math.sqrt(10)
+    assert lower == pytest.approx([40 - half, -40 - half], rel=1e-12)
+    assert upper == pytest.approx([40 + half, -40 + half], rel=1e-12)
+
+
 def test_without_reports_there_is_nothing_to_say() -> None:
     estimate = affine_estimate([0, 0], 0, 0.75, 0.25, contributors=50)
     assert np.isnan(estimate.frequencies).all()
@@ -87,10 +96,21 @@ def test_post_processing_removes_the_interval_and_keeps_the_raw_estimate() -> No
     assert processed.to_arrow().column("standard_error").null_count == 2
 
 
-@pytest.mark.parametrize("confidence", [0, 1, -0.5, 2, float("nan")])
-def test_a_bad_confidence_is_refused(confidence: float) -> None:
-    with pytest.raises(InvalidParameterError, match="confidence must be in"):
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 2, float("nan"), "0.95", None])
+def test_a_bad_confidence_is_refused(confidence: Any) -> None:
+    with pytest.raises(InvalidParameterError, match=r"confidence must be (a number )?in \(0, 1\)"):
         _half().interval(confidence)
+
+
+@pytest.mark.parametrize("number", [0, -1, 2.5, "k", None])
+def test_a_bad_number_of_simultaneous_intervals_is_refused(number: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="simultaneous must be"):
+        _half().interval(simultaneous=number)
+
+
+def test_true_means_all_intervals_also_from_numpy() -> None:
+    all_together: Any = np.True_
+    assert np.array_equal(_half().interval(simultaneous=all_together), _half().interval(simultaneous=2))
 
 
 def test_a_bad_target_is_refused() -> None:

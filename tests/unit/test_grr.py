@@ -1,11 +1,27 @@
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import GRR, InvalidReportError, SimulationRandomness
+from deniable import (
+    GRR,
+    RSFD,
+    SMP,
+    SPL,
+    CountMeanSketch,
+    Exponential,
+    InvalidParameterError,
+    InvalidReportError,
+    SimulationRandomness,
+)
 from deniable.mechanisms.grr import count_codes, lie_threshold, randomize_codes
 
 
@@ -30,8 +46,10 @@ def test_kernel_at_every_kind_of_boundary(k: int, epsilon: float) -> None:
         assert reports.tolist() == expected
 
 
-@pytest.mark.parametrize("k", [2, 3, 1000, 10**6, 2**32])
-@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 8.0, 32.0])
+@pytest.mark.parametrize(
+    ("k", "epsilon"),
+    [*itertools.product([2, 3, 1000, 10**6], [1e-6, 0.01, 1.0, 8.0, 32.0]), *((2**32, e) for e in (1.0, 8.0, 32.0))],
+)
 def test_threshold_is_the_smallest_private_one(k: int, epsilon: float) -> None:
     """(2^64 - (k-1)Q)/Q <= e^epsilon < the same with Q-1, by 80-digit arithmetic."""
     from decimal import Context, Decimal
@@ -41,6 +59,34 @@ def test_threshold_is_the_smallest_private_one(k: int, epsilon: float) -> None:
     lie = lie_threshold(k, epsilon)
     assert context.divide(Decimal(2**64 - (k - 1) * lie), Decimal(lie)) <= bound
     assert context.divide(Decimal(2**64 - (k - 1) * (lie - 1)), Decimal(lie - 1)) > bound
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", "3e-5", "0.01", "0.3", "0.9999"])
+def test_the_truth_is_never_the_rarer_answer(epsilon: str) -> None:
+    """Without the bound on k, k = 3 * 2^30 at 1e-6 has q/p = 1.6: rounding Q up by a third takes k/3 from the truth."""
+    largest = math.isqrt(math.floor(Fraction(epsilon) * 2**64))
+    assert largest <= 2**32 * math.sqrt(float(epsilon)) < largest + 2
+    for k in (largest, largest - 1, largest * 3 // 4, largest // 2 + 1):
+        p, q = GRR(k, epsilon).support_probabilities  # type: ignore[arg-type]
+        assert 0 < q < p
+    for k in (largest + 1, 2**32):
+        with pytest.raises(InvalidParameterError, match=r"k must be <= 2\^32 sqrt\(epsilon\) for 64-bit thresholds"):
+            GRR(k, epsilon)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Exponential(3 * 2**30, 1.0),
+        lambda: SMP((2, 3 * 2**30), 0.5),
+        lambda: SPL((2, 3 * 2**30), 1.0),
+        lambda: RSFD((2, 3 * 2**30), 0.5),
+        lambda: CountMeanSketch(100, 0.5, 3 * 2**30),
+    ],
+)
+def test_mechanisms_over_it_refuse_the_same(make: Callable[[], Any]) -> None:
+    with pytest.raises(InvalidParameterError, match=r"k must be <= 2\^32 sqrt\(epsilon\).*with epsilon=0.5"):
+        make()
 
 
 @given(st.lists(st.integers(0, 6), max_size=100))

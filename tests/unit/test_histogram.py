@@ -292,11 +292,11 @@ def _many(bad: list[int]) -> NDArray[np.int16]:
         (_many([0, -4, 0]), r"components must be in -3\.\.5, got -4 in row 17, component 1"),
         (np.array([[0, 2**40, 0]]), r"got 1099511627776 in row 1, component 1"),
         (np.array([[0, 2**64 - 1, 0]], dtype=np.uint64), r"signed integer dtype, got dtype=uint64"),
-        (np.zeros((2, 3)), r"signed integer dtype, got dtype=float64"),
-        (np.zeros((2, 3), dtype=bool), r"signed integer dtype, got dtype=bool"),
+        (np.zeros((2, 3)), r"must have an integer dtype, got dtype=float64"),
+        (np.zeros((2, 3), dtype=bool), r"must have an integer dtype, got dtype=bool"),
         (np.zeros((2, 4), dtype=int), r"shape \(n, 3\), got shape=\(2, 4\)"),
         (np.zeros(3, dtype=int), r"shape \(n, 3\), got shape=\(3,\)"),
-        ([["a", "b", "c"]], r"signed integer dtype, got dtype=<U1"),
+        ([["a", "b", "c"]], r"must have an integer dtype, got dtype=<U1"),
     ],
 )
 def test_hostile_reports_are_named(reports: Any, message: str) -> None:

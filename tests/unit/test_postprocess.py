@@ -497,8 +497,8 @@ def test_em_of_reports_refuses_what_it_cannot_enumerate() -> None:
 
 
 def test_every_name_is_offered() -> None:
-    assert list(POSTPROCESSORS) == ["norm-sub", "simplex", "base-cut", "clip-normalize"]
-    assert POSTPROCESS_NAMES == ("norm-sub", "simplex", "base-cut", "clip-normalize", "em")
+    assert list(POSTPROCESSORS) == ["norm-sub", "simplex", "base-cut", "clip-normalize", "hierarchical"]
+    assert POSTPROCESS_NAMES == ("norm-sub", "simplex", "base-cut", "clip-normalize", "hierarchical", "em")
 
 
 @pytest.mark.parametrize("name", POSTPROCESS_NAMES)
@@ -529,7 +529,7 @@ def test_by_name_a_named_single_attribute() -> None:
 
 def test_by_name_errors() -> None:
     raw = an_estimate([0.5, 0.5])
-    with pytest.raises(InvalidParameterError, match="must be one of norm-sub, simplex, base-cut, clip-normalize, em"):
+    with pytest.raises(InvalidParameterError, match="must be one of norm-sub, simplex, base-cut, clip-normalize, h"):
         postprocess("normsub", raw)
     with pytest.raises(InvalidParameterError, match="aggregate must be given for em"):
         postprocess("em", raw)

@@ -3,13 +3,14 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import signal
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from deniable import InvalidParameterError, SecureRandomness, SimulationRandomness
+from deniable import GRR, OUE, SMP, InvalidParameterError, SecureRandomness, SimulationRandomness
 from deniable import randomness as module
 from deniable.randomness import blocks, draw, uniform_below
 
@@ -60,6 +61,36 @@ def test_secure_randomness_is_neither_copied_nor_pickled() -> None:
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="repeat its noise"):
             attempt(SecureRandomness())
+
+
+def test_a_simulation_is_neither_copied_nor_pickled() -> None:
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="make another one from a seed"):
+            attempt(SimulationRandomness(1))
+
+
+@pytest.mark.parametrize("rng", [None, 7, np.random.default_rng(1), SecureRandomness])
+@pytest.mark.parametrize("mechanism", [GRR(4, 1.0), OUE(4, 1.0), SMP((2, 3), 1.0)])
+def test_what_is_no_source_is_refused(mechanism: Any, rng: Any) -> None:
+    answers = np.zeros((3, 2) if isinstance(mechanism, SMP) else 3, dtype=np.int64)
+    with pytest.raises(InvalidParameterError, match=r"rng must be SecureRandomness\(\) for contributors or Simulation"):
+        mechanism.randomize(answers, rng)
+
+
+def test_a_child_draws_other_words_even_if_a_thread_was_drawing_at_the_fork() -> None:
+    rng = SecureRandomness()
+    draw(rng, 10_000)
+    reading, writing = os.pipe()
+    with rng._state.lock:  # as another thread would hold it
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # a child that waits for that thread waits for ever
+            os.write(writing, draw(rng, 10_000).tobytes()[:64])
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    assert os.read(reading, 64) != draw(rng, 10_000).tobytes()[:64]
+    os.close(reading)
+    os.close(writing)
 
 
 def test_keys_are_replaced_after_a_gibibyte_and_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable import GRR
 from deniable.errors import InvalidParameterError
 from deniable.thresholds import checked_epsilon, exact, exact_text, exp_bounds, log_up
 
@@ -70,3 +72,9 @@ def test_log_up_is_at_or_above() -> None:
     # ln 2 to 40 digits; the next double below is too small.
     ln2 = Decimal("0.6931471805599453094172321214581765680755")
     assert ln2 <= Decimal(log_up(Fraction(2))) < ln2 + Decimal("1.2e-16")
+
+
+@pytest.mark.parametrize("written", [np.float16(0.1), np.float32(0.1), np.float64(0.1), np.longdouble("0.1")])
+def test_a_float_of_any_precision_means_its_shortest_decimal(written: Any) -> None:
+    assert exact(written) == Fraction(1, 10)
+    assert GRR(k=4, epsilon=written) == GRR(k=4, epsilon=0.1)

@@ -14,10 +14,17 @@ from deniable.cli.demonstrating import demo as demo
 from deniable.cli.designing import collection as collection
 from deniable.cli.designing import plan as plan
 from deniable.cli.designing import schema as schema
+from deniable.cli.hunting import heavy_hitters as heavy_hitters
+from deniable.cli.leaking import audit as audit
+from deniable.cli.leaking import calibrate as calibrate
+from deniable.cli.leaking import leakage as leakage
 from deniable.cli.reading import estimate as estimate
 
-ORDER = ("schema", "collection", "randomize", "aggregate", "merge", "estimate", "plan", "demo")
-"""The verbs in the order of the data's way, as help lists them."""
+ORDER = (
+    *("schema", "collection", "randomize", "aggregate", "merge", "estimate", "heavy-hitters"),
+    *("plan", "leakage", "calibrate", "audit", "demo"),
+)
+"""The verbs in the order of the data's way, then what is asked about it, as help lists them."""
 
 app.registered_commands.sort(key=lambda command: ORDER.index(command.name or ""))
 

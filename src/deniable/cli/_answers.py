@@ -71,6 +71,8 @@ def read_answers(
             if unknown:
                 raise InvalidParameterError(f"the schema must have {unknown[0]!r}, it has {listed(schema.names)}")
             schema = Schema(tuple(attribute for attribute in schema.attributes if attribute.name in names))
+        if schema.is_text:
+            raise InvalidParameterError(f"attribute {schema.names[0]!r} is open text: leakage is of listed categories")
         width = np.min_scalar_type(max(schema.sizes) - 1)
         parts = []
         with open_answers(path, schema.names) as reader:

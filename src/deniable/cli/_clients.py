@@ -34,6 +34,8 @@ class Subject:
 def collection_subjects(collection: Collection, names: Sequence[str] | None) -> list[Subject]:
     """Return one subject per attribute of a collection, or those that are named."""
     schema, mechanism = collection.schema, collection.mechanism
+    if schema.is_text:
+        raise InvalidParameterError(f"attribute {schema.names[0]!r} is open text: an audit compares listed categories")
     unknown = [name for name in names or () if name not in schema.names]
     if unknown:
         raise InvalidParameterError(f"attributes must be among {', '.join(schema.names)}, got {unknown[0]!r}")

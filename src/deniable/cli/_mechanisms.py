@@ -10,15 +10,25 @@ from typing import Any
 from deniable.errors import InvalidParameterError
 from deniable.mechanism import Mechanism
 from deniable.mechanisms.local_hashing import BLH, OLH
+from deniable.mechanisms.ocms import OCMS
 from deniable.spec import mechanism_class, mechanism_names
 
-_CONSTRUCTORS: dict[str, Callable[..., Mechanism[Any, Any]]] = {"BLH": BLH, "OLH": OLH}
+_CONSTRUCTORS: dict[str, Callable[..., Mechanism[Any, Any]]] = {"BLH": BLH, "OCMS": OCMS, "OLH": OLH}
 """Names of the field that are no classes of their own."""
+
+_UNLISTED = {"CMS-queries", "HeavyHitters"}
+"""Mechanisms that no list of categories calls for: a query list is chosen when decoding, and heavy hitters, who are for
+open text, are chosen by asking for it."""
 
 
 def constructor_names() -> list[str]:
-    """Return the names that --mechanism accepts."""
-    return sorted({*mechanism_names(), *_CONSTRUCTORS})
+    """Return the names that --mechanism offers."""
+    return sorted({*mechanism_names(), *_CONSTRUCTORS} - _UNLISTED)
+
+
+def text_mechanism_names() -> list[str]:
+    """Return the names that --mechanism accepts for open text."""
+    return [name for name in mechanism_names() if getattr(mechanism_class(name), "takes_text", False)]
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
@@ -68,7 +78,8 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: dict[str, Any]) -> Mechanism[Any, Any]:
     """Return the mechanism of a name for these domain sizes.
 
-    Names are those of a plan: "SMP[OUE]" is SMP over OUE; case does not matter, and RSFD is RS+FD.
+    Names are those of a plan: "SMP[OUE]" is SMP over OUE, "CMS[spread]" the sketch of that family; case does not
+    matter, and RSFD is RS+FD. The size of open text is 0.
 
     Raises
     ------
@@ -78,18 +89,21 @@ def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: d
     """
     wanted, bracket, oracle = name.removesuffix("]").partition("[")
     if bracket:
-        settings = {"oracle": oracle.upper(), **settings}
-    known = {_spelling(one): one for one in constructor_names()}
+        inside = {"family": oracle.lower()} if _spelling(wanted) == "cms" else {"oracle": oracle.upper()}
+        settings = {**inside, **settings}
+    offered = text_mechanism_names() if sizes == (0,) else constructor_names()
+    known = {_spelling(one): one for one in offered}
     if _spelling(wanted) not in known:
-        raise InvalidParameterError(
-            f"mechanism must be one of {', '.join(constructor_names())}, got mechanism={name!r}"
-        )
+        open_text = " for open text" if sizes == (0,) else ""
+        raise InvalidParameterError(f"mechanism must be one of {', '.join(offered)}{open_text}, got mechanism={name!r}")
     name = known[_spelling(wanted)]
     cls = _CONSTRUCTORS.get(name) or mechanism_class(name)
     construct = getattr(cls, "from_epsilon", cls)
     parameters = inspect.signature(construct).parameters
     domain: dict[str, Any] = {"sizes": sizes}
-    if "sizes" not in parameters:
+    if sizes == (0,):
+        domain = {}
+    elif "sizes" not in parameters:
         if len(sizes) != 1:
             raise InvalidParameterError(
                 f"{name} is for one attribute and the schema has {len(sizes)}: choose a mechanism for records"

@@ -47,6 +47,10 @@ def aggregate(
     survey: CollectionFile,
     reports: Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Files of reports (Parquet).")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the aggregate.")],
+    skip_invalid: Annotated[
+        bool,
+        typer.Option("--skip-invalid", help="Set aside reports that no client can have produced, and say how many."),
+    ] = False,
 ) -> None:
     """Add up reports.
 
@@ -57,8 +61,17 @@ def aggregate(
     """
     check_output(output, [survey, *reports])
     collection = Collection.load(survey)
+    invalid: list[str] = []
+
+    def set_aside(path: Path, count: int, reason: str) -> None:
+        invalid.append(f"{path}: {count:,} invalid reports are not counted; the first: {reason}")
+
     with writing(output), progress("aggregating") as report:
-        result = aggregate_files(collection, reports, output, progress=report)
+        result = aggregate_files(
+            collection, reports, output, on_invalid=set_aside if skip_invalid else None, progress=report
+        )
+    for message in invalid:
+        note(f"warning: {message}")
     _note_size(result)
 
 

@@ -14,6 +14,8 @@ from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_s
 from deniable.collection import Collection
 from deniable.errors import InvalidParameterError, OutputError
 from deniable.io import draft_schema_file
+from deniable.mechanisms.heavy_hitters import HeavyHitters
+from deniable.mechanisms.ocms import ocms_choice
 from deniable.planning import Plan, PlanRow, recommend
 from deniable.planning import plan as make_plan
 from deniable.report.tables import print_line, table_lines
@@ -48,9 +50,26 @@ def schema(
 
 @verb("collection")
 def collection(
-    schema: Annotated[Path, typer.Option("--schema", help="The public schema (JSON).")],
     epsilon: Annotated[str, typer.Option("--epsilon", help="Budget of a whole contributor, an exact decimal.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the collection (JSON).")],
+    schema: Annotated[Path | None, typer.Option("--schema", help="The public schema (JSON).")] = None,
+    attribute: Annotated[
+        str | None,
+        typer.Option("--attribute", help="The only column, for --dictionary or --heavy-hitters."),
+    ] = None,
+    dictionary: Annotated[
+        Path | None,
+        typer.Option("--dictionary", help="Its public list of answers, a word per line; beside the collection."),
+    ] = None,
+    heavy_hitters: Annotated[
+        bool, typer.Option("--heavy-hitters", help="Its answers are open text, of which the frequent are to be found.")
+    ] = False,
+    missing: Annotated[
+        str | None, typer.Option("--missing", help="Report a missing answer of it as this; an error otherwise.")
+    ] = None,
+    other: Annotated[
+        str | None, typer.Option("--other", help="Report an answer that is no word of the dictionary as this.")
+    ] = None,
     mechanism: Annotated[
         str | None,
         typer.Option("--mechanism", help=f"One of {', '.join(constructor_names())}; by default the one recommended."),
@@ -75,17 +94,23 @@ def collection(
     The file is public: contributors, collector and analyst all use the same one. Its id is a
     hash of its content, and every report carries it.
     """
-    check_output(output, [schema])
-    questions = Schema.load(schema)
+    check_output(output, list(filter(None, [schema, dictionary])))
+    questions = _questions(schema, attribute, dictionary, heavy_hitters, missing, other)
     chosen = parse_settings(settings or [])
+    if mechanism is None and questions.is_text:
+        mechanism = HeavyHitters.name
     if oracle is not None:
         chosen["oracle"] = oracle.upper()
     if mechanism is not None:
         design = build_mechanism(mechanism, questions.sizes, epsilon, chosen)
     elif chosen:
         raise InvalidParameterError(f"mechanism must be named to set {', '.join(chosen)}: add --mechanism")
+    elif len(questions.attributes) == 1 and questions.attributes[0].dictionary is not None:
+        choice = ocms_choice(questions.sizes[0], epsilon)
+        design, why = choice.mechanism, choice.reason
     else:
         design = recommend(questions.sizes, epsilon)
+        why = "least mean variance among the practical mechanisms (deniable plan compares them)"
     result = Collection(questions, design, version, title)
     if output.exists() and not force and output.read_text(encoding="utf-8", errors="replace") != result.to_json():
         raise OutputError(
@@ -100,11 +125,31 @@ def collection(
     parameters = ", ".join(f"{key}={_plain(value)}" for key, value in to_spec(design).items() if key != "mechanism")
     print_line(screen, f"mechanism: {design.name} ({parameters})")
     if mechanism is None:
-        print_line(
-            screen,
-            "  recommended: least mean variance among the practical mechanisms (deniable plan compares them)",
-        )
+        print_line(screen, f"  recommended: {why}")
     print_line(screen, f"collection: {result.id}")
+
+
+def _questions(
+    schema: Path | None,
+    attribute: str | None,
+    dictionary: Path | None,
+    heavy_hitters: bool,
+    missing: str | None,
+    other: str | None,
+) -> Schema:
+    """Return the schema of a file, or that of one attribute with a dictionary or of open text."""
+    if sum((schema is not None, dictionary is not None, heavy_hitters)) != 1:
+        raise InvalidParameterError("exactly one of --schema, --dictionary and --heavy-hitters must be given")
+    if schema is not None:
+        for option, value in (("attribute", attribute), ("missing", missing), ("other", other)):
+            if value is not None:
+                raise InvalidParameterError(f"{option} is stated in the schema: leave out --{option}")
+        return Schema.load(schema)
+    if attribute is None:
+        raise InvalidParameterError("attribute must be named, the column of the answers: add --attribute")
+    if dictionary is not None:
+        return Schema((Attribute.from_dictionary(attribute, dictionary, missing, other),))
+    return Schema((Attribute(attribute, missing=missing, other=other, text=True),))
 
 
 @verb("plan")

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import json
+import sys
+from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from deniable.aggregate import Aggregate
 from deniable.cli._app import check_output, console, note, progress, verb, writing
 from deniable.cli.collecting import CollectionFile
 from deniable.collection import Collection
+from deniable.dictionary_file import read_lines
 from deniable.errors import InvalidParameterError
 from deniable.io import read_truth
 from deniable.postprocess import POSTPROCESSORS
-from deniable.report import print_summary, save_html, save_png, summarize
+from deniable.report import Summary, print_summary, save_html, save_png, summarize
 
 
 class TargetName(StrEnum):
@@ -54,6 +58,14 @@ def estimate(
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Widen the intervals so that all of them hold together.")
     ] = False,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", help="List the largest estimates only, with intervals that allow for it.", min=1),
+    ] = None,
+    queries: Annotated[
+        str | None,
+        typer.Option("--queries", metavar="FILE|A,B,...", help="List these only: a file of lines, or words."),
+    ] = None,
 ) -> None:
     """Print frequencies with standard errors and intervals.
 
@@ -66,7 +78,12 @@ def estimate(
     inputs = [survey, aggregate, *([truth] if truth else [])]
     for output in filter(None, (plot, html)):
         check_output(output, inputs)
+    if top is not None and queries is not None:
+        raise InvalidParameterError("top and queries exclude each other: what was asked for is not selected")
     collection = Collection.load(survey)
+    if collection.schema.is_text:
+        raise InvalidParameterError(f"{survey} asks for open text: read it with deniable heavy-hitters")
+    asked = None if queries is None else _asked(collection, queries)
     reports = Aggregate.load(aggregate)
     estimates = collection.estimate(reports)
     if postprocess is not None:
@@ -85,7 +102,38 @@ def estimate(
         simultaneous=simultaneous,
         truth=counts,
         collection=collection.id,
+        top=top,
+        queries=asked,
     )
+    show(summary, plot, html, as_json)
+
+
+def _asked(collection: Collection, queries: str) -> dict[str, NDArray[np.int64]]:
+    """Return the codes of the categories that are asked for, of the only attribute."""
+    attributes = collection.schema.attributes
+    if len(attributes) > 1:
+        raise InvalidParameterError(f"queries need a collection of one attribute, this one has {len(attributes)}")
+    return {attributes[0].name: attributes[0].codes(parse_queries(queries))}
+
+
+def parse_queries(text: str) -> tuple[str, ...]:
+    """Return the lines of a file, or the words between commas.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a word is empty or occurs twice.
+    """
+    words = read_lines(text) if Path(text).is_file() else tuple(text.split(","))
+    repeated = next((word for word, times in Counter(words).items() if times > 1), None)
+    if repeated is not None or not all(words):
+        got = "an empty one" if repeated is None else f"{repeated!r} twice"
+        raise InvalidParameterError(f"queries must be different words, got {got} in {text!r}")
+    return words
+
+
+def show(summary: Summary, plot: Path | None, html: Path | None, as_json: bool) -> None:
+    """Write the picture and the page that were asked for, and print the summary."""
     if summary.truth_n is not None and summary.truth_n != summary.n:
         note(f"warning: the truth is about {summary.truth_n:,} records, the reports about {summary.n:,} contributors")
     if plot is not None:
@@ -95,6 +143,7 @@ def estimate(
         with writing(html):
             save_html(summary, html)
     if as_json:
-        typer.echo(json.dumps(summary.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        sys.stdout.writelines(summary.json_parts())
+        typer.echo()
     else:
         print_summary(console(), summary)

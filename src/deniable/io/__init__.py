@@ -4,6 +4,7 @@ from deniable.io.jobs import DraftResult as DraftResult
 from deniable.io.jobs import Progress as Progress
 from deniable.io.jobs import RandomizeResult as RandomizeResult
 from deniable.io.jobs import aggregate_files as aggregate_files
+from deniable.io.jobs import count_texts as count_texts
 from deniable.io.jobs import draft_schema_file as draft_schema_file
 from deniable.io.jobs import merge_files as merge_files
 from deniable.io.jobs import randomize_file as randomize_file

@@ -8,9 +8,10 @@ is a waste.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from deniable.aggregate import Aggregate
 from deniable.collection import Collection
@@ -21,10 +22,14 @@ from deniable.io.checkpoint import Checkpoint
 from deniable.io.randomizing import PathLike, refuse_overwriting, with_progress
 from deniable.io.randomizing import Progress as Progress
 from deniable.io.randomizing import RandomizeResult as RandomizeResult
+from deniable.io.randomizing import count_texts as count_texts
 from deniable.io.randomizing import randomize_file as randomize_file
 from deniable.io.randomizing import read_truth as read_truth
 from deniable.io.reports import ReportReader
 from deniable.io.tables import open_answers
+
+OnInvalid = Callable[[Path, int, str], None]
+"""Called with a report file, how many of its reports were set aside, and what is wrong with the first."""
 
 
 def draft_schema_file(
@@ -60,7 +65,12 @@ def draft_schema_file(
 
 
 def aggregate_files(
-    collection: Collection, reports: Sequence[PathLike], output: PathLike, *, progress: Progress | None = None
+    collection: Collection,
+    reports: Sequence[PathLike],
+    output: PathLike,
+    *,
+    on_invalid: OnInvalid | None = None,
+    progress: Progress | None = None,
 ) -> Aggregate:
     """Collector: sum report files into one aggregate.
 
@@ -75,11 +85,17 @@ def aggregate_files(
         Report files, each batch once.
     output : path
         The aggregate.
+    on_invalid : callable, optional
+        Set aside reports that no client can have produced instead of refusing their file, and say so: called with
+        (file, number of such reports, what is wrong with the first) for every file that has any. For mechanisms with
+        `valid_reports`.
     progress : callable, optional
         Called with (done, total) reports.
 
     Raises
     ------
+    InvalidParameterError
+        If `on_invalid` is given and the mechanism cannot set reports aside.
     DuplicateReportsError
         If two files hold the same batch of reports.
     MismatchError
@@ -87,10 +103,15 @@ def aggregate_files(
     FileFormatError
         If a file is damaged or foreign.
     InvalidReportError
-        If the mechanism cannot have produced a report.
+        If the mechanism cannot have produced a report, unless `on_invalid`.
     OutputError
         If the aggregate cannot be written.
     """
+    if on_invalid is not None and not hasattr(collection.mechanism, "valid_reports"):
+        raise InvalidParameterError(
+            f"{collection.mechanism.name} cannot set invalid reports aside (it has no valid_reports): "
+            "leave out the files that hold them"
+        )
     if not reports:
         raise InvalidParameterError("reports must name at least one file, got none")
     refuse_overwriting(output, reports)
@@ -99,9 +120,15 @@ def aggregate_files(
     rows = sum(reader.n for reader in readers)
     with Checkpoint(collection, Path(output), {reader.digest for reader in readers}) as checkpoint:
         total = checkpoint.aggregate
+        finished = sum(reader.n for reader in readers if reader.digest in total.batches)
+        if on_invalid is None and total.n != finished:
+            # An earlier run set reports aside, which this one has not been told to do.
+            total = Aggregate.empty(collection.mechanism, collection.id)
+        elif on_invalid is not None and total.n != finished:
+            on_invalid(Path(output), finished - total.n, "it was named by the run that was interrupted")
         for reader in readers:
             if reader.digest not in total.batches:
-                total += _aggregated(reader, total.n, rows, progress)
+                total += _aggregated(reader, total.n, rows, on_invalid, progress)
                 checkpoint.keep(total)
         total.save(output)
     return total
@@ -132,17 +159,28 @@ def merge_files(aggregates: Sequence[PathLike], output: PathLike) -> Aggregate:
     return total
 
 
-def _aggregated(reader: ReportReader, before: int, total: int, progress: Progress | None) -> Aggregate:
+def _aggregated(
+    reader: ReportReader, before: int, total: int, on_invalid: OnInvalid | None, progress: Progress | None
+) -> Aggregate:
     """Return the aggregate of one report file; `before` of `total` reports are counted already."""
-    result = Aggregate.empty(reader.collection.mechanism, reader.collection.id)
+    mechanism: Any = reader.collection.mechanism
+    result = Aggregate.empty(mechanism, reader.collection.id)
+    rejected, reason = 0, ""
     for reports in reader:
+        counted = f" (rows counted from row {result.n + rejected + 1})" if result.n + rejected else ""
         try:
+            if on_invalid is not None:
+                valid = mechanism.valid_reports(reports)
+                reports = valid.reports
+                reason = reason or (valid.first_error and valid.first_error + counted)
+                rejected += valid.rejected
             result += reader.collection.aggregate(reports)
         except InvalidReportError as error:
-            counted = f" (rows counted from row {result.n + 1})" if result.n else ""
             raise InvalidReportError(f"{reader.path}: {error}{counted}") from error
         if progress is not None:
-            progress(before + result.n, total)
+            progress(before + result.n + rejected, total)
+    if on_invalid is not None and rejected:
+        on_invalid(reader.path, rejected, reason)
     return replace(result, batches=frozenset({reader.digest}))
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.collection import Collection
-from deniable.errors import AlreadyRandomizedError, FileFormatError, OutputError
+from deniable.errors import AlreadyRandomizedError, FileFormatError, InvalidParameterError, OutputError
 from deniable.io.ledger import Entry, Ledger
 from deniable.io.reports import BATCH_BYTES, batch_rows, write_reports
 from deniable.io.tables import AnswerReader, open_answers
@@ -131,12 +133,37 @@ def read_truth(
         If the file cannot be read.
     """
     attributes = collection.schema.attributes
+    if collection.schema.is_text:
+        raise InvalidParameterError("open text has no categories to count: count_texts counts given strings")
     counts = [np.zeros(attribute.k, dtype=np.int64) for attribute in attributes]
     with open_answers(answers, collection.schema.names) as reader:
         for codes in _encoded(collection, reader, progress):
             for j, attribute in enumerate(attributes):
                 counts[j] += np.bincount(codes[:, j], minlength=attribute.k)
     return dict(zip(collection.schema.names, counts, strict=True))
+
+
+def count_texts(collection: Collection, answers: PathLike, progress: Progress | None = None) -> Counter[str]:
+    """Count the true answers of open text, each cut as the mechanism cuts it: for a rehearsal.
+
+    Returns
+    -------
+    Counter of str
+        How many contributors hold each string, spelled as the estimate's labels are.
+
+    Raises
+    ------
+    InvalidInputError
+        If an answer is missing and there is no label for that, naming its row.
+    FileFormatError
+        If the file cannot be read.
+    """
+    mechanism: Any = collection.mechanism
+    counts: Counter[bytes] = Counter()
+    with open_answers(answers, collection.schema.names) as reader:
+        for texts in _encoded(collection, reader, progress):
+            counts.update(text.encode()[: mechanism.max_bytes] for text in texts[:, 0])
+    return Counter({content.decode(errors="backslashreplace"): count for content, count in counts.items()})
 
 
 def with_progress(reader: AnswerReader, progress: Progress | None) -> Iterator[pa.RecordBatch]:
@@ -147,7 +174,7 @@ def with_progress(reader: AnswerReader, progress: Progress | None) -> Iterator[p
         yield batch
 
 
-def _encoded(collection: Collection, reader: AnswerReader, progress: Progress | None) -> Iterator[NDArray[np.int64]]:
+def _encoded(collection: Collection, reader: AnswerReader, progress: Progress | None) -> Iterator[NDArray[Any]]:
     for batch in with_progress(reader, progress):
         yield collection.schema.encode(batch, first_row=reader.rows - batch.num_rows + 1)
 
@@ -156,9 +183,9 @@ def _block_rows(collection: Collection) -> int:
     return max(1, min(batch_rows(collection.mechanism), BATCH_BYTES // (8 * len(collection.schema.attributes))))
 
 
-def _rechunked(blocks: Iterator[NDArray[np.int64]], rows: int) -> Iterator[NDArray[np.int64]]:
+def _rechunked(blocks: Iterator[NDArray[Any]], rows: int) -> Iterator[NDArray[Any]]:
     """Yield the same rows in blocks of equal size, however the file was divided."""
-    pending: list[NDArray[np.int64]] = []
+    pending: list[NDArray[Any]] = []
     held = 0
     for block in blocks:
         start = 0

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.checks import Codes
 from deniable.errors import InvalidInputError, InvalidReportError
 from deniable.kernels import INTERPRETED_ROWS, kernel
-from deniable.randomness import BLOCK_WORDS, Randomness, Words
+from deniable.randomness import BLOCK_WORDS, Randomness, Words, checked_randomness
 
 Bits = NDArray[np.uint8]
 
@@ -105,6 +105,7 @@ def _zero_bits(n: int, k: int) -> tuple[Bits, Words]:
 
 
 def _randomize_lanes(lanes: Words, rows: int, k: int, thresholds: tuple[int, int], rng: Randomness) -> None:
+    checked_randomness(rng)
     planes, valid = threshold_planes(*thresholds), _valid_lanes(k)
     run = randomize_lanes.interpreted if rows <= INTERPRETED_ROWS else randomize_lanes.compiled
     # About 2 + log2(64) words decide 64 lanes. Unused words move to the front: they are used once, and in order.

@@ -126,7 +126,9 @@ class CountMeanSketch:
         object.__setattr__(self, "k", checked_integer("k", self.k, 2, entry.largest_domain))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         m = Objective.mean(self.k, self.epsilon).best(entry.cells_around) if self.m is None else self.m
-        object.__setattr__(self, "m", entry.build(self.k, m).m)
+        cells = entry.build(self.k, m).m
+        GRR(cells, self.epsilon)  # refuses what GRR refuses
+        object.__setattr__(self, "m", cells)
 
     @cached_property
     def hashes(self) -> HashFamily:

@@ -72,6 +72,7 @@ class Exponential:
             raise InvalidParameterError(
                 f"epsilon must be >= {float(2 * EPSILON_MIN)} for GRR at epsilon/2, got epsilon={self.epsilon}"
             )
+        GRR(self.k, exact(self.epsilon) / 2)  # refuses what GRR refuses
 
     # ---------------------------------------------------------------- contributor
 

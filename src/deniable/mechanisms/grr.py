@@ -23,6 +23,7 @@ from deniable.checks import (
     checked_report_codes,
     code_dtype,
 )
+from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate, affine_estimate
 from deniable.kernels import kernel
 from deniable.mechanism import ReportField, check_channel_size, float_channel
@@ -36,9 +37,21 @@ from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_
 def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
     """Return Q: each of the k-1 other values is reported with probability Q/2^64, the truth with 1 - (k-1) Q/2^64.
 
-    Q = ceil(2^64/(e^epsilon + k - 1)), in directed high precision: rounding up can only bring the probabilities closer.
+    Q = ceil(2^64/(e^epsilon + k - 1)), in directed high precision: rounding up brings the probabilities closer, and
+    for k <= 2^32 sqrt(epsilon) never so far that the truth is the rarer answer: 2^64/k exceeds 2^64/(e^epsilon + k - 1)
+    by at least one.
+
+    Raises
+    ------
+    InvalidParameterError
+        If k is larger: p - q would vanish between two thresholds, or turn negative without a bound on the ratio.
     """
-    lower, _ = exp_bounds(exact(epsilon, "epsilon"))
+    budget = exact(epsilon, "epsilon")
+    if k * k > budget * SCALE:
+        raise InvalidParameterError(
+            f"k must be <= 2^32 sqrt(epsilon) for 64-bit thresholds, got k={k} with epsilon={float(budget)}"
+        )
+    lower, _ = exp_bounds(budget)
     return threshold_up(1 / (lower + k - 1))
 
 
@@ -50,7 +63,7 @@ class GRR:
     Parameters
     ----------
     k : int
-        Domain size, 2 <= k <= 2^32.
+        Domain size, 2 <= k <= 2^32 and k <= 2^32 sqrt(epsilon): beyond, 64-bit thresholds cannot tell p from q.
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
 
@@ -80,6 +93,7 @@ class GRR:
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        lie_threshold(self.k, self.epsilon)
 
     # ---------------------------------------------------------------- contributor
 

@@ -24,7 +24,7 @@ from deniable.checks import checked_integer, checked_report_codes
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
 from deniable.estimate import Estimate, affine_estimate
 from deniable.mechanism import ReportField
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch, ValidReports
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, uniform_below
 from deniable.spec import register
@@ -200,6 +200,18 @@ class HeavyHitters:
         tallies = [self.sketch.hashes.tally(checked[group == number]) for number in range(self.groups)]
         sizes = np.bincount(group, minlength=self.groups)
         return Aggregate(self, np.concatenate([*tallies, sizes]), len(group))
+
+    def valid_reports(self, reports: PrefixReports) -> ValidReports:
+        """Collector: set aside reports that no client can have produced, see `CountMeanSketch.valid_reports`."""
+        group, values = np.asarray(reports.group), np.asarray(reports.value)
+        inside = self.sketch.hashes.valid_rows(values)
+        valid = (group < self.groups) & inside
+        rejected, reason = int(np.count_nonzero(~valid)), ""
+        if rejected:
+            row = int((~valid).argmax())
+            got = f"group={group[row]}, value={values[row]} in row {row + 1}"
+            reason = f"group must be in 0..{self.groups - 1} and value one of the sketch's reports, got {got}"
+        return ValidReports(PrefixReports(group[valid], values[valid]), rejected, reason)
 
     # ---------------------------------------------------------------- analyst
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_codes, checked_counts, checked_domain, checked_integer
+from deniable.checks import checked_codes, checked_counts, checked_domain, checked_integer, integer_array
 from deniable.errors import InvalidReportError
 from deniable.estimate import Estimate
 from deniable.kernels import INTERPRETED_ROWS
@@ -167,10 +167,10 @@ class SHE:
         return Aggregate(self, totals, len(components))
 
     def _checked_shape(self, reports: ArrayLike) -> Components:
-        array = np.asarray(reports)
+        array = integer_array(reports, InvalidReportError, "reports")
         if array.size == 0 and not isinstance(reports, np.ndarray):
             array = np.empty((0, self.k), dtype=np.int16)
-        if not np.issubdtype(array.dtype, np.integer) or not np.can_cast(array.dtype, np.int64):
+        if not np.can_cast(array.dtype, np.int64):
             raise InvalidReportError(f"reports must have a signed integer dtype, got dtype={array.dtype}")
         if array.ndim != 2 or array.shape[1] != self.k:
             raise InvalidReportError(f"reports must have shape (n, {self.k}), got shape={array.shape}")

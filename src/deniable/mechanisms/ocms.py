@@ -109,6 +109,11 @@ def ocms_choice(
     max_frequency : float or Fraction, optional
         Mode "mse": what no frequency exceeds, f* in [0, 1], if anything is known beforehand. 1 by default: nothing is.
 
+    Returns
+    -------
+    SketchChoice
+        The chosen sketch, the reason, and what every family would have given.
+
     Raises
     ------
     InvalidParameterError

@@ -18,7 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import Codes, checked_codes, checked_counts, checked_domain, checked_integer, code_dtype
+from deniable.checks import (
+    Codes,
+    checked_codes,
+    checked_counts,
+    checked_domain,
+    checked_integer,
+    code_dtype,
+    integer_array,
+)
 from deniable.errors import InvalidReportError
 from deniable.estimate import Estimate, affine_estimate
 from deniable.mechanism import MAX_CHANNEL_CELLS, ReportField, check_channel_size, float_channel
@@ -150,11 +158,9 @@ class SubsetSelection:
         return Aggregate(self, counts, len(subsets))
 
     def _checked_shape(self, reports: ArrayLike) -> Codes:
-        array = np.asarray(reports)
+        array = integer_array(reports, InvalidReportError, "reports")
         if array.size == 0 and not isinstance(reports, np.ndarray):
             array = np.empty((0, self._size), dtype=code_dtype(self.k))
-        if not np.issubdtype(array.dtype, np.integer):
-            raise InvalidReportError(f"reports must have an integer dtype, got dtype={array.dtype}")
         if array.ndim != 2 or array.shape[1] != self._size:
             raise InvalidReportError(f"reports must have shape (n, {self._size}), got shape={array.shape}")
         return np.ascontiguousarray(array)

@@ -110,6 +110,7 @@ class RSFD:
         if fakes not in choices:
             raise InvalidParameterError(f"fakes over {self.oracle} must be {' or '.join(choices)}, got fakes={fakes!r}")
         object.__setattr__(self, "fakes", fakes)
+        make_oracles(self.oracle, self.sizes, self.epsilon)  # refuses what an oracle refuses
 
     @cached_property
     def oracles(self) -> tuple[Oracle, ...]:

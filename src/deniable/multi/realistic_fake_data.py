@@ -24,7 +24,7 @@ from deniable.estimate import RecordEstimate
 from deniable.mechanism import ReportField, check_channel_size, float_channel
 from deniable.mechanisms.grr import GRR
 from deniable.multi._exact import Evidence, one_attribute_ratio, product_rows, sampled
-from deniable.multi._oracles import affine_estimates, affine_variance, empty_reports, record_field
+from deniable.multi._oracles import affine_estimates, affine_variance, empty_reports, make_oracles, record_field
 from deniable.multi._priors import (
     PriorTables,
     checked_priors,
@@ -89,6 +89,7 @@ class RSRFD:
         object.__setattr__(self, "sizes", checked_sizes(self.sizes))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         object.__setattr__(self, "priors", checked_priors(self.priors, self.sizes))
+        make_oracles("GRR", self.sizes, self.epsilon)  # refuses what GRR refuses
 
     @cached_property
     def oracles(self) -> tuple[GRR, ...]:

@@ -99,7 +99,7 @@ class SMP:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", checked_sizes(self.sizes))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        checked_oracle(self.oracle)
+        make_oracles(checked_oracle(self.oracle), self.sizes, self.epsilon)  # refuses what an oracle refuses
 
     @cached_property
     def oracles(self) -> tuple[Oracle, ...]:

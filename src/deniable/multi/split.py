@@ -83,8 +83,8 @@ class SPL:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", checked_sizes(self.sizes))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        checked_oracle(self.oracle)
-        checked_share(self.epsilon, len(self.sizes))
+        share = checked_share(self.epsilon, len(self.sizes))
+        make_oracles(checked_oracle(self.oracle), self.sizes, share)  # refuses what an oracle refuses
 
     @cached_property
     def oracles(self) -> tuple[Oracle, ...]:

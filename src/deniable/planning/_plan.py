@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from deniable.checks import checked_integer, checked_probability, checked_sizes
 from deniable.errors import DeniableError, InvalidParameterError
-from deniable.planning.candidates import Candidate, build, candidates_for
+from deniable.planning.candidates import Candidate, build, candidates_for, preferred
 from deniable.planning.precision import (
     MAX_CONTRIBUTORS,
     contributors_needed,
@@ -52,13 +52,16 @@ def plan(
     confidence : float
         Of the intervals, in (0, 1).
     mechanisms : sequence of str, optional
-        Names to compare, for instance ``["GRR", "OUE"]`` or ``["SPL", "SMP[OUE]"]``; by default all.
+        Names to compare, for instance ``["GRR", "OUE"]``, ``["CMS[spread]"]`` or ``["SPL", "SMP[OUE]"]``; by default
+        all.
 
     Returns
     -------
     Plan
         One row per mechanism. Recommended is the least mean variance over attributes, values and a flat prior among
-        the feasible; mean variances within 1% are a tie, which goes to fewer bits per report.
+        the feasible; mean variances within 1% are a tie, which goes to fewer bits per report. Spread, decoded for all
+        values in one transform, is considered for more than 2^10 values, and preferred to all but GRR for more than
+        2^16. OCMS and the other sketches with a transform are there to be compared with.
 
     Raises
     ------
@@ -93,7 +96,8 @@ def plan(
     needed = [row.contributors_needed for row in drafts if row.contributors_needed is not None]
     n = contributors if contributors is not None else min(needed, default=MAX_CONTRIBUTORS)
     rows = [_judged(row, n, contributors, target_error, confidence, at) for row in drafts]
-    best = best_row(rows)
+    eligible = preferred(domains, [row.name for row in rows if row.feasible])
+    best = best_row([row for row in rows if row.name in eligible])
     rows = [replace(row, recommended=row is best) for row in rows]
     rows.sort(key=lambda row: math.inf if row.mean_variance is None else row.mean_variance)
     return Plan(domains, budget, n, contributors, target_error, at, confidence, tuple(rows))

@@ -15,6 +15,7 @@ from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.histogram import SHE
 from deniable.mechanisms.histogram_threshold import THE
 from deniable.mechanisms.local_hashing import BLH, OLH
+from deniable.mechanisms.ocms import OCMS
 from deniable.mechanisms.rappor import RAPPOR
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE, SUE
@@ -22,11 +23,21 @@ from deniable.multi.fake_data import RSFD
 from deniable.multi.sample import SMP
 from deniable.multi.split import SPL
 
-MAX_REPORT_BITS = 1 << 20
-"""Largest practical report: 128 KiB. Beyond, a contributor's upload and a day's storage are the problem."""
+MAX_REPORT_BITS = 1 << 19
+"""Largest practical report: 64 KiB. Beyond, a contributor's upload and a day's storage are the problem."""
 
 MAX_STATE_SIZE = 1 << 27
 """Largest practical aggregate: 2^27 counters, one GiB."""
+
+MAX_COMPARED = 1 << 19
+"""Most values that each report is compared with: two minutes of a core per million reports. Beyond, a transform."""
+
+SMALL_DOMAIN = 1 << 10
+"""Up to so many values a subset or a bit per value is a short report, and no transform is needed."""
+
+LARGE_DOMAIN = 1 << 16
+"""From more values than this on, a mechanism that decodes all of them in one transform is preferred where there is
+one: its variance is within a tenth of the least, its report is a few bytes, and its collector takes milliseconds."""
 
 Build = Callable[[tuple[int, ...], float | Fraction], Mechanism[Any, Any]]
 
@@ -45,12 +56,21 @@ class Candidate:
         What a reader of the plan must know about it.
     recommendable : bool
         Whether `recommend` may choose it without being asked.
+    compares : bool
+        Whether decoding compares every report with every value.
+    transforms : bool
+        Whether short reports are decoded for all values by one transform.
+    alternative : bool
+        Recommended only if nothing else that was asked for is feasible.
     """
 
     name: str
     build: Build
     note: str = ""
     recommendable: bool = False
+    compares: bool = False
+    transforms: bool = False
+    alternative: bool = False
 
 
 _DECODED = "the collector compares every report with every value"
@@ -68,9 +88,47 @@ ONE_ATTRIBUTE = (
     Candidate("Exponential", lambda sizes, epsilon: Exponential(sizes[0], epsilon), "equals GRR at epsilon/2"),
     Candidate("SHE", lambda sizes, epsilon: SHE(sizes[0], epsilon)),
     Candidate("THE", lambda sizes, epsilon: THE(sizes[0], epsilon), "its tight epsilon is below the declared one"),
-    Candidate("BLH", lambda sizes, epsilon: BLH(sizes[0], epsilon), _DECODED),
-    Candidate("OLH", lambda sizes, epsilon: OLH(sizes[0], epsilon), _DECODED, recommendable=True),
-    Candidate("CMS", lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon), _DECODED, recommendable=True),
+    Candidate("BLH", lambda sizes, epsilon: BLH(sizes[0], epsilon), _DECODED, compares=True),
+    Candidate("OLH", lambda sizes, epsilon: OLH(sizes[0], epsilon), _DECODED, recommendable=True, compares=True),
+    Candidate(
+        "CMS[spread]",
+        lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon, family="spread"),
+        "one integer per report; one transform decodes all values",
+        recommendable=True,
+        transforms=True,
+    ),
+    Candidate(
+        "OCMS",
+        lambda sizes, epsilon: OCMS(sizes[0], epsilon),
+        "the sketch that the chooser takes for the mean error; its family is among the parameters",
+        alternative=True,
+    ),
+    Candidate(
+        "CMS[partition]",
+        lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon, family="partition"),
+        "the collector adds about 10 m integers per report; one transform decodes all values",
+        alternative=True,
+    ),
+    Candidate(
+        "CMS[linear]",
+        lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon, family="linear"),
+        "one transform over F_p decodes all values",
+        alternative=True,
+    ),
+    Candidate(
+        "CMS[prime]",
+        lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon, family="prime"),
+        _DECODED,
+        recommendable=True,
+        compares=True,
+    ),
+    Candidate(
+        "CMS[binary]",
+        lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon, family="binary"),
+        f"for chosen values among up to 2^64; for all of them {_DECODED}",
+        compares=True,
+        alternative=True,
+    ),
 )
 """Frequency oracles for one attribute, in the order that settles ties."""
 
@@ -96,7 +154,8 @@ RECORDS = (
 def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Candidate, ...]:
     """Return the candidates for d attributes, all or those named.
 
-    A name matches without regard to case; "SPL" means SPL over every oracle; "RSFD" is RS+FD.
+    A name matches without regard to case; "SPL" means SPL over every oracle, "CMS" the sketch of every family; "RSFD"
+    is RS+FD.
 
     Raises
     ------
@@ -133,10 +192,27 @@ def build(candidate: Candidate, sizes: tuple[int, ...], epsilon: float | Fractio
     """
     # Before building: a table of so many values would take long to set up only to be refused.
     _check_limit("counters", sum(sizes), MAX_STATE_SIZE)
+    if candidate.compares:
+        _check_limit("values compared with every report", sizes[0], MAX_COMPARED)
     mechanism = candidate.build(sizes, epsilon)
     _check_limit("bits per report", mechanism.report_bits, MAX_REPORT_BITS)
     _check_limit("counters", mechanism.state_size, MAX_STATE_SIZE)
     return mechanism
+
+
+def preferred(sizes: tuple[int, ...], feasible: Sequence[str]) -> tuple[str, ...]:
+    """Return which of the feasible names may be recommended: all of them if none suits the domain.
+
+    One attribute: a transform suits more than 2^10 values. For more than 2^16 it is preferred to all others but GRR,
+    whose report is as short and whose histogram is the answer.
+    """
+    k = sizes[0]
+    suitable = [one for one in ONE_ATTRIBUTE + RECORDS if one.name in feasible and not one.alternative]
+    if len(sizes) == 1 and k <= SMALL_DOMAIN:
+        suitable = [one for one in suitable if not one.transforms]
+    elif len(sizes) == 1 and k > LARGE_DOMAIN and any(one.transforms for one in suitable):
+        suitable = [one for one in suitable if one.transforms or one.name == "GRR"]
+    return tuple(one.name for one in suitable) or tuple(feasible)
 
 
 def _subset_selection(k: int, epsilon: float | Fraction) -> SubsetSelection:

@@ -11,3 +11,7 @@ from deniable.postprocess.consistency import norm_sub as norm_sub
 from deniable.postprocess.consistency import simplex as simplex
 from deniable.postprocess.em import iterative_bayes as iterative_bayes
 from deniable.postprocess.em import iterative_bayes_reports as iterative_bayes_reports
+from deniable.postprocess.hierarchical import decode_group as decode_group
+from deniable.postprocess.hierarchical import hierarchical as hierarchical
+from deniable.postprocess.hierarchical import noise_variances as noise_variances
+from deniable.postprocess.hierarchical import shared_domains as shared_domains

@@ -11,9 +11,16 @@ from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate, RecordEstimate
 from deniable.postprocess.consistency import base_cut, clip_normalize, norm_sub, simplex
 from deniable.postprocess.em import iterative_bayes
+from deniable.postprocess.hierarchical import hierarchical
 
 POSTPROCESSORS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
-    {"norm-sub": norm_sub, "simplex": simplex, "base-cut": base_cut, "clip-normalize": clip_normalize}
+    {
+        "norm-sub": norm_sub,
+        "simplex": simplex,
+        "base-cut": base_cut,
+        "clip-normalize": clip_normalize,
+        "hierarchical": hierarchical,
+    }
 )
 """What needs the estimate only: Estimate -> Estimate, RecordEstimate -> RecordEstimate."""
 
@@ -31,7 +38,7 @@ def postprocess(
     name : str
         One of `POSTPROCESS_NAMES`.
     estimate : Estimate or RecordEstimate
-        The estimate, raw for "base-cut" and "em".
+        The estimate, raw for "base-cut", "hierarchical" and "em".
     aggregate : Aggregate, optional
         What the estimate was made from; "em" needs it.
 
@@ -42,7 +49,7 @@ def postprocess(
     MismatchError
         For "em", if the mechanism's aggregate is not a histogram of outputs.
     NoIntervalError
-        For "base-cut", if the estimate is not raw.
+        For "base-cut" and "hierarchical", if the estimate is not raw.
 
     Examples
     --------

@@ -178,8 +178,8 @@ class Summary:
         if self.selection == "found":
             return (
                 "The list was found in the same reports: close to the threshold estimates are a little too high, and a "
-                "string that is not listed may be as frequent. The longest strings may be beginnings of longer ones. The "
-                "intervals hold for every string that was looked at."
+                "string that is not listed may be as frequent. The longest strings may be beginnings of longer ones. "
+                "The intervals hold for every string that was looked at, unless it shares a fold with a frequent one."
             )
         return ""
 

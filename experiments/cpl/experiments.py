@@ -1,0 +1,31 @@
+"""Importing this module registers every experiment with `PAPER`, in the order in which ``all`` runs them."""
+
+from experiments.cpl import (
+    additive,
+    algorithms,
+    attacks,
+    calibration,
+    delta,
+    encodings,
+    mechanisms,
+    observations,
+    pairs,
+    sampled,
+    saturation,
+)
+from experiments.cpl.paper import PAPER
+
+__all__ = [
+    "PAPER",
+    "additive",
+    "algorithms",
+    "attacks",
+    "calibration",
+    "delta",
+    "encodings",
+    "mechanisms",
+    "observations",
+    "pairs",
+    "sampled",
+    "saturation",
+]

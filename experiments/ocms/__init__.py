@@ -1,0 +1,1 @@
+"""Reproduction of Pan's paper on the optimised count-mean sketch; see README.md."""

@@ -1,0 +1,24 @@
+"""Figure 4 of the paper: the three losses on the clicks of Kosarak, and on the clicks as the paper counted them."""
+
+from __future__ import annotations
+
+from experiments.harness import Run
+from experiments.ocms.figures import SYNTHETIC, perform
+from experiments.ocms.paper import PAPER
+
+REAL = tuple(name for name in SYNTHETIC if "prime" not in name)
+"""The prime family compares every report with every value: 2e10 comparisons per run on the Kosarak prefix."""
+
+SEPARATED = ("OCMS", "OCMS-MSE", "HE", "CMS+HE", "RHR")
+
+
+@PAPER.experiment("kosarak", "figure 4: clicks of the Kosarak prefix (needs DENIABLE_DATA)", runs=100)
+def kosarak(run: Run) -> None:
+    """Measure the three losses on the clicks of the Kosarak prefix; f* = 1."""
+    perform(run, "kosarak", REAL, "Kosarak clicks (first 100,000 of 990,002 lines)")
+
+
+@PAPER.experiment("kosarak-separators", "figure 4 as the paper counted it: separators as values", runs=100)
+def kosarak_separators(run: Run) -> None:
+    """Measure the three losses on the Kosarak prefix with a sequence file's separators among the values."""
+    perform(run, "kosarak-separators", SEPARATED, "Kosarak prefix, separators counted as values")

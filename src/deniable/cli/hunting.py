@@ -1,0 +1,84 @@
+"""What analysts do with open text: find the frequent strings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from deniable.aggregate import Aggregate
+from deniable.cli._app import check_output, progress, verb
+from deniable.cli.collecting import CollectionFile
+from deniable.cli.reading import TargetName, parse_queries, show
+from deniable.collection import Collection
+from deniable.errors import InvalidParameterError
+from deniable.io import count_texts
+from deniable.report import summarize
+
+MAX_CANDIDATES = 10_000
+"""Prefixes kept per length; each is extended by 256 bytes, so no more than 256 times as many are looked at."""
+
+
+@verb("heavy-hitters")
+def heavy_hitters(
+    survey: CollectionFile,
+    aggregate: Annotated[Path, typer.Argument(metavar="AGGREGATE", help="The aggregate of its reports.")],
+    top: Annotated[int, typer.Option("--top", help="List at most so many strings, the most frequent.", min=1)] = 50,
+    threshold: Annotated[
+        float, typer.Option("--threshold", help="Standard errors that a string must stand out by, at every length.")
+    ] = 4.0,
+    queries: Annotated[
+        str | None,
+        typer.Option("--queries", metavar="FILE|A,B,...", help="Count these strings instead of searching."),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw a picture (PNG).")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")] = False,
+    truth: Annotated[
+        Path | None, typer.Option("--truth", help="True answers to compare with, for rehearsals: CSV or Parquet.")
+    ] = None,
+    confidence: Annotated[float, typer.Option("--confidence", help="Coverage of the intervals, in (0, 1).")] = 0.95,
+    target: Annotated[
+        TargetName,
+        typer.Option(
+            "--target", help="What intervals cover: these contributors (noise), or the population they are a sample of."
+        ),
+    ] = TargetName.contributors,
+) -> None:
+    """Find the frequent strings nobody listed.
+
+    For analysts. Prints the strings that stand out, with estimates and intervals that allow for
+    the search. The guarantee is printed first.
+    """
+    for output in filter(None, (plot, html)):
+        check_output(output, [survey, aggregate, *filter(None, [truth])])
+    collection = Collection.load(survey)
+    if not collection.schema.is_text:
+        raise InvalidParameterError(f"{survey} asks for listed categories: read it with deniable estimate --top {top}")
+    options: dict[str, Any] = {"threshold": threshold, "max_candidates": MAX_CANDIDATES}
+    if queries is not None:
+        options = {"queries": parse_queries(queries)}
+    reports = Aggregate.load(aggregate)
+    (estimate,) = collection.estimate(reports, **options).values()
+    counts, n = None, 0
+    if truth is not None:
+        with progress("reading the truth", quiet=as_json) as report:
+            held = count_texts(collection, truth, progress=report)
+        counts = {estimate.attribute: np.array([held[label] for label in estimate.labels], dtype=np.int64)}
+        n = held.total()
+    summary = summarize(
+        estimate,
+        mechanism=collection.mechanism,
+        n=reports.n,
+        title=collection.title,
+        confidence=confidence,
+        target=target.value,
+        truth=counts,
+        truth_n=n,
+        collection=collection.id,
+        top=None if queries is not None else top,
+        looked_at=0 if queries is not None else 256 * MAX_CANDIDATES,
+    )
+    show(summary, plot, html, as_json)

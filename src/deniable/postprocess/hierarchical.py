@@ -1,0 +1,230 @@
+"""The hierarchical decoder: attributes that share a domain are estimated together.
+
+Two kinds of models explain the unbiased frequencies of a group of d attributes over the same k categories. One says
+that the attributes resemble each other (`_pooled`), five say that each is skewed to its own degree (`_skewed`). Which
+of them is right is not chosen but weighed: the posterior means are averaged by prior times evidence. A small share of
+the plain projection guards against all six being wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import overload
+
+import numpy as np
+from scipy import special
+
+from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
+from deniable.estimate import Estimate, Floats, RecordEstimate
+from deniable.postprocess._pooled import pool_and_shrink
+from deniable.postprocess._skewed import CONCENTRATIONS, skewed_posteriors
+from deniable.postprocess.consistency import nearest_distribution
+
+Name = int | str
+Group = tuple[Name, ...]
+
+_POOLED_PRIOR = 0.3
+_SMALLEST_VARIANCE = 1e-24
+"""Below the square of what float64 resolves: a certain answer stays one, and nothing divides by zero."""
+
+
+@overload
+def hierarchical(estimate: Estimate) -> Estimate: ...
+@overload
+def hierarchical(estimate: RecordEstimate, *, groups: Iterable[Sequence[Name]] | None = ...) -> RecordEstimate: ...
+def hierarchical(
+    estimate: Estimate | RecordEstimate, *, groups: Iterable[Sequence[Name]] | None = None
+) -> Estimate | RecordEstimate:
+    """Estimate the attributes that share a domain together: pool, shrink, and allow for skewed marginals.
+
+    For analysts, on the unbiased estimates of any mechanism. Strength is borrowed inside a group only; an attribute
+    whose domain no other has is a group of one, and still gains from shrinkage.
+
+    What to expect: on 290 held-out settings, which chose nothing about the decoder (views of real data, and synthetic
+    records), the mean squared error has a median of 0.890, a worst of 1.24 and a geometric mean of 0.714 times that of
+    the *best* of six baselines in each setting (SPL, SMP, RS+FD, RS+RFD raw and clipped, Corr-RR, all projected onto
+    the simplex). Over larger domains, each attribute reported by its best oracle, it is 0.82 (k=16), 0.56 (k=64) and
+    0.31 (k=256) times that of `norm_sub` on the same reports in the geometric mean, 0.98 to 1.02 at worst. At small k
+    and epsilon >= 2 there is nothing to gain. What still loses: rare values of nearly constant binary attributes (1.2),
+    n = 500, and, outside those settings, a category that nearly everybody holds in a large domain (2 to 8 times
+    `norm_sub` at k >= 256 with a share above 0.98: its share is drawn down by up to six standard errors).
+
+    Parameters
+    ----------
+    estimate : Estimate or RecordEstimate
+        Raw: the decoder weighs unbiased frequencies by their variances.
+    groups : iterable of sequences of attribute names, optional
+        Which attributes to pool, for a RecordEstimate; attributes of no group stay alone. By default, those with equal
+        `labels`, in the same order (`shared_domains`): with the default labels "0", "1", ... that is equal k.
+
+    Returns
+    -------
+    Estimate or RecordEstimate
+        Frequencies >= 0 that sum to one, step "hierarchical", `raw` kept. There are no intervals: show those of the raw
+        estimate beside it. An attribute without reports stays NaN, and is not pooled.
+
+    Raises
+    ------
+    NoIntervalError
+        If an estimate was post-processed already, or is biased.
+    InvalidParameterError
+        If `groups` names an unknown attribute or one twice, or pools attributes of different k.
+    InvalidInputError
+        If it is not an estimate.
+
+    Notes
+    -----
+    With f^ the raw frequencies and f their projection onto the simplex, the variance of f^(v) is the mechanism's noise
+    at f plus f(1-f)/n; for GRR and subset selection this is pi(1-pi)/(n (p-q)^2) with pi = q + (p-q) f. Their raw
+    frequencies always sum to one, and so their errors cancel; errors of oracles whose frequencies do not are taken as
+    independent, and centring changes their variances (`noise_variances`).
+
+    Examples
+    --------
+    >>> from deniable import SMP, SimulationRandomness, norm_sub
+    >>> import numpy as np
+    >>> rng = SimulationRandomness(1)
+    >>> answers = rng.generator.choice(4, (3000, 5), p=[0.6, 0.2, 0.15, 0.05])
+    >>> smp = SMP(sizes=(4, 4, 4, 4, 4), epsilon=1.0)
+    >>> raw = smp.estimate(smp.aggregate(smp.randomize(answers, rng)))
+    >>> norm_sub(raw)[0].frequencies.round(2)
+    array([0.51, 0.27, 0.15, 0.06])
+    >>> decoded = hierarchical(raw)
+    >>> decoded[0].frequencies.round(2), decoded[0].processing
+    (array([0.57, 0.21, 0.15, 0.07]), ('hierarchical',))
+    """
+    if isinstance(estimate, Estimate):
+        if groups is not None:
+            raise InvalidParameterError("groups must be None for a single Estimate")
+        return _decoded({0: estimate}, [(0,)])[0]
+    if not isinstance(estimate, RecordEstimate):
+        raise InvalidInputError(f"estimate must be an Estimate or a RecordEstimate, got {type(estimate).__name__}")
+    pools = shared_domains(estimate) if groups is None else _checked_groups(estimate, groups)
+    decoded = _decoded(estimate, pools)
+    return RecordEstimate({name: decoded[name] for name in estimate})
+
+
+def shared_domains(estimates: Mapping[Name, Estimate]) -> list[Group]:
+    """Return the attributes grouped by domain: the same labels in the same order. What `hierarchical` pools.
+
+    Groups come in the order of their first attribute. Attributes of equal size but different labels are not pooled:
+    that "never" of one is like "north" of another would be an accident.
+
+    Examples
+    --------
+    >>> from deniable import SMP, SimulationRandomness
+    >>> import numpy as np
+    >>> smp = SMP(sizes=(2, 3, 2), epsilon=1.0)
+    >>> raw = smp.estimate(smp.aggregate(smp.randomize(np.zeros((9, 3), dtype=int), SimulationRandomness(1))))
+    >>> shared_domains(raw)
+    [(0, 2), (1,)]
+    """
+    found: dict[tuple[str, ...], list[Name]] = {}
+    for name, one in estimates.items():
+        found.setdefault(one.labels, []).append(name)
+    return [tuple(group) for group in found.values()]
+
+
+def noise_variances(estimate: Estimate) -> Floats:
+    """Return the variances of one attribute's centred frequencies around those of the population, float64[k].
+
+    Noise of the mechanism and of sampling, at the nearest distribution. Where the raw frequencies sum to one they do so
+    for every sample (GRR, subset selection, RS+FD over GRR): centring changes nothing. Otherwise errors are independent
+    (unary encodings, sketches), and less the mean of k of them: s2 (1 - 2/k) + mean(s2)/k.
+    """
+    f, k = nearest_distribution(estimate.frequencies), estimate.k
+    noise = estimate.noise_absent + (estimate.noise_present - estimate.noise_absent) * f
+    s2: Floats = (noise + f * (1 - f)) / estimate.n
+    # The sum of all supports is an integer: frequencies of independent bits sum to one by rare coincidence only.
+    rounding = 1e-9 * (1 + np.abs(estimate.frequencies).sum())
+    if abs(estimate.frequencies.sum() - 1) > rounding:
+        s2 = s2 * (1 - 2 / k) + s2.mean() / k
+    return np.maximum(s2, _SMALLEST_VARIANCE)
+
+
+def decode_group(g: Floats, s2: Floats) -> Floats:
+    """Return the frequencies of d attributes over one domain of k categories, float64[d, k]; rows sum to one.
+
+    Parameters
+    ----------
+    g : float64[d, k]
+        Unbiased frequencies, centred: each row sums to zero; k >= 2.
+    s2 : float64[d, k]
+        Their noise variances, > 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> g = np.array([[0.20, -0.05, -0.15], [0.30, 0.01, -0.31]])
+    >>> decode_group(g, np.full((2, 3), 0.01)).round(3)
+    array([[0.521, 0.292, 0.187],
+           [0.589, 0.331, 0.079]])
+    """
+    d, k = g.shape
+    pooled = pool_and_shrink(g, s2)
+    means, log_evidences = skewed_posteriors(g, s2)
+    priors = np.full(1 + len(CONCENTRATIONS), (1 - _POOLED_PRIOR) / len(CONCENTRATIONS))
+    priors[0] = _POOLED_PRIOR
+    weights = special.softmax(np.log(priors) + np.append(pooled.log_evidence, log_evidences))
+    average = weights[0] * (pooled.mean + 1 / k) + np.tensordot(weights[1:], means, axes=1)
+    # The guard: with few free frequencies the evidence says little, and the plain projection keeps its say.
+    trust = d * (k - 1) / (d * (k - 1) + 2)
+    return np.stack(
+        [
+            trust * nearest_distribution(mean) + (1 - trust) * nearest_distribution(plain)
+            for mean, plain in zip(average, g + 1 / k, strict=True)
+        ]
+    )
+
+
+def _decoded(estimates: Mapping[Name, Estimate], pools: Iterable[Group]) -> dict[Name, Estimate]:
+    results: dict[Name, Estimate] = {}
+    for pool in pools:
+        known = [name for name in pool if _is_known(estimates[name])]
+        if known:
+            results |= dict(zip(known, _decode([estimates[name] for name in known]), strict=True))
+        for name in set(pool) - set(known):
+            results[name] = _step(estimates[name], np.full(estimates[name].k, np.nan))
+    return results
+
+
+def _is_known(estimate: Estimate) -> bool:
+    if not estimate.is_raw:
+        steps = ", ".join(estimate.processing)
+        raise NoIntervalError(
+            f"hierarchical weighs unbiased frequencies, got an estimate after {steps}; use estimate.raw"
+        )
+    return estimate.n > 0 and not np.isnan(estimate.frequencies).any()
+
+
+def _decode(group: list[Estimate]) -> list[Estimate]:
+    k = group[0].k
+    if k < 2:  # as many as were found of an open dictionary
+        return [_step(one, np.ones(k)) for one in group]
+    frequencies = np.stack([one.frequencies for one in group])
+    g = frequencies - frequencies.mean(axis=1, keepdims=True)
+    decoded = decode_group(g, np.stack([noise_variances(one) for one in group]))
+    return [_step(one, row) for one, row in zip(group, decoded, strict=True)]
+
+
+def _step(estimate: Estimate, frequencies: Floats) -> Estimate:
+    return estimate.processed(frequencies, "hierarchical")
+
+
+def _checked_groups(estimates: RecordEstimate, groups: Iterable[Sequence[Name]]) -> list[Group]:
+    pools: list[Group] = []
+    seen: set[Name] = set()
+    for group in groups:
+        if isinstance(group, str) or not isinstance(group, Sequence):
+            raise InvalidParameterError(f"groups must be sequences of attribute names, got {group!r}")
+        for name in group:
+            if name not in estimates:
+                raise InvalidParameterError(f"groups must name attributes of the estimate, got {name!r}")
+            if name in seen:
+                raise InvalidParameterError(f"groups must not overlap, got {name!r} twice")
+            seen.add(name)
+        sizes = {estimates[name].k for name in group}
+        if len(sizes) > 1:
+            raise InvalidParameterError(f"groups must share a domain, got {list(group)!r} of sizes {sorted(sizes)}")
+        pools.append(tuple(group))
+    return pools + [(name,) for name in estimates if name not in seen]

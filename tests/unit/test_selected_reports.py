@@ -1,0 +1,85 @@
+"""Lists of a few categories out of many: which, in which order, and how wide their intervals are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable import GRR, Estimate, InvalidParameterError
+from deniable.report import render_html, save_png, summarize
+from deniable.report.tables import attribute_lines
+
+GRR6 = GRR(k=6, epsilon=1.0)
+FREQUENCIES = [0.1, 0.4, -0.05, 0.3, 0.2, 0.05]
+
+
+def estimate_of(frequencies: list[float], labels: str, attribute: str = "letter") -> Estimate:
+    noise = np.full(len(frequencies), 0.5)
+    return Estimate(np.array(frequencies), 1000, noise, noise).named(attribute, tuple(labels))
+
+
+ESTIMATE = estimate_of(FREQUENCIES, "abcdef")
+
+
+def test_the_largest_come_first_and_their_intervals_hold_for_all() -> None:
+    summary = summarize(ESTIMATE, mechanism=GRR6, n=1000, top=2, truth={"letter": [1, 5, 0, 2, 2, 0]})
+    (row,) = summary.attributes
+    assert row.categories == ("b", "d")
+    assert row.total == 6
+    lower, upper = ESTIMATE.interval(0.95, simultaneous=6)
+    assert row.lower.tolist() == lower[[1, 3]].tolist()
+    assert row.upper.tolist() == upper[[1, 3]].tolist()
+    assert row.truth is not None
+    assert row.truth.tolist() == [0.5, 0.2]
+    assert "all 6 hold together" in summary.interval_text
+    assert "selected by its estimates" in summary.selection_text
+    lines = attribute_lines(summary, row, 80)
+    assert lines[-1] == "and 4 categories with smaller estimates"
+    assert "2 largest estimates, 4 categories are not listed" in render_html(summary)
+
+
+def test_what_was_asked_for_is_no_selection() -> None:
+    asked = {"letter": [5, 0]}
+    plain = summarize(ESTIMATE, mechanism=GRR6, n=1000, queries=asked)
+    wide = summarize(ESTIMATE, mechanism=GRR6, n=1000, queries=asked, simultaneous=True)
+    assert plain.attributes[0].categories == wide.attributes[0].categories == ("f", "a")
+    assert plain.attributes[0].lower.tolist() == ESTIMATE.interval(0.95)[0][[5, 0]].tolist()
+    assert wide.attributes[0].lower.tolist() == ESTIMATE.interval(0.95, simultaneous=2)[0][[5, 0]].tolist()
+    assert plain.selection_text == ""
+    assert "smaller estimates" not in "".join(attribute_lines(plain, plain.attributes[0], 80))
+
+
+def test_what_a_search_found_holds_for_everything_it_looked_at() -> None:
+    summary = summarize(ESTIMATE, mechanism=GRR6, n=1000, looked_at=10**6, top=10)
+    assert summary.attributes[0].upper.tolist() == ESTIMATE.interval(0.95, simultaneous=10**6)[1].tolist()
+    assert "all 1,000,000 hold together" in summary.interval_text
+    assert "found in the same reports" in summary.selection_text
+    assert summarize(ESTIMATE, mechanism=GRR6, n=1000, looked_at=10**6, top=2).attributes[0].categories == ("b", "d")
+
+
+def test_nothing_found_is_an_answer(tmp_path: Path) -> None:
+    nothing = estimate_of([], "")
+    summary = summarize(nothing, mechanism=GRR6, n=1000, looked_at=100, top=5)
+    lines = attribute_lines(summary, summary.attributes[0], 80)
+    assert lines == ["letter", "nothing found: no answer stands out from the noise"]
+    assert "nothing found" in render_html(summary)
+    save_png(summary, tmp_path / "nothing.png")
+    assert (tmp_path / "nothing.png").stat().st_size > 1000
+    assert json.loads("".join(summary.json_parts())) == summary.to_dict()
+
+
+def test_json_in_pieces_is_the_same_document() -> None:
+    odd = estimate_of([0.1, np.nan], '"\n', '"a]}')
+    for summary in (
+        summarize({"x": ESTIMATE, "y": odd}, mechanism=GRR6, n=1000, title="t\n}"),
+        summarize(ESTIMATE, mechanism=GRR6, n=1000, top=3, truth={"letter": [1] * 6}),
+    ):
+        assert json.loads("".join(summary.json_parts())) == summary.to_dict()
+
+
+def test_bad_selections_are_named() -> None:
+    with pytest.raises(InvalidParameterError, match="top must be >= 1, got top=0"):
+        summarize(ESTIMATE, mechanism=GRR6, n=1000, top=0)
