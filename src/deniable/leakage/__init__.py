@@ -4,6 +4,15 @@ Every figure says what it is: exact, an upper bound, or true under an assumption
 proofs in short and how to read the numbers.
 """
 
+from deniable.leakage.algorithm_benchmark import AlgorithmScore as AlgorithmScore
+from deniable.leakage.algorithm_benchmark import benchmark_algorithms as benchmark_algorithms
+from deniable.leakage.attacks import attack_channel as attack_channel
+from deniable.leakage.attacks import attack_cpl as attack_cpl
+from deniable.leakage.attacks import attack_success as attack_success
+from deniable.leakage.attacks import effective_epsilon as effective_epsilon
+from deniable.leakage.audit import AuditResult as AuditResult
+from deniable.leakage.audit import audit as audit
+from deniable.leakage.audit import needed_samples as needed_samples
 from deniable.leakage.blocks import BlockBound as BlockBound
 from deniable.leakage.blocks import block_bound as block_bound
 from deniable.leakage.blocks import block_bound_assuming_independence as block_bound_assuming_independence
@@ -13,6 +22,9 @@ from deniable.leakage.bounds import partial_bound as partial_bound
 from deniable.leakage.bounds import prior_free_bound as prior_free_bound
 from deniable.leakage.calibration import Calibration as Calibration
 from deniable.leakage.calibration import calibrate as calibrate
+from deniable.leakage.collections import SampledLeakage as SampledLeakage
+from deniable.leakage.collections import guarantee_under_prior as guarantee_under_prior
+from deniable.leakage.collections import sampled_leakage as sampled_leakage
 from deniable.leakage.correlation import WorstCase as WorstCase
 from deniable.leakage.correlation import cpl as cpl
 from deniable.leakage.correlation import fixed_size_cpl as fixed_size_cpl
@@ -25,6 +37,8 @@ from deniable.leakage.estimated import joint_from_estimate as joint_from_estimat
 from deniable.leakage.estimated import range_from_counts as range_from_counts
 from deniable.leakage.estimated import range_from_estimate as range_from_estimate
 from deniable.leakage.figures import Leakage as Leakage
+from deniable.leakage.mechanism_benchmark import MechanismScore as MechanismScore
+from deniable.leakage.mechanism_benchmark import benchmark_mechanisms as benchmark_mechanisms
 from deniable.leakage.mechanism_leakage import channel_delta as channel_delta
 from deniable.leakage.mechanism_leakage import mechanism_cpl as mechanism_cpl
 from deniable.leakage.observed import Observed as Observed
@@ -34,6 +48,8 @@ from deniable.leakage.pairwise import PairwiseLeakage as PairwiseLeakage
 from deniable.leakage.pairwise import pairwise_leakage as pairwise_leakage
 from deniable.leakage.records import RecordLeakage as RecordLeakage
 from deniable.leakage.records import record_leakage as record_leakage
+from deniable.leakage.statistical import StatisticalLeakage as StatisticalLeakage
+from deniable.leakage.statistical import statistical_cpl as statistical_cpl
 from deniable.leakage.total import TotalLeakage as TotalLeakage
 from deniable.leakage.total import exact_totals as exact_totals
 from deniable.leakage.total import total_leakage as total_leakage
