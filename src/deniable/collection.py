@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,14 @@ from deniable.spec import content_hash, from_spec, to_spec
 FORMAT = "deniable collection"
 
 
+class LearnedFromShape(Document):
+    """Keys of `LearnedFrom` in a JSON document."""
+
+    collection: str
+    aggregate: str
+    contributors: int
+
+
 class CollectionShape(Document):
     """Keys of a collection in a JSON document."""
 
@@ -38,6 +46,26 @@ class CollectionShape(Document):
     collection_schema: SchemaShape = Field(alias="schema")
     mechanism: dict[str, Any]
     guarantee: dict[str, Any]
+    learned_from: LearnedFromShape | None = None
+
+
+@dataclass(frozen=True)
+class LearnedFrom:
+    """What a collection's mechanism was learned from: the phase before it.
+
+    Parameters
+    ----------
+    collection : str
+        Id of the collection of that phase.
+    aggregate : str
+        `content_hash` of the aggregate that was read (`aggregate_hash`).
+    contributors : int
+        Number of reports in it.
+    """
+
+    collection: str
+    aggregate: str
+    contributors: int
 
 
 @dataclass(frozen=True)
@@ -54,13 +82,15 @@ class Collection:
         Round of the collection, >= 1; reports of one version are never mixed with those of another.
     title : str
         What people call it.
+    learned_from : LearnedFrom, optional
+        The phase that the mechanism's parameters were learned from (`deniable.multi.phases.next_phase`).
 
     Raises
     ------
     MismatchError
         If the mechanism is for another domain than the schema's.
     InvalidParameterError
-        If a parameter is of the wrong type or out of bounds.
+        If a parameter is of the wrong type or out of bounds, or a dealt mechanism's deal has no name.
 
     Examples
     --------
@@ -77,6 +107,7 @@ class Collection:
     mechanism: Mechanism[Any, Any]
     version: int = 1
     title: str = ""
+    learned_from: LearnedFrom | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.schema, Schema):
@@ -90,22 +121,31 @@ class Collection:
                 f"the mechanism must have the schema's domain sizes {_sizes(self.schema.sizes)}, "
                 f"got {self.mechanism!r} with {_sizes(domain)}"
             )
+        if getattr(self.mechanism, "deal_id", None) == "":
+            raise InvalidParameterError(
+                "deal_id must name the deal, so that shares and reports of two deals do not mix, got deal_id=''"
+            )
 
     @cached_property
     def id(self) -> str:
-        """SHA-256 (64 hex digits) of schema, mechanism, version and title; every report carries it."""
+        """SHA-256 (64 hex digits) of schema, mechanism, version, title and phase before; every report carries it."""
         return content_hash(
             {
                 "schema": self.schema.to_dict(),
                 "mechanism": to_spec(self.mechanism),
                 "version": self.version,
                 "title": self.title,
+                **self._phase_before,
             }
         )
 
+    @property
+    def _phase_before(self) -> dict[str, Any]:
+        return {} if self.learned_from is None else {"learned_from": asdict(self.learned_from)}
+
     # ---------------------------------------------------------------- three verbs
 
-    def randomize(self, answers: Any, rng: Randomness) -> Any:
+    def randomize(self, answers: Any, rng: Randomness, shares: Any = None) -> Any:
         """Contributor: turn answers into reports, one row each.
 
         Parameters
@@ -114,6 +154,8 @@ class Collection:
             Answers as `Schema.encode` takes them, or codes int[n, d] (int[n] also, for one attribute).
         rng : Randomness
             `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
+        shares : shares, optional
+            From the dealer, one per row; for a mechanism that needs one (`dealt`), and for no other.
 
         Returns
         -------
@@ -123,10 +165,15 @@ class Collection:
         Raises
         ------
         InvalidInputError
-            If an answer cannot be encoded, or a code is out of range; naming row and attribute.
+            If an answer cannot be encoded, or a code is out of range; naming row and attribute. Or if a share is
+            missing.
+        InvalidParameterError
+            If shares are given to a mechanism that takes none, or not given to one that does.
         """
-        codes = answers if isinstance(answers, np.ndarray) else self.schema.encode(answers)
-        return self.mechanism.randomize(self._inputs(codes), rng)
+        self.check_shares(shares is not None)
+        codes = self._inputs(answers if isinstance(answers, np.ndarray) else self.schema.encode(answers))
+        mechanism: Any = self.mechanism
+        return mechanism.randomize(codes, shares, rng) if self.dealt else mechanism.randomize(codes, rng)
 
     def aggregate(self, reports: Any) -> Aggregate:
         """Collector: sum a batch of this collection's reports.
@@ -158,7 +205,11 @@ class Collection:
             If it contains no reports.
         """
         self.check(aggregate)
-        result = self.mechanism.estimate(aggregate, **options)
+        return self._named(self.mechanism.estimate(aggregate, **options))
+
+    def _named(self, result: Any) -> RecordEstimate:
+        """Return a mechanism's estimate by the schema's names; one of dealt coins as an `Estimate`."""
+        result = result.to_estimate() if hasattr(result, "to_estimate") else result
         parts = [result] if isinstance(result, Estimate) else [result[j] for j in range(len(self.schema.attributes))]
         return RecordEstimate(
             {
@@ -178,6 +229,18 @@ class Collection:
                 f"the aggregate is of collection {short_id(aggregate.collection)}, not of {short_id(self.id)}"
             )
 
+    @property
+    def dealt(self) -> bool:
+        """Whether every contributor needs a share from a dealer."""
+        return hasattr(self.mechanism, "deal")
+
+    def check_shares(self, given: bool) -> None:
+        """Raise InvalidParameterError unless shares are given exactly if the mechanism needs them."""
+        if self.dealt and not given:
+            raise InvalidParameterError(f"shares must be given: {self.mechanism.name} needs one of each contributor")
+        if given and not self.dealt:
+            raise InvalidParameterError(f"shares must not be given: {self.mechanism.name} needs no dealer")
+
     def _inputs(self, codes: NDArray[Any]) -> NDArray[Any]:
         one_attribute = not hasattr(self.mechanism, "sizes")
         return codes[:, 0] if one_attribute and codes.ndim == 2 and codes.shape[1] == 1 else codes
@@ -195,6 +258,7 @@ class Collection:
                 "schema": self.schema.to_dict(),
                 "mechanism": to_spec(self.mechanism),
                 "guarantee": _guarantee_data(self.privacy()),
+                **self._phase_before,
             },
         )
 
@@ -215,7 +279,8 @@ class Collection:
         shape = parse_document(text, source, FORMAT, CollectionShape)
         schema = schema_of(shape.collection_schema, source, directory)
         try:
-            collection = cls(schema, from_spec(shape.mechanism), shape.version, shape.title)
+            before = None if shape.learned_from is None else LearnedFrom(**dict(shape.learned_from))
+            collection = cls(schema, from_spec(shape.mechanism), shape.version, shape.title, before)
         except (FileFormatError, TypeError, ValueError) as error:
             raise FileFormatError(f"{source}: {error}") from error
         if shape.id != collection.id:

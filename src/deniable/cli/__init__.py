@@ -18,10 +18,13 @@ from deniable.cli.hunting import heavy_hitters as heavy_hitters
 from deniable.cli.leaking import audit as audit
 from deniable.cli.leaking import calibrate as calibrate
 from deniable.cli.leaking import leakage as leakage
+from deniable.cli.phasing import combine as combine
+from deniable.cli.phasing import learn as learn
 from deniable.cli.reading import estimate as estimate
 
 ORDER = (
     *("schema", "collection", "randomize", "aggregate", "merge", "estimate", "heavy-hitters"),
+    *("learn", "combine"),
     *("plan", "leakage", "calibrate", "audit", "demo"),
 )
 """The verbs in the order of the data's way, then what is asked about it, as help lists them."""

@@ -112,6 +112,20 @@ def collection(
         design = recommend(questions.sizes, epsilon)
         why = "least mean variance among the practical mechanisms (deniable plan compares them)"
     result = Collection(questions, design, version, title)
+    save_collection(result, output, force)
+    print_collection(result)
+    if mechanism is None:
+        print_line(console(), f"  recommended: {why}")
+
+
+def save_collection(result: Collection, output: Path, force: bool) -> None:
+    """Write a collection, unless another one would be lost.
+
+    Raises
+    ------
+    OutputError
+        If there is another one and `force` is False, or it cannot be written.
+    """
     if output.exists() and not force and output.read_text(encoding="utf-8", errors="replace") != result.to_json():
         raise OutputError(
             f"{output} exists with other content: contributors may use it; choose another name, "
@@ -119,14 +133,18 @@ def collection(
         )
     with writing(output):
         result.save(output)
+
+
+def print_collection(result: Collection) -> None:
+    """Print the guarantee, the mechanism with its parameters, and the id."""
     screen = console()
-    for line in guarantee_lines(result.privacy(), questions.names):
+    for line in guarantee_lines(result.privacy(), result.schema.names):
         print_line(screen, line)
-    parameters = ", ".join(f"{key}={_plain(value)}" for key, value in to_spec(design).items() if key != "mechanism")
-    print_line(screen, f"mechanism: {design.name} ({parameters})")
-    if mechanism is None:
-        print_line(screen, f"  recommended: {why}")
+    parameters = ", ".join(
+        f"{key}={_plain(value)}" for key, value in to_spec(result.mechanism).items() if key != "mechanism"
+    )
     print_line(screen, f"collection: {result.id}")
+    print_line(screen, f"mechanism: {result.mechanism.name} ({parameters})")
 
 
 def _questions(

@@ -71,10 +71,7 @@ def estimate(
 
     For analysts. Estimates are raw and unbiased; they may be negative. The guarantee is printed first.
     """
-    if postprocess is not None and postprocess not in POSTPROCESSORS:
-        raise InvalidParameterError(
-            f"postprocess must be one of {', '.join(POSTPROCESSORS)}, got postprocess={postprocess!r}"
-        )
+    checked_postprocess(postprocess)
     inputs = [survey, aggregate, *([truth] if truth else [])]
     for output in filter(None, (plot, html)):
         check_output(output, inputs)
@@ -106,6 +103,14 @@ def estimate(
         queries=asked,
     )
     show(summary, plot, html, as_json)
+
+
+def checked_postprocess(postprocess: str | None) -> None:
+    """Raise InvalidParameterError unless this is no post-processing or a known one."""
+    if postprocess is not None and postprocess not in POSTPROCESSORS:
+        raise InvalidParameterError(
+            f"postprocess must be one of {', '.join(POSTPROCESSORS)}, got postprocess={postprocess!r}"
+        )
 
 
 def _asked(collection: Collection, queries: str) -> dict[str, NDArray[np.int64]]:

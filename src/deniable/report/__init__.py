@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deniable.report.from_estimates import summarize as summarize
+from deniable.report.from_phases import summarize_phases as summarize_phases
 from deniable.report.html import render_html as render_html
 from deniable.report.html import save_html as save_html
 from deniable.report.plot import draw as draw

@@ -100,7 +100,8 @@ def summarize(
         _attribute(name, estimate, confidence, target, together, None if truth is None else truth.get(name), truth_n)
         for name, estimate in named.items()
     )
-    processing = next((estimate.processing for estimate in named.values() if not estimate.is_raw), ())
+    processing = next((_steps(estimate) for estimate in named.values() if estimate.raw is not None), ())
+    biased = [step for estimate in named.values() for step in (estimate.raw or estimate).processing]
     records = None
     if truth is not None:
         records = truth_n or max((int(np.sum(np.asarray(counts))) for counts in truth.values()), default=0)
@@ -123,6 +124,7 @@ def summarize(
         target=target,
         simultaneous=simultaneous,
         processing=processing,
+        biased=tuple(dict.fromkeys(biased)),
         truth_n=records,
         collection=collection,
         selection=selection,
@@ -134,6 +136,11 @@ def _named(estimates: Estimate | RecordEstimate | Mapping[str, Estimate]) -> dic
     if isinstance(estimates, Estimate):
         return {estimates.attribute or "value": estimates}
     return {estimate.attribute or str(key): estimate for key, estimate in estimates.items()}
+
+
+def _steps(estimate: Estimate) -> tuple[str, ...]:
+    """Return the post-processing alone, without what made the mechanism's own estimate biased."""
+    return estimate.processing[len(estimate.raw.processing) :] if estimate.raw is not None else ()
 
 
 def _attribute(
@@ -165,6 +172,6 @@ def _attribute(
         standard_error=np.where(np.isfinite(errors), errors, np.nan),
         lower=lower,
         upper=upper,
-        processed=None if estimate.is_raw else estimate.frequencies,
+        processed=None if estimate.raw is None else estimate.frequencies,
         truth=truth,
     )

@@ -157,7 +157,7 @@ def _row(summary: Summary, row: AttributeSummary, i: int, limits: tuple[float, f
     percent = summary.percent
     truth = math.nan if row.truth is None else float(row.truth[i])
     processed = math.nan if row.processed is None else float(row.processed[i])
-    interval = f"{percent(row.lower[i])} to {percent(row.upper[i])}"
+    interval = f"{percent(row.lower[i])} to {percent(row.upper[i])}" if math.isfinite(row.lower[i]) else "-"
     category = visible(row.categories[i])
     spoken = f"{category}: estimate {percent(row.estimate[i])}, {summary.level_text} interval {interval}"
     if math.isfinite(truth):

@@ -164,7 +164,8 @@ def _header(figure: Figure, summary: Summary, width: float, height: float) -> No
     facts = shorten(f"{budget}, n = {summary.n:,}, {summary.mechanism_text}", int(11 * (width - 2 * _MARGIN)))
     figure.text(left, 1 - 0.2 / height, title, size=14, weight="bold", color=INK, va="top", parse_math=False)
     figure.text(left, 1 - 0.5 / height, facts, size=10, color=GREY, va="top", parse_math=False)
-    handles = [Line2D([], [], linewidth=1.6, label=f"estimate, {summary.level_text} interval", **_ESTIMATE)]
+    shown = f"estimate, {summary.level_text} interval" if summary.has_intervals else "estimate"
+    handles = [Line2D([], [], linewidth=1.6, label=shown, **_ESTIMATE)]
     if summary.truth_n is not None:
         handles.append(Line2D([], [], linestyle="none", label="truth", **_TRUTH))
     if summary.processing:

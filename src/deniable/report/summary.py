@@ -120,6 +120,10 @@ class Summary:
         Which categories are listed: all, those of the largest estimates, those asked for, or those that a search found.
     together : int
         Number of intervals that hold together, if `simultaneous`; 0 for those that are listed.
+    earlier : tuple of str
+        Names of the mechanisms of earlier phases whose reports the estimate combines.
+    biased : tuple of str
+        Why estimates of the mechanism itself are biased, where they are: those have no intervals.
     """
 
     title: str
@@ -135,10 +139,15 @@ class Summary:
     collection: str = ""
     selection: Selection = "all"
     together: int = 0
+    earlier: tuple[str, ...] = ()
+    biased: tuple[str, ...] = ()
 
     @property
     def mechanism_text(self) -> str:
-        """The mechanism in a few words: its name, its oracle, and its parameters other than sizes and budget."""
+        """The mechanism in a few words: its name, its oracle, and its parameters other than sizes and budget.
+
+        Mechanisms of earlier phases come first, by their names.
+        """
         mechanism: Any = self.mechanism
         shown = {"k", "sizes", "epsilon", "oracle", "priors", "copy_probabilities", "alignment"}
         extra = [
@@ -147,7 +156,8 @@ class Summary:
             if field.init and field.name not in shown
         ]
         over = f" over {mechanism.oracle}" if isinstance(getattr(mechanism, "oracle", None), str) else ""
-        return f"{mechanism.name}{over}" + (f" ({', '.join(extra)})" if extra else "")
+        here = f"{mechanism.name}{over}" + (f" ({', '.join(extra)})" if extra else "")
+        return ", then ".join([*self.earlier, here])
 
     @property
     def level_text(self) -> str:
@@ -155,8 +165,16 @@ class Summary:
         return f"{100 * self.confidence:.10g}%"
 
     @property
+    def has_intervals(self) -> bool:
+        """Whether any interval exists."""
+        return any(bool(np.isfinite(row.lower).any()) for row in self.attributes)
+
+    @property
     def interval_text(self) -> str:
-        """One sentence: what the intervals cover."""
+        """What the intervals cover, or why there are none."""
+        without = f"The estimate is biased: {'; '.join(self.biased)}." if self.biased else ""
+        if without and not self.has_intervals:
+            return f"There are no intervals. {without}"
         count = self.together or sum(len(row.categories) for row in self.attributes if row.reports)
         together = f"; all {count:,} hold together with at least that confidence" if self.simultaneous else ""
         covers = (
@@ -165,7 +183,8 @@ class Summary:
             else f"the frequency in the population that these {self.n:,} contributors were drawn from: "
             "the noise of the randomisation and of the sampling"
         )
-        return f"The {self.level_text} interval covers {covers}{together}."
+        text = f"The {self.level_text} interval covers {covers}{together}."
+        return f"{text} Where there is none: {without[0].lower()}{without[1:]}" if without else text
 
     @property
     def selection_text(self) -> str:

@@ -144,4 +144,4 @@ def _coverage(summary: Summary) -> str:
 
 def _intervals(bounds: Sequence[tuple[str, str]]) -> list[str]:
     lower, upper = (max(map(len, side)) for side in zip(*bounds, strict=True))
-    return [f"{low:>{lower}} to {high:>{upper}}" for low, high in bounds]
+    return ["-" if low == high == "-" else f"{low:>{lower}} to {high:>{upper}}" for low, high in bounds]

@@ -1,0 +1,124 @@
+"""What two phases need: learn the next one's mechanism, and combine their estimates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.aggregate import Aggregate
+from deniable.cli._app import check_output, note, verb
+from deniable.cli._mechanisms import parse_settings
+from deniable.cli.collecting import CollectionFile
+from deniable.cli.designing import print_collection, save_collection
+from deniable.cli.reading import TargetName, checked_postprocess, show
+from deniable.collection import Collection
+from deniable.errors import InvalidParameterError
+from deniable.multi.phases import Phases, learner_names, next_phase
+from deniable.multi.two_phase import WEIGHTS
+from deniable.postprocess import POSTPROCESSORS
+from deniable.report import summarize_phases
+
+
+@verb("learn")
+def learn(
+    survey: CollectionFile,
+    aggregate: Annotated[Path, typer.Argument(metavar="AGGREGATE", help="The aggregate of this phase's reports.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the next phase's collection (JSON).")],
+    contributors: Annotated[int, typer.Option("--contributors", help="How many are expected in the next phase.")],
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", help=f"What learns from this phase: {', '.join(learner_names())}.")
+    ] = "Corr-RR",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Another setting of the learning, as JSON; repeatable."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite another collection.")] = False,
+) -> None:
+    """Learn the next phase of a survey from this one.
+
+    For collectors. Prints the guarantee.
+
+    The next phase is a collection of its own, for other contributors. What was learned is
+    published as the parameters of its mechanism.
+    """
+    check_output(output, [survey, aggregate])
+    first = Collection.load(survey)
+    result = next_phase(
+        first, Aggregate.load(aggregate), contributors, _spelled(mechanism), **parse_settings(settings or [])
+    )
+    save_collection(result, output, force)
+    print_collection(result)
+    note("its contributors must be others than those of the phases before: who answers twice spends both epsilons")
+
+
+@verb("combine")
+def combine(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="PHASES...", help="Each phase's collection and aggregate, in their order."),
+    ],
+    weights: Annotated[
+        str,
+        typer.Option("--weights", help=f"How phases are weighted: {', '.join(WEIGHTS)}, or numbers such as 0.2,0.8."),
+    ] = "counts",
+    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw a picture (PNG).")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")] = False,
+    postprocess: Annotated[
+        str | None,
+        typer.Option(
+            "--postprocess",
+            metavar="NAME",
+            help=f"Add a column of consistent frequencies, without intervals: {', '.join(POSTPROCESSORS)}.",
+        ),
+    ] = None,
+    confidence: Annotated[float, typer.Option("--confidence", help="Coverage of the intervals, in (0, 1).")] = 0.95,
+    target: Annotated[
+        TargetName,
+        typer.Option(
+            "--target", help="What intervals cover: these contributors (noise), or the population they are a sample of."
+        ),
+    ] = TargetName.contributors,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Widen the intervals so that all of them hold together.")
+    ] = False,
+) -> None:
+    """Print the estimates of all phases of a survey together.
+
+    For analysts. Where a phase's mechanism is biased, as Corr-RR is, the table says so and there
+    are no intervals.
+    """
+    checked_postprocess(postprocess)
+    for output in filter(None, (plot, html)):
+        check_output(output, files)
+    if len(files) < 4 or len(files) % 2:
+        raise InvalidParameterError(
+            f"two phases or more must be given, a collection and an aggregate each, got {len(files)} files"
+        )
+    phases = Phases(
+        tuple((Collection.load(files[i]), Aggregate.load(files[i + 1])) for i in range(0, len(files), 2)),
+    )
+    estimates = phases.estimate(_weights(weights))
+    if postprocess is not None:
+        estimates = POSTPROCESSORS[postprocess](estimates)
+    summary = summarize_phases(phases, estimates, confidence=confidence, target=target.value, simultaneous=simultaneous)
+    show(summary, plot, html, as_json)
+
+
+def _weights(text: str) -> str | tuple[float, ...]:
+    if text in WEIGHTS:
+        return text
+    try:
+        return tuple(map(float, text.split(",")))
+    except ValueError:
+        raise InvalidParameterError(
+            f"weights must be one of {', '.join(WEIGHTS)}, or numbers separated by commas, got weights={text!r}"
+        ) from None
+
+
+def _spelled(name: str) -> str:
+    """Return the mechanism's own spelling of a name, whatever its case and without the plus signs."""
+    plain = name.replace("+", "").casefold()
+    return next((one for one in learner_names() if one.replace("+", "").casefold() == plain), name)

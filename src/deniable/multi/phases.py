@@ -1,0 +1,212 @@
+"""Phases as collections: the file that phase one leads to, and the estimate of all phases together.
+
+A phase is a collection of its own, so that its reports cannot be mixed with another's. The next phase's file publishes
+what was learned as the parameters of its mechanism, and records which collection and which aggregate it learned from.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from deniable.aggregate import Aggregate
+from deniable.collection import Collection, LearnedFrom, short_id
+from deniable.errors import InvalidParameterError, MismatchError
+from deniable.estimate import RecordEstimate
+from deniable.multi.two_phase import combine
+from deniable.privacy import Guarantee
+from deniable.spec import content_hash, mechanism_class, mechanism_names, to_spec
+
+
+def learner_names() -> list[str]:
+    """Return the names of the mechanisms that learn their parameters from an earlier phase."""
+    return [name for name in mechanism_names() if hasattr(mechanism_class(name), "learn")]
+
+
+def aggregate_hash(aggregate: Aggregate) -> str:
+    """Return a digest (SHA-256, hex) of what an estimate depends on: mechanism, collection, counts and n."""
+    return content_hash(
+        {
+            "mechanism": to_spec(aggregate.mechanism),
+            "collection": aggregate.collection,
+            "counts": aggregate.counts.tolist(),
+            "n": aggregate.n,
+        }
+    )
+
+
+def next_phase(
+    collection: Collection, aggregate: Aggregate, contributors: int, mechanism: str = "Corr-RR", **settings: Any
+) -> Collection:
+    """Collector: learn the next phase's mechanism and return its collection; a pure function.
+
+    Nothing but the learned parameters is published. They are a function of reports that were randomised already, so
+    they cost nobody anything.
+
+    Parameters
+    ----------
+    collection, aggregate : Collection, Aggregate
+        The phase to learn from, and its reports.
+    contributors : int
+        How many are expected in the next phase; they must be others than those of the phases before.
+    mechanism : str
+        Name of a mechanism that learns, one of `learner_names`.
+    **settings
+        What else its `learn` takes, for instance ``method="joint"`` of Corr-RR.
+
+    Returns
+    -------
+    Collection
+        Of the same schema and title, its version one higher, with `learned_from`.
+
+    Raises
+    ------
+    MismatchError
+        If the aggregate is of another collection, or its mechanism is nothing that can be learned from.
+    EmptyAggregateError
+        If it contains no reports.
+    InvalidParameterError
+        If the mechanism does not learn, or a setting is unknown or out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SPL, Attribute, Collection, Schema, SimulationRandomness
+    >>> import numpy as np
+    >>> schema = Schema((Attribute("smokes", ("no", "yes")), Attribute("drinks", ("no", "yes"))))
+    >>> first = Collection(schema, SPL(sizes=(2, 2), epsilon=1.0))
+    >>> answers = np.array([[0, 0], [0, 1], [1, 1]] * 100)
+    >>> aggregate = first.aggregate(first.randomize(answers, SimulationRandomness(1)))
+    >>> second = next_phase(first, aggregate, contributors=900)
+    >>> second.mechanism.name, second.version, second.learned_from.collection == first.id
+    ('Corr-RR', 2, True)
+    """
+    collection.check(aggregate)
+    learners = learner_names()
+    if mechanism not in learners:
+        raise InvalidParameterError(f"mechanism must be one of {', '.join(learners)}, got mechanism={mechanism!r}")
+    learn = mechanism_class(mechanism).learn
+    free = list(inspect.signature(learn).parameters)[2:]
+    unknown = next((name for name in settings if name not in free), None)
+    if unknown is not None:
+        raise InvalidParameterError(f"{mechanism} learns with {', '.join(free) or 'no settings'}, got {unknown!r}")
+    return Collection(
+        collection.schema,
+        learn(aggregate, contributors, **settings),
+        collection.version + 1,
+        collection.title,
+        LearnedFrom(collection.id, aggregate_hash(aggregate), aggregate.n),
+    )
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The phases of one survey, each with its reports, in their order.
+
+    Parameters
+    ----------
+    parts : sequence of (Collection, Aggregate)
+        Two or more; each but the first learned from one before it.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there are fewer than two, or one occurs twice.
+    MismatchError
+        If an aggregate is of another collection, the schemas differ, or a phase learned from none of those before it.
+
+    Examples
+    --------
+    >>> from deniable import SPL, Attribute, Collection, Schema, SimulationRandomness
+    >>> import numpy as np
+    >>> rng, answers = SimulationRandomness(1), np.array([[0, 0], [0, 1], [1, 1]] * 100)
+    >>> schema = Schema((Attribute("smokes", ("no", "yes")), Attribute("drinks", ("no", "yes"))))
+    >>> first = Collection(schema, SPL(sizes=(2, 2), epsilon=1.0))
+    >>> first_reports = first.aggregate(first.randomize(answers, rng))
+    >>> second = next_phase(first, first_reports, contributors=300)
+    >>> second_reports = second.aggregate(second.randomize(answers, rng))
+    >>> phases = Phases(((first, first_reports), (second, second_reports)))
+    >>> phases.n, phases.estimate()["drinks"].contributors
+    (600, 600)
+    """
+
+    parts: Sequence[tuple[Collection, Aggregate]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        if len(self.parts) < 2:
+            raise InvalidParameterError(f"parts must be two phases or more, got {len(self.parts)}")
+        earlier: list[str] = []
+        for place, (collection, aggregate) in enumerate(self.parts, start=1):
+            collection.check(aggregate)
+            if collection.schema != self.parts[0][0].schema:
+                raise MismatchError(f"phase {place} must have the schema of phase 1, got another")
+            if collection.id in earlier:
+                raise InvalidParameterError(
+                    f"parts must be different phases, got collection {short_id(collection.id)} twice: "
+                    "merge its aggregates first"
+                )
+            source = collection.learned_from
+            if earlier and (source is None or source.collection not in earlier):
+                told = "from none" if source is None else f"from collection {short_id(source.collection)}"
+                raise MismatchError(
+                    f"phase {place}, collection {short_id(collection.id)}, must have learned from a phase before it "
+                    f"({', '.join(map(short_id, earlier))}), got one that learned {told}"
+                )
+            earlier.append(collection.id)
+
+    @property
+    def n(self) -> int:
+        """Number of contributors, all phases together."""
+        return sum(aggregate.n for _, aggregate in self.parts)
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader must know: who took part where, and whether a phase got reports after it was learned from."""
+        hashes = {collection.id: (place, aggregate) for place, (collection, aggregate) in enumerate(self.parts, 1)}
+        found = [
+            f"phase {place}: {collection.mechanism.name}, {aggregate.n:,} contributors, "
+            f"epsilon = {collection.privacy().epsilon:g} for each"
+            for place, (collection, aggregate) in enumerate(self.parts, 1)
+        ]
+        found.append("epsilon is for one phase: who took part in several has spent the sum")
+        for place, (collection, _) in enumerate(self.parts, 1):
+            if collection.learned_from is not None and collection.learned_from.collection in hashes:
+                source, aggregate = hashes[collection.learned_from.collection]
+                if aggregate_hash(aggregate) != collection.learned_from.aggregate:
+                    found.append(
+                        f"phase {place} learned from {collection.learned_from.contributors:,} reports of phase "
+                        f"{source}, not from these {aggregate.n:,}"
+                    )
+        return tuple(found)
+
+    def estimate(self, weights: str | Sequence[float] = "counts") -> RecordEstimate:
+        """Analyst: combine the phases' estimates, as `deniable.multi.two_phase.combine` does.
+
+        Parameters
+        ----------
+        weights : {"counts", "inverse-variance"} or sequence of float
+            How the phases are weighted.
+
+        Raises
+        ------
+        EmptyAggregateError
+            If a phase has no reports.
+        InvalidParameterError
+            If the weights do not fit.
+        """
+        return combine(*(collection.estimate(aggregate) for collection, aggregate in self.parts), weights=weights)
+
+    def privacy(self) -> Guarantee:
+        """Return what holds for everybody who took part in one phase: number by number the phases' largest."""
+        guarantees = [collection.privacy() for collection, _ in self.parts]
+        worst = max(guarantees, key=lambda one: one.epsilon)
+        remarks = dict.fromkeys(remark for one in guarantees for remark in one.remarks)
+        return replace(
+            worst,
+            per_attribute=tuple(map(max, zip(*(one.per_attribute for one in guarantees), strict=True))),
+            implemented_epsilon=max(one.implemented_epsilon for one in guarantees),
+            remarks=(*self.remarks, *remarks),
+        )
