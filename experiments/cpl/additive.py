@@ -11,8 +11,8 @@ from deniable import GRR, SimulationRandomness
 from deniable.leakage import joint_from_records, total_leakage
 from experiments.cpl.data import celeba
 from experiments.cpl.paper import PAPER, Floats
-from experiments.cpl.pictures import BLUE, GREY, VERMILLION, dress, note, panels
 from experiments.harness import Cell, Run
+from experiments.pictures import BLUE, GREY, VERMILLION, dress, note, panels
 
 EPSILON = 1.0
 NEIGHBOURS = (2, 3, 5, 8, 12)

@@ -17,19 +17,9 @@ from deniable.leakage.mechanism_benchmark import MECHANISMS
 from deniable.leakage.pair_priors import PairPriors
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER, Floats, expected
-from experiments.cpl.pictures import (
-    BLUE,
-    DATA_COLOURS,
-    DATA_MARKS,
-    GREY,
-    ORANGE,
-    PURPLE,
-    VERMILLION,
-    dress,
-    note,
-    panels,
-)
+from experiments.cpl.pictures import DATA_COLOURS, DATA_MARKS
 from experiments.harness import Cell, Run
+from experiments.pictures import BLUE, GREY, ORANGE, PURPLE, VERMILLION, dress, note, panels
 
 EPSILON = 1.0
 REFERENCES = ("Algorithm 2", "GRR, channel", "OUE, channel", "OUE, attack")

@@ -11,8 +11,8 @@ from deniable.leakage.pair_priors import PairPriors
 from deniable.leakage.statistical import statistical_cpl
 from experiments.cpl.data import LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, expected
-from experiments.cpl.pictures import BLUE, GREY, VERMILLION, dress, note, panels
 from experiments.harness import Cell, Run
+from experiments.pictures import BLUE, GREY, VERMILLION, dress, note, panels
 
 EPSILONS = (1.0, 3.0)
 TOLERANCE = 0.01

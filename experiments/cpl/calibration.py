@@ -14,8 +14,8 @@ from deniable.leakage import calibrate, exact_totals, joint_from_records
 from deniable.leakage.attacks import attack_success
 from experiments.cpl.data import COMMON_FACES, Table, celeba, common_faces, lfw
 from experiments.cpl.paper import PAPER, Floats
-from experiments.cpl.pictures import BLUE, GREEN, GREY, INK, ORANGE, VERMILLION, apart, dress, note, panels
 from experiments.harness import Cell, Run
+from experiments.pictures import BLUE, GREEN, GREY, INK, ORANGE, VERMILLION, apart, dress, note, panels
 
 CAPS = (1.0, 2.0, 5.0, 10.0, 20.0)
 FAILURE_CAPS = (1.0, 5.0, 20.0)

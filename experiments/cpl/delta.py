@@ -13,8 +13,8 @@ import numpy as np
 from deniable.leakage import channel_delta, conditional_from_joint, joint_from_records, worst_case_cpl
 from experiments.cpl.data import celeba
 from experiments.cpl.paper import PAPER, Floats
-from experiments.cpl.pictures import BLUE, GREY, VERMILLION, dress, note, panels
 from experiments.harness import Run
+from experiments.pictures import BLUE, GREY, VERMILLION, dress, note, panels
 
 EPSILON, DELTA = 1.0, 0.01
 NONCES = 1000

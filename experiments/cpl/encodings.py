@@ -10,8 +10,8 @@ import numpy as np
 from experiments.cpl.attacks import EPSILONS, SYMMETRIC, attack_nmse
 from experiments.cpl.data import Table, adult, cardio, equal_widths, quantiles
 from experiments.cpl.paper import PAPER, expected
-from experiments.cpl.pictures import BLUE, GREY, dress, note, panels
 from experiments.harness import Cell, Run
+from experiments.pictures import BLUE, GREY, dress, note, panels
 
 ENCODINGS: dict[str, dict[str, Callable[[], Table]]] = {
     "Adult": {

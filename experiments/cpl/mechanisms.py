@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from deniable.leakage.mechanism_benchmark import benchmark_mechanisms
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER
-from experiments.cpl.pictures import BLUE, GREEN, VERMILLION, apart, dress, note, panels
 from experiments.harness import Cell, Run
+from experiments.pictures import BLUE, GREEN, VERMILLION, apart, dress, note, panels
 
 BUDGETS = (1.0, 2.0, 3.0)
 COLOURS = {1.0: BLUE, 2.0: GREEN, 3.0: VERMILLION}

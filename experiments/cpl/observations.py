@@ -10,8 +10,8 @@ from deniable.leakage.pair_priors import PairPriors
 from experiments.cpl.data import COMMON_FACES, LOADERS, Table, common_faces
 from experiments.cpl.pairs import SMALL, grr_matrix
 from experiments.cpl.paper import PAPER, Floats, expected, pairs_of
-from experiments.cpl.pictures import BLUE, GREY, VERMILLION, dress, note, panels
 from experiments.harness import Run
+from experiments.pictures import BLUE, GREY, VERMILLION, dress, note, panels
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0)
 

@@ -16,18 +16,9 @@ from deniable.leakage.pair_priors import PairPriors
 from deniable.leakage.statistical import statistical_cpl
 from experiments.cpl.data import CARDIO_NUMERIC, LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, pairs_of
-from experiments.cpl.pictures import (
-    BLUE,
-    DATA_COLOURS,
-    DATA_MARKS,
-    GREY,
-    VERMILLION,
-    dress,
-    heat_map,
-    note,
-    panels,
-)
+from experiments.cpl.pictures import DATA_COLOURS, DATA_MARKS, heat_map
 from experiments.harness import Cell, Run
+from experiments.pictures import BLUE, GREY, VERMILLION, dress, note, panels
 
 EPSILON = 1.0
 SOURCES = ("occupation", "education", "income")

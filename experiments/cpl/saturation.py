@@ -7,8 +7,8 @@ from deniable.leakage import conditional_from_joint, joint_from_records, saturat
 from deniable.leakage.statistical import statistical_cpl
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER
-from experiments.cpl.pictures import BLUE, GREEN, GREY, PURPLE, VERMILLION, dress, note, panels
 from experiments.harness import Cell, Run
+from experiments.pictures import BLUE, GREEN, GREY, PURPLE, VERMILLION, dress, note, panels
 
 TARGET, SOURCES = "Male", ("No_Beard", "Wearing_Necklace", "Smiling")
 EPSILONS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments.cpl import additive, calibration, delta, encodings, pictures, sampled
+from experiments import pictures
+from experiments.cpl import additive, calibration, delta, encodings, sampled
 from experiments.cpl.attacks import SYMMETRIC, TOLERANCE, attack_nmse
 from experiments.cpl.data import LOADERS, Table, adult, celeba, equal_widths, quantiles
 from experiments.cpl.experiments import PAPER
