@@ -37,7 +37,7 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
-	$(RUN)/pip install --quiet --editable ".[demo,dataframes]" --group dev
+	$(RUN)/pip install --quiet --editable ".[demo,dataframes,mpc]" --group dev
 	touch $@
 
 clean:

@@ -165,7 +165,10 @@ class Aggregate:
         except FileNotFoundError as error:
             raise FileFormatError(f"there is no file {path}") from error
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"{path} is not an aggregate file, or is damaged") from error
+            hint = ": it is a Parquet file, as reports are; add them up first (deniable aggregate)"
+            raise FileFormatError(
+                f"{path} is not an aggregate file{hint if _is_parquet(path) else ', or is damaged'}"
+            ) from error
         if found != (FORMAT, FORMAT_VERSION):
             raise FileFormatError(
                 f"{path} must be a {FORMAT} of version {FORMAT_VERSION}, got {found[0]!r} of version {found[1]!r}"
@@ -175,6 +178,14 @@ class Aggregate:
             return cls(mechanism, counts, n, str(header["collection"]), frozenset(map(str, header["batches"])))
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"{path} has a damaged header: {error}") from error
+
+
+def _is_parquet(path: str | os.PathLike[str]) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False
 
 
 def check_aggregate(aggregate: Aggregate, mechanism: Mechanism[Any, Any]) -> None:

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 
 Codes = NDArray[np.integer[Any]]
 MAX_DOMAIN = 1 << 32
+
+MAX_COUNTERS = 1 << 28
+"""Largest histogram that a collector sets up (2 GiB)."""
 
 
 def checked_integer(name: str, value: int, minimum: int, maximum: int | None = None) -> int:
@@ -126,6 +129,12 @@ def _all_inside(array: Codes, sizes: tuple[int, ...]) -> bool:
     bounds = np.tile(largest, 1 + min(len(array), 8192 // len(sizes)))
     stretches = (unsigned[start : start + bounds.size] for start in range(0, unsigned.size, bounds.size))
     return not any(bool((stretch > bounds[: stretch.size]).any()) for stretch in stretches)
+
+
+def check_counters(counters: int) -> None:
+    """Raise TooLargeError if a collector would have to set up more than MAX_COUNTERS counters."""
+    if counters > MAX_COUNTERS:
+        raise TooLargeError(f"counters must be <= {MAX_COUNTERS:,} to be added up, got {counters:,}: use a sketch")
 
 
 def checked_counts(counts: ArrayLike, k: int) -> NDArray[np.int64]:

@@ -205,10 +205,10 @@ class Collection:
             If it contains no reports.
         """
         self.check(aggregate)
-        return self._named(self.mechanism.estimate(aggregate, **options))
+        return self.named(self.mechanism.estimate(aggregate, **options))
 
-    def _named(self, result: Any) -> RecordEstimate:
-        """Return a mechanism's estimate by the schema's names; one of dealt coins as an `Estimate`."""
+    def named(self, result: Any) -> RecordEstimate:
+        """Return what the mechanism's `estimate` returned by the schema's names, dealt coins' as an `Estimate`."""
         result = result.to_estimate() if hasattr(result, "to_estimate") else result
         parts = [result] if isinstance(result, Estimate) else [result[j] for j in range(len(self.schema.attributes))]
         return RecordEstimate(
@@ -288,7 +288,7 @@ class Collection:
                 f"{source} was changed after it was made: its id is {short_id(shape.id)}, its content has the id "
                 f"{short_id(collection.id)}; make a new collection instead, reports of the old one do not fit this one"
             )
-        if _numbers(shape.guarantee) != _numbers(_guarantee_data(collection.privacy())):
+        if not _alike(_numbers(shape.guarantee), _numbers(_guarantee_data(collection.privacy()))):
             raise FileFormatError(
                 f"{source} states another guarantee than its mechanism has: {str(collection.privacy()).splitlines()[0]}"
             )
@@ -363,3 +363,14 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, list):
         return [_numbers(item) for item in value if not isinstance(item, str) or item == "inf"]
     return value
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two guarantees' numbers agree to nine digits: sums of floats differ in the last ones between machines."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, float) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=1e-9)
+    return bool(one == other)

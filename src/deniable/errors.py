@@ -6,7 +6,7 @@
     ├── InvalidParameterError    a parameter outside its bound (also a ValueError)
     ├── InvalidInputError        an answer or a table that cannot be encoded (also a ValueError)
     │   └── UnknownCategoryError an answer that is not in the schema
-    ├── AlreadyRandomizedError   answers that were randomised before for the same collection
+    ├── AlreadyRandomizedError   answers or shares that were used before for the same collection
     ├── InvalidReportError       a report that the mechanism cannot have produced (also a ValueError)
     ├── MismatchError            two things that do not belong together (also a ValueError)
     │   └── DuplicateReportsError the same batch of reports added twice
@@ -16,6 +16,7 @@
     ├── TooLargeError            an enumeration beyond the stated limit (also a ValueError)
     ├── FileFormatError          a file that is damaged, foreign, or of an unknown version
     ├── OutputError              an output that cannot be written
+    ├── DealingError             a deal by several helpers that failed; no share of it may be used
     └── MissingExtraError        an optional dependency that is not installed (also an ImportError)
 
 Messages name the argument, the bound and the value, and the record and attribute where there is one.
@@ -41,7 +42,7 @@ class UnknownCategoryError(InvalidInputError):
 
 
 class AlreadyRandomizedError(DeniableError):
-    """The same answers were randomised before for this collection; doing it again spends epsilon again."""
+    """The same answers or shares were used before for this collection; doing it again spends epsilon again."""
 
 
 class InvalidReportError(DeniableError, ValueError):
@@ -78,6 +79,10 @@ class FileFormatError(DeniableError):
 
 class OutputError(DeniableError):
     """An output cannot be written; nothing was."""
+
+
+class DealingError(DeniableError):
+    """A deal by several helpers failed: one stopped, took too long, or gave shares that contradict the others'."""
 
 
 class MissingExtraError(DeniableError, ImportError):

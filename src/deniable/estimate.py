@@ -10,7 +10,7 @@ do. Two uncertainties follow, and every interval says which one it covers:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -81,6 +81,9 @@ class Estimate:
         The post-processing that made this estimate, oldest first; empty for a raw estimate.
     raw : Estimate, optional
         The raw estimate behind a post-processed one, where there is an unbiased one.
+    bounds : callable, optional
+        The mechanism's own interval for these contributors, where its reports are no independent sum: (tail) -> (lower,
+        upper), each float64[k], either bound failing with probability at most `tail`.
 
     Raises
     ------
@@ -110,6 +113,7 @@ class Estimate:
     attribute: str = ""
     processing: tuple[str, ...] = ()
     raw: Estimate | None = field(default=None, repr=False)
+    bounds: Callable[[float], tuple[Floats, Floats]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         frequencies = _frozen(self.frequencies)
@@ -157,7 +161,8 @@ class Estimate:
         """Return (lower, upper) score confidence bounds, each float64[k].
 
         The interval is all frequencies f that a z-test with the variance *at f* does not reject (Wilson's
-        construction, mapped through the affine estimator). It is not clipped to [0, 1].
+        construction, mapped through the affine estimator). It is not clipped to [0, 1]. For these contributors, a
+        mechanism of dealt coins has its own (`bounds`).
 
         Parameters
         ----------
@@ -197,6 +202,8 @@ class Estimate:
         if self.n == 0:
             nothing = np.full(self.k, np.nan)
             return nothing, nothing.copy()
+        if self.bounds is not None and target == "contributors":
+            return self.bounds((1 - confidence) / (2 * comparisons))
         z2 = NormalDist().inv_cdf((1 - confidence) / (2 * comparisons)) ** 2
         sampling = self._sampling(target)
         # (f^ - f)^2 <= z^2 [ (absent + (present - absent) f)/n + sampling f (1-f) ]: a quadratic in f.

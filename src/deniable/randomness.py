@@ -91,6 +91,11 @@ class SecureRandomness:
                 state.keystream = _Keystream(os.urandom(32))
             state.keystream.fill(target)
 
+    @property
+    def generator(self) -> NoReturn:
+        """Refuse to simulate: aggregates are drawn from a seed, so that nobody takes them for what people reported."""
+        raise InvalidParameterError("rng must be SimulationRandomness(seed) to simulate, got rng=SecureRandomness()")
+
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied or pickled."""
         raise TypeError("SecureRandomness can be neither copied nor pickled: a copy would repeat its noise")

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.cells import cell_len
 
@@ -138,10 +139,104 @@ def test_collection_recommends_says_why_and_shows_the_guarantee(run: Run) -> Non
     assert data["id"] in result.stdout
 
 
+def test_the_default_for_records_goes_all_the_way(run: Run) -> None:
+    """Different oracles side by side, through files, and decoded together."""
+    generator = np.random.default_rng(3)
+    towns = [f"town {i}" for i in range(40)]
+    schema = json.loads(schema_text("smoker", "colour"))
+    schema["attributes"] += [{"name": name, "categories": towns} for name in ("born", "lives")]
+    Path("wide.json").write_text(json.dumps(schema))
+    rows = [line.split(",") for line in Path("answers.csv").read_text().splitlines()[1:]]
+    rows = [[*row, *generator.choice(towns, 2, p=np.arange(1, 41) / 820)] for row in rows]
+    Path("wide.csv").write_text("\n".join(map(",".join, [["smoker", "colour", "born", "lives"], *rows])))
+    made = run("collection", "--schema", "wide.json", "--epsilon", "2", "-o", "wide-survey.json")
+    assert made.exit_code == 0, made.output
+    text = " ".join(made.stdout.split())
+    assert "the sampled attribute is visible to the collector" in text
+    assert "mechanism: SMP[ADP]" in text
+    assert "one sampled attribute has" in text
+    assert "oracles by size: 2 x GRR, 2 x SubsetSelection" in text
+    for arguments in (
+        ("randomize", "wide-survey.json", "wide.csv", "-o", "reports.parquet"),
+        ("aggregate", "wide-survey.json", "reports.parquet", "-o", "all.aggregate"),
+    ):
+        assert run(*arguments).exit_code == 0
+    shown = run(
+        "estimate",
+        "wide-survey.json",
+        "all.aggregate",
+        "--truth",
+        "wide.csv",
+        "--postprocess",
+        "hierarchical",
+        "--json",
+    )
+    assert shown.exit_code == 0, shown.output
+    data = json.loads(shown.stdout)
+    assert data["processing"] == ["hierarchical"]
+    assert sum(attribute["reports"] for attribute in data["attributes"]) == N
+    errors = []
+    for attribute in data["attributes"]:
+        rows = attribute["categories"]
+        assert sum(row["processed"] for row in rows) == pytest.approx(1)
+        errors.append([[(row[kind] - row["truth"]) ** 2 for row in rows] for kind in ("estimate", "processed")])
+    # Forty categories of two attributes over the same list: the decoder has a third of the error or less here.
+    for raw, decoded in errors[2:]:
+        assert sum(decoded) < 0.5 * sum(raw)
+    page = run("estimate", "wide-survey.json", "all.aggregate", "--html", "page.html")
+    assert "mechanism SMP[ADP] over GRR, SubsetSelection" in page.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "mechanism", "says"),
+    [
+        (("--full-record",), "PivotCoded", "coded into a full record"),
+        (("--hide-sampled-attribute",), "RS+FD", "fakes that hide the sampled attribute (RS+FD["),
+        (
+            ("--hide-sampled-attribute", "--contributors", "1000000"),
+            "RS+FD",
+            "Corr-RR has an expected squared error of",
+        ),
+        (
+            ("--hide-sampled-attribute", "--contributors", "300"),
+            "SPL",
+            "this is phase one; deniable learn makes phase two, Corr-RR, from its aggregate",
+        ),
+    ],
+)
+def test_wishes_about_the_default_for_records(run: Run, options: tuple[str, ...], mechanism: str, says: str) -> None:
+    schema = json.loads(schema_text("colour"))
+    schema["attributes"] += [{"name": f"q{j}", "categories": QUESTIONS["colour"]} for j in range(3)]
+    Path("four.json").write_text(json.dumps(schema))
+    made = run("collection", "--schema", "four.json", "--epsilon", "0.5", *options, "-o", "survey.json")
+    assert made.exit_code == 0, made.output
+    assert json.loads(Path("survey.json").read_text())["mechanism"]["mechanism"] == mechanism
+    assert says in " ".join(made.stdout.split())
+
+
+def test_the_pivot_code_goes_all_the_way(run: Run) -> None:
+    assert (
+        run("collection", "--schema", "schema.json", "--epsilon", "3", "--full-record", "-o", "s.json").exit_code == 0
+    )
+    assert run("randomize", "s.json", "answers.csv", "-o", "reports.parquet").exit_code == 0
+    assert run("aggregate", "s.json", "reports.parquet", "-o", "all.aggregate").exit_code == 0
+    shown = run("estimate", "s.json", "all.aggregate", "--truth", "answers.csv", "--postprocess", "hierarchical")
+    assert shown.exit_code == 0, shown.output
+    assert "mechanism PivotCoded" in shown.stdout
+
+
+def test_reports_in_place_of_an_aggregate(collected: Run) -> None:
+    result = collected("estimate", "survey.json", "reports.parquet")
+    assert result.exit_code == 2
+    assert "it is a Parquet file, as reports are; add them up first (deniable aggregate)" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         (("--mechanism", "SPL"), {"mechanism": "SPL", "oracle": "GRR"}),
+        (("--mechanism", "smp[adp]"), {"mechanism": "SMP[ADP]"}),
+        (("--mechanism", "PivotCoded"), {"mechanism": "PivotCoded"}),
         (("--mechanism", "SMP", "--oracle", "OUE"), {"mechanism": "SMP", "oracle": "OUE"}),
         (("--mechanism", "spl[oue]"), {"mechanism": "SPL", "oracle": "OUE"}),
         (("--mechanism", "RSFD", "--oracle", "GRR"), {"mechanism": "RS+FD", "oracle": "GRR"}),
@@ -230,6 +325,17 @@ def test_plan_fits_and_recommends(run: Run) -> None:
     assert max(map(cell_len, result.stdout.splitlines())) <= 80
     assert "* SMP[GRR]" in result.stdout
     assert result.stdout.endswith("recommended: SMP[GRR]\n")
+
+
+def test_plan_says_when_corr_rr_is_worse_than_sampling(run: Run) -> None:
+    plan = ("plan", "--sizes", "4,4,4", "--epsilon", "1", "--contributors", "20000")
+    text = " ".join(run(*plan).stdout.split())
+    assert re.search(r"Corr-RR: two phases, .* \(of which bias .*\): worse than the default for records", text)
+    uniform = "[[0.25,0.25,0.25,0.25],[0.25,0.25,0.25,0.25],[0.25,0.25,0.25,0.25]]"
+    text = " ".join(run(*plan, "--marginals", uniform).stdout.split())
+    assert re.search(r"Corr-RR: two phases, .* \(no bias\): better than the default for records", text)
+    assert "for the given marginals, from which P is learned" in text
+    assert text.endswith("recommended: SMP[GRR]")
 
 
 def test_infeasible_is_an_answer(run: Run) -> None:

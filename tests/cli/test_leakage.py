@@ -135,6 +135,18 @@ def test_leakage_of_a_collection(run: Run, mechanism: str, oracle: str) -> None:
     assert text.startswith("Lungs: what this release leaks\nepsilon = 2 for the whole contributor")
 
 
+@pytest.mark.parametrize("mechanism", ["SMP[ADP]", "PivotCoded"])
+def test_leakage_and_audit_of_the_defaults_for_records(run: Run, mechanism: str) -> None:
+    collection(run, mechanism, epsilon="3")
+    result = run("leakage", "linked.csv", "--collection", "survey.json", "--json")
+    assert result.exit_code == 0, result.output
+    assert [total["total"]["epsilon"] for total in json.loads(result.stdout)["totals"]] == pytest.approx([3] * 3)
+    audited = run("audit", "survey.json", "--seed", "1", "--json")
+    assert audited.exit_code == 0, audited.output
+    for client in json.loads(audited.stdout)["clients"]:
+        assert 0.7 * 3 < client["epsilon_lower"] < client["claimed_epsilon"] == pytest.approx(3)
+
+
 @pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "33", "one"])
 def test_leakage_refuses_bad_budgets(run: Run, epsilon: str) -> None:
     for mechanism in ("any", "GRR"):

@@ -23,7 +23,8 @@ import pathlib, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from deniable import cli, collection, randomness
 owner, name = {{
-    "randomize": (randomness.SecureRandomness, "fill"), "aggregate": (collection.Collection, "aggregate")
+    "randomize": (randomness.SecureRandomness, "fill"), "aggregate": (collection.Collection, "aggregate"),
+    "deal": (randomness.SecureRandomness, "fill")
 }}["{verb}"]
 original, calls = getattr(owner, name), []
 def stopping(*arguments):

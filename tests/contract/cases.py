@@ -16,6 +16,14 @@ from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.mechanisms.projective_geometry import PGR
 from deniable.mechanisms.query_sketch import QuerySketch
 from deniable.mechanisms.recursive_hadamard import RecursiveHadamard
+from deniable.multi.adaptive_sample import AdaptiveSMP
+from deniable.multi.cond_rr import CondRR
+from deniable.multi.grouping import GroupedCorrRR
+from deniable.multi.pivot_coded import PivotCoded
+from deniable.multi.split_pairs import SPLPairs
+from deniable.multi.two_pivots import TwoPivotRR
+from tests.unit.corr_rr_laws import some_matrix
+from tests.unit.second_phase_laws import some_conditionals, some_pair_tables
 
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 5.0)
 DOMAINS = (2, 3, 4, 5, 8)
@@ -41,6 +49,8 @@ class Case:
         Tight epsilon of one report, `privacy().epsilon` but for RAPPOR.
     largest : callable(sizes, epsilon) -> bool
         Whether the channel is small enough to enumerate; beyond, the family's own tests check it in factors.
+    unbiased : bool
+        Whether estimates are unbiased over all domains; else the family's own tests check what they say of their bias.
     """
 
     name: str
@@ -49,6 +59,7 @@ class Case:
     joint_simulation: bool = False
     one_report_epsilon: Callable[[Any], float] = lambda mechanism: float(mechanism.privacy().epsilon)
     enumerable: Callable[[Sequence[int], float], bool] = lambda _sizes, _epsilon: True
+    unbiased: bool = True
 
     def inputs(self, sizes: Sequence[int]) -> NDArray[np.int64]:
         """Every input once, in the order of the channel's rows."""
@@ -101,6 +112,31 @@ def _rsrfd(sizes: Sequence[int], epsilon: float) -> Any:
     return dn.RSRFD(sizes=tuple(sizes), epsilon=epsilon, priors=tuple(PRIORS.get(k, (1.0,)) for k in sizes))
 
 
+def _published(family: Any, **tables: Callable[[Sequence[int]], Any]) -> Callable[[Sequence[int], float], Any]:
+    """A mechanism of a second phase, with tables that fit the domains, or none where there are no such domains."""
+
+    def build(sizes: Sequence[int], epsilon: float) -> Any:
+        fits = all(type(size) is int and size >= 2 for size in sizes)
+        made = {name: table(sizes) if fits else () for name, table in tables.items()}
+        return family(sizes=tuple(sizes), epsilon=epsilon, **made)
+
+    return build
+
+
+def _groups(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    return ((0, 1),) if len(sizes) == 2 else ((0, 2), (1,))
+
+
+def _mixed_sample(sizes: Sequence[int], epsilon: float) -> Any:
+    """Adaptive sampling with a sketch, subsets and packed bits side by side; subsets of pairs where there are three."""
+    offered: tuple[Callable[[int], Any], ...] = (
+        lambda k: dn.CountMeanSketch(k, epsilon, 2, "spread"),
+        lambda k: dn.SubsetSelection(k, epsilon, omega=max(1, k - 1)),
+        lambda k: dn.OUE(k, epsilon),
+    )
+    return AdaptiveSMP(tuple(sizes), epsilon, tuple(make(k) for make, k in zip(offered, sizes, strict=False)))
+
+
 def _small(limit: int) -> Callable[[Sequence[int], float], bool]:
     """Product channels of several attributes or components grow fast: enumerate at most `limit` values in all."""
     return lambda sizes, _epsilon: math.prod(sizes) <= limit
@@ -140,6 +176,30 @@ CASES: list[Case] = [
     Case("RS+FD-OUE-zero", _records(dn.RSFD, oracle="OUE", fakes="zero"), records=True, joint_simulation=True),
     Case("RS+FD-OUE-random", _records(dn.RSFD, oracle="OUE", fakes="random"), records=True, joint_simulation=True),
     Case("RS+RFD", _rsrfd, records=True, joint_simulation=True),
+    Case("SMP-ADP", _records(AdaptiveSMP), records=True, joint_simulation=True),
+    Case("SMP-ADP-mixed", _mixed_sample, records=True, joint_simulation=True),
+    Case("PivotCoded", _records(PivotCoded), records=True, joint_simulation=True),
+    Case("SPL-pairs", _records(SPLPairs), records=True, joint_simulation=True),
+    Case(
+        "Corr-RR",
+        _published(dn.CorrRR, copy_probabilities=lambda sizes: some_matrix(len(sizes))),
+        records=True,
+        joint_simulation=True,
+        unbiased=False,
+    ),
+    Case("Cond-RR", _published(CondRR, conditionals=some_conditionals), records=True, joint_simulation=True),
+    Case(
+        "Corr-RR-groups",
+        _published(
+            GroupedCorrRR,
+            groups=_groups,
+            copy_probabilities=lambda sizes: tuple(some_matrix(len(group)) for group in _groups(sizes)),
+        ),
+        records=True,
+        joint_simulation=True,
+        unbiased=False,
+    ),
+    Case("Corr-RR-two-pivots", _published(TwoPivotRR, tables=some_pair_tables), records=True, joint_simulation=True),
 ]
 
 

@@ -26,7 +26,8 @@ def test_channel_is_exactly_private_and_unbiased(case: Case, sizes: tuple[int, .
     mechanism = case.build(sizes, epsilon)
     laws.rows_sum_to_one(mechanism)
     laws.ratio_keeps_the_budget(case, mechanism, epsilon)
-    laws.unbiased(case, mechanism)
+    if case.unbiased:
+        laws.unbiased(case, mechanism)
 
 
 def _sizes(case: Case) -> tuple[int, ...]:
@@ -43,7 +44,7 @@ def test_simulated_aggregates_follow_the_law(case: Case) -> None:
     laws.simulated_aggregates_follow_the_law(case, case.build(_sizes(case), 1.0))
 
 
-@pytest.mark.parametrize("case", ONE_EACH)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES if case.unbiased])
 def test_intervals_cover(case: Case) -> None:
     laws.intervals_cover(case, case.build(_sizes(case), 1.0))
 

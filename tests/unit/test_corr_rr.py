@@ -309,7 +309,7 @@ def test_a_biased_estimate_is_shown_without_intervals() -> None:
     summary = summarize(corr_rr.estimate(corr_rr.aggregate([[0, 1], [2, 2]])), mechanism=corr_rr, n=2)
     assert np.isnan(summary.attributes[0].lower).all()
     assert np.isfinite(summary.attributes[0].estimate).all()
-    assert summary.processing_text.startswith("The Corr-RR (biased: copies pull")
+    assert summary.interval_text.startswith("There are no intervals. The estimate is biased: Corr-RR (biased: copies ")
     assert summary.mechanism_text == "Corr-RR"
 
 
@@ -369,3 +369,9 @@ def test_refuses_bad_input() -> None:
     # P = 1/k is RS+FD: the same channel.
     uniform = CorrRR((4, 4), 1.0, constant(2, 0.25)).channel()
     assert np.abs(uniform - RSFD((4, 4), 1.0).channel()).max() < 1e-15
+
+
+def test_domains_beyond_the_pivots_oracle_are_refused_at_construction() -> None:
+    # 2^32 sqrt(0.25) = 2^31
+    with pytest.raises(InvalidParameterError, match=r"k must be <= 2\^32 sqrt\(epsilon\).*with epsilon=0.25"):
+        CorrRR(((1 << 31) + 1,) * 2, 0.25, ((1.0, 0.5), (0.5, 1.0)))

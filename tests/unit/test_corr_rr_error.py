@@ -207,3 +207,22 @@ def test_exchanged_indices_and_pulls_that_add_up_cost_what_they_should() -> None
     alike = [first, *[syn_a[1]] * 3]
     errors = [expected_error(rule(alike, 20_000), alike, 20_000, 0.5).mean for rule in RULES]
     assert errors[0] == pytest.approx(errors[1], rel=1e-8)
+
+
+@pytest.mark.parametrize("singular", [False, True])
+def test_the_induced_channel_is_solved_where_divide_and_conquer_does_not_converge(
+    singular: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = np.ones((3, 3)) if singular else some_matrix(3)
+    found = []
+    for fails in (False, True):
+        if fails:
+
+            def refuse(*_: Any, **__: Any) -> Any:
+                raise np.linalg.LinAlgError("SVD did not converge")
+
+            monkeypatch.setattr(np.linalg, "pinv", refuse)
+        corr_rr = CorrRR((2, 3, 4), 1.0, tuple(map(tuple, np.asarray(matrix).tolist())))
+        estimate = corr_rr.unmixed(corr_rr.aggregate([[0, 0, 1], [1, 2, 3], [1, 1, 1]]))
+        found.append(np.concatenate([one.frequencies for one in estimate.values()]))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-12)

@@ -21,6 +21,7 @@ from deniable import (
     InvalidParameterError,
     InvalidReportError,
     SimulationRandomness,
+    TooLargeError,
 )
 from deniable.mechanisms.grr import count_codes, lie_threshold, randomize_codes
 
@@ -92,6 +93,19 @@ def test_mechanisms_over_it_refuse_the_same(make: Callable[[], Any]) -> None:
 @given(st.lists(st.integers(0, 6), max_size=100))
 def test_counts(codes: list[int]) -> None:
     assert count_codes(np.array(codes, dtype=np.uint8), 7).tolist() == [codes.count(v) for v in range(7)]
+
+
+def test_large_histograms_are_counted_in_one_table() -> None:
+    k = (1 << 20) + 3
+    counts = count_codes(np.array([0, k - 1, 7, 7], dtype=np.uint32), k)
+    assert counts.dtype == np.int64
+    assert counts[[0, 7, k - 1]].tolist() == [1, 2, 1]
+    assert counts.sum() == 4
+
+
+def test_a_histogram_that_no_collector_sets_up() -> None:
+    with pytest.raises(TooLargeError, match=r"counters must be <= 268,435,456 to be added up, got 4,294,967,296"):
+        GRR(k=2**32, epsilon=1.0).aggregate(np.array([5], dtype=np.uint32))
 
 
 def test_variance_is_the_textbook_one() -> None:

@@ -10,16 +10,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable import GRR, RSFD, RSRFD, SMP, SPL
+from deniable import GRR, RSFD, RSRFD, SMP, SPL, CountMeanSketch, SubsetSelection
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.collections import Sampling, guarantee_under_prior, sampled_leakage
 from deniable.leakage.figures import Leakage
+from deniable.multi.adaptive_sample import AdaptiveSMP
+from deniable.multi.pivot_coded import PivotCoded
 
 SIZES = (2, 3, 2)
 ZEROS = ((0.7, 0.3), (0.5, 0.5, 0.0), (0.1, 0.9))
 MECHANISMS: tuple[Sampling, ...] = (
     SMP(sizes=SIZES, epsilon=1.0),
     SMP(sizes=SIZES, epsilon=0.5, oracle="OUE"),
+    PivotCoded(sizes=SIZES, epsilon=1.0),
+    AdaptiveSMP(SIZES, 1.0, (GRR(2, 1.0), SubsetSelection(3, 1.0, omega=2), CountMeanSketch(2, 1.0, 2, "spread"))),
     RSFD(sizes=SIZES, epsilon=1.0),
     RSFD(sizes=SIZES, epsilon=2.0, oracle="OUE"),
     RSFD(sizes=SIZES, epsilon=2.0, oracle="OUE", fakes="random"),
@@ -73,7 +77,7 @@ def test_unseen_categories_and_constant_attributes(mechanism: Sampling) -> None:
     assert [total.epsilon for total in leakage.totals] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS[2:], ids=repr)
+@pytest.mark.parametrize("mechanism", MECHANISMS[4:], ids=repr)
 def test_parts_equal_the_marginal_channel(mechanism: RSFD | RSRFD) -> None:
     """What the part about j alone says: outputs that agree in it are added up."""
     records, channel = table(5), mechanism.channel()

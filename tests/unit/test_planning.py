@@ -19,6 +19,7 @@ from deniable.mechanisms.hash_families.registry import FAMILIES
 from deniable.mechanisms.histogram import SHE
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE
+from deniable.multi.adaptive_sample import AdaptiveSMP
 from deniable.multi.fake_data import RSFD
 from deniable.multi.sample import SMP
 from deniable.multi.split import SPL
@@ -130,7 +131,9 @@ def test_quantile() -> None:
     assert quantile(0.5) == pytest.approx(NormalDist().inv_cdf(0.75), abs=1e-14)
 
 
-@pytest.mark.parametrize("name", ["SPL[GRR]", "SMP[GRR]", "SMP[OUE]", "RS+FD[GRR]", "RS+FD[OUE]"])
+@pytest.mark.parametrize(
+    "name", ["SPL[GRR]", "SMP[GRR]", "SMP[OUE]", "SMP[ADP]", "PivotCoded", "RS+FD[GRR]", "RS+FD[OUE]"]
+)
 def test_simulated_errors_are_the_planned_ones(name: str) -> None:
     sizes, n, runs = (3, 5), 2000, 400
     (row,) = plan(sizes, 4.0, contributors=n, mechanisms=[name]).rows
@@ -174,7 +177,9 @@ def test_every_mechanism_is_offered() -> None:
         "GRR", "SUE", "OUE", "RAPPOR", "SubsetSelection", "Exponential", "SHE", "THE", "BLH", "OLH",
         "CMS[spread]", "OCMS", "CMS[partition]", "CMS[linear]", "CMS[prime]", "CMS[binary]",
     ]  # fmt: skip
-    assert [one.name for one in RECORDS] == ["SPL[GRR]", "SPL[OUE]", "SMP[GRR]", "SMP[OUE]", "RS+FD[GRR]", "RS+FD[OUE]"]
+    assert [one.name for one in RECORDS] == [
+        "SPL[GRR]", "SPL[OUE]", "SMP[GRR]", "SMP[OUE]", "SMP[ADP]", "PivotCoded", "RS+FD[GRR]", "RS+FD[OUE]", "Corr-RR",
+    ]  # fmt: skip
     for sizes, offered in (([12], ONE_ATTRIBUTE), ([3, 4], RECORDS)):
         result = plan(sizes, 1.0, contributors=1000)
         assert {row.name for row in result.rows} == {one.name for one in offered}
@@ -304,7 +309,7 @@ def test_to_arrow() -> None:
     table = result.to_arrow()
     assert table.column_names == [
         "name", "parameters", "mean_variance", "mean_standard_error", "standard_error", "half_width",
-        "bits_per_report", "contributors_needed", "feasible", "reason", "note", "recommended",
+        "bits_per_report", "contributors_needed", "feasible", "reason", "note", "mean_bias", "recommended",
     ]  # fmt: skip
     first = table.to_pylist()[0]
     assert first["name"] == result.rows[0].name
@@ -330,7 +335,7 @@ def test_recommend_by_size_and_budget() -> None:
     assert recommend([100], 1.0) == SubsetSelection(100, 1.0)
     assert recommend([100_000], 1.0) == CountMeanSketch(100_000, 1.0, 4, "spread")
     assert recommend([5, 4, 6], 1.0) == SMP((5, 4, 6), 1.0, "GRR")
-    assert recommend([64] * 5, 1.0) == SMP((64,) * 5, 1.0, "OUE")
+    assert recommend([64] * 5, 1.0) == AdaptiveSMP((64,) * 5, 1.0)
 
 
 def test_recommend_refuses_what_is_impractical() -> None:

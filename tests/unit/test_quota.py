@@ -18,8 +18,8 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
 )
+from deniable.joint.dealt_estimate import DealtEstimate, combine_deals
 from deniable.joint.quota import QuotaRR
-from deniable.joint.quota_interval import QuotaEstimate, combine_deals
 from deniable.joint.quota_shares import QuotaShares
 from deniable.mechanisms.grr import GRR
 from deniable.spec import from_spec, to_spec
@@ -303,7 +303,7 @@ def test_bad_aggregates_are_named() -> None:
         combine_deals([whole, whole])
     with pytest.raises(MismatchError, match="one domain size, got k=2 and k=3"):
         combine_deals([whole, QuotaRR(1.0, 10, 2, k=3).simulate_aggregate([3, 3, 4], SimulationRandomness(1))])
-    with pytest.raises(MismatchError, match="must come from QuotaRR"):
+    with pytest.raises(MismatchError, match="must come from a mechanism with dealt shares"):
         combine_deals([Aggregate.empty(GRR(2, 1.0))])
     with pytest.raises(InvalidParameterError, match="at least one deal"):
         combine_deals([])
@@ -313,5 +313,5 @@ def test_bad_aggregates_are_named() -> None:
         quota.estimate(whole).interval(1.0)
     with pytest.raises(InvalidParameterError, match="n must be 10"):
         quota.variance(0.5, 11)
-    assert isinstance(quota.estimate(whole), QuotaEstimate)
+    assert isinstance(quota.estimate(whole), DealtEstimate)
     assert quota.variance(0.5, 10) == quota.variance(0.5)

@@ -54,14 +54,27 @@ def test_a_minimum_designed_for_absent_values_is_worse_for_common_ones() -> None
     assert quota.variance(0.5) / rr_variance(0.5, 10_000, 1.0) == pytest.approx(1.285, rel=0.01)
 
 
-@pytest.mark.parametrize(("k", "worst"), [(2, 1.0), (3, 1.0), (5, 1.0), (10, 1.03)])
-@pytest.mark.parametrize("n", [20, 300, 10_000])
-def test_the_default_is_nowhere_worse(n: int, k: int, worst: float) -> None:
-    """For many values and a large epsilon it may be, by little."""
-    for epsilon in (0.01, 0.1, 0.5, 1.0, 2.0, 5.0):
+@pytest.mark.parametrize("k", [2, 3, 5, 10, 30, 100, 1000])
+@pytest.mark.parametrize("n", [2, 20, 300, 10_000])
+def test_the_default_is_nowhere_worse(n: int, k: int) -> None:
+    for epsilon in (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 8.0):
         quota = QuotaRR(epsilon, n, k=k)
         for f in np.linspace(0, 1, 21).tolist():
-            assert quota.variance(f) <= rr_variance(f, n, epsilon, k) * (worst + 1e-9), (epsilon, f, quota.minimum)
+            assert quota.variance(f) <= rr_variance(f, n, epsilon, k) * (1 + 1e-9), (epsilon, f, quota.minimum)
+
+
+def test_a_capped_default_is_nowhere_worse_either() -> None:
+    for k, epsilon in ((2, 0.5), (30, 3.0)):
+        quota = QuotaRR(epsilon, 500, k=k, epsilon_aux=epsilon + 1)
+        for f in np.linspace(0, 1, 21).tolist():
+            assert quota.variance(f) <= rr_variance(f, 500, epsilon, k) * (1 + 1e-9)
+
+
+def test_designed_at_one_half_alone_it_would_be_worse_for_many_values() -> None:
+    designed, default = QuotaRR(7.0, 10_000, k=100, design=0.5), QuotaRR(7.0, 10_000, k=100)
+    assert (designed.minimum, default.minimum) == (8, 3)
+    ratios = [designed.variance(f) / rr_variance(f, 10_000, 7.0, 100) for f in np.linspace(0, 1, 41).tolist()]
+    assert 1.1 < max(ratios) < 1.12
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])

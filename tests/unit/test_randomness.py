@@ -69,6 +69,14 @@ def test_a_simulation_is_neither_copied_nor_pickled() -> None:
             attempt(SimulationRandomness(1))
 
 
+def test_nothing_is_simulated_with_contributors_randomness() -> None:
+    contributors: Any = SecureRandomness()
+    with pytest.raises(InvalidParameterError, match=r"rng must be SimulationRandomness\(seed\) to simulate"):
+        GRR(2, 1.0).simulate_aggregate([1, 2], contributors)
+    with pytest.raises(InvalidParameterError, match=r"rng must be SimulationRandomness\(seed\) to simulate"):
+        SMP((2, 2), 1.0).simulate_aggregate([[0, 1]], [5], contributors)
+
+
 @pytest.mark.parametrize("rng", [None, 7, np.random.default_rng(1), SecureRandomness])
 @pytest.mark.parametrize("mechanism", [GRR(4, 1.0), OUE(4, 1.0), SMP((2, 3), 1.0)])
 def test_what_is_no_source_is_refused(mechanism: Any, rng: Any) -> None:

@@ -10,9 +10,10 @@ from deniable.cli._app import app as app
 from deniable.cli.collecting import aggregate as aggregate
 from deniable.cli.collecting import merge as merge
 from deniable.cli.collecting import randomize as randomize
+from deniable.cli.dealing import deal as deal
+from deniable.cli.dealing import hand_out_shares as hand_out_shares
 from deniable.cli.demonstrating import demo as demo
 from deniable.cli.designing import collection as collection
-from deniable.cli.designing import plan as plan
 from deniable.cli.designing import schema as schema
 from deniable.cli.hunting import heavy_hitters as heavy_hitters
 from deniable.cli.leaking import audit as audit
@@ -20,11 +21,13 @@ from deniable.cli.leaking import calibrate as calibrate
 from deniable.cli.leaking import leakage as leakage
 from deniable.cli.phasing import combine as combine
 from deniable.cli.phasing import learn as learn
+from deniable.cli.planning import plan as plan
 from deniable.cli.reading import estimate as estimate
 
 ORDER = (
     *("schema", "collection", "randomize", "aggregate", "merge", "estimate", "heavy-hitters"),
     *("learn", "combine"),
+    *("deal", "hand-out"),
     *("plan", "leakage", "calibrate", "audit", "demo"),
 )
 """The verbs in the order of the data's way, then what is asked about it, as help lists them."""

@@ -134,6 +134,13 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
+def print_lines(lines: Sequence[str]) -> None:
+    """Print the lines of a table as they are."""
+    screen = console()
+    for line in lines:
+        screen.print(line, no_wrap=True, crop=False)
+
+
 def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", force: bool = False) -> None:
     """Raise OutputError if an output cannot be written, is one of the inputs, or exists and must not be lost.
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from deniable.cli._mechanisms import build_mechanism
 from deniable.collection import Collection
 from deniable.errors import DeniableError, InvalidInputError, InvalidParameterError, InvalidReportError
-from deniable.multi.sample import SMP
+from deniable.multi._about import Visible, reports_about
 from deniable.randomness import Randomness
 
 
@@ -36,6 +36,11 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
     schema, mechanism = collection.schema, collection.mechanism
     if schema.is_text:
         raise InvalidParameterError(f"attribute {schema.names[0]!r} is open text: an audit compares listed categories")
+    if collection.dealt:
+        raise InvalidParameterError(
+            f"an audit runs a client on its own, and {mechanism.name} promises something about all reports of a deal "
+            "together: its proof and its enumeration are in docs/theory/quota_rr.md"
+        )
     unknown = [name for name in names or () if name not in schema.names]
     if unknown:
         raise InvalidParameterError(f"attributes must be among {', '.join(schema.names)}, got {unknown[0]!r}")
@@ -55,7 +60,7 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
 class AttributeClient:
     """One attribute of a record mechanism: all other answers stay the same, and only the part about it is read.
 
-    SMP's contributors are asked until the attribute is drawn, which does not depend on their answers.
+    Contributors who sample one are asked until the attribute is drawn, which does not depend on their answers.
     """
 
     def __init__(self, mechanism: Any, attribute: int) -> None:
@@ -68,15 +73,18 @@ class AttributeClient:
         """Return the part about the attribute of one report per input."""
         records = np.zeros((len(inputs), len(self._mechanism.sizes)), dtype=np.int64)
         records[:, self._attribute] = inputs
-        if not isinstance(self._mechanism, SMP):
+        if not isinstance(self._mechanism, Visible):
             return self._part(self._mechanism.randomize(records, rng))
         result: NDArray[Any] | None = None
         waiting = np.arange(len(records))
         while len(waiting):
-            reports = self._mechanism.randomize(records[waiting], rng)
-            drawn = reports.attribute == self._attribute
-            body = reports[1][drawn]
-            part = body[:, : self._width] if self._width else body
+            drawn, part = reports_about(
+                self._mechanism, self._mechanism.randomize(records[waiting], rng), self._attribute
+            )
+            if not isinstance(part, np.ndarray):
+                raise InvalidParameterError(
+                    f"an audit by attribute needs reports of one array, got those of {self.oracle!r}"
+                )
             if result is None:
                 result = np.zeros((len(records), *part.shape[1:]), dtype=part.dtype)
             result[waiting[drawn]] = part

@@ -7,7 +7,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import deniable.joint.quota_batches  # registers its mechanisms
+import deniable.joint.quota_records
+import deniable.joint.quota_unary  # noqa: F401
 from deniable.errors import InvalidParameterError
+from deniable.joint.dealing import fresh_deal_id
 from deniable.mechanism import Mechanism
 from deniable.mechanisms.local_hashing import BLH, OLH
 from deniable.mechanisms.ocms import OCMS
@@ -87,18 +91,21 @@ def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: d
         If the name or a parameter is unknown, a parameter is absent or out of bounds, or the mechanism is for one
         attribute and there are several.
     """
+    offered = text_mechanism_names() if sizes == (0,) else constructor_names()
+    known = {_spelling(one): one for one in offered}
     wanted, bracket, oracle = name.removesuffix("]").partition("[")
+    if _spelling(name) in known:
+        wanted, bracket = name, ""
     if bracket:
         inside = {"family": oracle.lower()} if _spelling(wanted) == "cms" else {"oracle": oracle.upper()}
         settings = {**inside, **settings}
-    offered = text_mechanism_names() if sizes == (0,) else constructor_names()
-    known = {_spelling(one): one for one in offered}
     if _spelling(wanted) not in known:
         open_text = " for open text" if sizes == (0,) else ""
         raise InvalidParameterError(f"mechanism must be one of {', '.join(offered)}{open_text}, got mechanism={name!r}")
     name = known[_spelling(wanted)]
     cls = _CONSTRUCTORS.get(name) or mechanism_class(name)
-    construct = getattr(cls, "from_epsilon", cls)
+    # Some mechanisms have parameters of their own in place of epsilon; then a named constructor finds them.
+    construct = getattr(cls, "from_epsilon", getattr(cls, "optimal", cls))
     parameters = inspect.signature(construct).parameters
     domain: dict[str, Any] = {"sizes": sizes}
     if sizes == (0,):
@@ -109,6 +116,10 @@ def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: d
                 f"{name} is for one attribute and the schema has {len(sizes)}: choose a mechanism for records"
             )
         domain = {"k": sizes[0]}
+        if "k" not in parameters:
+            if sizes[0] != 2:
+                raise InvalidParameterError(f"{name} is for two categories and the schema has {sizes[0]}")
+            domain = {}
     free = [parameter for parameter in parameters if parameter not in ("k", "sizes", "epsilon")]
     unknown = [setting for setting in settings if setting not in free]
     if unknown:
@@ -118,6 +129,9 @@ def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: d
     absent = [key for key in free if parameters[key].default is inspect.Parameter.empty and key not in settings]
     if absent:
         raise InvalidParameterError(f"{name} needs {absent[0]}: add --set {absent[0]}=...")
+    if "deal_id" in parameters:
+        # One collection, one deal: whoever makes another collection makes another deal.
+        settings = {"deal_id": fresh_deal_id(), **settings}
     mechanism: Mechanism[Any, Any] = construct(**domain, epsilon=epsilon, **settings)
     return mechanism
 

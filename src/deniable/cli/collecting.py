@@ -25,17 +25,25 @@ def randomize(
         bool,
         typer.Option("--again", help="Randomise answers that already were; their contributors spend epsilon again."),
     ] = False,
+    shares: Annotated[
+        Path | None,
+        typer.Option("--shares", help="Shares from the dealer, a file or a directory; row i takes the i-th."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file of reports.")] = False,
 ) -> None:
     """Turn true answers into randomised reports.
 
     What every contributor's own device would do, in bulk, with randomness from the operating
     system. The reports carry the id of the collection. An interrupted run writes nothing.
+
+    Mechanisms with a dealer need a share for each row (deniable deal), which is used once.
     """
     check_output(output, [survey, answers], keep="its reports have spent their contributors' epsilon", force=force)
     collection = Collection.load(survey)
     with writing(output), progress("randomizing") as report:
-        result = randomize_file(collection, answers, output, SecureRandomness(), again=again, progress=report)
+        result = randomize_file(
+            collection, answers, output, SecureRandomness(), again=again, shares=shares, progress=report
+        )
     for warning in result.warnings:
         note(f"warning: {warning}")
     epsilon = collection.privacy().epsilon

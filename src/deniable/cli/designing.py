@@ -1,4 +1,4 @@
-"""What is decided before anybody reports: schema, collection, plan."""
+"""What is decided before anybody reports: schema and collection."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Annotated, Any
 import typer
 from rich.cells import cell_len
 
-from deniable.cli._app import check_output, console, note, progress, verb, writing
-from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings, parse_sizes
+from deniable.cli._app import check_output, console, note, print_lines, progress, verb, writing
+from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
 from deniable.collection import Collection
 from deniable.errors import InvalidParameterError, OutputError
 from deniable.io import draft_schema_file
 from deniable.mechanisms.heavy_hitters import HeavyHitters
 from deniable.mechanisms.ocms import ocms_choice
-from deniable.planning import Plan, PlanRow, recommend
-from deniable.planning import plan as make_plan
+from deniable.planning import recommend, records_default
 from deniable.report.tables import print_line, table_lines
 from deniable.report.text import guarantee_lines, shorten
 from deniable.schema import Attribute, Schema
@@ -43,7 +42,7 @@ def schema(
     check_output(output, [answers], keep="somebody may have edited it", force=force)
     with writing(output), progress("reading the answers") as report:
         draft = draft_schema_file(answers, output, max_categories, progress=report)
-    _print_lines(_attribute_table(draft.schema.attributes, console().width))
+    print_lines(_attribute_table(draft.schema.attributes, console().width))
     for warning in draft.warnings:
         note(f"warning: {warning}")
 
@@ -81,6 +80,17 @@ def collection(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism, as JSON; repeatable."),
     ] = None,
+    full_record: Annotated[
+        bool, typer.Option("--full-record", help="A report must hold a code of every attribute.")
+    ] = False,
+    hide_sampled: Annotated[
+        bool,
+        typer.Option("--hide-sampled-attribute", help="Do not tell which attribute was sampled; costs precision."),
+    ] = False,
+    contributors: Annotated[
+        int | None,
+        typer.Option("--contributors", help="How many are expected; only to weigh Corr-RR where sampling is hidden."),
+    ] = None,
     title: Annotated[str, typer.Option("--title", help="What people call the collection.")] = "",
     version: Annotated[
         int, typer.Option("--collection-version", help="Round of the collection; rounds are never mixed.")
@@ -101,6 +111,8 @@ def collection(
         mechanism = HeavyHitters.name
     if oracle is not None:
         chosen["oracle"] = oracle.upper()
+    _check_wishes(full_record, hide_sampled, contributors, mechanism, questions)
+    phase_two = ""
     if mechanism is not None:
         design = build_mechanism(mechanism, questions.sizes, epsilon, chosen)
     elif chosen:
@@ -108,6 +120,9 @@ def collection(
     elif len(questions.attributes) == 1 and questions.attributes[0].dictionary is not None:
         choice = ocms_choice(questions.sizes[0], epsilon)
         design, why = choice.mechanism, choice.reason
+    elif len(questions.attributes) > 1:
+        default = records_default(questions.sizes, epsilon, full_record, hide_sampled, contributors)
+        design, why, phase_two = default.mechanism, default.reason, default.phase_two
     else:
         design = recommend(questions.sizes, epsilon)
         why = "least mean variance among the practical mechanisms (deniable plan compares them)"
@@ -116,6 +131,8 @@ def collection(
     print_collection(result)
     if mechanism is None:
         print_line(console(), f"  recommended: {why}")
+    if phase_two:
+        print_line(console(), f"  this is phase one; deniable learn makes phase two, {phase_two}, from its aggregate")
 
 
 def save_collection(result: Collection, output: Path, force: bool) -> None:
@@ -147,6 +164,20 @@ def print_collection(result: Collection) -> None:
     print_line(screen, f"mechanism: {result.mechanism.name} ({parameters})")
 
 
+def _check_wishes(
+    full_record: bool, hide_sampled: bool, contributors: int | None, mechanism: str | None, questions: Schema
+) -> None:
+    """Raise InvalidParameterError if there is nothing that a wish about the default for records could decide."""
+    wishes = {"full-record": full_record, "hide-sampled-attribute": hide_sampled}
+    for wish in (name for name, wished in wishes.items() if wished):
+        if mechanism is not None:
+            raise InvalidParameterError(f"{wish} chooses the mechanism: leave out --mechanism or --{wish}")
+        if len(questions.attributes) < 2:
+            raise InvalidParameterError(f"{wish} is about collections of several attributes: leave out --{wish}")
+    if contributors is not None and not hide_sampled:
+        raise InvalidParameterError("contributors matter with --hide-sampled-attribute only: leave out --contributors")
+
+
 def _questions(
     schema: Path | None,
     attribute: str | None,
@@ -170,44 +201,6 @@ def _questions(
     return Schema((Attribute(attribute, missing=missing, other=other, text=True),))
 
 
-@verb("plan")
-def plan(
-    sizes: Annotated[str, typer.Option("--sizes", metavar="K1,K2,...", help="Number of categories of each attribute.")],
-    epsilon: Annotated[str, typer.Option("--epsilon", help="Budget of a whole contributor, an exact decimal.")],
-    contributors: Annotated[int | None, typer.Option("--contributors", help="How many there are.")] = None,
-    target_error: Annotated[
-        float | None,
-        typer.Option("--target-error", help="Wanted half-width of an interval: 0.01 is one point either way."),
-    ] = None,
-    frequency: Annotated[
-        float | None, typer.Option("--frequency", help="True frequency that errors are stated at; 0 by default.")
-    ] = None,
-    confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals, in (0, 1).")] = 0.95,
-    mechanisms: Annotated[
-        list[str] | None, typer.Option("--mechanism", help="Compare this one only; repeatable.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of a table.")] = False,
-) -> None:
-    """Compare mechanisms before anybody is asked.
-
-    For collectors: error, cost and contributors needed.
-
-    Needs --contributors or --target-error. That nothing is feasible is an answer, too.
-    """
-    result = make_plan(
-        parse_sizes(sizes), epsilon, contributors, target_error, frequency, confidence, mechanisms or None
-    )
-    if as_json:
-        typer.echo(json.dumps(_plan_data(result), indent=2, ensure_ascii=False, allow_nan=False))
-        return
-    screen = console()
-    _print_lines(_plan_table(result, screen.width))
-    print_line(screen, result.assumptions)
-    for remark, names in _remarks(result).items():
-        print_line(screen, f"  {', '.join(names)}: {remark}")
-    print_line(screen, _verdict(result), style="bold")
-
-
 def _attribute_table(attributes: tuple[Attribute, ...], width: int) -> list[str]:
     columns = [[attribute.name for attribute in attributes], [str(attribute.k) for attribute in attributes]]
     lines = table_lines(["attribute", "k"], columns, width // 2)
@@ -220,76 +213,11 @@ def _attribute_table(attributes: tuple[Attribute, ...], width: int) -> list[str]
     ]
 
 
-def _plan_table(result: Plan, width: int) -> list[str]:
-    header = ["mechanism", "std. error", "mean s.e.", f"{100 * result.confidence:g}% +-", "bits"]
-    columns = [
-        [("* " if row.recommended else "  ") + row.name for row in result.rows],
-        [_frequency(row.standard_error) for row in result.rows],
-        [_frequency(row.mean_standard_error) for row in result.rows],
-        [_frequency(row.half_width) for row in result.rows],
-        ["-" if row.bits_per_report is None else f"{row.bits_per_report:,.1f}" for row in result.rows],
-    ]
-    if result.target_error is not None:
-        header.append("needed")
-        columns.append([_needed(row) for row in result.rows])
-    return table_lines(["  " + header[0], *header[1:]], columns, width)
-
-
-def _verdict(result: Plan) -> str:
-    if result.recommended is not None:
-        return f"recommended: {result.recommended.name}"
-    nearest = min(
-        (row for row in result.rows if row.contributors_needed is not None),
-        key=lambda row: row.contributors_needed or 0,
-        default=None,
-    )
-    if nearest is None:
-        return f"infeasible: {'; '.join(dict.fromkeys(row.reason for row in result.rows))}"
-    return f"infeasible: {nearest.name} {nearest.reason}"
-
-
-def _remarks(result: Plan) -> dict[str, list[str]]:
-    """Return what a reader must know, each remark with the mechanisms it is about."""
-    remarks: dict[str, list[str]] = {}
-    for row in result.rows:
-        remark = f"cannot be built: {row.reason}" if row.mechanism is None else row.note
-        if remark:
-            remarks.setdefault(remark, []).append(row.name)
-    return remarks
-
-
-def _needed(row: PlanRow) -> str:
-    return "-" if row.contributors_needed is None else f"{row.contributors_needed:,}"
-
-
-def _frequency(value: float | None) -> str:
-    return "-" if value is None else f"{value:.5f}"
-
-
-def _plan_data(result: Plan) -> dict[str, Any]:
-    rows = []
-    for row in result.rows:
-        data = {name: value for name, value in vars(row).items() if name != "mechanism"}
-        rows.append({**data, "parameters": dict(row.parameters)})
-    return {
-        "sizes": list(result.sizes),
-        "epsilon": float(result.epsilon),
-        "contributors": result.contributors,
-        "n": result.n,
-        "target_error": result.target_error,
-        "frequency": result.frequency,
-        "confidence": result.confidence,
-        "assumptions": result.assumptions,
-        "recommended": None if result.recommended is None else result.recommended.name,
-        "rows": rows,
-    }
-
-
 def _plain(value: Any) -> str:
+    if isinstance(value, dict) and "mechanism" in value:
+        # A mechanism inside a mechanism has its domain and its budget from there.
+        free = [str(item) for key, item in value.items() if key not in ("mechanism", "k", "epsilon")]
+        return f"{value['mechanism']}({', '.join(free)})" if free else str(value["mechanism"])
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return f"[{', '.join(map(_plain, value))}]"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _print_lines(lines: list[str]) -> None:
-    screen = console()
-    for line in lines:
-        screen.print(line, no_wrap=True, crop=False)

@@ -19,6 +19,7 @@ from deniable.collection import Collection
 from deniable.dictionary_file import read_lines
 from deniable.errors import InvalidParameterError
 from deniable.io import read_truth
+from deniable.joint.several_deals import estimate_deals
 from deniable.postprocess import POSTPROCESSORS
 from deniable.report import Summary, print_summary, save_html, save_png, summarize
 
@@ -58,6 +59,10 @@ def estimate(
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Widen the intervals so that all of them hold together.")
     ] = False,
+    deals: Annotated[
+        list[Path] | None,
+        typer.Option("--deal", help="Also the aggregate of another deal of the same survey; repeatable."),
+    ] = None,
     top: Annotated[
         int | None,
         typer.Option("--top", help="List the largest estimates only, with intervals that allow for it.", min=1),
@@ -72,7 +77,7 @@ def estimate(
     For analysts. Estimates are raw and unbiased; they may be negative. The guarantee is printed first.
     """
     checked_postprocess(postprocess)
-    inputs = [survey, aggregate, *([truth] if truth else [])]
+    inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
     for output in filter(None, (plot, html)):
         check_output(output, inputs)
     if top is not None and queries is not None:
@@ -82,7 +87,8 @@ def estimate(
         raise InvalidParameterError(f"{survey} asks for open text: read it with deniable heavy-hitters")
     asked = None if queries is None else _asked(collection, queries)
     reports = Aggregate.load(aggregate)
-    estimates = collection.estimate(reports)
+    parts = [reports, *map(Aggregate.load, deals or [])]
+    estimates = estimate_deals(collection, parts) if deals else collection.estimate(reports)
     if postprocess is not None:
         estimates = POSTPROCESSORS[postprocess](estimates)
     counts = None
@@ -92,7 +98,7 @@ def estimate(
     summary = summarize(
         estimates,
         mechanism=collection.mechanism,
-        n=reports.n,
+        n=sum(part.n for part in parts),
         title=collection.title,
         confidence=confidence,
         target=target.value,

@@ -1,5 +1,8 @@
 """Files in and out: answers, reports, and the streaming jobs over them."""
 
+from deniable.io.dealing import DealResult as DealResult
+from deniable.io.dealing import deal_file as deal_file
+from deniable.io.dealing import hand_out as hand_out
 from deniable.io.jobs import DraftResult as DraftResult
 from deniable.io.jobs import Progress as Progress
 from deniable.io.jobs import RandomizeResult as RandomizeResult

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from deniable.collection import Collection
 from deniable.errors import AlreadyRandomizedError, FileFormatError, InvalidParameterError, OutputError
 from deniable.io.ledger import Entry, Ledger
-from deniable.io.reports import BATCH_BYTES, batch_rows, write_reports
+from deniable.io.reports import BATCH_BYTES, WrittenReports, batch_rows, write_reports
+from deniable.io.share_ledger import ShareLedger
+from deniable.io.shares import ShareReader, ShareStream
 from deniable.io.tables import AnswerReader, open_answers
 from deniable.randomness import Randomness
 
@@ -55,6 +57,7 @@ def randomize_file(
     rng: Randomness,
     *,
     again: bool = False,
+    shares: PathLike | None = None,
     progress: Progress | None = None,
 ) -> RandomizeResult:
     """Contributors in bulk: randomise a file of answers into a report file.
@@ -62,7 +65,7 @@ def randomize_file(
     The report file appears when every row is valid and randomised. Interrupted, nothing remains and nothing is spent:
     nobody has seen a report. Running it again on the *same answers* spends epsilon again, because whoever sees both
     files sees two reports of each contributor; so that is refused unless `again`, as far as the ledger beside the
-    output remembers.
+    output remembers. A share is used once: a ledger beside the shares refuses a second time, whatever the answers.
 
     Parameters
     ----------
@@ -75,23 +78,35 @@ def randomize_file(
     rng : Randomness
         `SecureRandomness` for contributors.
     again : bool
-        Spend epsilon once more on answers that were randomised before.
+        Spend epsilon once more on answers that were randomised before. A share cannot be used again.
+    shares : path, optional
+        Shares from the dealer, a file or a directory, for a mechanism that needs them: row i of the answers takes the
+        i-th. Of more shares than answers the last are left.
     progress : callable, optional
         Called with (done, total).
 
     Raises
     ------
     AlreadyRandomizedError
-        If these answers were randomised before for this collection, and not `again`.
+        If these answers were randomised before for this collection, and not `again`; or a share was used before.
+    InvalidParameterError
+        If shares are given to a mechanism that takes none, or not given to one that does.
     InvalidInputError
-        If an answer cannot be encoded, naming row and attribute.
+        If an answer cannot be encoded, naming row and attribute; or has no share, or a contributor has two.
+    MismatchError
+        If the shares are of another collection, deal or dealing.
     FileFormatError
-        If the answers or the ledger cannot be read.
+        If the answers, the shares or a ledger cannot be read.
     OutputError
-        If the reports cannot be written.
+        If the reports or the ledger of the shares cannot be written.
     """
     refuse_overwriting(output, [answers])
     output = Path(output)
+    collection.check_shares(shares is not None)
+    stream = None
+    if shares is not None:
+        reader_of_shares = ShareReader(shares, collection)
+        stream = ShareStream(reader_of_shares, ShareLedger.inside(reader_of_shares.directory))
     with open_answers(answers, collection.schema.names) as reader:
         ledger = Ledger.beside(output)
         digest = ledger.digest(answers)
@@ -102,9 +117,14 @@ def randomize_file(
             if not again:
                 raise AlreadyRandomizedError(f"{message}; to do it nevertheless, say so with again=True (--again)")
             warnings.append(message)
-        codes = _encoded(collection, reader, progress)
-        reports = (collection.randomize(block, rng) for block in _rechunked(codes, _block_rows(collection)))
-        written = write_reports(output, collection, reports, rng)
+        codes = _rechunked(_encoded(collection, reader, progress), _block_rows(collection))
+        if stream is None:
+            written = write_reports(output, collection, (collection.randomize(block, rng) for block in codes), rng)
+        else:
+            written = _write_with_shares(output, collection, codes, rng, stream)
+            left = stream.total - written.n
+            if left:
+                warnings.append(f"{left:,} shares were not used: the answers have {written.n:,} rows")
     try:
         # Another run may have written the ledger in the meantime, with a key of its own if it is the first.
         current = Ledger.beside(output)
@@ -113,6 +133,23 @@ def randomize_file(
     except (FileFormatError, OutputError) as error:
         warnings.append(f"the reports are written, but not recorded, so a second run would go unnoticed: {error}")
     return RandomizeResult(written.n, output, written.digest, tuple(warnings))
+
+
+def _write_with_shares(
+    output: Path, collection: Collection, codes: Iterator[NDArray[Any]], rng: Randomness, stream: ShareStream
+) -> WrittenReports:
+    """Write reports, and record the shares as used just before the file of reports appears."""
+
+    def reports() -> Iterator[Any]:
+        for block in codes:
+            yield collection.randomize(block, rng, stream.take(len(block)))
+        stream.record(output.name)
+
+    try:
+        return write_reports(output, collection, reports(), rng)
+    except BaseException:
+        stream.forget()
+        raise
 
 
 def read_truth(

@@ -102,17 +102,28 @@ def quota_tables(n: int, k: int, minimum: int, weight: Fraction) -> QuotaTables:
     # The rate cancels in the guarantee: a float is as good as any, taken exactly.
     rate = Fraction(quota_law(n, k, minimum, float(weight)).tilt)
     last = n - (k - 1) * minimum
+    first, quota = quota_weights(rate, minimum, last)
+    top, truth = truth_weights(rate * weight, n - k * minimum)
+    return QuotaTables(n, k, first, last, quota, list(accumulate(quota)), top, truth, max(truth))
+
+
+def quota_weights(rate: Fraction, minimum: int, last: int) -> tuple[int, list[int]]:
+    """Return (first, weights f(first), f(first + 1), ...); the last weight holds from there up to `last`."""
     first, start = _start_of_quota(float(rate), minimum, last)
     quota = [start]
     while first + len(quota) <= last and not (quota[-1] <= _FLOOR and first + len(quota) > rate):
         quota.append(-(-quota[-1] * rate.numerator // (rate.denominator * (first + len(quota)))))
-    truth_rate = rate * weight
-    top, start = _start_of_truth(float(truth_rate), n - k * minimum)
+    return first, quota
+
+
+def truth_weights(rate: Fraction, largest: int) -> tuple[int, list[int]]:
+    """Return (top, weights g(top), g(top - 1), ...); the last weight holds from there down to 0."""
+    top, start = _start_of_truth(float(rate), largest)
     truth = [start]
-    while len(truth) <= top and not (truth[-1] <= _FLOOR and top - len(truth) + 1 <= truth_rate):
+    while len(truth) <= top and not (truth[-1] <= _FLOOR and top - len(truth) + 1 <= rate):
         y = top - len(truth)
-        truth.append(-(-truth[-1] * (y + 1) * truth_rate.denominator // truth_rate.numerator))
-    return QuotaTables(n, k, first, last, quota, list(accumulate(quota)), top, truth, max(truth))
+        truth.append(-(-truth[-1] * (y + 1) * rate.denominator // rate.numerator))
+    return top, truth
 
 
 def _drop(rate: float, mode: int, value: int) -> int:

@@ -45,6 +45,7 @@ def quota_guarantee(
         implemented_epsilon=implemented,
         trust_models=(
             TrustModel("collector", "all reports, everybody else's data and all n-1 others' shares", epsilon),
+            TrustModel("collector", "all reports, any prior on everybody else's data", epsilon, status="upper bound"),
             TrustModel("collector and dealer", "all reports and all shares", cap, note=told),
             TrustModel("collector with my share", "my report and my share", cap, note=told),
             TrustModel("collector and revealing peers", "all reports, data and shares of up to n-1 peers", epsilon),

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +71,7 @@ def poisson_window(rate: float, minimum: int, maximum: int) -> Window:
     return Window(low + int(kept[0]), np.exp(logs[kept[0] : kept[-1] + 1] - logs.max()))
 
 
-def _sum_of(parts: list[tuple[Window, int]]) -> Window:
+def sum_of(parts: list[tuple[Window, int]]) -> Window:
     """Return the law of a sum of independent counts, each window repeated as often as it says."""
     start = sum(window.start * times for window, times in parts)
     length = 1 + sum((len(window.weights) - 1) * times for window, times in parts)
@@ -89,7 +90,8 @@ def _sum_of(parts: list[tuple[Window, int]]) -> Window:
     return Window(start, np.where(weights > _NOISE * weights.max(), weights, 0.0))
 
 
-def _trimmed(window: Window) -> Window:
+def trimmed(window: Window) -> Window:
+    """Return a window without the zeros at its ends."""
     kept = np.flatnonzero(window.weights > 0)
     return Window(window.start + int(kept[0]), window.weights[kept[0] : kept[-1] + 1])
 
@@ -103,6 +105,29 @@ class Moments:
     var_a: float
     var_b: float
     cov: float
+
+
+class CountLaw(Protocol):
+    """What estimators need of a law of type counts."""
+
+    @property
+    def n(self) -> int:
+        """Number of contributors."""
+
+    @property
+    def a(self) -> Window:
+        """Law of the number of those told to say the value."""
+
+    @property
+    def b(self) -> Window:
+        """Law of the number of truth-tellers."""
+
+    def a_given_b(self, b: int) -> Floats:
+        """Return the law of a on ``self.a.values``, given b."""
+
+    @property
+    def moments(self) -> Moments:
+        """First and second moments of a and b."""
 
 
 @dataclass(frozen=True)
@@ -146,19 +171,19 @@ class QuotaLaw:
     @cached_property
     def others(self) -> Window:
         """Law of the sum of k-1 quota counts, before conditioning."""
-        return _sum_of([(self.quota, self.k - 1)])
+        return sum_of([(self.quota, self.k - 1)])
 
     @cached_property
     def b(self) -> Window:
         """Law of the number of truth-tellers."""
-        quotas = _sum_of([(self.quota, self.k)])
-        return _trimmed(Window(self.truth.start, self.truth.weights * quotas.at(self.n - self.truth.values)))
+        quotas = sum_of([(self.quota, self.k)])
+        return trimmed(Window(self.truth.start, self.truth.weights * quotas.at(self.n - self.truth.values)))
 
     @cached_property
     def a(self) -> Window:
         """Law of one quota count."""
-        rest = _sum_of([(self.quota, self.k - 1), (self.truth, 1)])
-        return _trimmed(Window(self.quota.start, self.quota.weights * rest.at(self.n - self.quota.values)))
+        rest = sum_of([(self.quota, self.k - 1), (self.truth, 1)])
+        return trimmed(Window(self.quota.start, self.quota.weights * rest.at(self.n - self.quota.values)))
 
     def a_given_b(self, b: int) -> Floats:
         """Law of one quota count on ``self.a.values``, given the number of truth-tellers."""
@@ -180,7 +205,7 @@ def quota_law(n: int, k: int, minimum: int, weight: float) -> QuotaLaw:
     return QuotaLaw(n, k, minimum, weight)
 
 
-def response_variance(law: QuotaLaw, truth: float, lie: float, holders: int | float, reporters: int) -> float:
+def response_variance(law: CountLaw, truth: float, lie: float, holders: int | float, reporters: int) -> float:
     """Return Var(I_v): number of reports v when `holders` of the `reporters` hold v.
 
     A truth-teller says v with probability `truth` if they hold it and `lie` if not: 1 and 0 without a cap. Reporters
@@ -200,6 +225,37 @@ def response_variance(law: QuotaLaw, truth: float, lie: float, holders: int | fl
     alone = holders * said * (1 - said) + others * not_said * (1 - not_said)
     together = reporters * (reporters - 1) * aa + 2 * (reporters - 1) * first * ab + (first**2 - second) * bb
     return float(max(alone + together, 0.0))
+
+
+def never_worse(n: int, k: int, weight: float, truth: float, lie: float, minimum: int) -> int:
+    """Return a minimum <= `minimum` under which no frequency is estimated worse than by plain randomised response.
+
+    It is `minimum` itself where that will do, else one found by bisection; 0 *is* plain randomised response.
+    """
+
+    def variances(minimum: int) -> tuple[float, float, float]:
+        law = QuotaLaw(n, k, minimum, weight)
+        scale = law.moments.b**2
+        low, middle, high = (response_variance(law, truth, lie, f * n, n) / scale for f in (0.0, 0.5, 1.0))
+        return low, middle, high
+
+    plain = variances(0)
+
+    def fits(minimum: int) -> bool:
+        low, middle, high = (v - p * (1 + 1e-12) for v, p in zip(variances(minimum), plain, strict=True))
+        # Variances are quadratic in the frequency, so is their difference: low + slope f + bend f^2.
+        bend = 2 * (low - 2 * middle + high)
+        slope = high - low - bend
+        top = -slope / (2 * bend) if bend < 0 else 0.0
+        return max(low, high, low + slope * top + bend * top**2 if 0 < top < 1 else low) <= 0
+
+    if minimum == 0 or fits(minimum):
+        return minimum
+    good, bad = 0, minimum
+    while bad - good > 1:
+        trial = (good + bad) // 2
+        good, bad = (trial, bad) if fits(trial) else (good, trial)
+    return good
 
 
 def best_minimum(n: int, k: int, weight: float, truth: float, lie: float, design: float) -> int:

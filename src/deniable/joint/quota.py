@@ -31,9 +31,11 @@ from deniable.checks import (
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError
 from deniable.joint._quota_deal import QuotaTables, deal_types, quota_tables
 from deniable.joint._quota_guarantee import quota_guarantee, truth_weight
-from deniable.joint._quota_law import QuotaLaw, best_minimum, quota_law, response_variance
-from deniable.joint.quota_interval import QuotaEstimate
-from deniable.joint.quota_shares import QuotaShares, check_shares, follow
+from deniable.joint._quota_law import QuotaLaw, best_minimum, never_worse, quota_law, response_variance
+from deniable.joint.dealt_estimate import DealtEstimate
+from deniable.joint.quota_interval import inverted
+from deniable.joint.quota_shares import QuotaShares, follow
+from deniable.joint.shares import check_shares
 from deniable.mechanism import Mechanism, ReportField
 from deniable.mechanisms.grr import count_codes, lie_threshold, randomize_codes
 from deniable.privacy import Guarantee
@@ -46,8 +48,9 @@ MAX_CONTRIBUTORS = 1 << 32
 
 
 @lru_cache(maxsize=256)
-def _minimum(n: int, k: int, weight: Fraction, truth: Fraction, lie: Fraction, design: float) -> int:
-    return best_minimum(n, k, float(weight), float(truth), float(lie), design)
+def _minimum(n: int, k: int, weight: Fraction, truth: Fraction, lie: Fraction, design: float | None) -> int:
+    law = (n, k, float(weight), float(truth), float(lie))
+    return never_worse(*law, best_minimum(*law, 0.5)) if design is None else best_minimum(*law, design)
 
 
 @register("QuotaRR")
@@ -63,13 +66,13 @@ class QuotaRR:
         Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report.
     minimum : int, optional
         Quota a0: each value is forced on at least this many contributors; k a0 < n. 0 is plain randomised response.
-        By default the one of least variance at frequency `design`; the attribute then holds the number.
+        By default it follows from `design`; the attribute then holds the number.
     k : int
         Domain size, 2 <= k <= 65535.
-    design : float
-        Frequency in [0, 1] that the default minimum is chosen for. At 1/2 (the default) QuotaRR is nowhere worse than
-        randomised response for up to 5 values, and by at most 9 % for up to 100 (measured on grids); chosen for rare
-        values, it is worse for common ones.
+    design : float, optional
+        Frequency in [0, 1] at which the default minimum has the least variance. Without it, the default minimum has the
+        least variance at 1/2 and, at every frequency, no more than plain randomised response, whatever k. Chosen for
+        rare values, a minimum is worse for common ones.
     epsilon_aux : float, Fraction, Decimal or str, optional
         Cap on what a colluding dealer learns, > epsilon: truth-tellers randomise with this budget. None: no cap, and
         whoever obtains a share saying "truth" reads the answer off the report.
@@ -101,18 +104,20 @@ class QuotaRR:
     n: int
     minimum: int | None = None
     k: int = 2
-    design: float = 0.5
+    design: float | None = None
     epsilon_aux: float | Fraction | None = None
     deal_id: str = ""
 
     name = "QuotaRR"
     report_type = staticmethod(np.asarray)
+    share_type = QuotaShares
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_VALUES))
         object.__setattr__(self, "n", checked_integer("n", self.n, 2, MAX_CONTRIBUTORS))
-        object.__setattr__(self, "design", checked_probability("design", self.design))
+        if self.design is not None:
+            object.__setattr__(self, "design", checked_probability("design", self.design))
         if not isinstance(self.deal_id, str):
             raise InvalidParameterError(f"deal_id must be a string, got deal_id={self.deal_id!r}")
         if self.epsilon_aux is not None:
@@ -198,7 +203,7 @@ class QuotaRR:
             If the mechanism is capped and rng is missing.
         """
         codes = checked_codes(inputs, self.k)
-        check_shares(shares, self.deal_id, self.k, len(codes))
+        check_shares(shares, QuotaShares, self.deal_id, self.k + 1, len(codes))
         reports = np.empty(len(codes), dtype=code_dtype(self.k))
         if self.epsilon_aux is None:
             follow(shares.types, codes, self.k, reports)
@@ -231,7 +236,7 @@ class QuotaRR:
 
     # ---------------------------------------------------------------- analyst
 
-    def estimate(self, aggregate: Aggregate) -> QuotaEstimate:
+    def estimate(self, aggregate: Aggregate) -> DealtEstimate:
         """Analyst: unbiased frequencies among the reporters, f^ = (I_v/n' - s0)/(s1 - s0).
 
         s1 = (E a + p E b)/n and s0 = (E a + lie E b)/n are the marginal probabilities of reporting v with and without
@@ -244,7 +249,7 @@ class QuotaRR:
         EmptyAggregateError
             If it contains no reports.
         """
-        return QuotaEstimate(self.frequencies(aggregate), aggregate.n, (aggregate,))
+        return DealtEstimate(self.frequencies(aggregate), aggregate.n, (aggregate,))
 
     def frequencies(self, aggregate: Aggregate) -> NDArray[np.float64]:
         """Analyst: return the estimated frequencies alone, float64[k]; raises as `estimate` does."""
@@ -254,6 +259,22 @@ class QuotaRR:
         present, absent = self.support_probabilities
         result: NDArray[np.float64] = (aggregate.counts / aggregate.n - absent) / (present - absent)
         return result
+
+    def frequency_bounds(
+        self, aggregate: Aggregate, tail: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Analyst: return bounds by inverting the exact law, for `DealtEstimate.interval`; None after drop-outs.
+
+        Every number of holders n_v under which neither tail of I_v, as the mechanism draws it, is rarer than `tail`; so
+        the bounds are in [0, 1]. The sum over the number of truth-tellers runs over at most 256 of its values, and the
+        hypergeometric law of the truthful reports is replaced, where its variance exceeds 400, by its normal with a
+        skewness term (tails agree to 1e-3). In the capped form the noise of the truth-tellers is normal.
+        """
+        if aggregate.n != self.n:
+            return None
+        law, counts = self.law, aggregate.counts.tolist()
+        lower, upper = np.array([inverted(law, *self.truthfulness, count, tail) for count in counts]).T / self.n
+        return lower, upper
 
     def variance(self, f: float, n: int | None = None, *, reporters: int | None = None) -> float:
         """Variance of an estimated frequency whose true value among the reporters is f, noise only, exact.
@@ -374,6 +395,11 @@ class QuotaRR:
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
+
+    @property
+    def share_fields(self) -> tuple[ReportField, ...]:
+        """One type per share."""
+        return (ReportField("types", code_dtype(self.k + 1).name),)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

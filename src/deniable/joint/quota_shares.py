@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import Codes, checked_codes
-from deniable.errors import InvalidInputError, MismatchError
+from deniable.checks import Codes
 from deniable.kernels import kernel
 
 
@@ -43,17 +42,6 @@ class QuotaShares:
     def __getitem__(self, rows: int | slice) -> QuotaShares:
         """Return the share of one contributor, or of a slice of them."""
         return QuotaShares(self.deal_id, np.atleast_1d(self.types[rows]))
-
-
-def check_shares(shares: QuotaShares, deal_id: str, k: int, rows: int) -> None:
-    """Raise unless there is one share of this deal per row: InvalidInputError or MismatchError."""
-    if not isinstance(shares, QuotaShares):
-        raise InvalidInputError(f"shares must be QuotaShares from the dealer, got {type(shares).__name__}")
-    if shares.deal_id != deal_id:
-        raise MismatchError(f"the shares belong to deal {shares.deal_id!r}, not to deal {deal_id!r}")
-    if len(shares) != rows:
-        raise InvalidInputError(f"every contributor needs one share, got {rows} inputs and {len(shares)} shares")
-    checked_codes(shares.types, k + 1)
 
 
 @kernel

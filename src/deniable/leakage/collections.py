@@ -5,8 +5,9 @@ SMP reveals one attribute and which; RS+FD and RS+RFD reveal one of them among f
 leakage about X_i is then that of the whole channel from X_i to the report,
 P(report | x_i) = sum over records of P(record | x_i) P(report | record):
 
-* SMP: the sampled attribute does not depend on the record, so the leakage is the largest over what is reported: the
-  attribute itself, or another one through its correlation. That is the declared epsilon, whatever the prior.
+* SMP, also adaptive or pivot-coded: the sampled attribute does not depend on the record, so the leakage is the largest
+  over what is reported: the attribute itself, or another one through its correlation. That is the declared epsilon,
+  whatever the prior.
 * RS+FD, RS+RFD: the likelihood of a record is proportional to the sum over attributes of its evidence, P(y_j | held
   value)/P(y_j as a fake). A ratio of two sums whose terms are chosen one by one: Dinkelbach's iteration maximises it
   exactly, however many reports there are, and pairwise conditionals are all it needs.
@@ -28,12 +29,12 @@ from deniable.leakage.figures import Leakage
 from deniable.leakage.mechanism_leakage import mechanism_cpl, release_epsilon
 from deniable.leakage.observed import observed
 from deniable.leakage.pairwise import PairCounts
+from deniable.multi._about import Visible
 from deniable.multi.fake_data import RSFD
 from deniable.multi.realistic_fake_data import RSRFD
-from deniable.multi.sample import SMP
 from deniable.privacy import Guarantee, TrustModel
 
-Sampling: TypeAlias = SMP | RSFD | RSRFD
+Sampling: TypeAlias = Visible | RSFD | RSRFD
 """Record mechanisms that report one sampled attribute."""
 
 _TOLERANCE = 1e-14
@@ -64,13 +65,13 @@ class SampledLeakage:
 
 
 def sampled_leakage(records: ArrayLike, mechanism: Sampling) -> SampledLeakage:
-    """Leakage about every attribute by one report of SMP, RS+FD or RS+RFD.
+    """Leakage about every attribute by one report of SMP (adaptive or pivot-coded too), RS+FD or RS+RFD.
 
     Parameters
     ----------
     records : int[n, d]
         Codes of the prior's records; their empirical distribution is the prior.
-    mechanism : SMP, RSFD or RSRFD
+    mechanism : SMP, AdaptiveSMP, PivotCoded, RSFD or RSRFD
         How whole records are randomised.
 
     Raises
@@ -97,11 +98,11 @@ def sampled_leakage(records: ArrayLike, mechanism: Sampling) -> SampledLeakage:
     """
     if not isinstance(mechanism, Sampling):
         raise InvalidParameterError(
-            f"mechanism must be SMP, RS+FD or RS+RFD, got {mechanism!r}: its epsilon for the whole contributor bounds "
-            "the leakage about every attribute, whatever the prior"
+            f"mechanism must be SMP, SMP[ADP], PivotCoded, RS+FD or RS+RFD, got {mechanism!r}: its epsilon for the "
+            "whole contributor bounds the leakage about every attribute, whatever the prior"
         )
     prior = _Prior.of(records, mechanism.sizes)
-    return _of_smp(prior, mechanism) if isinstance(mechanism, SMP) else _of_fakes(prior, mechanism)
+    return _of_smp(prior, mechanism) if isinstance(mechanism, Visible) else _of_fakes(prior, mechanism)
 
 
 def guarantee_under_prior(
@@ -168,16 +169,20 @@ class _Prior:
         return cls(data.attributes, conditionals)
 
 
-def _of_smp(prior: _Prior, mechanism: SMP) -> SampledLeakage:
+def _of_smp(prior: _Prior, mechanism: Visible) -> SampledLeakage:
     kept = prior.attributes
     direct = np.array([release_epsilon(mechanism.oracles[j]) for j in kept])
     matrix = np.zeros((len(kept), len(kept)))
+    totals = []
     for row, i in enumerate(kept):
+        total = Leakage(float(direct[row]), "exact")
         for column, j in enumerate(kept):
             if i != j:
-                matrix[row, column] = mechanism_cpl(mechanism.oracles[j], prior.conditionals[i, j]).epsilon
-    largest = np.maximum(direct, matrix.max(axis=1))
-    return SampledLeakage(kept, matrix, direct, tuple(Leakage(float(total), "exact") for total in largest))
+                found = mechanism_cpl(mechanism.oracles[j], prior.conditionals[i, j])
+                matrix[row, column] = found.epsilon
+                total = max(total, found, key=lambda one: one.epsilon)
+        totals.append(total)
+    return SampledLeakage(kept, matrix, direct, tuple(totals))
 
 
 # ---------------------------------------------------------------- one attribute among fakes

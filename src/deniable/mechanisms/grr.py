@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.aggregate import Aggregate, check_aggregate
 from deniable.checks import (
     Codes,
+    check_counters,
     checked_codes,
     checked_counts,
     checked_domain,
@@ -139,6 +140,8 @@ class GRR:
         ------
         InvalidReportError
             If a report is no code in 0..k-1.
+        TooLargeError
+            If k > 2^28: so many counters are not set up.
         """
         codes = checked_report_codes(reports, self.k)
         return Aggregate(self, count_codes(codes, self.k), len(codes))
@@ -254,6 +257,10 @@ def randomize_codes(codes: Codes, words: Words, lie: np.uint64, k: int, reports:
         reports[i] = np.int64(codes[i]) if word >= truth else value
 
 
+_FOUR_TABLES = 1 << 20
+"""Largest domain that is counted in four tables: they still fit into a cache."""
+
+
 @kernel
 def _count(codes: Codes, tables: NDArray[np.int64]) -> None:
     n = codes.shape[0]
@@ -269,7 +276,16 @@ def _count(codes: Codes, tables: NDArray[np.int64]) -> None:
 
 
 def count_codes(codes: Codes, k: int) -> NDArray[np.int64]:
-    """Return int64[k], how often each code occurs in codes[n] (already checked to be in 0..k-1)."""
+    """Return int64[k], how often each code occurs in codes[n] (already checked to be in 0..k-1).
+
+    Raises
+    ------
+    TooLargeError
+        If k counters are too many to be set up.
+    """
+    check_counters(k)
+    if k > _FOUR_TABLES:
+        return np.bincount(codes.astype(np.int64), minlength=k)
     tables = np.zeros((4, k), dtype=np.int64)
     _count(codes, tables)
     counts: NDArray[np.int64] = tables.sum(axis=0)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from deniable.errors import TooLargeError
 from deniable.estimate import Estimate, RecordEstimate
@@ -134,7 +135,7 @@ def induced_channel(oracles: Sequence[GRR], transfers: Sequence[Sequence[Floats]
     matrix = induced_matrix(oracles, transfers)
     centring = _block_diagonal([np.eye(k) - 1 / k for k in sizes])
     uniform = np.concatenate([np.full(k, 1 / k) for k in sizes])
-    solution: Floats = np.linalg.pinv(matrix @ centring, rcond=DAMPED).astype(np.float64)
+    solution = _pseudo_inverse(matrix @ centring)
     offset = uniform - solution @ (matrix @ uniform)
     resolved = solution @ matrix @ centring
     identifiable = np.abs(resolved - centring).max(axis=1) < DAMPED
@@ -152,6 +153,17 @@ def _second(solution: Floats, offset: Floats, row: Sequence[Floats], sizes: Sequ
         variance -= (solution[:, place] @ law[:, place].T) ** 2
     result: Floats = mean**2 + variance
     return result
+
+
+def _pseudo_inverse(matrix: Floats) -> Floats:
+    try:
+        return np.linalg.pinv(matrix, rcond=DAMPED).astype(np.float64)
+    except np.linalg.LinAlgError:
+        # LAPACK's divide and conquer fails to converge on rare singular matrices that its older iteration solves.
+        u, s, vt = linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+        kept = s > DAMPED * s.max()
+        inverse: Floats = (vt[kept].T / s[kept]) @ u[:, kept].T
+        return inverse
 
 
 def _grr(oracle: GRR) -> Floats:

@@ -87,7 +87,7 @@ def pivot_channel(oracles: Sequence[GRR], transfers: Transfers) -> NDArray[Any]:
 def whole_record_ratio(oracles: Sequence[GRR], weights: NDArray[Any]) -> Fraction:
     """Return the largest likelihood ratio between any two records: max over reports of sum p_s W_s / sum q_s W_s."""
     present, absent = _probabilities(oracles)
-    return _largest(present @ weights, absent @ weights)
+    return largest_quotient(present @ weights, absent @ weights)
 
 
 def one_attribute_ratio(oracles: Sequence[GRR], weights: NDArray[Any], attribute: int) -> Fraction:
@@ -97,7 +97,7 @@ def one_attribute_ratio(oracles: Sequence[GRR], weights: NDArray[Any], attribute
     """
     present, absent = _probabilities(oracles)
     unlikely = absent @ weights
-    return _largest(unlikely + (present[attribute] - absent[attribute]) * weights[attribute], unlikely)
+    return largest_quotient(unlikely + (present[attribute] - absent[attribute]) * weights[attribute], unlikely)
 
 
 def _probabilities(oracles: Sequence[GRR]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -106,7 +106,8 @@ def _probabilities(oracles: Sequence[GRR]) -> tuple[NDArray[Any], NDArray[Any]]:
     return present, absent
 
 
-def _largest(likely: NDArray[Any], unlikely: NDArray[Any]) -> Fraction:
+def largest_quotient(likely: NDArray[Any], unlikely: NDArray[Any]) -> Fraction:
+    """Return the largest of likely/unlikely, int[reports] each, where unlikely is not zero."""
     pairs = [(a, b) for a, b in zip(likely.tolist(), unlikely.tolist(), strict=True) if b > 0]
     # Floats single out the few that may be the largest; fractions decide.
     bound = max(a / b for a, b in pairs) * (1 - 1e-12)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import Codes, checked_report_codes, checked_report_records
+from deniable.checks import Codes, check_counters, checked_report_codes, checked_report_records
 from deniable.errors import InvalidReportError
 from deniable.kernels import kernel
 from deniable.mechanisms._bits import packed_width
@@ -31,6 +31,7 @@ def tally_columns(oracles: Sequence[Oracle], reports: ArrayLike) -> tuple[NDArra
     sizes = tuple(oracle.k for oracle in oracles)
     if isinstance(oracles[0], GRR):
         codes = checked_report_records(reports, sizes)
+        check_counters(sum(sizes))
         counts = np.zeros(sum(sizes), dtype=np.int64)
         _tally_codes(codes, _starts(sizes), counts)
         return counts, len(codes)
@@ -66,6 +67,7 @@ def tally_sampled(
         raise InvalidReportError(f"reports must have one value per attribute, got {len(attributes)} and {len(body)}")
     reported = np.bincount(attributes, minlength=len(sizes)).astype(np.int64)
     if width is None:
+        check_counters(sum(sizes))
         counts = np.zeros(sum(sizes), dtype=np.int64)
         wrong = _tally_pairs(attributes, body, _starts(sizes), np.array(sizes, dtype=np.int64), counts)
         if wrong >= 0:

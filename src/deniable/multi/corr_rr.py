@@ -99,6 +99,8 @@ class CorrRR:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", checked_sizes(self.sizes))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        for size in set(self.sizes):
+            GRR(size, self.epsilon)  # refuses what GRR refuses
         checked = checked_copy_probabilities(self.copy_probabilities, len(self.sizes))
         object.__setattr__(self, "copy_probabilities", checked)
         object.__setattr__(self, "alignment", checked_alignment(self.alignment, self.sizes))

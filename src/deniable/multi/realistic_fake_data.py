@@ -9,7 +9,8 @@ As for RS+FD, the sampled attribute spends epsilon itself, not the "amplified" l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
@@ -36,12 +37,15 @@ from deniable.multi._priors import (
 from deniable.multi._sampled import SAMPLED_ROWS, overwrite_sampled, simulate_sampling
 from deniable.multi._tally import tally_columns
 from deniable.multi.fake_data import REMARK
+from deniable.multi.split import SPL
+from deniable.multi.two_phase import clipped, phase_one_marginals
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.thresholds import checked_epsilon, log_up
+from deniable.thresholds import EpsilonLike, checked_epsilon, log_up
 
 PRIORS_REMARK = "the priors are public; learning them from private answers needs a budget of its own"
+CLIPPED = "RS+RFD clipped and renormalised (biased)"
 ZERO_REMARK = "a reported value whose prior is zero shows that its attribute was sampled"
 
 
@@ -90,6 +94,37 @@ class RSRFD:
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         object.__setattr__(self, "priors", checked_priors(self.priors, self.sizes))
         make_oracles("GRR", self.sizes, self.epsilon)  # refuses what GRR refuses
+
+    # ---------------------------------------------------------------- two phases
+
+    @staticmethod
+    def phase_one(sizes: Sequence[int], epsilon: EpsilonLike) -> SPL:
+        """Return the mechanism of phase one: every attribute by GRR with epsilon/d."""
+        return SPL(tuple(sizes), checked_epsilon(epsilon))
+
+    @classmethod
+    def learn(cls, aggregate: Aggregate, n2: int) -> RSRFD:
+        """Collector: the priors are phase one's frequencies, clipped to [0, 1] and renormalised; a pure function.
+
+        The two-phase variant of Seeam, Zheng, Hu (Corr-RR), 4.2.2. `two_phase.combine` weighs the phases by counts.
+
+        Parameters
+        ----------
+        aggregate : Aggregate
+            Of phase one: `SPL`, or any record mechanism whose estimates are unbiased.
+        n2 : int
+            Number of contributors who are expected in phase two, >= 1; the priors do not depend on it.
+
+        Raises
+        ------
+        InvalidParameterError
+            If n2 is out of bounds.
+        MismatchError, EmptyAggregateError
+            If the aggregate is not of a record mechanism, or has no reports of some attribute.
+        """
+        checked_integer("n2", n2, 1)
+        first, marginals = phase_one_marginals(aggregate)
+        return cls(first.sizes, first.epsilon, tuple(tuple(clipped(one).tolist()) for one in marginals))
 
     @cached_property
     def oracles(self) -> tuple[GRR, ...]:
@@ -160,6 +195,19 @@ class RSRFD:
         """
         check_aggregate(aggregate, self)
         return affine_estimates(aggregate.counts, self.sizes, aggregate.n, self.support_probabilities)
+
+    def clipped(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: `estimate`, every attribute clipped to [0, 1] and renormalised *before* phases are combined.
+
+        Biased, without intervals. The numbers that the Corr-RR paper prints for its two-phase variant are reproduced
+        by this estimate of phase two only; what `estimate` returns may be post-processed after combining, too.
+        """
+        return RecordEstimate(
+            {
+                j: replace(one, frequencies=clipped(one.frequencies), processing=(CLIPPED,))
+                for j, one in self.estimate(aggregate).items()
+            }
+        )
 
     def variance(self, f: float, n: int, attribute: int, value: int | None = None) -> float:
         """Variance of an estimated frequency of one attribute whose true value is f among n contributors.

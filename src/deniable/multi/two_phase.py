@@ -47,6 +47,13 @@ def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
     return mechanism, [estimate.frequencies for estimate in estimates.values()]
 
 
+def clipped(frequencies: Floats) -> Floats:
+    """Return frequencies clipped to [0, 1] and divided by their sum; uniform where nothing is positive."""
+    kept = np.clip(frequencies, 0.0, 1.0)
+    total = kept.sum()
+    return kept / total if total > 0 else np.full(len(kept), 1 / len(kept))
+
+
 def combine(
     *estimates: RecordEstimate, weights: str | Sequence[float] = "counts", learned: bool = True
 ) -> RecordEstimate:

@@ -4,5 +4,9 @@ from __future__ import annotations
 
 from deniable.planning._plan import plan as plan
 from deniable.planning._recommend import recommend as recommend
+from deniable.planning.records import RecordsChoice as RecordsChoice
+from deniable.planning.records import records_default as records_default
 from deniable.planning.rows import Plan as Plan
 from deniable.planning.rows import PlanRow as PlanRow
+from deniable.planning.two_phase import CorrRRPlan as CorrRRPlan
+from deniable.planning.two_phase import corr_rr_plan as corr_rr_plan

@@ -7,17 +7,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from numpy.typing import ArrayLike
+
 from deniable.checks import checked_integer, checked_probability, checked_sizes
-from deniable.errors import DeniableError, InvalidParameterError
+from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
 from deniable.planning.candidates import Candidate, build, candidates_for, preferred
+from deniable.planning.dealt import dealt_rows
 from deniable.planning.precision import (
     MAX_CONTRIBUTORS,
     contributors_needed,
+    domain_sizes,
     mean_variance,
     quantile,
     worst_variance,
 )
+from deniable.planning.records import records_default
 from deniable.planning.rows import Plan, PlanRow, best_row
+from deniable.planning.two_phase import corr_rr_plan
 from deniable.spec import to_spec
 from deniable.thresholds import EpsilonLike, checked_epsilon
 
@@ -30,6 +36,7 @@ def plan(
     frequency: float | None = None,
     confidence: float = 0.95,
     mechanisms: Sequence[str] | None = None,
+    marginals: Sequence[ArrayLike] | None = None,
 ) -> Plan:
     """Compare mechanisms for a collection that has not happened: error, cost, contributors needed.
 
@@ -54,6 +61,8 @@ def plan(
     mechanisms : sequence of str, optional
         Names to compare, for instance ``["GRR", "OUE"]``, ``["CMS[spread]"]`` or ``["SPL", "SMP[OUE]"]``; by default
         all.
+    marginals : sequence of float64[k_j], optional
+        The frequencies that are expected of each attribute, for the bias of Corr-RR; flat prior by default.
 
     Returns
     -------
@@ -61,7 +70,8 @@ def plan(
         One row per mechanism. Recommended is the least mean variance over attributes, values and a flat prior among
         the feasible; mean variances within 1% are a tie, which goes to fewer bits per report. Spread, decoded for all
         values in one transform, is considered for more than 2^10 values, and preferred to all but GRR for more than
-        2^16. OCMS and the other sketches with a transform are there to be compared with.
+        2^16. OCMS and the other sketches with a transform are there to be compared with, and so is Corr-RR, whose
+        expected squared error includes its bias (`corr_rr_plan`): its note says whether the default has less.
 
     Raises
     ------
@@ -73,7 +83,8 @@ def plan(
     >>> best, other = plan([100], 4.0, target_error=0.01, mechanisms=["GRR", "OUE"]).rows
     >>> (best.name, best.contributors_needed), (other.name, other.contributors_needed)
     (('GRR', 2041), ('OUE', 2920))
-    >>> result = plan([5, 4, 6], 1.0, contributors=3000, target_error=0.1, mechanisms=["SMP", "SPL[GRR]"])
+    >>> names = ["SMP[GRR]", "SMP[OUE]", "SPL[GRR]"]
+    >>> result = plan([5, 4, 6], 1.0, contributors=3000, target_error=0.1, mechanisms=names)
     >>> for row in result.rows:
     ...     print(row.name, "recommended" if row.recommended else row.reason)
     SMP[GRR] recommended
@@ -95,12 +106,20 @@ def plan(
     drafts = [_draft(candidate, domains, budget, target_error, confidence, at) for candidate in offered]
     needed = [row.contributors_needed for row in drafts if row.contributors_needed is not None]
     n = contributors if contributors is not None else min(needed, default=MAX_CONTRIBUTORS)
-    rows = [_judged(row, n, contributors, target_error, confidence, at) for row in drafts]
+    rows = [
+        _judged_phases(row, n, target_error, marginals)
+        if candidate.two_phases
+        else _judged(row, n, contributors, target_error, confidence, at)
+        for candidate, row in zip(offered, drafts, strict=True)
+    ]
     eligible = preferred(domains, [row.name for row in rows if row.feasible])
     best = best_row([row for row in rows if row.name in eligible])
     rows = [replace(row, recommended=row is best) for row in rows]
     rows.sort(key=lambda row: math.inf if row.mean_variance is None else row.mean_variance)
-    return Plan(domains, budget, n, contributors, target_error, at, confidence, tuple(rows))
+    dealt: tuple[PlanRow, ...] = ()
+    if contributors is not None and mechanisms is None:
+        dealt = dealt_rows(domains, budget, contributors, target_error, confidence, at)
+    return Plan(domains, budget, n, contributors, target_error, at, confidence, tuple(rows), dealt)
 
 
 def _draft(
@@ -118,7 +137,7 @@ def _draft(
         return PlanRow(candidate.name, reason=str(error), note=candidate.note)
     parameters = {key: value for key, value in to_spec(mechanism).items() if key != "mechanism"}
     needed = None
-    if target_error is not None:
+    if target_error is not None and not candidate.two_phases:
         needed = contributors_needed(mechanism, target_error, confidence, frequency)
     return PlanRow(
         candidate.name,
@@ -156,4 +175,37 @@ def _judged(
         half_width=quantile(confidence) * standard_error,
         feasible=not reason,
         reason=reason,
+    )
+
+
+def _judged_phases(row: PlanRow, n: int, target_error: float | None, marginals: Sequence[ArrayLike] | None) -> PlanRow:
+    """Return Corr-RR's row with its expected error over both phases, and a word on whether sampling has less."""
+    if row.mechanism is None:
+        return row
+    sizes, epsilon = domain_sizes(row.mechanism), row.mechanism.epsilon
+    try:
+        expected = corr_rr_plan(sizes, epsilon, n, marginals)
+    except (TooLargeError, InvalidParameterError) as error:
+        if marginals is not None and not isinstance(error, TooLargeError):
+            raise
+        return replace(row, reason=str(error), note=f"not computed: {error}")
+    sampled = mean_variance(records_default(sizes, epsilon).mechanism, n)
+    verdict = "worse than" if expected.mse > sampled else "better than"
+    bias = f"of which bias {expected.squared_bias:.3g}" if expected.squared_bias else "no bias"
+    note = (
+        f"two phases, {expected.n1:,} and {expected.n2:,} contributors; expected squared error {expected.mse:.3g} "
+        f"({bias}): {verdict} the default for records, {sampled:.3g}; for {expected.assumed}, from which P is learned "
+        "without noise"
+    )
+    reason = "" if target_error is None else "contributors needed are not computed for two phases"
+    if reason and expected.squared_bias:
+        reason = "biased: no number of contributors makes an interval valid"
+    return replace(
+        row,
+        mean_variance=expected.mse,
+        mean_standard_error=math.sqrt(expected.mse),
+        mean_bias=math.sqrt(expected.squared_bias),
+        feasible=not reason,
+        reason=reason,
+        note=note,
     )

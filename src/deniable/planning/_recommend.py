@@ -6,23 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable.checks import checked_sizes
-from deniable.errors import DeniableError, InvalidParameterError
 from deniable.mechanism import Mechanism
-from deniable.planning.candidates import build, candidates_for, preferred
-from deniable.planning.precision import mean_variance
-from deniable.planning.rows import PlanRow, best_row
+from deniable.planning.candidates import candidates_for, preferred
+from deniable.planning.records import check_practical, practical_rows, records_default
+from deniable.planning.rows import best_row
 from deniable.thresholds import EpsilonLike, checked_epsilon
-
-_N = 1_000_000  # Variances fall as 1/n: any number compares them alike.
 
 
 def recommend(sizes: Sequence[int], epsilon: EpsilonLike) -> Mechanism[Any, Any]:
     """Return the mechanism of least mean variance over attributes, values and a flat prior, among the practical.
 
     One attribute: GRR, OUE, SubsetSelection, and count-mean sketches (OLH; Spread; the prime family with the m of least
-    mean variance). Several: SPL, SMP and RS+FD, each over GRR and OUE. Mean variances within 1% are a tie, which goes
-    to fewer bits per report. Practical is what needs at most 2^19 bits per report and 2^27 counters, and compares no
-    report with more than 2^19 values. Spread is considered for more than 2^10 values; for more than 2^16 it is
+    mean variance). Several: SPL over GRR or OUE, SMP over GRR or over the best oracle of every attribute;
+    `records_default` says why, and knows other wishes. Mean variances within 1% are a tie, which goes to fewer bits per
+    report. Practical is what needs at most 2^19 bits per report and 2^27 counters, and compares no report with more
+    than 2^19 values. Spread is considered for more than 2^10 values of a single attribute; for more than 2^16 it is
     preferred to all but GRR: others save at most 8% of variance, and cost collectors hours or contributors kilobytes.
 
     Parameters
@@ -53,20 +51,11 @@ def recommend(sizes: Sequence[int], epsilon: EpsilonLike) -> Mechanism[Any, Any]
     """
     domains = checked_sizes(sizes)
     budget = checked_epsilon(epsilon)
-    rows, reasons = [], []
-    for candidate in candidates_for(len(domains)):
-        if candidate.recommendable:
-            try:
-                mechanism = build(candidate, domains, budget)
-            except DeniableError as error:
-                reasons.append(f"{candidate.name}: {error}")
-                continue
-            variance, bits = mean_variance(mechanism, _N), mechanism.report_bits
-            rows.append(PlanRow(candidate.name, mechanism, {}, variance, bits_per_report=bits, feasible=True))
-    eligible = preferred(domains, [row.name for row in rows])
-    best = best_row([row for row in rows if row.name in eligible])
-    if best is None or best.mechanism is None:
-        raise InvalidParameterError(
-            f"sizes must allow a practical mechanism, got sizes={domains}, epsilon={budget}: {'; '.join(reasons)}"
-        )
+    if len(domains) > 1:
+        return records_default(domains, budget).mechanism
+    offered = [candidate for candidate in candidates_for(1) if candidate.recommendable]
+    rows = practical_rows(offered, domains, budget)
+    eligible = preferred(domains, [row.name for row in rows if row.feasible])
+    best = check_practical(best_row([row for row in rows if row.name in eligible]), rows, domains, budget)
+    assert best.mechanism is not None
     return best.mechanism

@@ -19,7 +19,10 @@ from deniable.mechanisms.ocms import OCMS
 from deniable.mechanisms.rappor import RAPPOR
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE, SUE
+from deniable.multi.adaptive_sample import AdaptiveSMP
+from deniable.multi.corr_rr import CorrRR
 from deniable.multi.fake_data import RSFD
+from deniable.multi.pivot_coded import PivotCoded
 from deniable.multi.sample import SMP
 from deniable.multi.split import SPL
 
@@ -62,6 +65,8 @@ class Candidate:
         Whether short reports are decoded for all values by one transform.
     alternative : bool
         Recommended only if nothing else that was asked for is feasible.
+    two_phases : bool
+        Whether `build` returns phase one only, and the error is that of both phases, with bias.
     """
 
     name: str
@@ -71,6 +76,7 @@ class Candidate:
     compares: bool = False
     transforms: bool = False
     alternative: bool = False
+    two_phases: bool = False
 
 
 _DECODED = "the collector compares every report with every value"
@@ -139,14 +145,25 @@ RECORDS = (
     Candidate("SPL[GRR]", lambda sizes, epsilon: SPL(sizes, epsilon, "GRR"), recommendable=True),
     Candidate("SPL[OUE]", lambda sizes, epsilon: SPL(sizes, epsilon, "OUE"), recommendable=True),
     Candidate("SMP[GRR]", lambda sizes, epsilon: SMP(sizes, epsilon, "GRR"), _VISIBLE, recommendable=True),
-    Candidate("SMP[OUE]", lambda sizes, epsilon: SMP(sizes, epsilon, "OUE"), _VISIBLE, recommendable=True),
+    Candidate("SMP[OUE]", lambda sizes, epsilon: SMP(sizes, epsilon, "OUE"), _VISIBLE),
+    Candidate(
+        "SMP[ADP]",
+        lambda sizes, epsilon: AdaptiveSMP(sizes, epsilon),
+        f"{_VISIBLE}; each attribute through the oracle of least error for its size",
+        recommendable=True,
+    ),
+    Candidate(
+        "PivotCoded",
+        lambda sizes, epsilon: PivotCoded(sizes, epsilon),
+        "one sampled attribute, in the format of a full record; the collector sees which",
+    ),
     Candidate(
         "RS+FD[GRR]",
         lambda sizes, epsilon: RSFD(sizes, epsilon, "GRR"),
         f"{_FAKE}; RS+RFD with uniform priors is the same mechanism",
-        recommendable=True,
     ),
-    Candidate("RS+FD[OUE]", lambda sizes, epsilon: RSFD(sizes, epsilon, "OUE"), _FAKE, recommendable=True),
+    Candidate("RS+FD[OUE]", lambda sizes, epsilon: RSFD(sizes, epsilon, "OUE"), _FAKE),
+    Candidate("Corr-RR", CorrRR.phase_one, alternative=True, two_phases=True),
 )
 """Record mechanisms, in the order that settles ties."""
 

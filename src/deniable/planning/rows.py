@@ -26,11 +26,12 @@ class PlanRow:
     name : str
         The mechanism's name; "SPL[OUE]" is SPL over OUE.
     mechanism : Mechanism or None
-        Ready to use.
+        Ready to use; of two phases, that of phase one.
     parameters : mapping
         Its specification's fields, for instance ``{"k": 4, "epsilon": "1"}``.
     mean_variance : float
-        Variance averaged over values, attributes and a flat prior; what mechanisms are compared by.
+        Variance averaged over values, attributes and a flat prior; what mechanisms are compared by. Of a biased
+        estimate, its mean squared error.
     mean_standard_error : float
         Its square root.
     standard_error : float
@@ -47,6 +48,9 @@ class PlanRow:
         Why it is infeasible; "" if it is feasible.
     note : str
         What else a reader must know.
+    mean_bias : float
+        Root of the mean squared bias, which is part of `mean_standard_error`; 0 for all that is unbiased. A biased
+        estimate has no standard error and no interval.
     recommended : bool
         True for one feasible row at most: the least mean variance; within 1% of it, fewer bits.
 
@@ -70,6 +74,7 @@ class PlanRow:
     feasible: bool = False
     reason: str = ""
     note: str = ""
+    mean_bias: float = 0.0
     recommended: bool = False
 
 
@@ -95,15 +100,17 @@ class Plan:
         Of the intervals.
     rows : tuple of PlanRow
         Best mean variance first; mechanisms that cannot be built last.
+    dealt : tuple of PlanRow
+        Mechanisms that need a dealer, if `contributors` was given and no mechanism was named; never recommended.
 
     Examples
     --------
     >>> from deniable.planning import plan
     >>> result = plan([4, 4], epsilon=1.0, contributors=10_000)
     >>> [row.name for row in result.rows][:2], result.recommended.name
-    (['SMP[GRR]', 'SMP[OUE]'], 'SMP[GRR]')
+    (['SMP[GRR]', 'SMP[ADP]'], 'SMP[GRR]')
     >>> result.to_arrow().column("mean_standard_error").to_numpy().round(4)[:2]
-    array([0.0198, 0.0283])
+    array([0.0198, 0.0198])
     """
 
     sizes: tuple[int, ...]
@@ -114,6 +121,7 @@ class Plan:
     frequency: float
     confidence: float
     rows: tuple[PlanRow, ...]
+    dealt: tuple[PlanRow, ...] = ()
 
     @property
     def recommended(self) -> PlanRow | None:
@@ -157,10 +165,11 @@ class Plan:
                 numbers = f"{'-':>10}{'-':>10}{'-':>9}{'-':>10}{'-':>14}"
             else:
                 needed = "-" if row.contributors_needed is None else f"{row.contributors_needed:,}"
-                numbers = (
-                    f"{row.standard_error:>10.5f}{row.mean_standard_error:>10.5f}{row.half_width:>9.5f}"
-                    f"{row.bits_per_report:>10,.1f}{needed:>14}"
+                errors = "".join(
+                    f"{'-':>{width}}" if value is None else f"{value:>{width}.5f}"
+                    for value, width in ((row.standard_error, 10), (row.mean_standard_error, 10), (row.half_width, 9))
                 )
+                numbers = f"{errors}{row.bits_per_report:>10,.1f}{needed:>14}"
             verdict = "  recommended" if row.recommended else "" if row.feasible else f"  infeasible: {row.reason}"
             lines.append(f"{row.name:<17}{numbers}{verdict}")
         return "\n".join([*lines, self.assumptions])

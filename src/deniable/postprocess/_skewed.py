@@ -37,23 +37,38 @@ def skewed_posteriors(g: Floats, s2: Floats) -> tuple[Floats, Floats]:
     -------
     means : float64[5, d, k]
         Posterior means of the frequencies; rows do not sum to one.
-    log_evidence : float64[5]
-        On the scale of `pool_and_shrink`: k - 1 of the k frequencies of an attribute are free.
+    log_evidences : float64[5, d]
+        One per attribute, on the scale of `pool_and_shrink`: k - 1 of the k frequencies of an attribute are free.
     """
-    d, k = g.shape
-    z, variances = (g + 1 / k).ravel(), s2.ravel()
-    means = np.empty((len(CONCENTRATIONS), d * k))
-    total = np.zeros(len(CONCENTRATIONS))
+    k = g.shape[1]
+    first = np.array(CONCENTRATIONS)[:, None, None]
+    return beta_posteriors(g + 1 / k, s2, first, (k - 1) * first)
+
+
+def beta_posteriors(z: Floats, s2: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """Return posterior means float64[m, d, k] and log evidences float64[m, d] under m priors, all of them Beta laws.
+
+    Parameters
+    ----------
+    z, s2 : float64[d, k]
+        Unbiased frequencies of d attributes, and their noise variances, > 0.
+    first, second : float64, broadcast to [m, d, k]
+        Parameters of the Beta law of every frequency, > 0.
+    """
+    (d, k), m = z.shape, max(first.shape[0], second.shape[0])
+    a, b = (np.broadcast_to(side, (m, d, k)).reshape(m, d * k) for side in (first, second))
+    flat, variances = z.ravel(), s2.ravel()
+    means, logs = np.empty((2, m, d * k))
     for start in range(0, d * k, _BLOCK):
         block = slice(start, start + _BLOCK)
-        means[:, block], log_integrals = _block_posteriors(z[block], variances[block], k)
-        total += (log_integrals - np.log(variances[block]) / 2).sum(axis=1)
-    log_evidence = (k - 1) / k * total + d * (k - 1) / 2 * np.log1p(-1 / k)
-    return means.reshape(-1, d, k), log_evidence
+        means[:, block], integrals = _block_posteriors(flat[block], variances[block], a[:, block], b[:, block])
+        logs[:, block] = integrals - np.log(variances[block]) / 2
+    totals = logs.reshape(m, d, k).sum(axis=2)
+    return means.reshape(m, d, k), (k - 1) / k * totals + (k - 1) / 2 * np.log1p(-1 / k)
 
 
-def _block_posteriors(z: Floats, variances: Floats, k: int) -> tuple[Floats, Floats]:
-    """Return (posterior means, log integrals of prior times likelihood), each float64[5, len(z)]."""
+def _block_posteriors(z: Floats, variances: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """Return (posterior means, log integrals of prior times likelihood), each float64[m, len(z)]."""
     edges = _cell_edges(z, np.sqrt(variances))
     middles = (edges[:, 1:] + edges[:, :-1]) / 2
     log_likelihood = -((z[:, None] - middles) ** 2) / (2 * variances[:, None])
@@ -61,22 +76,22 @@ def _block_posteriors(z: Floats, variances: Floats, k: int) -> tuple[Floats, Flo
         log_edges, log_rests = np.log(edges), np.log1p(-edges)
     log_widths, log_middles, log_middle_rests = np.log(np.diff(edges, axis=1)), np.log(middles), np.log1p(-middles)
     upper = middles >= 0.5
-    means, log_integrals = np.empty((2, len(CONCENTRATIONS), len(z)))
-    for i, a in enumerate(CONCENTRATIONS):
-        b = (k - 1) * a
+    means, log_integrals = np.empty((2, len(first), len(z)))
+    for i, (a, b) in enumerate(zip(first[:, :, None], second[:, :, None], strict=True)):
         # Cell masses x^(a-1) (1-x)^(b-1) dx, kept as logarithms: (1-x)^b underflows for large k.
-        first = (a - 1) * log_middles + log_widths
-        if a < 1:
-            first = np.where(upper, first, _log_power_integrals(log_edges[:, 1:], log_edges[:, :-1], a))
-        second = (b - 1) * log_middle_rests
+        near_zero = (a - 1) * log_middles + log_widths
+        if (a < 1).any():
+            integrated = _log_power_integrals(log_edges[:, 1:], log_edges[:, :-1], a)
+            near_zero = np.where(upper | (a >= 1), near_zero, integrated)
+        near_one = (b - 1) * log_middle_rests
         high, low = log_rests[:, :-1][upper], log_rests[:, 1:][upper]
-        second[upper] = _log_power_integrals(high, low, b) - log_widths[upper]
-        log_posterior = first + second + log_likelihood
+        near_one[upper] = _log_power_integrals(high, low, np.broadcast_to(b, upper.shape)[upper]) - log_widths[upper]
+        log_posterior = near_zero + near_one + log_likelihood
         peak = log_posterior.max(axis=1, keepdims=True)
         posterior = np.exp(log_posterior - peak)
         mass = posterior.sum(axis=1)
         means[i] = (posterior * middles).sum(axis=1) / mass
-        log_integrals[i] = np.log(mass) + peak[:, 0] - special.betaln(a, b)
+        log_integrals[i] = np.log(mass) + peak[:, 0] - special.betaln(a, b)[:, 0]
     return means, log_integrals
 
 
@@ -89,7 +104,7 @@ def _cell_edges(z: Floats, deviations: Floats) -> Floats:
     return np.minimum(edges, 1.0)
 
 
-def _log_power_integrals(log_high: Floats, log_low: Floats, exponent: float) -> Floats:
+def _log_power_integrals(log_high: Floats, log_low: Floats, exponent: Floats) -> Floats:
     """Return ln of the integral of t^(exponent-1) from low to high, both given as logarithms."""
     result: Floats = exponent * log_high + np.log(-np.expm1(exponent * (log_low - log_high))) - np.log(exponent)
     return result

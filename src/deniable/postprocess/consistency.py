@@ -17,7 +17,8 @@ from scipy import special
 
 from deniable.checks import checked_probability
 from deniable.errors import InvalidInputError, NoIntervalError
-from deniable.estimate import Estimate, Floats, RecordEstimate
+from deniable.estimate import Estimate, RecordEstimate
+from deniable.projection import nearest_distribution as nearest_distribution
 
 Estimates = TypeVar("Estimates", Estimate, RecordEstimate)
 
@@ -161,23 +162,6 @@ def clip_normalize(estimate: Estimates) -> Estimates:
         return one.processed(np.full(one.k, 1 / one.k) if total == 0 else clipped / total, "clip-normalize")
 
     return _per_attribute(estimate, step)
-
-
-def nearest_distribution(frequencies: Floats) -> Floats:
-    """Return the point of the probability simplex nearest to float64[k]; NaN anywhere gives NaN everywhere.
-
-    Held, Wolfe, Crowder, *Validation of subgradient optimization* (1974): sort, and find how many values stay positive.
-    """
-    if np.isnan(frequencies).any():
-        return np.full(len(frequencies), np.nan)
-    # A common shift changes nothing. With the largest value at 0, all that stay positive lie in (-1, 0]: no
-    # cancellation, however large the estimates are.
-    shifted = frequencies - frequencies.max()
-    descending = np.sort(shifted)[::-1]
-    deltas = (1 - np.cumsum(descending)) / np.arange(1, len(descending) + 1)
-    positive = int(np.flatnonzero(descending + deltas > 0)[-1])
-    result: Floats = np.maximum(shifted + deltas[positive], 0.0)
-    return result
 
 
 @overload

@@ -16,24 +16,33 @@ from scipy import special
 
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
 from deniable.estimate import Estimate, Floats, RecordEstimate
+from deniable.postprocess._dominant import dominant_attributes, dominant_posteriors
 from deniable.postprocess._pooled import pool_and_shrink
-from deniable.postprocess._skewed import CONCENTRATIONS, skewed_posteriors
+from deniable.postprocess._skewed import skewed_posteriors
 from deniable.postprocess.consistency import nearest_distribution
 
 Name = int | str
 Group = tuple[Name, ...]
 
 _POOLED_PRIOR = 0.3
+_DOMINANT_PRIOR = 0.001
+"""Relative to the other models' 1. Where it matters the evidence is e^10 and more; where it does not, it must not."""
+
 _SMALLEST_VARIANCE = 1e-24
 """Below the square of what float64 resolves: a certain answer stays one, and nothing divides by zero."""
 
 
 @overload
-def hierarchical(estimate: Estimate) -> Estimate: ...
+def hierarchical(estimate: Estimate, *, dominant: bool = ...) -> Estimate: ...
 @overload
-def hierarchical(estimate: RecordEstimate, *, groups: Iterable[Sequence[Name]] | None = ...) -> RecordEstimate: ...
 def hierarchical(
-    estimate: Estimate | RecordEstimate, *, groups: Iterable[Sequence[Name]] | None = None
+    estimate: RecordEstimate, *, groups: Iterable[Sequence[Name]] | None = ..., dominant: bool = ...
+) -> RecordEstimate: ...
+def hierarchical(
+    estimate: Estimate | RecordEstimate,
+    *,
+    groups: Iterable[Sequence[Name]] | None = None,
+    dominant: bool = True,
 ) -> Estimate | RecordEstimate:
     """Estimate the attributes that share a domain together: pool, shrink, and allow for skewed marginals.
 
@@ -56,6 +65,9 @@ def hierarchical(
     groups : iterable of sequences of attribute names, optional
         Which attributes to pool, for a RecordEstimate; attributes of no group stay alone. By default, those with equal
         `labels`, in the same order (`shared_domains`): with the default labels "0", "1", ... that is equal k.
+    dominant : bool
+        Whether attributes of 16 or more categories, one of which certainly holds more than half, are also modelled as
+        such. False gives the first version of this decoder, which is the same wherever there is no such attribute.
 
     Returns
     -------
@@ -96,11 +108,11 @@ def hierarchical(
     if isinstance(estimate, Estimate):
         if groups is not None:
             raise InvalidParameterError("groups must be None for a single Estimate")
-        return _decoded({0: estimate}, [(0,)])[0]
+        return _decoded({0: estimate}, [(0,)], dominant)[0]
     if not isinstance(estimate, RecordEstimate):
         raise InvalidInputError(f"estimate must be an Estimate or a RecordEstimate, got {type(estimate).__name__}")
     pools = shared_domains(estimate) if groups is None else _checked_groups(estimate, groups)
-    decoded = _decoded(estimate, pools)
+    decoded = _decoded(estimate, pools, dominant)
     return RecordEstimate({name: decoded[name] for name in estimate})
 
 
@@ -142,7 +154,7 @@ def noise_variances(estimate: Estimate) -> Floats:
     return np.maximum(s2, _SMALLEST_VARIANCE)
 
 
-def decode_group(g: Floats, s2: Floats) -> Floats:
+def decode_group(g: Floats, s2: Floats, *, dominant: bool = True) -> Floats:
     """Return the frequencies of d attributes over one domain of k categories, float64[d, k]; rows sum to one.
 
     Parameters
@@ -151,6 +163,8 @@ def decode_group(g: Floats, s2: Floats) -> Floats:
         Unbiased frequencies, centred: each row sums to zero; k >= 2.
     s2 : float64[d, k]
         Their noise variances, > 0.
+    dominant : bool
+        Whether to weigh the models of a dominant category too.
 
     Examples
     --------
@@ -162,10 +176,16 @@ def decode_group(g: Floats, s2: Floats) -> Floats:
     """
     d, k = g.shape
     pooled = pool_and_shrink(g, s2)
-    means, log_evidences = skewed_posteriors(g, s2)
-    priors = np.full(1 + len(CONCENTRATIONS), (1 - _POOLED_PRIOR) / len(CONCENTRATIONS))
-    priors[0] = _POOLED_PRIOR
-    weights = special.softmax(np.log(priors) + np.append(pooled.log_evidence, log_evidences))
+    means, evidences = skewed_posteriors(g, s2)
+    models = len(means)
+    priors = [_POOLED_PRIOR, *[(1 - _POOLED_PRIOR) / models] * models]
+    places = dominant_attributes(g, s2) if dominant else np.arange(0)
+    if len(places):
+        # The same models, but for the attributes that have a dominant category.
+        means, evidences = np.tile(means, (2, 1, 1)), np.tile(evidences, (2, 1))
+        means[models:, places], evidences[models:, places] = dominant_posteriors(g[places], s2[places])
+        priors += [_DOMINANT_PRIOR / models] * models
+    weights = special.softmax(np.log(priors) + np.append(pooled.log_evidence, evidences.sum(axis=1)))
     average = weights[0] * (pooled.mean + 1 / k) + np.tensordot(weights[1:], means, axes=1)
     # The guard: with few free frequencies the evidence says little, and the plain projection keeps its say.
     trust = d * (k - 1) / (d * (k - 1) + 2)
@@ -177,12 +197,12 @@ def decode_group(g: Floats, s2: Floats) -> Floats:
     )
 
 
-def _decoded(estimates: Mapping[Name, Estimate], pools: Iterable[Group]) -> dict[Name, Estimate]:
+def _decoded(estimates: Mapping[Name, Estimate], pools: Iterable[Group], dominant: bool) -> dict[Name, Estimate]:
     results: dict[Name, Estimate] = {}
     for pool in pools:
         known = [name for name in pool if _is_known(estimates[name])]
         if known:
-            results |= dict(zip(known, _decode([estimates[name] for name in known]), strict=True))
+            results |= dict(zip(known, _decode([estimates[name] for name in known], dominant), strict=True))
         for name in set(pool) - set(known):
             results[name] = _step(estimates[name], np.full(estimates[name].k, np.nan))
     return results
@@ -197,13 +217,13 @@ def _is_known(estimate: Estimate) -> bool:
     return estimate.n > 0 and not np.isnan(estimate.frequencies).any()
 
 
-def _decode(group: list[Estimate]) -> list[Estimate]:
+def _decode(group: list[Estimate], dominant: bool) -> list[Estimate]:
     k = group[0].k
     if k < 2:  # as many as were found of an open dictionary
         return [_step(one, np.ones(k)) for one in group]
     frequencies = np.stack([one.frequencies for one in group])
     g = frequencies - frequencies.mean(axis=1, keepdims=True)
-    decoded = decode_group(g, np.stack([noise_variances(one) for one in group]))
+    decoded = decode_group(g, np.stack([noise_variances(one) for one in group]), dominant=dominant)
     return [_step(one, row) for one, row in zip(group, decoded, strict=True)]
 
 

@@ -21,7 +21,7 @@ from deniable.leakage.figures import Leakage
 from deniable.leakage.mechanism_leakage import Release
 from deniable.leakage.observed import Observed
 from deniable.leakage.records import DEFAULT_STATES, record_leakage
-from deniable.multi.sample import SMP
+from deniable.multi._about import Visible
 from deniable.multi.split import SPL
 from deniable.report.leakage_caveats import left_out, listed, varying, warnings_of, with_ranges
 from deniable.report.leakage_summary import LeakageSummary, PairSummary
@@ -124,7 +124,7 @@ def summarize_collection_leakage(
     records : int[n, d]
         Codes of the collection's attributes; their empirical distribution is the adversary's prior.
     collection : Collection
-        With SPL, SMP, RS+FD or RS+RFD as its mechanism.
+        With SPL, SMP (adaptive or pivot-coded too), RS+FD or RS+RFD as its mechanism.
     source, target, strongest
         As for `summarize_leakage`.
 
@@ -174,7 +174,7 @@ def _summarize_sampling(
         released=np.ones(len(data.names), dtype=np.bool_),
         direct=found.direct,
         matrix=found.matrix,
-        pairs=with_ranges(pairs, data, mechanism.oracles) if isinstance(mechanism, SMP) else pairs,
+        pairs=with_ranges(pairs, data, mechanism.oracles) if isinstance(mechanism, Visible) else pairs,
         totals=found.totals,
         tree=(),
         prior_free=mechanism.privacy().epsilon,

@@ -149,13 +149,15 @@ class Summary:
         Mechanisms of earlier phases come first, by their names.
         """
         mechanism: Any = self.mechanism
-        shown = {"k", "sizes", "epsilon", "oracle", "priors", "copy_probabilities", "alignment"}
+        shown = {"k", "sizes", "epsilon", "oracle", "oracles", "priors", "copy_probabilities", "alignment"}
         extra = [
             f"{field.name}={getattr(mechanism, field.name)}"
             for field in dataclasses.fields(mechanism)
             if field.init and field.name not in shown
         ]
         over = f" over {mechanism.oracle}" if isinstance(getattr(mechanism, "oracle", None), str) else ""
+        if any(field.name == "oracles" for field in dataclasses.fields(mechanism)):
+            over = f" over {', '.join(dict.fromkeys(oracle.name for oracle in mechanism.oracles))}"
         here = f"{mechanism.name}{over}" + (f" ({', '.join(extra)})" if extra else "")
         return ", then ".join([*self.earlier, here])
 

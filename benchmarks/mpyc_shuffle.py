@@ -1,0 +1,24 @@
+"""A helper that shuffles with mpyc's own shuffle, for comparison: ``benchmarks.dealing`` starts it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deniable.joint.mpc import helper
+from deniable.joint.mpc._session import Session, Shares
+from deniable.joint.mpc._shuffling import SHUFFLES
+
+
+async def shuffle_by_mpyc(session: Session, values: Shares) -> Shares:
+    """Return the values in secret uniform order: n secret unit vectors, O(n^2)."""
+    mpc = session.runtime
+    secret = mpc.SecFld(modulus=session.modulus)
+    listed = [secret(secret.field(int(value))) for value in values]
+    mpc.random.shuffle(secret, listed)
+    shares = await mpc.gather(listed)
+    return np.array([int(share.value) for share in shares], dtype=np.int64)
+
+
+if __name__ == "__main__":
+    SHUFFLES["mpyc"] = shuffle_by_mpyc
+    helper.main()

@@ -1,0 +1,22 @@
+"""``python -m experiments.corr_rr NAME``: run one experiment, ``all`` of them, or ``list`` them."""
+
+from importlib import import_module
+
+from experiments.corr_rr.paper import PAPER
+
+NAMES: tuple[str, ...] = (
+    "tables",
+    "optimum",
+    "figures",
+    "claims",
+    "data_tables",
+    "variants",
+    "decoder",
+    "coverage",
+)
+"""Modules with experiments, in the order of the list; importing one registers its experiments."""
+
+MODULES = tuple(import_module(f"experiments.corr_rr.{name}") for name in NAMES)
+
+if __name__ == "__main__":
+    PAPER.main()

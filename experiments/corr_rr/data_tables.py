@@ -1,0 +1,48 @@
+"""Table 3 and Figure 12 (preprint: Table I): the real data as encoded here, beside the printed correlations."""
+
+from __future__ import annotations
+
+from experiments.corr_rr.paper import PAPER
+from experiments.corr_rr.pictures import dress, panels
+from experiments.corr_rr.real import ENCODINGS, PRINTED_DATA, correlations, everybody
+from experiments.harness import Run
+
+
+@PAPER.experiment("real-data", "Table 3, Figure 12; preprint Table I: encodings of the real data")
+def real_data(run: Run) -> None:
+    """Show what was chosen where the text leaves room, and how near the printed correlations it comes."""
+    rows = []
+    for name, encoding in ENCODINGS.items():
+        found = correlations(name)
+        rows.append(
+            {
+                "data": name,
+                "d": len(encoding.columns),
+                "k": encoding.k,
+                "contributors": encoding.n or everybody(name).n,
+                "correlations": f"{min(found):.3f} to {max(found):.3f}",
+                "printed": " to ".join(f"{value:g}" for value in dict.fromkeys(encoding.printed)),
+            }
+        )
+        run.say(f"{name}: {', '.join(encoding.columns)}: {encoding.note}")
+    run.save_table(rows)
+    run.show(rows, title="Correlations of codes")
+    shares = [
+        {"data": name, "attribute": column, "code": code, "frequency": frequency}
+        for name, encoding in ENCODINGS.items()
+        for column, part in zip(encoding.columns, everybody(name).frequencies, strict=True)
+        for code, frequency in enumerate(part.tolist())
+    ]
+    run.save_table(shares, "-marginals")
+    figure, axes = panels(1, len(PRINTED_DATA), height=3.0)
+    for name, panel in zip(PRINTED_DATA, axes[0], strict=True):
+        parts = everybody(name).frequencies
+        width = 0.8 / len(parts)
+        for j, (column, part) in enumerate(zip(ENCODINGS[name].columns, parts, strict=True)):
+            places = [code + (j - (len(parts) - 1) / 2) * width for code in range(len(part))]
+            panel.bar(places, part, width * 0.92, color=("#0072B2", "#E69F00", "#009E73")[j], label=column)
+        panel.set_xticks(range(ENCODINGS[name].k))
+        dress(panel, name, "code", "frequency" if panel is axes[0][0] else "")
+        panel.legend(frameon=False, fontsize=8.5, loc="upper right")
+        panel.set_ylim(0, max(part.max() for part in parts) * 1.45)
+    run.save_figure(figure)

@@ -1,0 +1,139 @@
+"""Repeated collections of one setting: the errors of the baselines, all projected, and of the default, decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from deniable import (
+    RSFD,
+    RSRFD,
+    SMP,
+    SPL,
+    CorrRR,
+    RecordEstimate,
+    SimulationRandomness,
+    combine,
+    hierarchical,
+    simplex,
+)
+from deniable.planning.records import records_default
+from experiments.corr_rr.decoder_data import Population, population
+from experiments.corr_rr.methods import simulated
+from experiments.corr_rr.populations import Floats, People
+from experiments.harness import Cell
+
+BASELINES = ("SPL", "SMP", "RS+FD", "RS+RFD", "RS+RFD clipped", "Corr-RR")
+PHASE_ONE = 0.1
+"""Share of the contributors in phase one, of the two-phase baselines."""
+SLOW_RUNS = 10
+"""Repetitions of Corr-RR over domains that differ, where it takes longest and is far from the best."""
+
+
+class Choice:
+    """What the library would use for records of these sizes: where a full record must be sent, and where not.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Domain sizes.
+    epsilon : float
+        Budget of the whole record.
+    """
+
+    def __init__(self, sizes: tuple[int, ...], epsilon: float) -> None:
+        self.splits = isinstance(records_default(sizes, epsilon, full_record=True).mechanism, SPL)
+        self.any_report = records_default(sizes, epsilon).mechanism
+
+    @property
+    def protocol(self) -> str:
+        """Names of both."""
+        return f"{'SPL' if self.splits else 'PivotCoded'}, {self.any_report.name}"
+
+
+def collect(
+    given: Population, epsilon: float, choice: Choice, rng: SimulationRandomness, corr_rr: bool = True
+) -> dict[str, RecordEstimate]:
+    """Return the answer of every baseline, projected, and of the default, decoded; each from its own collection.
+
+    The default decodes the very reports of the baseline SPL or SMP: `PivotCoded` sends what SMP sends, in another form.
+    """
+    people, sizes = given.people, given.people.sizes
+
+    def estimated(mechanism: SPL | SMP | RSFD | CorrRR, group: People) -> RecordEstimate:
+        return mechanism.estimate(simulated(mechanism, group, rng))
+
+    raw = {
+        "SPL": estimated(SPL(sizes, epsilon), people),
+        "SMP": estimated(SMP(sizes, epsilon), people),
+        "RS+FD": estimated(RSFD(sizes, epsilon), people),
+    }
+    first_people, second_people = people.split(max(1, round(PHASE_ONE * people.n)), rng.generator)
+    first = simulated(CorrRR.phase_one(sizes, epsilon), first_people, rng)
+    one: RecordEstimate = first.mechanism.estimate(first)
+    fakes = RSRFD.learn(first, second_people.n)
+    second = simulated(fakes, second_people, rng)
+    raw["RS+RFD"] = combine(one, fakes.estimate(second))
+    raw["RS+RFD clipped"] = combine(one, fakes.clipped(second))
+    if corr_rr:
+        raw["Corr-RR"] = combine(one, estimated(CorrRR.learn(first, second_people.n), second_people))
+    answers = {name: simplex(one) for name, one in raw.items()}
+    answers["default"] = hierarchical(raw["SPL" if choice.splits else "SMP"], groups=given.groups)
+    other = choice.any_report.estimate(simulated(choice.any_report, people, rng))
+    assert isinstance(other, RecordEstimate)
+    return answers | {"any report": hierarchical(other, groups=given.groups)}
+
+
+def squared_errors(answers: Mapping[str, RecordEstimate], truth: Sequence[Floats]) -> list[float]:
+    """Return the mean squared error of every answer: over the values, then over the attributes."""
+    return [
+        float(np.mean([np.mean((one.frequencies - f) ** 2) for one, f in zip(answer.values(), truth, strict=True)]))
+        for answer in answers.values()
+    ]
+
+
+def repetitions(sizes: Sequence[int], runs: int) -> int:
+    """Return how often a setting is collected: until `runs` free frequencies were estimated, and 40 times at least."""
+    return max(40, -(-runs // sum(k - 1 for k in sizes)))
+
+
+def measure(cell: Cell) -> Cell:
+    """Return every method's mean squared error in one setting, and the default's ratio to the best baseline.
+
+    The best is the one that did best in these runs. That favours the baselines a little.
+    """
+    given = population(cell)
+    people, truth = given.people, given.people.frequencies
+    rng = SimulationRandomness(cell["seed"])
+    choice = Choice(people.sizes, cell["epsilon"])
+    columns: dict[str, list[float]] = {name: [] for name in (*BASELINES, "default", "any report")}
+    for i in range(repetitions(people.sizes, cell["runs"])):
+        corr_rr = len(set(people.sizes)) == 1 or i < SLOW_RUNS
+        answers = collect(given, cell["epsilon"], choice, rng, corr_rr)
+        for name, error in zip(answers, squared_errors(answers, truth), strict=True):
+            columns[name].append(error)
+    table = {name: np.array(column) for name, column in columns.items()}
+    best = min(BASELINES, key=lambda name: float(table[name].mean()))
+    values: Cell = {"people": people.n, "d": len(people.sizes), "k": sizes_text(people.sizes)}
+    values |= {"repetitions": len(table["default"]), "protocol": choice.protocol}
+    values |= {name: float(column.mean()) for name, column in table.items()}
+    ratio, error = paired_ratio(table["default"], table[best])
+    other, other_error = paired_ratio(table["any report"], table[best])
+    return values | {"best": best, "ratio": ratio, "error": error, "any ratio": other, "any error": other_error}
+
+
+def paired_ratio(numerator: Floats, denominator: Floats) -> tuple[float, float]:
+    """Return the ratio of means over the same runs, and its standard error by the delta method.
+
+    If the second was measured in fewer runs, these are the first ones.
+    """
+    numerator = numerator[: len(denominator)]
+    ratio = float(numerator.mean() / denominator.mean())
+    residuals = numerator - ratio * denominator
+    return ratio, float(residuals.std(ddof=1) / np.sqrt(len(residuals)) / denominator.mean())
+
+
+def sizes_text(sizes: Sequence[int]) -> str:
+    """Return the domain sizes as text: one number if they are equal."""
+    return str(sizes[0]) if len(set(sizes)) == 1 else "/".join(map(str, sizes))

@@ -1,0 +1,149 @@
+"""What is compared: every mechanism on the same contributors, raw and after the same post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deniable import (
+    RSFD,
+    RSRFD,
+    SMP,
+    SPL,
+    Aggregate,
+    CorrRR,
+    RecordEstimate,
+    SimulationRandomness,
+    combine,
+    hierarchical,
+    recommend,
+    simplex,
+)
+from experiments.corr_rr.populations import Floats, People
+
+METHODS: Mapping[str, str] = {
+    "SPL": "every attribute by GRR with epsilon/d",
+    "SMP": "one attribute by GRR with epsilon, its index sent",
+    "RS+FD": "one attribute by GRR with epsilon, uniform fakes",
+    "RS+RFD truth": "RS+RFD in one phase, the true frequencies as priors: nobody has them; preprint only",
+    "RS+RFD": "phase one's marginals as priors",
+    "RS+RFD clipped": "the same, phase two clipped to [0, 1] and normalised before the phases are combined",
+    "Corr-RR": "copy probabilities pair by pair",
+    "Corr-RR joint": "copy probabilities by the joint optimum; with two attributes it is the same",
+    "phase one": "what phase one alone says",
+    "uniform": "1/k, without asking anybody",
+    "default": "what the library recommends: SPL, or one attribute by the oracle that is best for its size",
+}
+"""What is compared."""
+
+PRINTED = ("SPL", "RS+FD", "RS+RFD clipped", "Corr-RR")
+"""The lines of the papers' figures."""
+
+DEFAULT = "default|hierarchical"
+"""The line of the default: the mechanism that `recommend` gives, and the hierarchical decoder."""
+
+
+class Setting(NamedTuple):
+    """One survey.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget of the whole record.
+    n1 : int
+        Contributors of phase one.
+    known_priors : bool
+        Whether RS+RFD is also given the true frequencies as priors.
+    """
+
+    epsilon: float
+    n1: int
+    known_priors: bool = False
+
+
+Collect = Callable[[Any, People, SimulationRandomness], Aggregate]
+"""(mechanism, contributors, randomness) -> aggregate."""
+
+
+def simulated(mechanism: Any, group: People, rng: SimulationRandomness) -> Aggregate:
+    """Draw the aggregate, exactly in distribution, without a report."""
+    if isinstance(mechanism, SPL):
+        return mechanism.simulate_aggregate(group.marginal_counts, rng)
+    aggregate: Aggregate = mechanism.simulate_aggregate(group.records, group.counts, rng)
+    return aggregate
+
+
+def reported(mechanism: Any, group: People, rng: SimulationRandomness) -> Aggregate:
+    """Randomise every record and count the reports: slow, and the same distribution."""
+    aggregate: Aggregate = mechanism.aggregate(mechanism.randomize(np.repeat(group.records, group.counts, axis=0), rng))
+    return aggregate
+
+
+def estimates(
+    group: People, setting: Setting, rng: SimulationRandomness, collect: Collect = simulated
+) -> dict[str, RecordEstimate]:
+    """Collect from the same contributors in every way, and return each method's estimate before post-processing."""
+    sizes, epsilon = group.sizes, setting.epsilon
+    mechanisms = {
+        "SPL": SPL(sizes, epsilon),
+        "SMP": SMP(sizes, epsilon),
+        "RS+FD": RSFD(sizes, epsilon),
+        "default": recommended(sizes, epsilon),
+    }
+    if setting.known_priors:
+        mechanisms["RS+RFD truth"] = RSRFD(sizes, epsilon, tuple(map(tuple, group.frequencies)))
+    found = {name: one.estimate(collect(one, group, rng)) for name, one in mechanisms.items()}
+    return found | two_phases(group, setting, rng, collect)
+
+
+def two_phases(
+    group: People, setting: Setting, rng: SimulationRandomness, collect: Collect = simulated
+) -> dict[str, RecordEstimate]:
+    """Collect from the same contributors in two phases; all methods share phase one."""
+    first_group, second_group = group.split(setting.n1, rng.generator)
+    first = collect(CorrRR.phase_one(group.sizes, setting.epsilon), first_group, rng)
+    one: RecordEstimate = first.mechanism.estimate(first)
+    fakes = RSRFD.learn(first, second_group.n)
+    second = collect(fakes, second_group, rng)
+    found = {
+        "RS+RFD": combine(one, fakes.estimate(second)),
+        "RS+RFD clipped": combine(one, fakes.clipped(second)),
+    }
+    learned = {"Corr-RR": "pairwise"} | ({"Corr-RR joint": "joint"} if len(group.sizes) > 2 else {})
+    for name, method in learned.items():
+        corr_rr = CorrRR.learn(first, second_group.n, method)
+        found[name] = combine(one, corr_rr.estimate(collect(corr_rr, second_group, rng)))
+    return found | {"phase one": one, "uniform": uniform(one)}
+
+
+@cache
+def recommended(sizes: tuple[int, ...], epsilon: float) -> Any:
+    """Return the library's default mechanism."""
+    return recommend(sizes, epsilon)
+
+
+def uniform(like: RecordEstimate) -> RecordEstimate:
+    """Return 1/k for everything: what an estimate that asked nobody would say."""
+    return RecordEstimate({j: part.processed(np.full(part.k, 1 / part.k), "uniform") for j, part in like.items()})
+
+
+POST: Mapping[str, Callable[[RecordEstimate], RecordEstimate]] = {"raw": lambda estimate: estimate, "simplex": simplex}
+"""Post-processing that every method gets; "raw" is none."""
+
+
+def errors(
+    truth: Sequence[Floats], found: Mapping[str, RecordEstimate], posts: Sequence[str] = tuple(POST)
+) -> dict[str, float]:
+    """Return the mean squared error (eq. (2)) of every method and post-processing, as "method|post"."""
+    lines = {f"{name}|{post}": POST[post](one) for name, one in found.items() for post in posts}
+    if "default" in found:
+        lines[DEFAULT] = hierarchical(found["default"])
+    return {
+        line: float(
+            np.mean([np.mean((part.frequencies - f) ** 2) for part, f in zip(one.values(), truth, strict=True)])
+        )
+        for line, one in lines.items()
+    }

@@ -1,0 +1,1 @@
+"""Reproductions of joint randomised response (Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3))."""

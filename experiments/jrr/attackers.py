@@ -1,0 +1,107 @@
+"""What an attacker learns: the same mechanisms against one adversary after the other, and RR of equal strength."""
+
+from __future__ import annotations
+
+from math import exp, inf, isfinite
+from typing import Any
+
+from experiments.harness import Cell, Run
+from experiments.jrr.methods import METHODS, build, count_variance, setting
+from experiments.jrr.paper import EPSILONS, PAPER
+from experiments.jrr.pictures import legend
+from experiments.pictures import GREY, dress, panels
+
+DELTA = 1e-6
+SHARES = (0.05, 0.5)
+ADVERSARIES = (
+    "one report, others ignored",
+    "and 5 colluders' shares",
+    "all reports, base rate known",
+    "all reports, others' data known",
+    "the dealer colludes",
+)
+"""Every adversary sees my report. Rows three and four allow delta = 1e-6; the others are pure."""
+
+
+def learned(mechanism: Any, theta: float) -> dict[str, float]:
+    """Return the epsilon of each adversary from the mechanism's own guarantee."""
+    options = {"theta": theta, "delta": DELTA} if mechanism.name == "JRR" else {}
+    rows = mechanism.privacy(**options).trust_models
+
+    def smallest(*words: str, delta: bool) -> float:
+        found = [
+            row.epsilon
+            for row in rows
+            if all(word in f"{row.adversary} {row.view}" for word in words) and (delta or row.delta == 0)
+        ]
+        return min(found, default=inf)
+
+    everybody = smallest("all reports", "everybody else's data", delta=True)
+    return {
+        ADVERSARIES[0]: smallest("report only", delta=False),
+        ADVERSARIES[1]: min(smallest("colluders", "shares", delta=False), smallest("peers", "shares", delta=False)),
+        ADVERSARIES[2]: min(smallest("all reports", "base rate", delta=True), everybody),
+        ADVERSARIES[3]: everybody,
+        ADVERSARIES[4]: smallest("dealer", "all shares", "all reports", delta=False),
+    }
+
+
+def equivalent(epsilon: float, n: int) -> float:
+    """Return the variance of RR's count at some epsilon, e^eps/(e^eps - 1)^2 per contributor."""
+    return n * exp(epsilon) / (exp(epsilon) - 1) ** 2 if isfinite(epsilon) else 0.0
+
+
+@PAPER.experiment("attackers", "what each adversary learns, and the error of RR of the same strength")
+def attackers(run: Run) -> None:
+    """Print every adversary's epsilon at the paper's settings; compare with RR against the same adversary.
+
+    The last columns are the point: what an adversary who knows everybody else's data learns from JRR, they would learn
+    from RR at that larger epsilon, and RR's error would be smaller.
+    """
+    n = 10_000
+    rows: list[Cell] = []
+    for epsilon in EPSILONS:
+        for share in SHARES:
+            one = setting(n, round(share * n), epsilon)
+            for name in METHODS:
+                mechanism = build(name, one)
+                found = learned(mechanism, share) if name != "RR" else dict.fromkeys(ADVERSARIES, epsilon)
+                variance = count_variance(mechanism, n, one["count"])
+                rows.append(
+                    {
+                        "epsilon": epsilon,
+                        "share": share,
+                        "method": name,
+                        **found,
+                        "MSE": variance,
+                        "MSE of RR at the 4th": equivalent(found[ADVERSARIES[3]], n),
+                    }
+                )
+    run.save_table(rows)
+    for epsilon in EPSILONS:
+        run.show(
+            [{**row, "share": f"{row['share']:g}"} for row in rows if row["epsilon"] == epsilon],
+            [key for key in rows[0] if key != "epsilon"],
+            title=f"nominal epsilon {epsilon:g}, n = {n:,}, delta {DELTA:g}",
+        )
+    shown = [row for row in rows if row["share"] == SHARES[0]]
+    figure, axes = panels(len(EPSILONS), 12.5, 3.6, sharey=True)
+    for panel, epsilon in zip(axes, EPSILONS, strict=True):
+        chosen = [row for row in shown if row["epsilon"] == epsilon]
+        top = 4 * max(row[key] for row in chosen for key in ADVERSARIES if isfinite(row[key]))
+        panel.axvline(epsilon, color=GREY, linewidth=1)
+        panel.axvline(top, color=GREY, linewidth=0.6, linestyle=":")
+        for row in chosen:
+            style = METHODS[row["method"]]
+            offset = 0.13 * (list(METHODS).index(row["method"]) - 2)
+            places = [j + offset for j in range(len(ADVERSARIES))]
+            panel.scatter(
+                [min(row[key], top) for key in ADVERSARIES], places, s=24, marker=style.mark, color=style.colour
+            )
+        panel.set_xscale("log")
+        panel.text(top, -0.62, "infinite", size=8, color=GREY, ha="right", va="bottom")
+        panel.set_yticks(range(len(ADVERSARIES)), ADVERSARIES)
+        panel.set_ylim(len(ADVERSARIES) - 0.3, -0.6)
+        dress(panel, f"nominal epsilon {epsilon:g}", "epsilon the adversary really has")
+    legend(figure)
+    run.save_figure(figure)

@@ -1,0 +1,121 @@
+"""The mechanisms side by side, and their errors: in closed form, and drawn exactly in distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deniable import SimulationRandomness
+from deniable.joint.jrr import JRR
+from deniable.joint.jrr_parameters import algorithm_1
+from deniable.joint.quota import QuotaRR
+from deniable.joint.report_coupling import ReportCoupledRR
+from deniable.spec import content_hash
+from experiments.harness import Cell
+from experiments.jrr.paper import COLLUDERS, Floats
+from experiments.pictures import BLUE, GREEN, GREY, PURPLE, VERMILLION
+
+PERCENTILES = tuple(range(5, 100, 5))
+
+
+@dataclass(frozen=True)
+class Method:
+    """One mechanism of the comparison.
+
+    Parameters
+    ----------
+    build : callable
+        Setting (`setting`) -> mechanism; only the optimum looks at the count.
+    colour, mark : str
+        How pictures show it.
+    """
+
+    build: Callable[[Cell], Any]
+    colour: str
+    mark: str
+
+
+def _algorithm_1(one: Cell) -> JRR:
+    p, rho = algorithm_1(one["n"], one["epsilon"], one["colluders"])
+    return JRR(p, min(rho, 0.0), one["n"], one["colluders"])
+
+
+METHODS = {
+    "RR": Method(lambda one: JRR.optimal(one["n"], one["epsilon"], one["n"] - 1), GREY, "o"),
+    "JRR, Algorithm 1": Method(_algorithm_1, VERMILLION, "s"),
+    "JRR, optimum": Method(
+        lambda one: JRR.optimal(one["n"], one["epsilon"], one["colluders"], one["count"]), PURPLE, "D"
+    ),
+    "report coupling": Method(
+        lambda one: ReportCoupledRR.optimal(one["n"], one["epsilon"], one["colluders"]), GREEN, "v"
+    ),
+    "quota RR": Method(lambda one: QuotaRR(epsilon=one["epsilon"], n=one["n"]), BLUE, "^"),
+}
+"""In the order of tables. RR is JRR when everybody may collude: its optimum is then without correlation."""
+
+
+def setting(n: int, count: int, epsilon: float, colluders: int = COLLUDERS) -> Cell:
+    """Return one setting; colluders are at most all others."""
+    return {"n": n, "count": count, "epsilon": epsilon, "colluders": min(colluders, n - 1)}
+
+
+def build(method: str, one: Cell) -> Any:
+    """Return a mechanism by its name in `METHODS`."""
+    return METHODS[method].build(one)
+
+
+def count_variance(mechanism: Any, n: int, count: int) -> float:
+    """Return the variance of the estimated number of ones, in closed form."""
+    return float(mechanism.variance(count / n)) * n**2
+
+
+def estimated_counts(mechanism: Any, n: int, count: int, runs: int, rng: SimulationRandomness) -> Floats:
+    """Return `runs` estimates of the number of ones, each of a fresh deal: exactly in distribution, without reports."""
+    truth = np.array([n - count, count])
+    aggregates = (mechanism.simulate_aggregate(truth, rng) for _ in range(runs))
+    return np.array([mechanism.estimate(aggregate).frequencies[1] for aggregate in aggregates]) * n
+
+
+def z_of(cell: Cell) -> float:
+    """Return how many standard errors a cell's MSE is from its closed form.
+
+    The standard error is the larger of the measured one and theory sqrt(2/runs), that of normal errors: quota RR's
+    errors have longer tails, and the measured one is small where the MSE is by chance.
+    """
+    error = max(cell["mse_error"], cell["theory"] * np.sqrt(2 / cell["runs"]))
+    return float((cell["mse"] - cell["theory"]) / error)
+
+
+def relative_errors(estimates: Floats, n: int, count: int) -> Floats:
+    """Return the ARE (29) of every estimate: the mean over both values of |error|/count, over those that occur."""
+    held = np.array([size for size in (count, n - count) if size])
+    errors: Floats = np.abs(estimates - count) * (1 / held).mean()
+    return errors
+
+
+def errors(one: Cell) -> Cell:
+    """Compute one cell: MSE (28) and ARE of `runs` deals, beside the closed forms.
+
+    The errors of both counts are equal and opposite, so the mean over the two values is the error of one.
+    """
+    n, count = one["n"], one["count"]
+    mechanism = build(one["method"], one)
+    rng = SimulationRandomness(int(content_hash(one)[:15], 16))
+    estimates = estimated_counts(mechanism, n, count, one["runs"], rng)
+    squares = (estimates - count) ** 2
+    are = relative_errors(estimates, n, count)
+    return {
+        "mse": float(squares.mean()),
+        "mse_error": float(squares.std(ddof=1) / np.sqrt(len(squares))),
+        "theory": count_variance(mechanism, n, count),
+        "are": float(are.mean()),
+        "percentiles": [float(value) for value in np.percentile(are, PERCENTILES)],
+    }
+
+
+def comparison(settings: list[Cell]) -> list[Cell]:
+    """Return the settings (n, count, epsilon, colluders) with every method."""
+    return [{**one, "method": name} for one in settings for name in METHODS]

@@ -1,0 +1,89 @@
+"""Figures 7 and 8: by how much JRR is worse than RR at n1/n = 1/2 (RI), and on how wide a range (R)."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from experiments.harness import Cell, Run
+from experiments.jrr.methods import METHODS, build, count_variance, setting
+from experiments.jrr.paper import EPSILONS, PAPER
+from experiments.jrr.pictures import legend
+from experiments.pictures import GREY, dress, panels
+
+BUDGETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+CONTRIBUTORS = (10_000, 80_000)
+SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 40_000)
+COMPARED = ("JRR, Algorithm 1", "report coupling", "quota RR")
+"""The optimum is not drawn: it plans for a count, and is RR itself near one half."""
+
+ROUNDING = 1e-9
+"""Thresholds of two mechanisms with equal parameters may differ by that much."""
+
+
+def underperformance(method: str, n: int, epsilon: float) -> Cell:
+    """Return RI (30) and R of one method, from closed forms.
+
+    Variances are quadratic in the share of ones and symmetric about one half, so the range on which one exceeds RR's is
+    an interval around one half, found by two evaluations.
+    """
+    one = setting(n, n // 2, epsilon)
+    mechanism, plain = build(method, one), build("RR", one)
+    middle = count_variance(mechanism, n, n // 2) - count_variance(plain, n, n // 2)
+    end = count_variance(mechanism, n, 0) - count_variance(plain, n, 0)
+    relative = middle / count_variance(plain, n, n // 2)
+    if relative <= ROUNDING:
+        width = 0.0
+    elif end >= 0:
+        width = 1.0
+    else:
+        width = sqrt(middle / (middle - end))
+    return {"method": method, "n": n, "epsilon": epsilon, "RI": relative, "R": width}
+
+
+def _draw(run: Run, cells: list[Cell], x: str, by: str, values: tuple[float, ...]) -> None:
+    figure, axes = panels(len(values), 4.2 * len(values), 6.4, rows=2)
+    for row, quantity in enumerate(("RI", "R")):
+        for j, value in enumerate(values):
+            panel = axes[row * len(values) + j]
+            for name in COMPARED:
+                chosen = [cell for cell in cells if (cell["method"], cell[by]) == (name, value)]
+                style = METHODS[name]
+                panel.plot(
+                    [cell[x] for cell in chosen],
+                    [cell[quantity] for cell in chosen],
+                    color=style.colour,
+                    marker=style.mark,
+                    markersize=4,
+                    linewidth=1.2,
+                )
+            panel.set_xscale("log")
+            panel.set_yscale("symlog", linthresh=1e-4 if quantity == "RI" else 1e-2)
+            panel.axhline(0, color=GREY, linewidth=0.8)
+            if quantity == "R":
+                panel.set_ylim(-0.004, 1.5)
+            names = {"RI": "RI: excess at one half", "R": "R: range on which RR is better"}
+            title = f"{by} {value:g}" if by == "epsilon" else f"n = {value:,.0f}"
+            dress(panel, title, x if row else "", names[quantity] if j == 0 else "")
+    legend(figure, COMPARED)
+    run.save_figure(figure)
+
+
+@PAPER.experiment("fig-7", "figure 7: RI and R against epsilon")
+def fig_7(run: Run) -> None:
+    """Print RI and R; the paper reads RI < 1e-4 for every epsilon from .001 on."""
+    cells = [underperformance(name, n, epsilon) for name in COMPARED for n in CONTRIBUTORS for epsilon in BUDGETS]
+    run.save_table(cells)
+    run.show(
+        [cell for cell in cells if cell["n"] == CONTRIBUTORS[0] and cell["epsilon"] in (0.001, 0.01, 0.1, 1.0)],
+        title=f"n = {CONTRIBUTORS[0]:,}",
+    )
+    _draw(run, cells, "epsilon", "n", CONTRIBUTORS)
+
+
+@PAPER.experiment("fig-8", "figure 8: RI and R against the number of contributors")
+def fig_8(run: Run) -> None:
+    """Print RI and R; the paper reads RI = 7.3e-5 at n = 5,000 and R < 3% at n = 1,000."""
+    cells = [underperformance(name, n, epsilon) for name in COMPARED for epsilon in EPSILONS for n in SIZES]
+    run.save_table(cells)
+    run.show([cell for cell in cells if cell["n"] in (1_000, 5_000)], title="n = 1,000 and 5,000")
+    _draw(run, cells, "n", "epsilon", EPSILONS)

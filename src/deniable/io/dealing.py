@@ -1,0 +1,226 @@
+"""What a dealer does with files: deal into a directory, hand out from it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deniable.collection import Collection
+from deniable.errors import AlreadyRandomizedError, FileFormatError, InvalidParameterError, OutputError
+from deniable.files import atomic_path
+from deniable.io.share_ledger import ShareEntry, ShareLedger
+from deniable.io.shares import CHUNK_ROWS, CONTRIBUTOR, ShareReader, dealer_of, joined_shares, write_shares
+from deniable.io.tables import open_parquet, parquet_errors
+from deniable.joint.dealing import Dealer, Shares
+from deniable.randomness import Randomness, draw
+
+LOCK = ".deniable-lock"
+
+Progress = Callable[[int, int | None], None]
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class DealResult:
+    """What `deal_file` did.
+
+    Parameters
+    ----------
+    n : int
+        Number of contributors dealt to.
+    output : Path
+        The directory.
+    dealing : str
+        The random number of this dealing; every share carries it.
+    warnings : tuple of str
+        What its user must know.
+    """
+
+    n: int
+    output: Path
+    dealing: str
+    warnings: tuple[str, ...]
+
+
+def deal_file(
+    collection: Collection,
+    contributors: int,
+    output: PathLike,
+    rng: Randomness,
+    *,
+    again: bool = False,
+    dealer: Dealer | None = None,
+    progress: Progress | None = None,
+) -> DealResult:
+    """Dealer: deal a share to each contributor, into a new directory that only its owner can read.
+
+    The directory appears when it is complete, and not at all on any failure. A collection is dealt once: a ledger
+    beside the directory refuses a second time unless `again`.
+
+    Parameters
+    ----------
+    collection : Collection
+        Of a mechanism with a dealer.
+    contributors : int
+        How many there are; the mechanism says which numbers it can deal to.
+    output : path
+        The directory, which must not exist.
+    rng : Randomness
+        `SecureRandomness` for contributors.
+    again : bool
+        Deal once more for a collection that was dealt before. Not one share of the earlier dealing may be used.
+    dealer : Dealer, optional
+        Who deals in the mechanism's place, for instance `Helpers`.
+    progress : callable, optional
+        Called with (done, total) contributors.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism has no dealer, or deals to another number of contributors.
+    AlreadyRandomizedError
+        If the collection was dealt before, and not `again`.
+    OutputError
+        If the directory exists or cannot be written.
+    """
+    mechanism, output = dealer_of(collection), Path(output)
+    if output.exists():
+        raise OutputError(f"{output} exists: a deal needs a new directory")
+    ledger = ShareLedger.inside(output.absolute().parent)
+    earlier = ledger.dealt(collection.id)
+    warnings = []
+    if earlier is not None:
+        message = f"this collection was dealt before, to {earlier.last:,} contributors in {earlier.into}"
+        if not again:
+            raise AlreadyRandomizedError(
+                f"{message}; make a new collection, or deal it again with again=True (--again)"
+            )
+        warnings.append(f"{message}: shares of the two dealings must not be used side by side")
+    shares: Shares = (dealer or mechanism).deal(contributors, rng)
+    dealing = draw(rng, 2).astype("<u8").tobytes().hex()
+    with _new_directory(output) as temporary:
+        for start in range(0, contributors, CHUNK_ROWS):
+            rows = slice(start, min(start + CHUNK_ROWS, contributors))
+            numbers = np.arange(rows.start + 1, rows.stop + 1, dtype=np.int64)
+            path = temporary / f"shares-{start // CHUNK_ROWS + 1:06d}.parquet"
+            write_shares(path, collection, dealing, numbers, shares[rows])
+            if progress is not None:
+                progress(rows.stop, contributors)
+    try:
+        ledger.add([ShareEntry("dealt", collection.id, dealing, 1, contributors, output.name)]).save()
+    except OutputError as error:
+        warnings.append(f"the shares are dealt, but not recorded, so a second dealing would go unnoticed: {error}")
+    return DealResult(contributors, output, dealing, tuple(warnings))
+
+
+def hand_out(collection: Collection, directory: PathLike, first: int, last: int, output: PathLike) -> int:
+    """Dealer: move the shares of contributors first..last out of a deal's directory, into a file for them.
+
+    The file is complete before the shares leave the directory. Whoever passes it on deletes it afterwards.
+
+    Parameters
+    ----------
+    collection : Collection
+        Which was dealt.
+    directory : path
+        The deal.
+    first, last : int
+        Contributors, counted from 1, both included.
+    output : path
+        The file, which must not exist.
+
+    Returns
+    -------
+    int
+        Number of shares in it.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the numbers are no range of contributors, or a share is not there: it was handed out, or never dealt.
+    AlreadyRandomizedError
+        If a share was used.
+    OutputError
+        If the file exists or cannot be written, or another hand-out is under way.
+    """
+    mechanism, directory, output = dealer_of(collection), Path(directory), Path(output)
+    if not 1 <= first <= last:
+        raise InvalidParameterError(f"contributors must be a range 1 <= first <= last, got {first}..{last}")
+    if not directory.is_dir():
+        raise FileFormatError(f"there is no directory {directory}")
+    if output.exists():
+        raise OutputError(f"{output} exists: whoever got that file would lose it; choose another name")
+    with _locked(directory):
+        reader = ShareReader(directory, collection)
+        touched = reader.restrict(first, last)
+        found = [(numbers, shares) for numbers, shares in reader.batches() if numbers[-1] >= first]
+        numbers = np.concatenate([np.empty(0, np.int64), *(part for part, _ in found)])
+        inside = slice(int(np.searchsorted(numbers, first)), int(np.searchsorted(numbers, last, side="right")))
+        numbers = numbers[inside]
+        if len(numbers) != last - first + 1:
+            absent = first + int(np.flatnonzero(np.append(numbers, -1) != np.arange(len(numbers) + 1) + first)[0])
+            raise InvalidParameterError(
+                f"{directory} holds no share of contributor {absent:,}: it was handed out, or never dealt"
+            )
+        clash = ShareLedger.inside(directory).clash(collection.id, reader.dealing, numbers)
+        if clash is not None:
+            raise AlreadyRandomizedError(f"the share of contributor {clash[0]:,} was used before (for {clash[1]})")
+        shares = joined_shares(mechanism, [part for _, part in found])[inside]
+        write_shares(output, collection, reader.dealing, numbers, shares)
+        for path in touched:
+            _remove(path, first, last)
+    return len(numbers)
+
+
+def _remove(path: Path, first: int, last: int) -> None:
+    """Take a range of contributors out of a file; a file that is empty then goes as a whole."""
+    with open_parquet(path) as file, parquet_errors(path):
+        table = file.read()
+    numbers = table.column(CONTRIBUTOR).to_numpy()
+    kept = table.filter(pa.array((numbers < first) | (numbers > last)))
+    if not kept.num_rows:
+        path.unlink()
+        return
+    with atomic_path(path, private=True) as temporary:
+        pq.write_table(kept, temporary, compression="zstd", use_dictionary=False, write_page_checksum=True)
+
+
+@contextlib.contextmanager
+def _new_directory(target: Path) -> Iterator[Path]:
+    """Yield a temporary directory of its owner beside `target`; move it into place on success, remove it otherwise."""
+    try:
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.absolute().parent))
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
+    try:
+        yield temporary
+        temporary.rename(target)
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Let one process at a time rewrite the files of a directory."""
+    lock = directory / LOCK
+    try:
+        os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+    except FileExistsError as error:
+        raise OutputError(f"another hand-out from {directory} is under way; if none is, remove {lock}") from error
+    except OSError as error:
+        raise OutputError(f"cannot write {directory}: {error.strerror or error}") from error
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)

@@ -1,0 +1,343 @@
+"""Quota records (QuotaRecords): the dealer also deals the attribute, each to exactly the same number of contributors.
+
+SMP with a dealer. A contributor's share names one attribute and a type for it; within every attribute the types are a
+quota deal of its own. Both sources of SMP's noise shrink: the reports per attribute do not vary, and the forced answers
+hardly do. Reported is one attribute with the whole epsilon, so the whole record is protected. Proof:
+docs/theory/quota_rr.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import log2
+from statistics import NormalDist
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.aggregate import Aggregate, check_aggregate
+from deniable.checks import Codes, checked_counts, checked_integer, checked_records, checked_sizes, code_dtype
+from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.estimate import Estimate, RecordEstimate
+from deniable.joint._quota_deal import deal_types
+from deniable.joint._quota_estimate import Bounds, tangent_estimate
+from deniable.joint._quota_groups import (
+    GroupShares,
+    check_group_shares,
+    deal_groups,
+    group_aggregates,
+    randomize_groups,
+    share_fields,
+    tally_groups,
+)
+from deniable.joint.quota import QuotaRR
+from deniable.mechanism import Mechanism, ReportField
+from deniable.privacy import Guarantee
+from deniable.randomness import Randomness, SimulationRandomness
+from deniable.spec import register
+from deniable.thresholds import checked_epsilon, log_up
+
+Floats = NDArray[np.float64]
+
+
+class DealtAttribute(NamedTuple):
+    """Reports of one dealt attribute each.
+
+    Parameters
+    ----------
+    attribute : uint8, uint16 or uint32 [n]
+        The dealt attribute, in 0..d-1.
+    value : uint8 or uint16 [n]
+        Its reported code, in 0..k_attribute-1.
+    """
+
+    attribute: Codes
+    value: Codes
+
+
+@register("QuotaRecords")
+@dataclass(frozen=True)
+class QuotaRecords:
+    """One dealt attribute of a record by quota randomised response, in one deal to n contributors.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..65535.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget of the whole record in nats, against everybody but the dealer.
+    n : int
+        Number of contributors dealt to, >= 2 d. Attribute j is dealt to floor(n/d) of them, or one more for the first
+        n mod d attributes. Fewer may report.
+    minima : sequence of int, optional
+        Quota of each attribute, as `QuotaRR.minimum`; by default the one that QuotaRR chooses.
+    design : float, optional
+        As for QuotaRR.
+    epsilon_aux : float, Fraction, Decimal or str, optional
+        Cap on what a colluding dealer learns, as for QuotaRR.
+    deal_id : str
+        Names the deal.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SMP, SimulationRandomness
+    >>> import numpy as np
+    >>> quota, rng = QuotaRecords(sizes=(2, 3), epsilon=1.0, n=10_000), SimulationRandomness(1)
+    >>> truth = np.tile([[0, 2], [0, 1], [0, 0], [1, 0]], (2500, 1))
+    >>> reports = quota.randomize(truth, quota.deal(10_000, rng))
+    >>> estimates = quota.estimate(quota.aggregate(reports))
+    >>> estimates[0].n, estimates[0].standard_errors.round(4)
+    (5000, array([0.0087, 0.0087]))
+    >>> round(SMP((2, 3), 1.0).variance(0.25, 10_000, 0) ** 0.5, 4)
+    0.0142
+    """
+
+    sizes: tuple[int, ...]
+    epsilon: float | Fraction
+    n: int
+    minima: tuple[int, ...] | None = None
+    design: float | None = None
+    epsilon_aux: float | Fraction | None = None
+    deal_id: str = ""
+
+    name = "QuotaRecords"
+    report_type = DealtAttribute
+    share_type = GroupShares
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        d = len(self.sizes)
+        object.__setattr__(self, "n", checked_integer("n", self.n, 2 * d))
+        if not isinstance(self.deal_id, str):
+            raise InvalidParameterError(f"deal_id must be a string, got deal_id={self.deal_id!r}")
+        if self.minima is not None and len(self.minima) != d:
+            raise InvalidParameterError(f"minima must name a quota for each of {d} attributes, got {self.minima!r}")
+        parts = self.parts
+        object.__setattr__(self, "minima", tuple(part.a0 for part in parts))
+        object.__setattr__(self, "epsilon_aux", parts[0].epsilon_aux)
+        object.__setattr__(self, "design", parts[0].design)
+
+    @cached_property
+    def parts(self) -> tuple[QuotaRR, ...]:
+        """The deal within each attribute."""
+        d = len(self.sizes)
+        minima = self.minima or (None,) * d
+        return tuple(
+            QuotaRR(
+                self.epsilon,
+                self.n // d + (j < self.n % d),
+                minimum,
+                k,
+                self.design,
+                self.epsilon_aux,
+                f"{self.deal_id}/{j}",
+            )
+            for j, (k, minimum) in enumerate(zip(self.sizes, minima, strict=True))
+        )
+
+    # ---------------------------------------------------------------- dealer
+
+    def deal(self, n: int, rng: Randomness) -> GroupShares:
+        """Dealer: draw attributes and types of all n contributors; sees no data and no reports.
+
+        Raises
+        ------
+        InvalidParameterError
+            If n is not the number that the quotas are meant for.
+        """
+        if n != self.n:
+            raise InvalidParameterError(f"n must be {self.n}, the number that the quotas are meant for, got n={n}")
+        group = deal_types([part.n for part in self.parts], rng)
+        return deal_groups(self.deal_id, self.parts, group.astype(self.share_fields[0].dtype), rng)
+
+    # ---------------------------------------------------------------- contributor
+
+    def randomize(self, inputs: ArrayLike, shares: GroupShares, rng: Randomness | None = None) -> DealtAttribute:
+        """Contributor: report the attribute of one's share as its type tells.
+
+        Parameters
+        ----------
+        inputs : int[m, d]
+            Records of true codes, column j in 0..k_j-1.
+        shares : GroupShares
+            One share per record, of this deal.
+        rng : Randomness, optional
+            Needed in the capped form only.
+
+        Returns
+        -------
+        DealtAttribute
+            The attributes and their reported codes.
+
+        Raises
+        ------
+        InvalidInputError
+            If a code is out of range, or a share is missing or none of this mechanism.
+        MismatchError
+            If the shares belong to another deal.
+        """
+        codes = checked_records(inputs, self.sizes)
+        check_group_shares(shares, self.deal_id, len(self.sizes), len(codes))
+        values = randomize_groups(self.parts, list(codes.T), shares, rng)
+        return DealtAttribute(shares.group.astype(self.report_fields[0].dtype), values)
+
+    # ---------------------------------------------------------------- collector
+
+    def aggregate(self, reports: tuple[ArrayLike, ArrayLike]) -> Aggregate:
+        """Collector: count every attribute's codes, and the reports of each; never sees types.
+
+        Raises
+        ------
+        InvalidReportError
+            If a report cannot have come from this mechanism, naming its row.
+        """
+        counts = tally_groups(self.parts, *reports, "attribute")
+        return Aggregate(self._source, counts, int(counts[-len(self.sizes) :].sum()))
+
+    # ---------------------------------------------------------------- analyst
+
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: unbiased frequencies of every attribute from its own reports.
+
+        The reporters of an attribute are a sample of all: standard errors and intervals include that. Intervals join
+        the inverted exact law of the reports and the score interval of the sampling as roots of sums of squares.
+
+        Raises
+        ------
+        MismatchError
+            If the aggregate came from another mechanism or deal, or holds more reports than were dealt shares.
+        EmptyAggregateError
+            If it contains no reports.
+        """
+        check_aggregate(aggregate, self._source)
+        parts = zip(self.parts, group_aggregates(self.parts, aggregate.counts), strict=True)
+        return RecordEstimate({j: _estimate(part, own, aggregate.n) for j, (part, own) in enumerate(parts)})
+
+    def variance(self, f: float, n: int | None = None, attribute: int = 0) -> float:
+        """Variance of an estimated frequency of one attribute whose true value is f among all n contributors, exact.
+
+        The quota deal's noise and f (1-f) (n - n_j)/(n_j (n-1)) for the sampling; of the first, the mean over samples.
+        """
+        if n is not None and n != self.n:
+            raise InvalidParameterError(f"n must be {self.n}, the number that the quotas are meant for, got n={n}")
+        part = self.parts[checked_integer("attribute", attribute, 0, len(self.sizes) - 1)]
+        sampling = f * (1 - f) * (self.n - part.n) / (part.n * (self.n - 1))
+        # The noise is quadratic in the sample's frequency, whose mean is f: half its bend is added.
+        bend = 2 * (part.variance(0.0) - 2 * part.variance(0.5) + part.variance(1.0))
+        return part.variance(f) + (bend + 1) * sampling
+
+    # ---------------------------------------------------------------- guarantee
+
+    @property
+    def _source(self) -> Mechanism[Any, Any]:
+        return cast("Mechanism[Any, Any]", self)
+
+    def privacy(self) -> Guarantee:
+        """Return the guarantee per adversary, each with its view: epsilon for the whole record."""
+        worst = max((part.privacy() for part in self.parts), key=lambda guarantee: guarantee.implemented_epsilon)
+        remark = "the collector sees which attribute was dealt; that does not depend on the record"
+        return replace(
+            worst,
+            per_attribute=worst.per_attribute * len(self.sizes),
+            implemented_epsilon=self.implemented_epsilon(),
+            remarks=(*worst.remarks, remark),
+        )
+
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio between two records, exact: that of the attribute whose deal has the largest."""
+        return max(part.implemented_ratio() for part in self.parts)
+
+    def implemented_epsilon(self) -> float:
+        """Return ln of `implemented_ratio`, rounded up."""
+        return log_up(self.implemented_ratio())
+
+    def outputs(self) -> DealtAttribute:
+        """Every possible report once, by attribute, then by its value."""
+        attributes = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        values = np.concatenate([np.arange(k) for k in self.sizes])
+        attribute, value = self.report_fields
+        return DealtAttribute(attributes.astype(attribute.dtype), values.astype(value.dtype))
+
+    # ---------------------------------------------------------------- simulation and files
+
+    def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
+        """Draw the aggregate of n contributors with these records, exactly in distribution, without reports.
+
+        Parameters
+        ----------
+        records : int[r, d]
+            Records.
+        counts : int[r]
+            Number of contributors who hold each record, n in all.
+        rng : SimulationRandomness
+            Source of the draw.
+
+        Raises
+        ------
+        InvalidInputError
+            If a record or a count is out of range, or the counts do not sum to n.
+        """
+        codes = checked_records(records, self.sizes)
+        left = checked_counts(counts, len(codes))
+        if int(left.sum()) != self.n:
+            raise InvalidInputError(f"counts must sum to n={self.n}, got {int(left.sum())}")
+        drawn = []
+        for j, part in enumerate(self.parts):
+            sampled = rng.generator.multivariate_hypergeometric(left, part.n, method="marginals")
+            left = left - sampled
+            held = np.bincount(codes[:, j], weights=sampled, minlength=part.k).round().astype(np.int64)
+            drawn.append(part.simulate_aggregate(held, rng).counts)
+        reported = np.array([part.n for part in self.parts], dtype=np.int64)
+        return Aggregate(self._source, np.concatenate([*drawn, reported]), self.n)
+
+    @property
+    def state_size(self) -> int:
+        """One counter per value of every attribute, then one per attribute for the number of its reports."""
+        return sum(self.sizes) + len(self.sizes)
+
+    @property
+    def share_fields(self) -> tuple[ReportField, ...]:
+        """The attribute and a type for it."""
+        return share_fields(self.parts)
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The attribute and its code."""
+        value = code_dtype(max(self.sizes)).name
+        return ReportField("attribute", code_dtype(len(self.sizes)).name), ReportField("value", value)
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report on average: log2 d for the attribute, and log2 k_j for its code."""
+        return log2(len(self.sizes)) + sum(map(log2, self.sizes)) / len(self.sizes)
+
+
+def _estimate(part: QuotaRR, own: Aggregate, contributors: int) -> Estimate:
+    """Return the estimate of one attribute from its own reports."""
+    if own.n == 0:
+        nothing = np.full(part.k, np.nan)
+        return Estimate(nothing, 0, nothing, nothing, contributors)
+    frequencies = part.frequencies(own)
+    sampling = 1 / own.n - 1 / contributors
+
+    def bounds(tail: float) -> tuple[Floats, Floats]:
+        found = part.frequency_bounds(own, tail)
+        assert found is not None
+        z2 = NormalDist().inv_cdf(tail) ** 2 * sampling
+        f = np.clip(frequencies, 0.0, 1.0)
+        centre, half = (f + z2 / 2) / (1 + z2), np.sqrt(z2 * (f * (1 - f) + z2 / 4)) / (1 + z2)
+        down = np.hypot(np.maximum(f - found[0], 0), np.maximum(f - (centre - half), 0))
+        up = np.hypot(np.maximum(found[1] - f, 0), np.maximum(centre + half - f, 0))
+        return f - down, f + up
+
+    exact: Bounds | None = bounds if own.n == part.n else None
+    return tangent_estimate(frequencies, own.n, lambda f: part.variance(f, reporters=own.n), exact, contributors)

@@ -1,0 +1,215 @@
+"""The mechanism that a collection of several attributes uses when nobody names one, and why.
+
+The rule depends on sizes and budget only, never on data. Splitting the budget (`SPL`) is compared with sampling one
+attribute by the variance that each has at the mean of a flat prior, averaged over attributes and values. With
+v(epsilon) the noise of one report, splitting wins where
+
+    v(epsilon/d) < d v(epsilon) + (d-1) (1/k) (1 - 1/k) k/(k+1),
+
+the last term being the mean of f (1 - f) under the flat prior: whoever samples d-1 of d attributes away does not know
+which contributors hold what. Each side may choose its frequency oracles.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from deniable.checks import checked_integer, checked_sizes
+from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
+from deniable.mechanism import Mechanism
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch
+from deniable.multi.adaptive_sample import AdaptiveSMP
+from deniable.multi.corr_rr import CorrRR
+from deniable.planning.candidates import Candidate, build, candidates_for
+from deniable.planning.precision import mean_variance
+from deniable.planning.rows import PlanRow, best_row
+from deniable.planning.two_phase import corr_rr_plan
+from deniable.thresholds import EpsilonLike, checked_epsilon
+
+REFERENCE_N = 1_000_000
+"""Variances fall as 1/n: any number of contributors compares them alike."""
+
+SPLIT = ("SPL[GRR]", "SPL[OUE]")
+SAMPLE = ("SMP[GRR]", "SMP[ADP]")
+FAKE = ("RS+FD[GRR]", "RS+FD[OUE]")
+CODED = "PivotCoded"
+
+_MEAN = "mean over attributes, values and a flat prior"
+
+
+@dataclass(frozen=True)
+class RecordsChoice:
+    """A mechanism for records, and the reason in words.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Ready to use; of two phases, that of phase one.
+    reason : str
+        What it was compared with, and by how much it is better.
+    phase_two : str
+        Name of the mechanism of phase two, "" if there is only one phase.
+
+    Examples
+    --------
+    >>> choice = records_default([16, 16, 16], 1.0)
+    >>> choice.mechanism.name, choice.phase_two
+    ('SMP[ADP]', '')
+    """
+
+    mechanism: Mechanism[Any, Any]
+    reason: str
+    phase_two: str = ""
+
+
+def records_default(
+    sizes: Sequence[int],
+    epsilon: EpsilonLike,
+    full_record: bool = False,
+    hide_sampled_attribute: bool = False,
+    contributors: int | None = None,
+) -> RecordsChoice:
+    """Return the mechanism of least expected error for records of several attributes, and why; a pure function.
+
+    By default the better of splitting the budget (`SPL` over GRR or OUE) and sampling one attribute (`SMP`, or
+    `AdaptiveSMP` where attributes call for different oracles). Variances within 1% are a tie, which goes to fewer bits
+    per report.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes of two or more attributes, each >= 2.
+    epsilon : float, Fraction, Decimal or str
+        Budget of the whole contributor in nats, in [1e-6, 32].
+    full_record : bool
+        A report must be a code of every attribute: `SPL` over GRR, or the pivot code `PivotCoded`.
+    hide_sampled_attribute : bool
+        The collector must not be told which attribute was sampled. That is a policy; local differential privacy does
+        not ask for it, and it costs precision. `RSFD`, or Corr-RR in two phases, or `SPL`, which samples none.
+    contributors : int, optional
+        How many are expected. Corr-RR is considered only if this is given: its bias does not fall with their number.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or no mechanism is practical.
+
+    Examples
+    --------
+    >>> choice = records_default([5, 40, 6], 1.0)
+    >>> [oracle.name for oracle in choice.mechanism.oracles]
+    ['GRR', 'SubsetSelection', 'GRR']
+    >>> choice.reason.partition(" (")[0]
+    'one sampled attribute has 0.24 times the expected variance of splitting the budget'
+    >>> records_default([3, 3], 20.0).mechanism.name
+    'SPL'
+    >>> records_default([4, 4, 4], 1.0, full_record=True).mechanism
+    PivotCoded(sizes=(4, 4, 4), epsilon=1.0)
+    """
+    domains, budget = checked_sizes(sizes), checked_epsilon(epsilon)
+    if len(domains) < 2:
+        raise InvalidParameterError(f"sizes must be of two or more attributes, got sizes={domains}: use recommend")
+    expected = None if contributors is None else checked_integer("contributors", contributors, 20)
+    split = SPLIT[:1] if full_record else SPLIT
+    if hide_sampled_attribute:
+        return _hidden(domains, budget, split, FAKE[:1] if full_record else FAKE, expected)
+    sample = (CODED,) if full_record else SAMPLE
+    rows = practical_rows(candidates_for(len(domains), [*split, *sample]), domains, budget)
+    best, mechanism = _best(rows, domains, budget)
+    other = _least([row for row in rows if (row.name in split) != (best.name in split)])
+    compared = _against(best, other)
+    if best.name in split:
+        return RecordsChoice(mechanism, f"splitting the budget ({best.name}) has {compared}")
+    how = "one sampled attribute, coded into a full record," if full_record else "one sampled attribute"
+    return RecordsChoice(mechanism, f"{how} has {compared}{_oracles(mechanism)}")
+
+
+def _hidden(
+    sizes: tuple[int, ...],
+    epsilon: float | Fraction,
+    split: Sequence[str],
+    fake: Sequence[str],
+    contributors: int | None,
+) -> RecordsChoice:
+    """Return the choice among the mechanisms that do not tell which attribute was sampled."""
+    rows = practical_rows(candidates_for(len(sizes), [*split, *fake, *SAMPLE]), sizes, epsilon)
+    best, mechanism = _best([row for row in rows if row.name not in SAMPLE], sizes, epsilon)
+    shown = _least([row for row in rows if row.name in SAMPLE])
+    if best.name in split:
+        reason = f"splitting the budget ({best.name}), which samples no attribute, has {_against(best, shown)}"
+    else:
+        reason = f"fakes that hide the sampled attribute ({best.name}) have {_against(best, shown, 'of showing it')}"
+    if contributors is None:
+        return RecordsChoice(
+            mechanism, f"{reason}; Corr-RR was not considered: its bias calls for the number of contributors"
+        )
+    try:
+        corr_rr = corr_rr_plan(sizes, epsilon, contributors)
+    except TooLargeError as error:
+        return RecordsChoice(mechanism, f"{reason}; Corr-RR was not considered: {error}")
+    assert best.mean_variance is not None
+    variance = best.mean_variance * REFERENCE_N / contributors
+    numbers = f"an expected squared error of {corr_rr.mse:.2g} at best, of which bias {corr_rr.squared_bias:.2g}"
+    against = f"{variance:.2g} by {best.name}, which is unbiased (for {corr_rr.assumed})"
+    if corr_rr.mse < variance:
+        phases = f"Corr-RR with {corr_rr.n1:,} contributors in phase one and {corr_rr.n2:,} in phase two"
+        return RecordsChoice(
+            CorrRR.phase_one(sizes, epsilon), f"{phases} has {numbers}, against {against}", CorrRR.name
+        )
+    return RecordsChoice(mechanism, f"{reason}; Corr-RR has {numbers}, against {against}")
+
+
+def practical_rows(candidates: Sequence[Candidate], sizes: tuple[int, ...], epsilon: float | Fraction) -> list[PlanRow]:
+    """Return a row with the mean variance for a million contributors of every candidate that is practical."""
+    rows = []
+    for candidate in candidates:
+        try:
+            mechanism = build(candidate, sizes, epsilon)
+        except DeniableError as error:
+            rows.append(PlanRow(candidate.name, reason=f"{candidate.name}: {error}"))
+            continue
+        variance, bits = mean_variance(mechanism, REFERENCE_N), mechanism.report_bits
+        rows.append(PlanRow(candidate.name, mechanism, {}, variance, bits_per_report=bits, feasible=True))
+    return rows
+
+
+def check_practical(best: PlanRow | None, rows: Sequence[PlanRow], sizes: Sequence[int], epsilon: Any) -> PlanRow:
+    """Return the best row, or raise InvalidParameterError with the reasons why there is none."""
+    if best is None or best.mechanism is None:
+        reasons = "; ".join(row.reason for row in rows if row.reason)
+        raise InvalidParameterError(
+            f"sizes must allow a practical mechanism, got sizes={tuple(sizes)}, epsilon={epsilon}: {reasons}"
+        )
+    return best
+
+
+def _best(rows: list[PlanRow], sizes: tuple[int, ...], epsilon: Any) -> tuple[PlanRow, Mechanism[Any, Any]]:
+    best = check_practical(best_row(rows), rows, sizes, epsilon)
+    assert best.mechanism is not None
+    return best, best.mechanism
+
+
+def _least(rows: Sequence[PlanRow]) -> PlanRow | None:
+    known = [(row.mean_variance, i) for i, row in enumerate(rows) if row.mean_variance is not None]
+    return rows[min(known)[1]] if known else None
+
+
+def _against(best: PlanRow, other: PlanRow | None, what: str = "") -> str:
+    if other is None or other.mean_variance is None or best.mean_variance is None:
+        return "the only practical report"
+    name = what or ("of splitting the budget" if other.name in SPLIT else "of sampling one attribute")
+    return f"{best.mean_variance / other.mean_variance:.2g} times the expected variance {name} ({other.name}; {_MEAN})"
+
+
+def _oracles(mechanism: Mechanism[Any, Any]) -> str:
+    if not isinstance(mechanism, AdaptiveSMP):
+        return ""
+    names = Counter(
+        f"{oracle.name}[{oracle.family}]" if isinstance(oracle, CountMeanSketch) else oracle.name
+        for oracle in mechanism.oracles
+    )
+    return "; oracles by size: " + ", ".join(f"{count} x {name}" for name, count in names.items())

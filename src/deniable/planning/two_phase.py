@@ -1,0 +1,140 @@
+"""What Corr-RR will cost in both of its phases: variance, and a bias that more contributors do not remove."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.checks import checked_integer, checked_sizes
+from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.multi.copy_probabilities import checked_marginals, learn_copy_probabilities
+from deniable.multi.corr_rr import CorrRR
+from deniable.multi.corr_rr_error import expected_error
+from deniable.planning.precision import mean_variance
+from deniable.thresholds import EpsilonLike, checked_epsilon
+
+DRAWS = 128
+"""Marginals drawn from the flat prior where none are given: of eight attributes, sixteen times all of them.
+
+The same ones for the same sizes, whatever epsilon is."""
+
+UNEQUAL_DRAWS = 32
+"""The same over domains that differ, where the induced channel is solved each time."""
+
+SHARES = (0.1, 0.5)
+"""Smallest and largest share of the contributors in phase one: with more it would be `SPL` under another name."""
+
+_NO_BIAS = 1e-18
+"""A squared bias that is rounding."""
+
+MAX_VALUES = 32
+"""Most values of all attributes together where domains differ: a tenth of a second."""
+
+Floats = NDArray[np.float64]
+
+
+class CorrRRPlan(NamedTuple):
+    """What to expect of Corr-RR's two phases, combined by their counts.
+
+    Parameters
+    ----------
+    n1, n2 : int
+        Contributors of the phases, chosen for the least expected error.
+    variance : float
+        Noise and sampling, mean over attributes and values.
+    squared_bias : float
+        Mean squared bias. It does not fall with the number of contributors.
+    assumed : str
+        The marginals that the numbers are for, in words.
+    """
+
+    n1: int
+    n2: int
+    variance: float
+    squared_bias: float
+    assumed: str
+
+    @property
+    def mse(self) -> float:
+        """Expected mean squared error."""
+        return self.variance + self.squared_bias
+
+
+def corr_rr_plan(
+    sizes: Sequence[int], epsilon: EpsilonLike, contributors: int, marginals: Sequence[ArrayLike] | None = None
+) -> CorrRRPlan:
+    """Return Corr-RR's expected error, bias included, before anybody is asked.
+
+    P is the one that the pairwise rule learns from the *true* marginals, and the contributors are split between the
+    phases in the best way with at most half of them in phase one: both flatter Corr-RR, whose real phase one is noisy.
+    Over domains that differ the induced channel is solved, which is unbiased.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes of two or more attributes.
+    epsilon : float, Fraction, Decimal or str
+        Budget of the whole contributor.
+    contributors : int
+        Of both phases together, >= 20.
+    marginals : sequence of float64[k_j], optional
+        The frequencies that are expected of each attribute. By default the error is averaged over marginals that are
+        drawn from the flat prior, independently.
+
+    Raises
+    ------
+    InvalidParameterError, InvalidInputError
+        If a parameter is out of bounds, or the marginals do not fit the sizes.
+    TooLargeError
+        If domains differ and have more than 32 values together.
+
+    Examples
+    --------
+    >>> plan = corr_rr_plan([4, 4], 1.0, 20_000)
+    >>> plan.n1 + plan.n2, plan.squared_bias > plan.variance
+    (20000, True)
+    >>> uniform = corr_rr_plan([4, 4], 1.0, 20_000, [[0.25] * 4] * 2)
+    >>> uniform.squared_bias, uniform.assumed
+    (0.0, 'the given marginals')
+    """
+    domains, budget = checked_sizes(sizes), checked_epsilon(epsilon)
+    n = checked_integer("contributors", contributors, 20)
+    if len(domains) < 2:
+        raise InvalidParameterError(f"sizes must be of two or more attributes, got sizes={domains}")
+    alike = len(set(domains)) == 1
+    if not alike and sum(domains) > MAX_VALUES:
+        raise TooLargeError(
+            f"values of domains that differ must be <= {MAX_VALUES} together, got {sum(domains)} of sizes {domains}"
+        )
+    considered = [_given(marginals, domains)] if marginals is not None else _drawn(domains)
+    variances, biases = [], []
+    for shares in considered:
+        error = expected_error(learn_copy_probabilities(shares, n, "pairwise"), shares, 1, budget)
+        variances.append(np.mean([part.mean() for part in error.variance]))
+        biases.append(np.mean([np.square(part).mean() for part in error.bias]))
+    # Per contributor: v1 in phase one, v2 in phase two. The mean squared error is n1 v1/n^2 + n2 v2/n^2 + (n2 b/n)^2.
+    v1, v2, b2 = mean_variance(CorrRR.phase_one(domains, budget), 1), float(np.mean(variances)), float(np.mean(biases))
+    b2 = b2 if b2 > _NO_BIAS else 0.0
+    best = (v1 - v2) / (2 * b2) if b2 > 0 else np.inf
+    n1 = round(n - min(max(best, (1 - SHARES[1]) * n), (1 - SHARES[0]) * n))
+    n2 = n - n1
+    assumed = "the given marginals" if marginals is not None else "marginals from a flat prior, independent"
+    return CorrRRPlan(n1, n2, (n1 * v1 + n2 * v2) / n**2, (n2 / n) ** 2 * b2, assumed)
+
+
+def _given(marginals: Sequence[ArrayLike], sizes: tuple[int, ...]) -> list[Floats]:
+    shares = checked_marginals(marginals)
+    found = tuple(len(share) for share in shares)
+    if found != sizes:
+        raise InvalidParameterError(f"marginals must have the sizes {sizes}, got {found}")
+    return shares
+
+
+def _drawn(sizes: tuple[int, ...]) -> list[list[Floats]]:
+    generator = np.random.default_rng(list(sizes))
+    draws = DRAWS if len(set(sizes)) == 1 else UNEQUAL_DRAWS
+    records = max(draws // len(sizes), 1)
+    return [[generator.dirichlet(np.ones(size)) for size in sizes] for _ in range(records)]
