@@ -115,7 +115,7 @@ def report(run: Run, families: dict[str, list[Cell]], title: str) -> None:
     draw_sorted(run, families, title)
 
 
-@PAPER.experiment("decoder", "The decoder on the settings that chose it", runs=400)
+@PAPER.experiment("decoder", "The decoder on the settings that chose it", runs=600)
 def decoder(run: Run) -> None:
     """Measure the default on the tables' and figures' settings; `runs` counts free frequencies, see `repetitions`."""
     cells = run.cells(settings.choosing(), measure)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import InvalidInputError, MismatchError, SimulationRandomness, TrustModel
+from deniable import InvalidInputError, InvalidParameterError, MismatchError, SimulationRandomness, TrustModel
 from deniable.joint.dealing import is_dealt
 from deniable.joint.quota import QuotaRR
 from deniable.joint.quota_batches import QuotaBatches
@@ -155,3 +155,27 @@ def test_deals_do_not_mix(mechanism: Any) -> None:
         mine + theirs
     with pytest.raises(MismatchError, match="the aggregate came from"):
         mechanism.estimate(theirs)
+
+
+def test_intervals_reach_estimates_by_the_mechanisms_own_bounds() -> None:
+    quota = QuotaRR(0.5, 200, deal_id="a")
+    dealt = quota.estimate(quota.simulate_aggregate([190, 10], SimulationRandomness(4)))
+    estimate = dealt.to_estimate()
+    for confidence in (0.8, 0.95):
+        assert np.array_equal(estimate.interval(confidence), dealt.interval(confidence))
+        together = estimate.interval(confidence, simultaneous=True)
+        assert np.array_equal(together, dealt.interval(confidence, simultaneous=True))
+    # Of a population they are drawn from, the sampling is added.
+    own, wider = estimate.interval(0.95), estimate.interval(0.95, target="population")
+    assert (wider[1] - wider[0] > own[1] - own[0]).all()
+    assert np.array_equal(estimate.named("smoker", ["no", "yes"]).interval(), estimate.interval())
+
+
+def test_a_cap_that_is_none_is_refused_at_once() -> None:
+    with pytest.raises(InvalidParameterError, match=r"epsilon_aux must be > epsilon=1.0, got epsilon_aux=1.0"):
+        QuotaRR(1.0, 100, epsilon_aux=1.0)
+    with pytest.raises(InvalidParameterError, match=r"epsilon_aux must be <= 32, got epsilon_aux=40.0"):
+        QuotaRR(1.0, 100, epsilon_aux=40.0)
+    # So close that the implemented threshold, rounded towards privacy, does not reach epsilon.
+    with pytest.raises(InvalidParameterError, match="epsilon_aux must be > epsilon"):
+        QuotaRR("1", 100, epsilon_aux="1.00000000000000000001")  # type: ignore[arg-type]

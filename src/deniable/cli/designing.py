@@ -22,6 +22,9 @@ from deniable.report.text import guarantee_lines, shorten
 from deniable.schema import Attribute, Schema
 from deniable.spec import to_spec
 
+_PARAMETER = 200
+"""Longest parameter that is printed; learned tables of many attributes are read in the file."""
+
 
 @verb("schema")
 def schema(
@@ -153,12 +156,14 @@ def save_collection(result: Collection, output: Path, force: bool) -> None:
 
 
 def print_collection(result: Collection) -> None:
-    """Print the guarantee, the mechanism with its parameters, and the id."""
+    """Print the guarantee, the mechanism with its parameters (long ones are in the file), and the id."""
     screen = console()
     for line in guarantee_lines(result.privacy(), result.schema.names):
         print_line(screen, line)
     parameters = ", ".join(
-        f"{key}={_plain(value)}" for key, value in to_spec(result.mechanism).items() if key != "mechanism"
+        f"{key}={shorten(_plain(value), _PARAMETER)}"
+        for key, value in to_spec(result.mechanism).items()
+        if key != "mechanism"
     )
     print_line(screen, f"collection: {result.id}")
     print_line(screen, f"mechanism: {result.mechanism.name} ({parameters})")

@@ -41,7 +41,7 @@ from deniable.mechanisms.grr import count_codes, lie_threshold, randomize_codes
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
 from deniable.spec import register
-from deniable.thresholds import SCALE, checked_epsilon, exact, log_up
+from deniable.thresholds import EPSILON_MAX, SCALE, checked_epsilon, exact, log_up
 
 MAX_VALUES = (1 << 16) - 1
 MAX_CONTRIBUTORS = 1 << 32
@@ -121,11 +121,12 @@ class QuotaRR:
         if not isinstance(self.deal_id, str):
             raise InvalidParameterError(f"deal_id must be a string, got deal_id={self.deal_id!r}")
         if self.epsilon_aux is not None:
+            cap, got = exact(self.epsilon_aux, "epsilon_aux"), f"got epsilon_aux={self.epsilon_aux}"
+            if cap <= exact(self.epsilon):
+                raise InvalidParameterError(f"epsilon_aux must be > epsilon={self.epsilon}, {got}")
+            if cap > EPSILON_MAX:
+                raise InvalidParameterError(f"epsilon_aux must be <= {EPSILON_MAX}, {got}")
             object.__setattr__(self, "epsilon_aux", checked_epsilon(self.epsilon_aux))
-            if exact(self.epsilon_aux) <= exact(self.epsilon):
-                raise InvalidParameterError(
-                    f"epsilon_aux must be > epsilon={self.epsilon}, got epsilon_aux={self.epsilon_aux}"
-                )
         truth, lie = self._truthfulness
         weight = truth_weight(self.k, self.epsilon, lie)
         if self.minimum is None:

@@ -71,6 +71,6 @@ def _check(collection: Collection, aggregate: Aggregate) -> None:
             f"the aggregate of collection {short_id(aggregate.collection)} is of another survey than "
             f"{short_id(collection.id)}: schema, title and version must be the same"
         )
-    budgets = [(m.name, m.epsilon, getattr(m, "epsilon_aux", None)) for m in (mine, mechanism)]
+    budgets = [(m.name, f"{m.privacy().epsilon:.9g}", getattr(m, "epsilon_aux", None)) for m in (mine, mechanism)]
     if budgets[0] != budgets[1]:
         raise MismatchError(f"all deals must have one mechanism and budget, got {mine!r} and {mechanism!r}")

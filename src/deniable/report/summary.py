@@ -25,6 +25,9 @@ FORMAT_VERSION = 1
 
 _BLOCK = 1 << 16
 
+_SHORT = 40
+"""Longest parameter that is named beside a mechanism; learned tables are in the collection's file."""
+
 
 @dataclass(frozen=True, eq=False)
 class AttributeSummary:
@@ -144,17 +147,18 @@ class Summary:
 
     @property
     def mechanism_text(self) -> str:
-        """The mechanism in a few words: its name, its oracle, and its parameters other than sizes and budget.
+        """The mechanism in a few words: its name, its oracle, and its short parameters other than sizes and budget.
 
         Mechanisms of earlier phases come first, by their names.
         """
         mechanism: Any = self.mechanism
         shown = {"k", "sizes", "epsilon", "oracle", "oracles", "priors", "copy_probabilities", "alignment"}
-        extra = [
-            f"{field.name}={getattr(mechanism, field.name)}"
+        values = {
+            field.name: str(getattr(mechanism, field.name))
             for field in dataclasses.fields(mechanism)
             if field.init and field.name not in shown
-        ]
+        }
+        extra = [f"{name}={value}" for name, value in values.items() if value and len(value) <= _SHORT]
         over = f" over {mechanism.oracle}" if isinstance(getattr(mechanism, "oracle", None), str) else ""
         if any(field.name == "oracles" for field in dataclasses.fields(mechanism)):
             over = f" over {', '.join(dict.fromkeys(oracle.name for oracle in mechanism.oracles))}"
