@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from experiments.corr_rr.real import PREPRINT_DATA, PRINTED_DATA
 from experiments.harness import Cell
 
 SOURCES = ("as_described", "equal_marginals")
@@ -131,7 +132,7 @@ LAYOUTS: dict[str, Layout] = {
     "figure-9": _phase_one("SynA"),
     "figure-10": _phase_one("SynB"),
     "figure-11": Layout(
-        *("real data, error over epsilon", {"share": 0.1}, ("data", ("Clave", "Mushroom", "Adult"))),
+        *("real data, error over epsilon", {"share": 0.1}, ("data", PRINTED_DATA)),
         *(("epsilon", EPSILON), 100, (OPEN_SHARE, "Encodings: see `real-data`.")),
     ),
     "figure-13": _attributes("SynA", 0.1),
@@ -153,7 +154,7 @@ LAYOUTS: dict[str, Layout] = {
         *(
             "preprint, real data, error over epsilon",
             {"share": 0.1} | KNOWN,
-            ("data", ("Clave 16", "Nursery", "Mushroom 9")),
+            ("data", PREPRINT_DATA),
         ),
         *(("epsilon", LARGE_EPSILON), 200, (OPEN_SHARE, OPEN_PREPRINT, "Encodings: see `real-data`.")),
     ),

@@ -1,4 +1,13 @@
-"""What is compared: every mechanism on the same contributors, raw and after the same post-processing."""
+"""What is compared: every mechanism on the same contributors, raw and after the same post-processing.
+
+* ``SPL``: every attribute by GRR with epsilon/d; ``SMP``: one attribute with all of epsilon, its index sent;
+* ``RS+FD``: one attribute with all of epsilon, uniform fakes of the others;
+* ``RS+RFD``: fakes from phase one's marginals; ``RS+RFD clipped``: phase two clipped to [0, 1] and normalised before
+  the phases are combined, as the paper's numbers need; ``RS+RFD truth``: one phase, the true frequencies as priors,
+  which nobody has (preprint only);
+* ``Corr-RR``: copy probabilities pair by pair; ``Corr-RR joint``: by the joint optimum, for more than two attributes;
+* ``default``: what the library recommends; ``phase one``: what phase one alone says; ``uniform``: 1/k.
+"""
 
 from __future__ import annotations
 
@@ -23,24 +32,6 @@ from deniable import (
     simplex,
 )
 from experiments.corr_rr.populations import Floats, People
-
-METHODS: Mapping[str, str] = {
-    "SPL": "every attribute by GRR with epsilon/d",
-    "SMP": "one attribute by GRR with epsilon, its index sent",
-    "RS+FD": "one attribute by GRR with epsilon, uniform fakes",
-    "RS+RFD truth": "RS+RFD in one phase, the true frequencies as priors: nobody has them; preprint only",
-    "RS+RFD": "phase one's marginals as priors",
-    "RS+RFD clipped": "the same, phase two clipped to [0, 1] and normalised before the phases are combined",
-    "Corr-RR": "copy probabilities pair by pair",
-    "Corr-RR joint": "copy probabilities by the joint optimum; with two attributes it is the same",
-    "phase one": "what phase one alone says",
-    "uniform": "1/k, without asking anybody",
-    "default": "what the library recommends: SPL, or one attribute by the oracle that is best for its size",
-}
-"""What is compared."""
-
-PRINTED = ("SPL", "RS+FD", "RS+RFD clipped", "Corr-RR")
-"""The lines of the papers' figures."""
 
 DEFAULT = "default|hierarchical"
 """The line of the default: the mechanism that `recommend` gives, and the hierarchical decoder."""

@@ -26,7 +26,11 @@ from deniable.errors import UnknownCategoryError as UnknownCategoryError
 from deniable.estimate import Estimate as Estimate
 from deniable.estimate import RecordEstimate as RecordEstimate
 from deniable.joint.bit_shares import BitShares as BitShares
+from deniable.joint.dealing import Dealer as Dealer
+from deniable.joint.dealing import DealtMechanism as DealtMechanism
+from deniable.joint.dealing import Shares as Shares
 from deniable.joint.dealing import fresh_deal_id as fresh_deal_id
+from deniable.joint.dealing import is_dealt as is_dealt
 from deniable.joint.dealt_estimate import DealtEstimate as DealtEstimate
 from deniable.joint.dealt_estimate import combine_deals as combine_deals
 from deniable.joint.jrr import JRR as JRR
@@ -37,8 +41,13 @@ from deniable.joint.jrr_shares import JRRShares as JRRShares
 from deniable.joint.jrr_unary import CoupledOUE as CoupledOUE
 from deniable.joint.kary_jrr import KaryJRR as KaryJRR
 from deniable.joint.quota import QuotaRR as QuotaRR
+from deniable.joint.quota_batches import QuotaBatches as QuotaBatches
+from deniable.joint.quota_batches import smallest_batch as smallest_batch
+from deniable.joint.quota_records import QuotaRecords as QuotaRecords
 from deniable.joint.quota_shares import QuotaShares as QuotaShares
+from deniable.joint.quota_unary import QuotaUnary as QuotaUnary
 from deniable.joint.report_coupling import ReportCoupledRR as ReportCoupledRR
+from deniable.joint.several_deals import estimate_deals as estimate_deals
 from deniable.mechanism import Mechanism as Mechanism
 from deniable.mechanisms.apple import AppleCMS as AppleCMS
 from deniable.mechanisms.apple_hadamard import AppleHCMS as AppleHCMS

@@ -353,7 +353,7 @@ def test_claims_are_about_cells_that_exist() -> None:
         for figure in claim.figures:
             layout = LAYOUTS[figure]
             cells = [cell for cell in layout.all_cells() if cell.get("source", "") == layout.sources[0]]
-            same = {f"{name}|raw": [1.0, 0.0] for name in methods.METHODS}
+            same = {f"{name}|raw": [1.0, 0.0] for name in (*claims.BASELINES, "Corr-RR")}
             found = claims.ratios(claim, [cell | {"mse": same} for cell in cells])
             assert found, claim
             assert set(found) == {1.0}

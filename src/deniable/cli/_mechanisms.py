@@ -7,9 +7,6 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import deniable.joint.quota_batches  # registers its mechanisms
-import deniable.joint.quota_records
-import deniable.joint.quota_unary  # noqa: F401
 from deniable.errors import InvalidParameterError
 from deniable.joint.dealing import fresh_deal_id
 from deniable.mechanism import Mechanism

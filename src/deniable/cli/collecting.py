@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -47,7 +48,12 @@ def randomize(
     for warning in result.warnings:
         note(f"warning: {warning}")
     epsilon = collection.privacy().epsilon
-    note(f"{result.n:,} contributors have each spent epsilon = {epsilon:g}")
+    spent = (
+        f"epsilon = {epsilon:g}"
+        if math.isfinite(epsilon)
+        else "an epsilon that depends on who colludes: see the guarantee"
+    )
+    note(f"{result.n:,} contributors have each spent {spent}")
 
 
 @verb("aggregate", interrupted="no aggregate was written; the same command goes on after the finished files")

@@ -1,10 +1,10 @@
 """The hierarchical decoder: attributes that share a domain are estimated together.
 
 Two kinds of models explain the unbiased frequencies of a group of d attributes over the same k categories. One says
-that the attributes resemble each other (`_pooled`), five say that each is skewed to its own degree (`_skewed`); in large
-domains these come twice if some attribute has a dominant category (`_dominant`). Which of them is right is not chosen
-but weighed: the posterior means are averaged by prior times evidence. A small share of the plain projection guards
-against all of them being wrong.
+that the attributes resemble each other (`_pooled`), five say that each is skewed to its own degree (`_skewed`); in
+large domains these come twice if some attribute has a dominant category (`_dominant`). Which of them is right is not
+chosen but weighed: the posterior means are averaged by prior times evidence. A small share of the plain projection
+guards against all of them being wrong.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def hierarchical(
 
     What to expect: on 149 held-out settings, which chose nothing (100 drawn at random, 49 views of real data), the mean
     squared error of the default for records is, relative to the *best* of six baselines in each setting (SPL, SMP,
-    RS+FD, RS+RFD raw and clipped, Corr-RR, all projected onto the simplex): median 0.90, geometric mean 0.68, worst 1.81
-    where a full record must be sent (that one for splitting the budget where sampling would have been right; the next
-    is 1.15); median 0.63, geometric mean 0.55 where each attribute has its best oracle. At epsilon >= 2 and small k
-    there is nothing to gain. Over larger domains, relative to `norm_sub` on the same reports, geometric means are 0.83
-    (k=16), 0.69 (k=64) and 0.50 (k=256), 0.99 to 1.08 at worst, and 0.61, 0.47 and 0.41 where one category dominates.
-    What still loses: rare values of nearly constant binary attributes (1.15), and a dominant category of a large domain
-    that the reports do not show for certain (up to 1.9 at k=256 with 500 reports). The page on Corr-RR has all of it.
+    RS+FD, RS+RFD raw and clipped, Corr-RR, all projected onto the simplex): median 0.90, geometric mean 0.68, worst
+    1.81 where a full record must be sent (that one for splitting the budget where sampling would have been right; the
+    next is 1.15); median 0.63, geometric mean 0.55 where each attribute has its best oracle. At epsilon >= 2 and small
+    k there is nothing to gain. Over larger domains, relative to `norm_sub` on the same reports, geometric means are
+    0.83 (k=16), 0.69 (k=64) and 0.50 (k=256), 0.99 to 1.08 at worst, and 0.61, 0.47 and 0.41 where one category
+    dominates. What still loses: rare values of nearly constant binary attributes (1.15), and a dominant category of a
+    large domain that the reports do not show for certain (up to 1.9 at k=256 with 500 reports per attribute).
 
     Parameters
     ----------
