@@ -17,7 +17,7 @@ from deniable.cli._mechanisms import constructor_names
 from deniable.cli._releases import ANY, factory, parse_caps, releases
 from deniable.collection import Collection
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.leakage.audit import audit as run_audit
+from deniable.leakage.auditor import audit as run_audit
 from deniable.randomness import SecureRandomness, SimulationRandomness
 from deniable.report.leakage_audit import audit_data, print_audit
 from deniable.report.leakage_budgets import summarize_calibration

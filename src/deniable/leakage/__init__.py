@@ -10,9 +10,9 @@ from deniable.leakage.attacks import attack_channel as attack_channel
 from deniable.leakage.attacks import attack_cpl as attack_cpl
 from deniable.leakage.attacks import attack_success as attack_success
 from deniable.leakage.attacks import effective_epsilon as effective_epsilon
-from deniable.leakage.audit import AuditResult as AuditResult
-from deniable.leakage.audit import audit as audit
-from deniable.leakage.audit import needed_samples as needed_samples
+from deniable.leakage.auditor import AuditResult as AuditResult
+from deniable.leakage.auditor import audit as audit
+from deniable.leakage.auditor import needed_samples as needed_samples
 from deniable.leakage.blocks import BlockBound as BlockBound
 from deniable.leakage.blocks import block_bound as block_bound
 from deniable.leakage.blocks import block_bound_assuming_independence as block_bound_assuming_independence

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from deniable.leakage.audit import AuditResult
+from deniable.leakage.auditor import AuditResult
 from deniable.report.tables import print_line, table_lines
 from deniable.report.text import visible
 
@@ -21,7 +21,7 @@ def print_audit(console: Console, found: Sequence[tuple[str, AuditResult]], alph
 
     Examples
     --------
-    >>> from deniable.leakage.audit import AuditResult
+    >>> from deniable.leakage.auditor import AuditResult
     >>> result = AuditResult(1.21, 0.01, 1.0, (0, 2), "the report's label is in {0}", 4, 18176)
     >>> print_audit(Console(width=80, highlight=False), [("smoker", result)], 0.01)
     client  claimed  at least  reports per input
