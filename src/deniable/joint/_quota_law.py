@@ -19,7 +19,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
-from scipy.optimize import brentq
 
 Floats = NDArray[np.float64]
 
@@ -153,6 +152,8 @@ class QuotaLaw:
             return low
         while excess(high) <= 0:
             high *= 2
+        from scipy.optimize import brentq  # takes longer to import than all of this package
+
         return float(brentq(excess, low, high, rtol=1e-9))
 
     def _quota_window(self, rate: float) -> Window:
@@ -196,7 +197,9 @@ class QuotaLaw:
     def moments(self) -> Moments:
         """First and second moments; the covariance follows from k a + b = n and exchangeable quotas."""
         b, var_b = self.b.mean, self.b.variance
-        return Moments((self.n - b) / self.k, b, self.a.variance, var_b, -var_b / self.k)
+        # Where hardly anybody is told what to say, n - b would cancel.
+        a = self.a.mean if self.n - b < 1e-3 * self.n else (self.n - b) / self.k
+        return Moments(a, b, self.a.variance, var_b, -var_b / self.k)
 
 
 @lru_cache(maxsize=64)

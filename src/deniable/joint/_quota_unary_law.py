@@ -17,7 +17,6 @@ from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 
 import numpy as np
-from scipy.optimize import brentq
 
 from deniable.joint._quota_deal import integer_below, quota_weights, truth_weights
 from deniable.joint._quota_law import (
@@ -67,6 +66,8 @@ class UnaryLaw:
             low /= 2
         while excess(high) <= 0:
             high *= 2
+        from scipy.optimize import brentq  # takes longer to import than all of this package
+
         return float(brentq(excess, low, high, rtol=1e-9))
 
     @cached_property

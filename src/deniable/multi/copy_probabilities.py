@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize
 
 from deniable.checks import checked_integer
 from deniable.errors import InvalidInputError, InvalidParameterError
@@ -151,10 +150,12 @@ def learn_copy_probabilities(
     Raises
     ------
     InvalidParameterError
-        If the method is unknown, or "joint" is asked as printed.
+        If the method is unknown, `as_printed` is no truth value, or "joint" is asked as printed.
     """
     if method not in METHODS:
         raise InvalidParameterError(f"method must be one of {', '.join(METHODS)}, got method={method!r}")
+    if not isinstance(as_printed, bool):
+        raise InvalidParameterError(f"as_printed must be True or False, got as_printed={as_printed!r}")
     if method == "pairwise":
         return pairwise_copy_probabilities(marginals, n2, as_printed=as_printed, alignment=alignment)
     if as_printed:
@@ -243,5 +244,7 @@ def _least_squares(columns: Floats, target: Floats, lower: Floats) -> Floats:
         # A slight ridge picks, among equally good gains, those of least norm.
         columns = np.concatenate([columns, _RIDGE * scale * np.eye(columns.shape[1])])
         target = np.concatenate([target, np.zeros(columns.shape[1])])
+    from scipy import optimize  # takes longer to import than all of this package
+
     solution = optimize.lsq_linear(columns, target, (lower, np.ones(len(lower))), method="bvls", tol=1e-14)
     return np.asarray(solution.x, dtype=np.float64)
