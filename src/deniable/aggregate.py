@@ -25,6 +25,9 @@ from deniable.spec import canonical_json, from_spec, to_spec
 FORMAT = "deniable aggregate"
 FORMAT_VERSION = 1
 
+_SHOWN = 500
+"""Characters of a mechanism that a message shows."""
+
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
@@ -104,7 +107,7 @@ class Aggregate:
         if not isinstance(other, Aggregate):
             return NotImplemented
         if self.mechanism != other.mechanism:
-            raise MismatchError(f"cannot merge aggregates of {self.mechanism!r} and {other.mechanism!r}")
+            raise MismatchError(f"cannot merge aggregates of {_brief(self.mechanism)} and {_brief(other.mechanism)}")
         if self.collection != other.collection:
             raise MismatchError(
                 f"cannot merge aggregates of different collections: {_short(self.collection)} and "
@@ -191,9 +194,11 @@ def _is_parquet(path: str | os.PathLike[str]) -> bool:
 def check_aggregate(aggregate: Aggregate, mechanism: Mechanism[Any, Any]) -> None:
     """Raise MismatchError unless the aggregate came from this mechanism, EmptyAggregateError if it has no reports."""
     if aggregate.mechanism != mechanism:
-        raise MismatchError(f"the aggregate came from {aggregate.mechanism!r}, not from {mechanism!r}")
+        raise MismatchError(f"the aggregate came from {_brief(aggregate.mechanism)}, not from {_brief(mechanism)}")
     if aggregate.n == 0:
-        raise EmptyAggregateError(f"an estimate needs at least one report, got an empty aggregate of {mechanism!r}")
+        raise EmptyAggregateError(
+            f"an estimate needs at least one report, got an empty aggregate of {_brief(mechanism)}"
+        )
 
 
 def _stored_dtype(counts: NDArray[Any], compact: bool) -> type[np.int32 | np.int64]:
@@ -203,6 +208,12 @@ def _stored_dtype(counts: NDArray[Any], compact: bool) -> type[np.int32 | np.int
     bounds = np.iinfo(np.int32)
     fits = counts.dtype == np.int32 or bounds.min <= int(counts.min()) <= int(counts.max()) <= bounds.max
     return np.int32 if fits else np.int64
+
+
+def _brief(mechanism: Mechanism[Any, Any]) -> str:
+    """Return a mechanism as messages show it: the tables of many attributes take tens of thousands of characters."""
+    text = repr(mechanism)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _short(identifier: str) -> str:

@@ -88,7 +88,10 @@ def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidRepo
     if isinstance(values, np.ma.MaskedArray):
         # numpy would drop the mask without a word and show what it hides.
         raise error(f"{what} must not be a masked array: fill the masked values first")
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as failure:  # rows of different lengths, or no array at all
+        raise error(f"{what} must be an array of integers, got {type(values).__name__}: {failure}") from failure
     if array.size == 0 and not isinstance(values, np.ndarray):
         return np.empty(array.shape, dtype=np.int64)
     # By kind: numpy counts timedelta64 among its integers.

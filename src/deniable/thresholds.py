@@ -55,7 +55,7 @@ def exact_text(value: EpsilonLike) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def checked_epsilon(epsilon: EpsilonLike) -> float | Fraction:
+def checked_epsilon(epsilon: EpsilonLike, name: str = "epsilon") -> float | Fraction:
     """Validate a privacy budget and normalise it to a float, or to a Fraction where no float is written the same.
 
     Raises
@@ -63,12 +63,12 @@ def checked_epsilon(epsilon: EpsilonLike) -> float | Fraction:
     InvalidParameterError
         If epsilon is not a finite number in [1e-6, 32].
     """
-    number = exact(epsilon, "epsilon")
+    number = exact(epsilon, name)
     shown = epsilon if isinstance(epsilon, (float, int, str)) else str(epsilon)
     if number <= 0:
-        raise InvalidParameterError(f"epsilon must be > 0, got epsilon={shown}")
+        raise InvalidParameterError(f"{name} must be > 0, got {name}={shown}")
     if not EPSILON_MIN <= number <= EPSILON_MAX:
-        raise InvalidParameterError(f"epsilon must be in [1e-06, 32], got epsilon={shown}")
+        raise InvalidParameterError(f"{name} must be in [1e-06, 32], got {name}={shown}")
     return float(number) if exact(float(number)) == number else number
 
 

@@ -9,6 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from deniable import AlreadyRandomizedError, Collection
+from deniable.io.share_ledger import ShareLedger
+from deniable.io.shares import ShareReader, ShareStream
 from tests.cli.conftest import N, Run, schema_text
 from tests.cli.test_process import interrupted, names
 
@@ -324,3 +327,51 @@ def test_two_categories_are_asked_of_joint_randomised_response(run: Run) -> None
     )
     assert result.exit_code == 2
     assert "JRR is for two categories and the schema has 4" in result.stderr
+
+
+def test_what_is_handed_out_leaves_the_directory(dealt: Run) -> None:
+    before = sorted(os.listdir("shares"))
+    inside = dealt("hand-out", "survey.json", "shares", "--contributor", "1", "-o", "shares/one.parquet")
+    assert inside.exit_code == 2
+    assert "shares/one.parquet is inside shares: what is handed out leaves the deal" in inside.stderr
+    assert sorted(os.listdir("shares")) == before
+
+
+def test_an_interrupted_hand_out_hands_no_share_out_twice(dealt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    arguments = ("hand-out", "survey.json", "shares", "--contributor", "7-9", "-o")
+    with monkeypatch.context() as patch:
+        # Before the file for the contributors is complete: nothing has left.
+        patch.setattr("deniable.io.dealing.write_shares", stop)
+        assert dealt(*arguments, "first.parquet").exit_code == 130
+    with monkeypatch.context() as patch:
+        # After it: they have their shares, although the directory still holds them.
+        patch.setattr("deniable.io.dealing._remove", stop)
+        assert dealt(*arguments, "second.parquet").exit_code == 130
+    assert Path("second.parquet").exists()
+    message = "the share of contributor 7 was used before (for second.parquet)"
+    assert message in dealt(*arguments, "third.parquet").stderr
+    assert not Path("third.parquet").exists()
+
+
+def test_runs_at_once_do_not_forget_each_other(dealt: Run) -> None:
+    collection_ = Collection.load("survey.json")
+
+    def stream() -> ShareStream:
+        return ShareStream(ShareReader("shares", collection_), ShareLedger.inside("shares"))
+
+    one, other, same = stream(), stream(), stream()
+    for each, count in ((one, 10), (other, 5), (same, 5)):
+        each.take(count)
+    one.record("one.parquet")
+    # Both began before either was recorded: the second sees that its shares are gone.
+    with pytest.raises(AlreadyRandomizedError, match=r"contributor 1 in shares was used before \(for one.parquet\)"):
+        other.record("other.parquet")
+    other.forget()
+    one.forget()
+    # Only what the run itself recorded is taken back.
+    same.record("same.parquet")
+    one.forget()
+    assert [entry.into for entry in ShareLedger.inside("shares").entries] == ["same.parquet"]

@@ -98,9 +98,14 @@ def test_late_reports_of_phase_one_are_noted(phases: Run) -> None:
         ("combine one.json one.aggregate two.json two.aggregate --weights 1,2,3", "weights must be 2 numbers"),
         ("combine one.json one.aggregate two.json two.aggregate --postprocess magic", "got postprocess='magic'"),
         ("learn one.json two.aggregate --contributors 10 -o x.json", "the aggregate is of collection"),
-        ("learn one.json one.aggregate --contributors 1 -o x.json", "n2 must be >= 2, got n2=1"),
+        ("learn one.json one.aggregate --contributors 1 -o x.json", "contributors must be >= 2, got contributors=1"),
         ("learn one.json one.aggregate --contributors 10 --mechanism GRR -o x.json", "mechanism must be one of"),
         ("learn one.json one.aggregate --contributors 10 --set metod=joint -o x.json", "got 'metod'"),
+        ("learn one.json one.aggregate --contributors 10 --set as_printed=7 -o x.json", "got as_printed=7"),
+        (
+            "learn one.json one.aggregate --contributors 10 --mechanism Cond-RR -o x.json",
+            "pair tables need an aggregate of SPLPairs, the mechanism 'SPL pairs', got one of SPL(",
+        ),
         ("learn one.json one.aggregate --contributors 10 -o two.json", "two.json exists with other content"),
         ("learn one.json one.aggregate --contributors 10 -o one.aggregate", "must not be one of the inputs"),
     ],
@@ -110,6 +115,28 @@ def test_bad_input(phases: Run, line: str, message: str) -> None:
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
     assert not Path("x.json").exists()
+
+
+def test_the_same_answers_are_not_randomised_in_two_phases(phases: Run) -> None:
+    twice = phases("randomize", "two.json", "one.csv", "-o", "x.parquet")
+    assert twice.exit_code == 2
+    said = " ".join(twice.stderr.split())
+    assert "one.csv was randomised before for the phase that this collection learned from (into one.parquet)" in said
+    assert not Path("x.parquet").exists()
+    meant = phases("randomize", "two.json", "one.csv", "-o", "x.parquet", "--again")
+    assert meant.exit_code == 0
+    assert "who takes part in both spends both epsilons" in " ".join(meant.stderr.split())
+
+
+def test_names_of_classes_are_names_of_mechanisms(phases: Run) -> None:
+    made = phases("collection", "--schema", "schema.json", "--epsilon", "1", "--mechanism", "SPLPairs", "-o", "p.json")
+    assert made.exit_code == 0
+    assert Collection.load("p.json").mechanism.name == "SPL pairs"
+    assert phases("randomize", "p.json", "one.csv", "-o", "p.parquet").exit_code == 0
+    assert phases("aggregate", "p.json", "p.parquet", "-o", "p.aggregate").exit_code == 0
+    arguments = ("learn", "p.json", "p.aggregate", "--contributors", "10", "--mechanism", "CondRR", "-o", "q.json")
+    assert phases(*arguments).exit_code == 0
+    assert Collection.load("q.json").mechanism.name == "Cond-RR"
 
 
 def test_learning_again_writes_the_same_file(phases: Run) -> None:

@@ -6,7 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deniable import GRR, Aggregate, DuplicateReportsError, FileFormatError, InvalidParameterError, MismatchError
+from deniable import (
+    GRR,
+    Aggregate,
+    CorrRR,
+    DuplicateReportsError,
+    FileFormatError,
+    InvalidParameterError,
+    MismatchError,
+)
 from deniable.errors import OutputError
 
 GRR3 = GRR(k=3, epsilon=0.1)
@@ -104,3 +112,14 @@ def test_damaged_headers_are_one_typed_error(tmp_path: Path, header: str) -> Non
         writer.write_table(table)
     with pytest.raises(FileFormatError, match=r"damaged|unknown mechanism"):
         Aggregate.load(path)
+
+
+def test_messages_cut_long_mechanisms() -> None:
+    probabilities = ((1.0,) * 60,) * 60
+    one, other = (Aggregate.empty(CorrRR((2,) * 60, epsilon, probabilities)) for epsilon in (1.0, 2.0))
+    with pytest.raises(MismatchError, match="cannot merge aggregates of CorrRR") as found:
+        one + other
+    assert len(str(found.value)) < 1200
+    with pytest.raises(MismatchError, match="the aggregate came from CorrRR") as found:
+        other.mechanism.estimate(one)
+    assert len(str(found.value)) < 1200

@@ -90,3 +90,12 @@ def test_true_counts_whose_sum_overflows_are_refused() -> None:
 def test_sizes_must_be_a_sequence(sizes: Any) -> None:
     with pytest.raises(InvalidParameterError, match="sizes must be a non-empty sequence"):
         checked_sizes(sizes)
+
+
+@pytest.mark.parametrize("ragged", [[[1, 2], [3]], [[0], 1]])
+def test_rows_of_different_lengths_are_a_typed_error(ragged: Any) -> None:
+    grr = GRR(k=4, epsilon=1.0)
+    with pytest.raises(InvalidReportError, match="reports must be an array of integers, got list"):
+        grr.aggregate(ragged)
+    with pytest.raises(InvalidInputError, match="values must be an array of integers, got list"):
+        grr.randomize(ragged, SimulationRandomness(1))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks import correlated
 from experiments.corr_rr import coverage, decoder, decoder_settings
 from experiments.corr_rr.decoder_data import DISTINCT, population
 from experiments.corr_rr.decoder_runs import (
@@ -287,3 +288,21 @@ def test_a_row_of_the_coverage_table() -> None:
     row = coverage.row(cell | coverage.measure(cell | {"n": 2000}))
     assert (row["k"], row["d"], row["phase one"]) == ("2/3/7/12", 4, "0%")
     assert 0.5 < row["contributors"] <= 1
+
+
+# ---------------------------------------------------------------- speed
+
+
+def test_the_benchmark_prints_its_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(correlated, "DECODED", ((2, 3), (1, 20)))
+    monkeypatch.setattr(correlated, "LEARNED_ATTRIBUTES", 3)
+    correlated.records_table(500, 2, 0.0)
+    correlated.learning_table(1)
+    correlated.decoder_table(1, 0.0)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert [line.split(" | ")[0] for line in lines] == [
+        *("| mechanism", "| SPL", "| SPL", "| Corr-RR", "| Corr-RR", "| PivotCoded", "| PivotCoded"),
+        *("| learning P, d=3, k=16", "| pairwise", "| joint", "| decoder", "| d=2, k=3", "| d=1, k=20"),
+    ]
+    assert "| SPL | randomize |" in lines[1]
+    assert " | 1.00 | 1.00-1.00 |" in lines[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -377,6 +378,9 @@ def test_processed_and_biased_estimates_are_refused() -> None:
         hierarchical(norm_sub(raw))
     with pytest.raises(NoIntervalError):
         hierarchical(hierarchical(raw[0]))
+    # An estimate that is biased from the start has no raw one behind it.
+    with pytest.raises(NoIntervalError, match=r"got an estimate after copies \(biased\)$"):
+        hierarchical(replace(raw[0], processing=("copies (biased)",)))
     other: Any = np.array([0.5, 0.5])
     with pytest.raises(InvalidInputError, match="must be an Estimate or a RecordEstimate, got ndarray"):
         hierarchical(other)

@@ -324,11 +324,11 @@ def test_bad_shares_are_named() -> None:
     with pytest.raises(InvalidInputError, match="must be JRRShares from the dealer, got QuotaShares"):
         jrr.randomize([0] * 10, QuotaShares("a", shares.types), rng)  # type: ignore[arg-type]
     twice = np.array([1] * 6 + [0] * 4, dtype=np.uint8)
-    with pytest.raises(InvalidInputError, match="n=10 has 5 shares of type 1, got 6: a share is duplicated"):
+    with pytest.raises(InvalidInputError, match="n=10 has at most 5 shares of type 1, got 6: a share is duplicated"):
         jrr.randomize([0] * 10, JRRShares("a", twice), rng)
     with pytest.raises(InvalidInputError, match="a share is duplicated"):
         jrr.randomize([0] * 11, JRRShares("a", np.append(shares.types, shares.types[:1])), rng)
-    with pytest.raises(InvalidInputError, match="n=10 has 0 shares of type 2, got 1"):
+    with pytest.raises(InvalidInputError, match="n=10 has at most 0 shares of type 2, got 1"):
         jrr.randomize([0], JRRShares("a", np.array([2], dtype=np.uint8)), rng)
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got value=3 in row 10"):
         jrr.randomize([0] * 10, JRRShares("a", np.append(shares.types[:9], np.uint8(3))), rng)

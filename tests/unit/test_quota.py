@@ -44,7 +44,7 @@ def test_reports_are_functions_of_share_and_truth() -> None:
 
 
 def test_capped_truth_tellers_run_randomised_response() -> None:
-    quota = QuotaRR(0.5, 30, 5, k=2, epsilon_aux=1.0)
+    quota = QuotaRR(0.5, 20_000, 0, k=2, epsilon_aux=1.0)
     told = QuotaShares("", np.full(20_000, 2, dtype=np.uint8))
     reports = quota.randomize(np.ones(20_000, dtype=np.int64), told, SimulationRandomness(4))
     p = 1 / (1 + math.exp(-1.0))

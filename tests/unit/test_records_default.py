@@ -91,11 +91,20 @@ def test_corr_rr_is_for_few_contributors() -> None:
     few, many = (records_default([4, 4, 4], 0.5, hide_sampled_attribute=True, contributors=n) for n in (300, 1_000_000))
     assert few.phase_two == "Corr-RR"
     assert few.mechanism == SPL((4, 4, 4), 0.5)
+    assert "its copies may still show which attribute was sampled" in few.reason
     assert "contributors in phase one" in few.reason
     assert many.mechanism.name == "RS+FD"
     assert "Corr-RR has an expected squared error of" in many.reason
     large = records_default([30, 40], 0.5, hide_sampled_attribute=True, contributors=300)
     assert "Corr-RR was not considered: values of domains that differ must be <= 32" in large.reason
+
+
+def test_a_budget_too_small_to_split() -> None:
+    # Half of it is below the smallest budget: neither SPL nor Corr-RR, whose phase one it is, can be built.
+    hidden = records_default([4, 4], 1e-6, hide_sampled_attribute=True, contributors=100_000)
+    assert hidden.mechanism.name == "RS+FD"
+    assert "Corr-RR was not considered: epsilon must be >= 1e-06 per attribute" in hidden.reason
+    assert records_default([2, 2], 1e-6).reason == "one sampled attribute has no practical alternative"
 
 
 @pytest.mark.parametrize(

@@ -248,6 +248,10 @@ def test_large_domains_list_the_largest_estimates() -> None:
     text = printed(summary_of(estimate(list(frequencies))))
     assert f"\n{k - 1} " in text
     assert "and 900 categories with smaller estimates" in text
+    # Nobody asked for a selection, but it is one.
+    said = "every interval holds for its own category, and does not allow for that choice. Those of --top do."
+    assert said in " ".join(text.split())
+    assert said not in " ".join(printed(summary_of(estimate([0.6, 0.4]))).split())
     assert len(text.splitlines()) < MAX_ROWS + 20
 
 

@@ -41,6 +41,16 @@ def test_the_largest_come_first_and_their_intervals_hold_for_all() -> None:
     assert "2 largest estimates, 4 categories are not listed" in render_html(summary)
 
 
+def test_a_list_that_is_cut_says_that_it_was_selected() -> None:
+    every = Estimate(np.linspace(0, 0.02, 300), 1000, np.full(300, 0.5), np.full(300, 0.5))
+    named = every.named("letter", tuple(map(str, range(300))))
+    plain, wide = (summarize(named, mechanism=GRR(300, 1.0), n=1000, simultaneous=both) for both in (False, True))
+    assert "does not allow for that choice" in plain.cut_text(299)
+    assert "does not allow for that choice" in render_html(plain)
+    assert plain.cut_text(300) == wide.cut_text(299) == ""
+    assert summarize(named, mechanism=GRR(300, 1.0), n=1000, top=10).cut_text(5) == ""
+
+
 def test_what_was_asked_for_is_no_selection() -> None:
     asked = {"letter": [5, 0]}
     plain = summarize(ESTIMATE, mechanism=GRR6, n=1000, queries=asked)

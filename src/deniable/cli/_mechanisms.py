@@ -17,6 +17,8 @@ from deniable.spec import mechanism_class, mechanism_names
 _CONSTRUCTORS: dict[str, Callable[..., Mechanism[Any, Any]]] = {"BLH": BLH, "OCMS": OCMS, "OLH": OLH}
 """Names of the field that are no classes of their own."""
 
+_SEPARATORS = str.maketrans("", "", "+- ")
+
 _UNLISTED = {"CMS-queries", "HeavyHitters"}
 """Mechanisms that no list of categories calls for: a query list is chosen when decoding, and heavy hitters, who are for
 open text, are chosen by asking for it."""
@@ -79,8 +81,8 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: dict[str, Any]) -> Mechanism[Any, Any]:
     """Return the mechanism of a name for these domain sizes.
 
-    Names are those of a plan: "SMP[OUE]" is SMP over OUE, "CMS[spread]" the sketch of that family; case does not
-    matter, and RSFD is RS+FD. The size of open text is 0.
+    Names are those of a plan: "SMP[OUE]" is SMP over OUE, "CMS[spread]" the sketch of that family; case, plus signs,
+    hyphens and spaces do not matter, so RSFD is RS+FD. The size of open text is 0.
 
     Raises
     ------
@@ -89,17 +91,17 @@ def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: d
         attribute and there are several.
     """
     offered = text_mechanism_names() if sizes == (0,) else constructor_names()
-    known = {_spelling(one): one for one in offered}
+    known = {spelling(one): one for one in offered}
     wanted, bracket, oracle = name.removesuffix("]").partition("[")
-    if _spelling(name) in known:
+    if spelling(name) in known:
         wanted, bracket = name, ""
     if bracket:
-        inside = {"family": oracle.lower()} if _spelling(wanted) == "cms" else {"oracle": oracle.upper()}
+        inside = {"family": oracle.lower()} if spelling(wanted) == "cms" else {"oracle": oracle.upper()}
         settings = {**inside, **settings}
-    if _spelling(wanted) not in known:
+    if spelling(wanted) not in known:
         open_text = " for open text" if sizes == (0,) else ""
         raise InvalidParameterError(f"mechanism must be one of {', '.join(offered)}{open_text}, got mechanism={name!r}")
-    name = known[_spelling(wanted)]
+    name = known[spelling(wanted)]
     cls = _CONSTRUCTORS.get(name) or mechanism_class(name)
     # Some mechanisms have parameters of their own in place of epsilon; then a named constructor finds them.
     construct = getattr(cls, "from_epsilon", getattr(cls, "optimal", cls))
@@ -133,8 +135,9 @@ def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: d
     return mechanism
 
 
-def _spelling(name: str) -> str:
-    return name.replace("+", "").casefold()
+def spelling(name: str) -> str:
+    """Return a name without case, plus signs, hyphens and spaces: SPLPairs, the class, is "SPL pairs", its name."""
+    return name.translate(_SEPARATORS).casefold()
 
 
 def _tuples(value: Any) -> Any:

@@ -9,7 +9,7 @@ import typer
 
 from deniable.aggregate import Aggregate
 from deniable.cli._app import check_output, note, verb
-from deniable.cli._mechanisms import parse_settings
+from deniable.cli._mechanisms import parse_settings, spelling
 from deniable.cli.collecting import CollectionFile
 from deniable.cli.designing import print_collection, save_collection
 from deniable.cli.reading import TargetName, checked_postprocess, show
@@ -119,6 +119,5 @@ def _weights(text: str) -> str | tuple[float, ...]:
 
 
 def _spelled(name: str) -> str:
-    """Return the mechanism's own spelling of a name, whatever its case and without the plus signs."""
-    plain = name.replace("+", "").casefold()
-    return next((one for one in learner_names() if one.replace("+", "").casefold() == plain), name)
+    """Return the mechanism's own spelling of a name."""
+    return next((one for one in learner_names() if spelling(one) == spelling(name)), name)

@@ -125,7 +125,8 @@ def deal_file(
 def hand_out(collection: Collection, directory: PathLike, first: int, last: int, output: PathLike) -> int:
     """Dealer: move the shares of contributors first..last out of a deal's directory, into a file for them.
 
-    The file is complete before the shares leave the directory. Whoever passes it on deletes it afterwards.
+    The file is complete before the shares leave the directory. Until they have left, the directory's ledger says that
+    they are gone: interrupted half-way, no share is handed out twice. Whoever passes the file on deletes it afterwards.
 
     Parameters
     ----------
@@ -136,7 +137,7 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
     first, last : int
         Contributors, counted from 1, both included.
     output : path
-        The file, which must not exist.
+        The file, which must not exist, outside the directory.
 
     Returns
     -------
@@ -159,6 +160,8 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
         raise FileFormatError(f"there is no directory {directory}")
     if output.exists():
         raise OutputError(f"{output} exists: whoever got that file would lose it; choose another name")
+    if output.absolute().parent.resolve() == directory.resolve():
+        raise OutputError(f"{output} is inside {directory}: what is handed out leaves the deal; choose another place")
     with _locked(directory):
         reader = ShareReader(directory, collection)
         touched = reader.restrict(first, last)
@@ -171,13 +174,21 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
             raise InvalidParameterError(
                 f"{directory} holds no share of contributor {absent:,}: it was handed out, or never dealt"
             )
-        clash = ShareLedger.inside(directory).clash(collection.id, reader.dealing, numbers)
+        ledger = ShareLedger.inside(directory)
+        clash = ledger.clash(collection.id, reader.dealing, numbers)
         if clash is not None:
             raise AlreadyRandomizedError(f"the share of contributor {clash[0]:,} was used before (for {clash[1]})")
         shares = joined_shares(mechanism, [part for _, part in found])[inside]
-        write_shares(output, collection, reader.dealing, numbers, shares)
+        leaving = [ShareEntry("used", collection.id, reader.dealing, first, last, output.name)]
+        ledger.add(leaving).save()
+        try:
+            write_shares(output, collection, reader.dealing, numbers, shares)
+        except BaseException:
+            ledger.save()
+            raise
         for path in touched:
             _remove(path, first, last)
+        ShareLedger.inside(directory).without(leaving).save()
     return len(numbers)
 
 

@@ -88,7 +88,8 @@ def randomize_file(
     Raises
     ------
     AlreadyRandomizedError
-        If these answers were randomised before for this collection, and not `again`; or a share was used before.
+        If these answers were randomised before for this collection, or for the phase that it learned from, and not
+        `again`; or a share was used before.
     InvalidParameterError
         If shares are given to a mechanism that takes none, or not given to one that does.
     InvalidInputError
@@ -110,10 +111,8 @@ def randomize_file(
     with open_answers(answers, collection.schema.names) as reader:
         ledger = Ledger.beside(output)
         digest = ledger.digest(answers)
-        earlier = ledger.runs(collection.id, digest)
         warnings = []
-        if earlier:
-            message = _spent_again(collection, Path(answers), earlier)
+        for message in _spent_again(collection, Path(answers), ledger, digest):
             if not again:
                 raise AlreadyRandomizedError(f"{message}; to do it nevertheless, say so with again=True (--again)")
             warnings.append(message)
@@ -246,10 +245,22 @@ def refuse_overwriting(output: PathLike, inputs: Sequence[PathLike]) -> None:
         raise OutputError(f"cannot write {output}: it is a directory")
 
 
-def _spent_again(collection: Collection, answers: Path, earlier: Sequence[Entry]) -> str:
-    epsilon, runs = collection.privacy().epsilon, len(earlier) + 1
-    return (
-        f"{answers} was randomised before for this collection (into {', '.join(entry.reports for entry in earlier)}): "
-        f"whoever sees all reports sees {runs} of each contributor, "
-        f"and epsilon is {runs * epsilon:g} instead of {epsilon:g}"
-    )
+def _spent_again(collection: Collection, answers: Path, ledger: Ledger, digest: str) -> Iterator[str]:
+    """Yield what is wrong with randomising these answers once more: for this collection, or for two of its phases."""
+    if earlier := ledger.runs(collection.id, digest):
+        epsilon, runs = collection.privacy().epsilon, len(earlier) + 1
+        yield (
+            f"{answers} was randomised before for this collection (into {_names(earlier)}): "
+            f"whoever sees all reports sees {runs} of each contributor, "
+            f"and epsilon is {runs * epsilon:g} instead of {epsilon:g}"
+        )
+    before = collection.learned_from
+    if before is not None and (earlier := ledger.runs(before.collection, digest)):
+        yield (
+            f"{answers} was randomised before for the phase that this collection learned from (into "
+            f"{_names(earlier)}): phases need other contributors each; who takes part in both spends both epsilons"
+        )
+
+
+def _names(entries: Sequence[Entry]) -> str:
+    return ", ".join(entry.reports for entry in entries)

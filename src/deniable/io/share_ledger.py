@@ -124,6 +124,10 @@ class ShareLedger:
         """Return the ledger with more entries."""
         return replace(self, entries=(*self.entries, *entries))
 
+    def without(self, entries: list[ShareEntry]) -> ShareLedger:
+        """Return the ledger without these entries."""
+        return replace(self, entries=tuple(entry for entry in self.entries if entry not in entries))
+
     def save(self) -> None:
         """Write the ledger's file, atomically."""
         write_text(self.path, document_text(FORMAT, {"entries": [vars(entry) for entry in self.entries]}))

@@ -203,7 +203,7 @@ class ShareStream:
         self._shares: Any = None
         self.total = reader.n
         self._ranges: list[tuple[int, int]] = []
-        self._recorded = False
+        self._recorded: list[ShareEntry] = []
 
     def take(self, count: int) -> Any:
         """Return the next `count` shares.
@@ -237,13 +237,16 @@ class ShareStream:
             )
         return found
 
-    def _note(self, numbers: NDArray[np.int64]) -> None:
+    def _refuse_used(self, numbers: NDArray[np.int64]) -> None:
         clash = self._ledger.clash(self._reader.collection.id, self._reader.dealing, numbers)
         if clash is not None:
             raise AlreadyRandomizedError(
                 f"the share of contributor {clash[0]:,} in {self._reader.path} was used before (for {clash[1]}): "
                 "a second answer to one share is seen through the same coin"
             )
+
+    def _note(self, numbers: NDArray[np.int64]) -> None:
+        self._refuse_used(numbers)
         breaks = np.flatnonzero(np.diff(numbers) != 1)
         for first, last in zip(np.append(0, breaks + 1), np.append(breaks, len(numbers) - 1), strict=True):
             low, high = int(numbers[first]), int(numbers[last])
@@ -256,21 +259,26 @@ class ShareStream:
 
         Raises
         ------
+        AlreadyRandomizedError
+            If another run used one of them in the meantime, naming its contributor.
         OutputError
             If it cannot be written.
         """
-        entries = [
+        # Another run may have written the ledger since this one began: add to what it says now.
+        self._ledger = ShareLedger.inside(self._reader.directory)
+        for first, last in self._ranges:
+            self._refuse_used(np.arange(first, last + 1))
+        self._recorded = [
             ShareEntry("used", self._reader.collection.id, self._reader.dealing, first, last, into)
             for first, last in self._ranges
         ]
-        self._recorded = True
-        self._ledger.add(entries).save()
+        self._ledger.add(self._recorded).save()
 
     def forget(self) -> None:
         """Undo `record`: no report was written."""
         if self._recorded:
-            with contextlib.suppress(OutputError):
-                self._ledger.save()
+            with contextlib.suppress(FileFormatError, OutputError):
+                ShareLedger.inside(self._reader.directory).without(self._recorded).save()
 
 
 def _share_files(path: Path) -> list[Path]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.aggregate import Aggregate, check_aggregate
+from deniable.checks import checked_integer
 from deniable.errors import InvalidParameterError, MismatchError
 from deniable.thresholds import EpsilonLike, exact
 
@@ -71,5 +72,5 @@ def checked_deal_id(deal_id: Any) -> None:
 
 def check_dealt_to(n: int | None, expected: int) -> None:
     """Raise InvalidParameterError unless n, if given, is the number of contributors that the deal is meant for."""
-    if n is not None and n != expected:
+    if n is not None and checked_integer("n", n, 1) != expected:
         raise InvalidParameterError(f"n must be {expected}, the number that the deal is meant for, got n={n}")

@@ -39,6 +39,12 @@ def revealed_lies(k: int, coin: Coin, mu: Fraction) -> float:
     return worst_epsilon(k, coin.q - square / coin.q, coin.q + square / (1 - coin.q))
 
 
+def lie_tells_more(k: int, coin: Coin, mu: Fraction) -> bool:
+    """Whether of `revealed_shares` the worst report is one that is surely a lie rather than surely the truth."""
+    least, most = coin.q - mu * coin.s, coin.q + mu * coin.s
+    return most >= 1 or (least > 0 and most * least > (k - 1) ** 2 * (1 - least) * (1 - most))
+
+
 def known_data_at(k: int, coin: Coin, n: int, delta: float) -> float:
     """All reports and everybody else's data: who of them lied, whatever the data; a given lie has a (k-1)-th of it."""
     truth, lie = coin_beside_reports(coin, n, 1.0)

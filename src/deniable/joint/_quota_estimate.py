@@ -12,7 +12,13 @@ from deniable.estimate import Estimate
 Floats = NDArray[np.float64]
 Bounds = Callable[[float], tuple[Floats, Floats]]
 
-_STEP = 1e-3
+
+def tangent_slopes(variance: Callable[[float], float], f: Floats) -> Floats:
+    """Return the slopes at f of a variance that is quadratic in the frequency, from its values in [0, 1] alone."""
+    left, centre, right = variance(0.0), variance(0.5), variance(1.0)
+    bend = 2 * (left - 2 * centre + right)
+    slopes: Floats = right - left - bend + 2 * bend * f
+    return slopes
 
 
 def tangent_estimate(
@@ -40,11 +46,10 @@ def tangent_estimate(
     contributors : int, optional
         Number of contributors that the reporters are a sample of, n by default.
     """
-    at = np.clip(frequencies, 0.0, 1.0).tolist()
-    values = np.array([variance(f) for f in at]) * n
-    # Of a quadratic, a central difference is the slope.
-    slopes = np.array([variance(f + _STEP) - variance(f - _STEP) for f in at]) * n / (2 * _STEP)
-    absent = values - slopes * np.array(at)
+    at = np.clip(frequencies, 0.0, 1.0)
+    values = np.array([variance(f) for f in at.tolist()]) * n
+    slopes = tangent_slopes(variance, at) * n
+    absent = values - slopes * at
     return Estimate(
         frequencies,
         n,

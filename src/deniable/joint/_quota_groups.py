@@ -65,8 +65,9 @@ def deal_groups(deal_id: str, parts: Sequence[QuotaRR], group: Codes, rng: Rando
 def _members(group: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Yield every group that occurs, with the rows of its members."""
     order = np.argsort(group, kind="stable")
-    found, starts = np.unique(group[order], return_index=True)
-    yield from zip(found.tolist(), np.split(order, starts[1:]), strict=True)
+    found, starts, counts = np.unique(group[order], return_index=True, return_counts=True)
+    for g, start, count in zip(found.tolist(), starts, counts, strict=True):
+        yield g, order[start : start + count]
 
 
 def check_group_shares(shares: GroupShares, deal_id: str, groups: int, rows: int) -> None:
@@ -86,12 +87,25 @@ def randomize_groups(
     """Contributor: report one's group's value; held[g] are the true codes of all contributors for group g.
 
     One array serves all groups if it is the same question.
+
+    Raises
+    ------
+    InvalidInputError
+        If a type is none of its group's, naming the row.
     """
-    reports = np.empty(len(shares), dtype=code_dtype(max(part.k for part in parts)))
+    sizes = np.array([part.k for part in parts])
+    # Here, where rows are those of the caller: a group would name a row among its members.
+    types = checked_codes(shares.types, int(sizes.max()) + 1)
+    wrong = types > sizes[shares.group]
+    if wrong.any():
+        row = int(wrong.argmax())
+        largest = sizes[shares.group[row]]
+        raise InvalidInputError(f"value must be in 0..{largest}, got value={types[row]} in row {row + 1}")
+    reports = np.empty(len(shares), dtype=code_dtype(int(sizes.max())))
     for g, rows in _members(shares.group):
         codes = held[rows] if isinstance(held, np.ndarray) else held[g][rows]
         part = parts[g]
-        reports[rows] = part.randomize(codes, QuotaShares(part.deal_id, shares.types[rows]), rng)
+        reports[rows] = part.randomize(codes, QuotaShares(part.deal_id, types[rows]), rng)
     return reports
 
 

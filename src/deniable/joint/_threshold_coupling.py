@@ -106,7 +106,8 @@ class ThresholdCoupling:
             + 2 * holders * others * float(self.covariance(1, 0))
             + others * (others - 1) * float(self.covariance(0, 0))
         )
-        return holders * p * (1 - p) + others * q * (1 - q) + float(pair_rate(n)) * pairs
+        # Two coupled contributors who differ have none: rounding must not make it negative.
+        return max(holders * p * (1 - p) + others * q * (1 - q) + float(pair_rate(n)) * pairs, 0.0)
 
     # ------------------------------------------------------------ views
 

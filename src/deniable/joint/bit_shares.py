@@ -42,8 +42,8 @@ class BitShares:
 
     def __getitem__(self, rows: int | slice) -> BitShares:
         """Return the share of one contributor, or of a slice of them."""
-        part = slice(rows, rows + 1 or None) if isinstance(rows, int) else rows
-        return BitShares(self.deal_id, self.ones[part], self.truth[part])
+        # Indexing first: a row beyond the last must be an IndexError, or iterating would never end.
+        return BitShares(self.deal_id, np.atleast_2d(self.ones[rows]), np.atleast_2d(self.truth[rows]))
 
 
 def check_bit_shares(shares: Any, deal_id: str, k: int, rows: int) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from deniable.aggregate import Aggregate
 from deniable.errors import InvalidParameterError, MismatchError
 from deniable.estimate import Estimate
+from deniable.joint._quota_estimate import tangent_slopes
 
 Floats = NDArray[np.float64]
 
@@ -137,10 +138,7 @@ class DealtEstimate:
         slopes = np.zeros(self.k)
         f = np.clip(self.frequencies, 0.0, 1.0)
         if len(self.deals) == 1 and self.n == mechanism.n:
-            step = 1e-3
-            # The variance is quadratic: a central difference is its slope.
-            rise = [mechanism.variance(v + step) - mechanism.variance(v - step) for v in f.tolist()]
-            slopes = np.array(rise) / (2 * step) * self.n
+            slopes = tangent_slopes(mechanism.variance, f) * self.n
         absent = errors - slopes * f
         return Estimate(self.frequencies, self.n, absent, absent + slopes, bounds=self._bounds)
 
@@ -158,7 +156,10 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> DealtEstimate:
     InvalidParameterError
         If there is no aggregate.
     MismatchError
-        If an aggregate is not of dealt coins, domain sizes differ, or two aggregates belong to one deal.
+        If an aggregate is not of dealt coins or of a mechanism that keeps sums per group or per bit of its own
+        (`QuotaBatches`, `QuotaRecords`, `QuotaUnary`), domain sizes differ, or two aggregates belong to one deal.
+    EmptyAggregateError
+        If an aggregate contains no reports: leave that deal out.
 
     Examples
     --------
@@ -176,8 +177,11 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> DealtEstimate:
     total = np.zeros(aggregates[0].mechanism.state_size)
     for aggregate in aggregates:
         mechanism = _mechanism(aggregate)
-        if not hasattr(mechanism, "deal_id"):
-            raise MismatchError(f"aggregates must come from a mechanism with dealt shares, got one from {mechanism!r}")
+        if not (hasattr(mechanism, "deal_id") and hasattr(mechanism, "frequency_bounds")):
+            raise MismatchError(
+                f"aggregates must come from a mechanism with dealt shares whose deals can be combined, "
+                f"got one from {mechanism!r}"
+            )
         if aggregate.mechanism.state_size != len(total):
             raise MismatchError(
                 f"deals must share one domain size, got k={len(total)} and k={aggregate.mechanism.state_size}"

@@ -43,7 +43,7 @@ from deniable.joint._jrr_laws import balanced_counts
 from deniable.joint.dealt_estimate import DealtEstimate
 from deniable.joint.jrr_parameters import MAX_CONTRIBUTORS, checked_colluders, optimal_parameters, pair_rate
 from deniable.joint.jrr_privacy import everybody, jrr_guarantee
-from deniable.joint.jrr_shares import SHARE_TYPES, JRRShares, check_signs, deal_signs
+from deniable.joint.jrr_shares import SHARE_TYPES, JRRShares, deal_signs, most_signs
 from deniable.joint.shares import check_shares
 from deniable.kernels import kernel
 from deniable.mechanism import Mechanism, ReportField
@@ -185,7 +185,7 @@ class JRR:
         InvalidParameterError
             If n is not the number that the deal is meant for.
         """
-        check_dealt_to(n, self.n)
+        check_dealt_to(checked_integer("n", n, 1), self.n)
         return deal_signs(self.deal_id, n, rng)
 
     # ---------------------------------------------------------------- contributor
@@ -219,8 +219,7 @@ class JRR:
             If the shares belong to another deal.
         """
         codes = checked_codes(inputs, 2)
-        check_shares(shares, JRRShares, self.deal_id, SHARE_TYPES, len(codes))
-        check_signs(shares, self.n)
+        check_shares(shares, JRRShares, self.deal_id, self.n, most_signs(self.n), len(codes))
         lies = np.array([self.coin.minus, self.coin.plus, self.coin.unpaired], dtype=np.uint64)
         reports = np.empty(len(codes), dtype=code_dtype(2))
         for rows, words in blocks(rng, len(codes)):

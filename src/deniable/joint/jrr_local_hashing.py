@@ -23,7 +23,7 @@ from deniable.joint._coupled_common import check_dealt_to, score_bounds, support
 from deniable.joint.dealt_estimate import DealtEstimate
 from deniable.joint.jrr_parameters import pair_rate
 from deniable.joint.jrr_shares import JRRShares
-from deniable.joint.kary_jrr import KaryJRR
+from deniable.joint.kary_jrr import MAX_VALUES, KaryJRR
 from deniable.mechanism import Mechanism, ReportField
 from deniable.mechanisms.hash_families._columns import columns_of
 from deniable.mechanisms.hash_families.family import HashFamily
@@ -81,7 +81,7 @@ class JRRLocalHashing:
     def __post_init__(self) -> None:
         hashes = family_entry("prime").build(self.k, self.m)
         object.__setattr__(self, "k", hashes.k)
-        object.__setattr__(self, "m", hashes.m)
+        object.__setattr__(self, "m", checked_integer("m", hashes.m, 2, MAX_VALUES))
         response = self.response
         for field in ("p", "rho", "n", "colluders"):
             object.__setattr__(self, field, getattr(response, field))

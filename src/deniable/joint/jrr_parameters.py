@@ -148,7 +148,7 @@ def optimal_parameters(
     """
     mu = float(peer_posterior(n, colluders))
     budget = exact(checked_epsilon(epsilon))
-    cap = None if epsilon_aux is None else exact(checked_epsilon(epsilon_aux))
+    cap = None if epsilon_aux is None else exact(checked_epsilon(epsilon_aux, "epsilon_aux"))
     if cap is not None and cap < budget:
         raise InvalidParameterError(
             f"epsilon_aux must be >= epsilon={epsilon}: a colluding dealer learns at least what my own report says; "

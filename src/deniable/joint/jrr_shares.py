@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidInputError
 from deniable.joint._quota_deal import deal_types
-from deniable.mechanisms.grr import count_codes
 from deniable.randomness import Randomness
 
-MINUS, PLUS, UNPAIRED = 0, 1, 2
 SHARE_TYPES = 3
 
 
@@ -74,14 +71,9 @@ def deal_signs(deal_id: str, n: int, rng: Randomness) -> JRRShares:
     JRRShares
         One byte per contributor.
     """
-    return JRRShares(deal_id, deal_types([n // 2, n // 2, n % 2], rng))
+    return JRRShares(deal_id, deal_types(most_signs(n), rng))
 
 
-def check_signs(shares: JRRShares, n: int) -> None:
-    """Raise InvalidInputError if the shares hold more of a sign than a deal to n contributors has."""
-    held = count_codes(shares.types, SHARE_TYPES)
-    for type_, most in ((MINUS, n // 2), (PLUS, n // 2), (UNPAIRED, n % 2)):
-        if held[type_] > most:
-            raise InvalidInputError(
-                f"a deal to n={n} has {most} shares of type {type_}, got {held[type_]}: a share is duplicated"
-            )
+def most_signs(n: int) -> list[int]:
+    """Return how many shares of each type a deal to n contributors has."""
+    return [n // 2, n // 2, n % 2]

@@ -34,6 +34,7 @@ from deniable.joint._threshold_coupling import SAY_1, TRUTH, ThresholdCoupling, 
 from deniable.joint.bit_shares import BitShares, check_bit_shares, empty_bits, packed
 from deniable.joint.dealt_estimate import DealtEstimate
 from deniable.joint.jrr_parameters import MAX_CONTRIBUTORS, checked_colluders, peer_posterior
+from deniable.joint.shares import check_dealt
 from deniable.mechanism import Mechanism, ReportField
 from deniable.mechanisms import _unary_common as unary
 from deniable.mechanisms._bits import Bits, packed_width
@@ -158,7 +159,7 @@ class CoupledOUE:
         InvalidParameterError
             If n is not the number that the deal is meant for.
         """
-        check_dealt_to(n, self.n)
+        check_dealt_to(checked_integer("n", n, 1), self.n)
         ones, truth = empty_bits(n, self.k), empty_bits(n, self.k)
         for v in range(self.k):
             types = deal_types(self.coupling.draw_counts(n, rng), rng)
@@ -199,6 +200,7 @@ class CoupledOUE:
         """
         codes = checked_codes(inputs, self.k)
         check_bit_shares(shares, self.deal_id, self.k, len(codes))
+        check_dealt(len(codes), self.n)
         reports = shares.ones.copy()
         rows, bytes_ = np.arange(len(codes)), (codes >> 3).astype(np.int64)
         reports[rows, bytes_] |= shares.truth[rows, bytes_] & np.left_shift(1, codes & 7).astype(np.uint8)

@@ -40,11 +40,11 @@ from deniable.joint._coupled_common import (
 )
 from deniable.joint._jrr_coin import Coin
 from deniable.joint._kary_coin import kary_coin, lie_by_share, rho_range
-from deniable.joint._kary_guarantee import kary_guarantee, revealed_lies, revealed_shares, worst_ratio
+from deniable.joint._kary_guarantee import kary_guarantee, lie_tells_more, revealed_lies, revealed_shares, worst_ratio
 from deniable.joint._kary_optimum import KaryTask, Reveal, best_truthfulness
 from deniable.joint.dealt_estimate import DealtEstimate
 from deniable.joint.jrr_parameters import MAX_CONTRIBUTORS, checked_colluders, pair_rate, peer_posterior
-from deniable.joint.jrr_shares import SHARE_TYPES, JRRShares, deal_signs
+from deniable.joint.jrr_shares import SHARE_TYPES, JRRShares, deal_signs, most_signs
 from deniable.joint.shares import check_shares
 from deniable.mechanism import Mechanism, ReportField
 from deniable.mechanisms.grr import count_codes
@@ -169,22 +169,30 @@ class KaryJRR:
         mu = peer_posterior(n, colluders)
         if reveal not in ("shares", "truths"):
             raise InvalidParameterError(f'reveal must be "shares" or "truths", got reveal={reveal!r}')
-        cap = None if epsilon_aux is None else checked_epsilon(epsilon_aux)
+        cap = None if epsilon_aux is None else checked_epsilon(epsilon_aux, "epsilon_aux")
         if cap is not None and exact(cap) < exact(budget):
-            raise InvalidParameterError(f"epsilon_aux must be >= epsilon={budget}, got epsilon_aux={epsilon_aux}")
+            raise InvalidParameterError(
+                f"epsilon_aux must be >= epsilon={budget}, got epsilon_aux={epsilon_aux} (the nearest feasible values: "
+                f"epsilon_aux={budget} or epsilon={epsilon_aux})"
+            )
         held = 0 if count is None else checked_integer("count", count, 0, n)
         task = KaryTask(size, n, held, float(budget), float(mu), float(pair_rate(n)), reveal, float(cap or math.inf))
         p, s = best_truthfulness(task)
-        # Crossings are known to about 1e-9: an optimum that near to the end of the range is the end of the range.
-        extreme = s >= min(p, 1 - p) * (1 - 1e-7)
+        # Crossings are known to about 1e-9: an optimum that near to the end of the range is the end of the range. Under
+        # a cap it never is: there my share tells all.
+        extreme = cap is None and s >= min(p, 1 - p) * (1 - 1e-7)
         s, step = (0.0 if s < 1e-9 else s), 2.0**-53
         while True:
-            rho = rho_range(size, p)[0] if extreme else -(s**2) * (size - 1) / (p * (1 - p)) + 0.0
+            end = rho_range(size, p)[0]
+            rho = end if extreme else max(end, -(s**2) * (size - 1) / (p * (1 - p)) + 0.0)
             coin = kary_coin(size, p, rho)
             known = revealed_shares if reveal == "shares" else revealed_lies
-            if known(size, coin, mu) <= budget and (cap is None or revealed_shares(size, coin, Fraction(1)) <= cap):
+            told = known(size, coin, mu) > budget
+            if not told and (cap is None or revealed_shares(size, coin, Fraction(1)) <= cap):
                 return cls(size, p, rho, n, colluders, deal_id)
-            p, s, step = p - step, max(s - step, 0.0) if s else 0.0, 2 * step
+            # What tells too much is the truth, or else a lie: then less of s alone will do.
+            lies = bool(s) and not extreme and lie_tells_more(size, coin, mu if told else Fraction(1))
+            p, s, step = (p if lies else p - step), (max(s - 2 * step, 0.0) if s else 0.0), 2 * step
 
     # ---------------------------------------------------------------- dealer
 
@@ -196,7 +204,7 @@ class KaryJRR:
         InvalidParameterError
             If n is not the number that the deal is meant for.
         """
-        check_dealt_to(n, self.n)
+        check_dealt_to(checked_integer("n", n, 1), self.n)
         return deal_signs(self.deal_id, n, rng)
 
     # ---------------------------------------------------------------- contributor
@@ -221,12 +229,13 @@ class KaryJRR:
         Raises
         ------
         InvalidInputError
-            If a code is out of range, or a share is missing or no share of this mechanism.
+            If a code is out of range, or a share is missing, duplicated (more of a sign than were dealt) or no share of
+            this mechanism.
         MismatchError
             If the shares belong to another deal.
         """
         codes = checked_codes(inputs, self.k)
-        check_shares(shares, JRRShares, self.deal_id, SHARE_TYPES, len(codes))
+        check_shares(shares, JRRShares, self.deal_id, self.n, most_signs(self.n), len(codes))
         lies = [self.coin.minus, self.coin.plus, self.coin.unpaired]
         # A sure lie needs 2^64, which no word holds: a flag says so.
         limits = np.array([min(lie, SCALE - 1) for lie in lies], dtype=np.uint64)

@@ -126,7 +126,7 @@ class QuotaRR:
                 raise InvalidParameterError(f"epsilon_aux must be > epsilon={self.epsilon}, {got}")
             if cap > EPSILON_MAX:
                 raise InvalidParameterError(f"epsilon_aux must be <= {EPSILON_MAX}, {got}")
-            object.__setattr__(self, "epsilon_aux", checked_epsilon(self.epsilon_aux))
+            object.__setattr__(self, "epsilon_aux", checked_epsilon(self.epsilon_aux, "epsilon_aux"))
         truth, lie = self._truthfulness
         weight = truth_weight(self.k, self.epsilon, lie)
         if self.minimum is None:
@@ -197,14 +197,17 @@ class QuotaRR:
         Raises
         ------
         InvalidInputError
-            If a code is out of range, or a share is missing or no type of this mechanism.
+            If a code is out of range, or a share is missing, duplicated (more than were dealt, or more of a type than
+            any deal has) or no type of this mechanism.
         MismatchError
             If the shares belong to another deal.
         InvalidParameterError
             If the mechanism is capped and rng is missing.
         """
         codes = checked_codes(inputs, self.k)
-        check_shares(shares, QuotaShares, self.deal_id, self.k + 1, len(codes))
+        spare = self.n - self.k * self.a0
+        most = [self.a0 + spare] * self.k + [spare]
+        check_shares(shares, QuotaShares, self.deal_id, self.n, most, len(codes))
         reports = np.empty(len(codes), dtype=code_dtype(self.k))
         if self.epsilon_aux is None:
             follow(shares.types, codes, self.k, reports)

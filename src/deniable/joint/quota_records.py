@@ -243,11 +243,15 @@ class QuotaRecords:
 
     def privacy(self) -> Guarantee:
         """Return the guarantee per adversary, each with its view: epsilon for the whole record."""
-        worst = max((part.privacy() for part in self.parts), key=lambda guarantee: guarantee.implemented_epsilon)
+        guarantees = [part.privacy() for part in self.parts]
+        worst = guarantees[0]
+        # My report alone says more of an attribute with more values or fewer contributors: every row its own worst.
+        rows = zip(*(guarantee.trust_models for guarantee in guarantees), strict=True)
         remark = "the collector sees which attribute was dealt; that does not depend on the record"
         return replace(
             worst,
             per_attribute=worst.per_attribute * len(self.sizes),
+            trust_models=tuple(max(row, key=lambda model: model.epsilon) for row in rows),
             implemented_epsilon=self.implemented_epsilon(),
             remarks=(*worst.remarks, remark),
         )

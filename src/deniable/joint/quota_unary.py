@@ -34,6 +34,7 @@ from deniable.joint._quota_unary_law import (
     unary_tables,
 )
 from deniable.joint.quota_interval import inverted
+from deniable.joint.shares import check_dealt
 from deniable.mechanism import Mechanism, ReportField
 from deniable.mechanisms import _unary_common as unary
 from deniable.mechanisms._bits import Bits, packed_width
@@ -241,10 +242,14 @@ class QuotaUnary:
             raise InvalidInputError(f"shares must be UnaryShares from the dealer, got {type(shares).__name__}")
         if shares.deal_id != self.deal_id:
             raise MismatchError(f"the shares belong to deal {shares.deal_id!r}, not to deal {self.deal_id!r}")
+        if not isinstance(shares.types, np.ndarray) or shares.types.dtype != np.uint8:
+            found = getattr(shares.types, "dtype", type(shares.types).__name__)
+            raise InvalidInputError(f"types must be an array of dtype uint8, got {found}")
         if shares.types.shape != (rows, self.k):
             raise InvalidInputError(
                 f"every contributor needs one share of {self.k} types, got {rows} inputs and {shares.types.shape}"
             )
+        check_dealt(rows, self.n)
         if shares.types.size and int(shares.types.max()) > TRUTH:
             raise InvalidInputError(f"types must be in 0..2, got {int(shares.types.max())}")
 

@@ -155,7 +155,7 @@ class ReportCoupledRR:
         InvalidParameterError
             If n is not the mechanism's.
         """
-        check_dealt_to(n, self.n)
+        check_dealt_to(checked_integer("n", n, 1), self.n)
         return QuotaShares(self.deal_id, deal_types(self.coupling.draw_counts(n, rng), rng))
 
     # ---------------------------------------------------------------- contributor
@@ -185,12 +185,12 @@ class ReportCoupledRR:
         Raises
         ------
         InvalidInputError
-            If a code is out of range, or a share is missing or no type.
+            If a code is out of range, or a share is missing, duplicated (more shares than were dealt) or no type.
         MismatchError
             If the shares belong to another deal.
         """
         codes = checked_codes(inputs, self.k)
-        check_shares(shares, QuotaShares, self.deal_id, self.k + 1, len(codes))
+        check_shares(shares, QuotaShares, self.deal_id, self.n, [self.n] * (self.k + 1), len(codes))
         reports = np.empty(len(codes), dtype=np.uint8)
         follow(shares.types, codes, self.k, reports)
         return reports

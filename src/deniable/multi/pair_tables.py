@@ -113,7 +113,9 @@ class PairTables(Mapping[Pair, PairTable]):
     def __init__(self, aggregate: Aggregate) -> None:
         mechanism = aggregate.mechanism
         if not isinstance(mechanism, SPLPairs):
-            raise MismatchError(f"pair tables need an aggregate of SPLPairs, got one of {mechanism!r}")
+            raise MismatchError(
+                f"pair tables need an aggregate of SPLPairs, the mechanism {SPLPairs.name!r}, got one of {mechanism!r}"
+            )
         check_aggregate(aggregate, mechanism)
         self.sizes, self.n, self.oracles = mechanism.sizes, aggregate.n, mechanism.oracles
         self._reported = pair_counts(aggregate.counts, self.sizes)

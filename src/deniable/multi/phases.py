@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from deniable.aggregate import Aggregate
+from deniable.checks import checked_integer
 from deniable.collection import Collection, LearnedFrom, short_id
 from deniable.errors import InvalidParameterError, MismatchError
 from deniable.estimate import RecordEstimate
@@ -51,7 +52,7 @@ def next_phase(
     collection, aggregate : Collection, Aggregate
         The phase to learn from, and its reports.
     contributors : int
-        How many are expected in the next phase; they must be others than those of the phases before.
+        How many are expected in the next phase, >= 2; they must be others than those of the phases before.
     mechanism : str
         Name of a mechanism that learns, one of `learner_names`.
     **settings
@@ -84,6 +85,7 @@ def next_phase(
     ('Corr-RR', 2, True)
     """
     collection.check(aggregate)
+    checked_integer("contributors", contributors, 2)
     learners = learner_names()
     if mechanism not in learners:
         raise InvalidParameterError(f"mechanism must be one of {', '.join(learners)}, got mechanism={mechanism!r}")

@@ -38,6 +38,8 @@ SAMPLE = ("SMP[GRR]", "SMP[ADP]")
 FAKE = ("RS+FD[GRR]", "RS+FD[OUE]")
 CODED = "PivotCoded"
 
+COPIES_TELL = "its copies may still show which attribute was sampled, for certain where a learned probability is 0 or 1"
+
 _MEAN = "mean over attributes, values and a flat prior"
 
 
@@ -149,7 +151,7 @@ def _hidden(
         )
     try:
         corr_rr = corr_rr_plan(sizes, epsilon, contributors)
-    except TooLargeError as error:
+    except (InvalidParameterError, TooLargeError) as error:
         return RecordsChoice(mechanism, f"{reason}; Corr-RR was not considered: {error}")
     assert best.mean_variance is not None
     variance = best.mean_variance * REFERENCE_N / contributors
@@ -158,7 +160,7 @@ def _hidden(
     if corr_rr.mse < variance:
         phases = f"Corr-RR with {corr_rr.n1:,} contributors in phase one and {corr_rr.n2:,} in phase two"
         return RecordsChoice(
-            CorrRR.phase_one(sizes, epsilon), f"{phases} has {numbers}, against {against}", CorrRR.name
+            CorrRR.phase_one(sizes, epsilon), f"{phases} has {numbers}, against {against}; {COPIES_TELL}", CorrRR.name
         )
     return RecordsChoice(mechanism, f"{reason}; Corr-RR has {numbers}, against {against}")
 
@@ -200,7 +202,7 @@ def _least(rows: Sequence[PlanRow]) -> PlanRow | None:
 
 def _against(best: PlanRow, other: PlanRow | None, what: str = "") -> str:
     if other is None or other.mean_variance is None or best.mean_variance is None:
-        return "the only practical report"
+        return "no practical alternative"
     name = what or ("of splitting the budget" if other.name in SPLIT else "of sampling one attribute")
     return f"{best.mean_variance / other.mean_variance:.2g} times the expected variance {name} ({other.name}; {_MEAN})"
 

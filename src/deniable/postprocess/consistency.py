@@ -124,7 +124,8 @@ def base_cut(estimate: Estimates, *, confidence: float = 0.95) -> Estimates:
     def step(one: Estimate) -> Estimate:
         if not one.is_raw:
             steps = ", ".join(one.processing)
-            raise NoIntervalError(f"base_cut tests raw frequencies, got an estimate after {steps}; use estimate.raw")
+            instead = "; use estimate.raw" if one.raw is not None and one.raw.is_raw else ""
+            raise NoIntervalError(f"base_cut tests raw frequencies, got an estimate after {steps}{instead}")
         threshold = -special.ndtri((1 - confidence) / one.k) * np.sqrt(one.noise_absent / max(one.n, 1))
         kept = np.where(one.frequencies < threshold, 0.0, one.frequencies)
         return one.processed(kept, f"base-cut ({100 * confidence:g}%)")

@@ -213,9 +213,8 @@ def _decoded(estimates: Mapping[Name, Estimate], pools: Iterable[Group], dominan
 def _is_known(estimate: Estimate) -> bool:
     if not estimate.is_raw:
         steps = ", ".join(estimate.processing)
-        raise NoIntervalError(
-            f"hierarchical weighs unbiased frequencies, got an estimate after {steps}; use estimate.raw"
-        )
+        instead = "; use estimate.raw" if estimate.raw is not None and estimate.raw.is_raw else ""
+        raise NoIntervalError(f"hierarchical weighs unbiased frequencies, got an estimate after {steps}{instead}")
     return estimate.n > 0 and not np.isnan(estimate.frequencies).any()
 
 

@@ -103,6 +103,7 @@ def render_html(summaries: Summary | Sequence[Summary], *, title: str = "", intr
         several=len(shown) > 1,
         sections=sections,
         any_truth=any(summary.truth_n is not None for summary in shown),
+        cuts=[text for text in dict.fromkeys(summary.cut_text(MAX_ROWS) for summary in shown) if text],
         processing_names=sorted({summary.processing_name for summary in shown if summary.processing}),
     )
 

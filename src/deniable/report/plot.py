@@ -149,6 +149,7 @@ def _footer(summary: Summary, width: float) -> list[str]:
     sentences = [
         summary.interval_text,
         summary.selection_text,
+        summary.cut_text(MAX_ROWS),
         summary.processing_text,
         summary.coverage_text,
     ]

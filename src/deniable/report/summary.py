@@ -208,6 +208,19 @@ class Summary:
             )
         return ""
 
+    def cut_text(self, limit: int) -> str:
+        """One sentence for a page that lists at most `limit` categories of an attribute; empty if it leaves out none.
+
+        Those left out have the smallest estimates, so the list is selected although nobody asked for a selection.
+        """
+        cut = any(row.reports and len(row.categories) > limit for row in self.attributes)
+        if not cut or self.selection != "all" or self.simultaneous or not self.has_intervals:
+            return ""
+        return (
+            "Of a long list only the largest estimates are shown, which noise raised in part: every interval holds for "
+            "its own category, and does not allow for that choice."
+        )
+
     @property
     def processing_text(self) -> str:
         """One sentence about the post-processed column; empty if there is none."""

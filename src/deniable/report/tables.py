@@ -50,7 +50,14 @@ def print_summary(console: Console, summary: Summary) -> None:
         for index, line in enumerate(attribute_lines(summary, row, console.width, max(labels, default=0))):
             console.print(Text(line, style="bold" if index == 0 else ""), no_wrap=True, crop=False)
     console.print()
-    for sentence in (summary.interval_text, summary.selection_text, summary.processing_text, _coverage(summary)):
+    cut = summary.cut_text(MAX_ROWS)
+    for sentence in (
+        summary.interval_text,
+        summary.selection_text,
+        f"{cut} Those of --top do." if cut else "",
+        summary.processing_text,
+        _coverage(summary),
+    ):
         if sentence:
             print_line(console, sentence)
 

@@ -78,7 +78,8 @@ def join_pieces(points: Sequence[int], pieces: ArrayLike, modulus: int, degree: 
     Raises
     ------
     DealingError
-        If there are too few pieces, or more than enough and they contradict each other.
+        If there are too few pieces, one is no number of the field or of no helper's point, or there are more than
+        enough and they contradict each other.
 
     Examples
     --------
@@ -88,10 +89,16 @@ def join_pieces(points: Sequence[int], pieces: ArrayLike, modulus: int, degree: 
     Traceback (most recent call last):
     deniable.errors.DealingError: the pieces of contributor 0 contradict each other: one of them is damaged
     """
-    known = np.asarray(pieces, dtype=np.int64)
+    known = np.asarray(pieces)
     enough = degree + 1
     if known.ndim != 2 or len(known) != len(points) or len(set(points)) < enough:
         raise DealingError(f"pieces of at least {enough} helpers are needed, one row each, got points={list(points)}")
+    inside = all(isinstance(point, (int, np.integer)) and 0 < point < modulus for point in points)
+    if not inside or len(set(points)) != len(points):
+        raise DealingError(f"points must be different integers in 1..{modulus - 1}, got points={list(points)}")
+    if known.dtype.kind not in "iu" or (known.size and (known.min() < 0 or known.max() >= modulus)):
+        raise DealingError(f"pieces must be integers in 0..{modulus - 1}: one of them is damaged")
+    known = known.astype(np.int64)
     for row in range(enough, len(points)):
         expected = value_at(points[:enough], known[:enough], modulus, points[row])
         wrong = np.flatnonzero(expected != known[row])
