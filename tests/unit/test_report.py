@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 from rich.console import Console
 
-from deniable import GRR, Estimate
+from deniable import GRR, Estimate, QuotaRR, SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, OutputError
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.report import Summary, draw, print_summary, render_html, save_html, save_png, summarize
@@ -411,3 +411,16 @@ def test_page_of_no_reports_says_so_and_draws_nothing(tmp_path: Path) -> None:
     page = (tmp_path / "a.html").read_text()
     assert "no reports" in page
     assert "whisker" not in page[page.index('id="attribute-1"') :]
+
+
+@pytest.mark.parametrize("cap", [None, 2.0])
+def test_a_picture_does_not_hide_whom_the_guarantee_trusts(cap: float | None) -> None:
+    quota = QuotaRR(epsilon=0.5, n=100, epsilon_aux=cap, deal_id="one")
+    rng = SimulationRandomness(1)
+    reports = quota.randomize(np.repeat([0, 1], 50), quota.deal(100, rng), rng)
+    summary = summarize(quota.estimate(quota.aggregate(reports)), mechanism=quota, n=100)
+    assert summary.budget_text == "epsilon = 0.5 unless the dealer colludes"
+    assert "None" not in summary.mechanism_text
+    grr = GRR(k=2, epsilon=0.5)
+    plain = summarize(grr.estimate(grr.aggregate(np.array([0, 1]))), mechanism=grr, n=2)
+    assert plain.budget_text == "epsilon = 0.5 for the whole contributor"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,14 +11,16 @@ from numpy.typing import ArrayLike
 from deniable.checks import checked_integer
 from deniable.errors import InvalidInputError
 from deniable.estimate import Estimate, RecordEstimate, Target
+from deniable.joint.dealing import DealtMechanism
+from deniable.joint.dealt_estimate import DealtEstimate
 from deniable.mechanism import Mechanism
 from deniable.report.summary import AttributeSummary, Selection, Summary
 
 
 def summarize(
-    estimates: Estimate | RecordEstimate | Mapping[str, Estimate],
+    estimates: Estimate | RecordEstimate | DealtEstimate | Mapping[str, Estimate],
     *,
-    mechanism: Mechanism[Any, Any],
+    mechanism: Mechanism[Any, Any] | DealtMechanism,
     n: int,
     title: str = "",
     confidence: float = 0.95,
@@ -38,9 +40,9 @@ def summarize(
 
     Parameters
     ----------
-    estimates : Estimate, RecordEstimate or mapping attribute -> Estimate
+    estimates : Estimate, RecordEstimate, DealtEstimate or mapping attribute -> Estimate
         What ``mechanism.estimate`` or ``collection.estimate`` returned, or a post-processed version of it.
-    mechanism : Mechanism
+    mechanism : Mechanism or DealtMechanism
         Where the reports came from; its ``privacy()`` is shown first.
     n : int
         Number of contributors.
@@ -114,10 +116,12 @@ def summarize(
         attributes = tuple(
             row.select(row.order()[:top]) if looked_at == 0 or len(row.categories) > top else row for row in attributes
         )
+    # Everything but the contributor's verb is every mechanism's.
+    source = cast("Mechanism[Any, Any]", mechanism)
     return Summary(
         title=title,
-        mechanism=mechanism,
-        guarantee=mechanism.privacy(),
+        mechanism=source,
+        guarantee=source.privacy(),
         n=n,
         attributes=attributes,
         confidence=confidence,
@@ -132,7 +136,9 @@ def summarize(
     )
 
 
-def _named(estimates: Estimate | RecordEstimate | Mapping[str, Estimate]) -> dict[str, Estimate]:
+def _named(estimates: Estimate | RecordEstimate | DealtEstimate | Mapping[str, Estimate]) -> dict[str, Estimate]:
+    if isinstance(estimates, DealtEstimate):
+        estimates = estimates.to_estimate()
     if isinstance(estimates, Estimate):
         return {estimates.attribute or "value": estimates}
     return {estimate.attribute or str(key): estimate for key, estimate in estimates.items()}

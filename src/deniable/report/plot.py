@@ -161,8 +161,9 @@ def _header(figure: Figure, summary: Summary, width: float, height: float) -> No
 
     left = _MARGIN / width
     title = shorten(summary.title or "Estimated frequencies", int(7.5 * width))
-    budget = f"epsilon = {summary.guarantee.epsilon:g} for the whole contributor"
-    facts = shorten(f"{budget}, n = {summary.n:,}, {summary.mechanism_text}", int(11 * (width - 2 * _MARGIN)))
+    facts = shorten(
+        f"{summary.budget_text}, n = {summary.n:,}, {summary.mechanism_text}", int(11 * (width - 2 * _MARGIN))
+    )
     figure.text(left, 1 - 0.2 / height, title, size=14, weight="bold", color=INK, va="top", parse_math=False)
     figure.text(left, 1 - 0.5 / height, facts, size=10, color=GREY, va="top", parse_math=False)
     shown = f"estimate, {summary.level_text} interval" if summary.has_intervals else "estimate"

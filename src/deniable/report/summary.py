@@ -156,14 +156,21 @@ class Summary:
         values = {
             field.name: str(getattr(mechanism, field.name))
             for field in dataclasses.fields(mechanism)
-            if field.init and field.name not in shown
+            if field.init and field.name not in shown and getattr(mechanism, field.name) not in (None, "", ())
         }
-        extra = [f"{name}={value}" for name, value in values.items() if value and len(value) <= _SHORT]
+        extra = [f"{name}={value}" for name, value in values.items() if len(value) <= _SHORT]
         over = f" over {mechanism.oracle}" if isinstance(getattr(mechanism, "oracle", None), str) else ""
         if any(field.name == "oracles" for field in dataclasses.fields(mechanism)):
             over = f" over {', '.join(dict.fromkeys(oracle.name for oracle in mechanism.oracles))}"
         here = f"{mechanism.name}{over}" + (f" ({', '.join(extra)})" if extra else "")
         return ", then ".join([*self.earlier, here])
+
+    @property
+    def budget_text(self) -> str:
+        """The whole contributor's epsilon in a few words, with its condition if a dealer's collusion undoes it."""
+        epsilon = self.guarantee.epsilon
+        trusted = any("dealer" in row.adversary and row.epsilon > epsilon for row in self.guarantee.trust_models)
+        return f"epsilon = {epsilon:g} " + ("unless the dealer colludes" if trusted else "for the whole contributor")
 
     @property
     def level_text(self) -> str:
