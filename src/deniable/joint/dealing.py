@@ -46,11 +46,17 @@ class DealtMechanism(Protocol):
     It has the members of `Mechanism` (of which `randomize` takes shares), and these.
     """
 
-    name: str
-    deal_id: str
-    """Names the deal; every deal has its own (`fresh_deal_id`), and aggregates of two deals are never added."""
-    n: int
-    """Number of contributors dealt to; fewer may report."""
+    @property
+    def name(self) -> str:
+        """The name that specifications and messages use."""
+
+    @property
+    def deal_id(self) -> str:
+        """Names the deal; every deal has its own (`fresh_deal_id`), and aggregates of two deals are never added."""
+
+    @property
+    def n(self) -> int:
+        """Number of contributors dealt to; fewer may report."""
 
     def deal(self, n: int, rng: Randomness) -> Any:
         """Dealer: draw the `Shares` of all n contributors."""
