@@ -20,7 +20,7 @@ from deniable.documents import Document, document_text, parse_document, read_doc
 from deniable.errors import FileFormatError, InvalidParameterError, MismatchError
 from deniable.estimate import Estimate, RecordEstimate
 from deniable.files import write_text
-from deniable.mechanism import Mechanism
+from deniable.mechanism import Mechanism, named_estimator
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness
 from deniable.schema import Schema, SchemaShape, schema_of
@@ -35,6 +35,7 @@ class LearnedFromShape(Document):
     collection: str
     aggregate: str
     contributors: int
+    earlier: list[str] = Field(default_factory=list)
 
 
 class CollectionShape(Document):
@@ -58,14 +59,23 @@ class LearnedFrom:
     collection : str
         Id of the collection of that phase.
     aggregate : str
-        `content_hash` of the aggregate that was read (`aggregate_hash`).
+        Digest of the aggregates that were read (`deniable.multi.phases.aggregate_hash`).
     contributors : int
-        Number of reports in it.
+        Number of reports in them.
+    earlier : tuple of str
+        Ids of the collections of phases before that, where they were read as well, in their order.
     """
 
     collection: str
     aggregate: str
     contributors: int
+    earlier: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data; of one phase without `earlier`."""
+        data = asdict(self)
+        earlier = list(data.pop("earlier"))
+        return {**data, "earlier": earlier} if earlier else data
 
 
 @dataclass(frozen=True)
@@ -141,7 +151,7 @@ class Collection:
 
     @property
     def _phase_before(self) -> dict[str, Any]:
-        return {} if self.learned_from is None else {"learned_from": asdict(self.learned_from)}
+        return {} if self.learned_from is None else {"learned_from": self.learned_from.to_dict()}
 
     # ---------------------------------------------------------------- three verbs
 
@@ -185,7 +195,7 @@ class Collection:
         """
         return replace(self.mechanism.aggregate(reports), collection=self.id)
 
-    def estimate(self, aggregate: Aggregate, **options: Any) -> RecordEstimate:
+    def estimate(self, aggregate: Aggregate, *, estimator: str | None = None, **options: Any) -> RecordEstimate:
         """Analyst: return the estimate of every attribute, by its name and with its labels.
 
         Open text has the labels that the mechanism found, the most frequent first.
@@ -194,6 +204,8 @@ class Collection:
         ----------
         aggregate : Aggregate
             Of this collection.
+        estimator : str, optional
+            One of those that the mechanism lists besides its own choice (`estimators`): "unmixed" of Corr-RR, say.
         **options
             What else the mechanism's `estimate` takes, for instance `threshold` of HeavyHitters.
 
@@ -203,9 +215,11 @@ class Collection:
             If the aggregate is of another collection or version.
         EmptyAggregateError
             If it contains no reports.
+        InvalidParameterError
+            If the mechanism has no such estimator.
         """
         self.check(aggregate)
-        return self.named(self.mechanism.estimate(aggregate, **options))
+        return self.named(named_estimator(self.mechanism, estimator)(aggregate, **options))
 
     def named(self, result: Any) -> RecordEstimate:
         """Return what the mechanism's `estimate` returned by the schema's names, dealt coins' as an `Estimate`."""
@@ -279,7 +293,7 @@ class Collection:
         shape = parse_document(text, source, FORMAT, CollectionShape)
         schema = schema_of(shape.collection_schema, source, directory)
         try:
-            before = None if shape.learned_from is None else LearnedFrom(**dict(shape.learned_from))
+            before = _learned_from(shape.learned_from)
             collection = cls(schema, from_spec(shape.mechanism), shape.version, shape.title, before)
         except (FileFormatError, TypeError, ValueError) as error:
             raise FileFormatError(f"{source}: {error}") from error
@@ -316,6 +330,12 @@ class Collection:
             it refers to does not lie beside it, or was changed.
         """
         return cls.from_json(read_document(path), str(path), Path(path).parent)
+
+
+def _learned_from(shape: LearnedFromShape | None) -> LearnedFrom | None:
+    if shape is None:
+        return None
+    return LearnedFrom(shape.collection, shape.aggregate, shape.contributors, tuple(shape.earlier))
 
 
 def mechanism_sizes(mechanism: Mechanism[Any, Any]) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.errors import TooLargeError
+from deniable.errors import InvalidParameterError, TooLargeError
 
 if TYPE_CHECKING:
     from deniable.aggregate import Aggregate
@@ -125,6 +125,29 @@ class Enumerable(Protocol):
 
     def channel(self, *, exact: bool = False) -> NDArray[Any]:
         """Return P(output | input), shape (inputs, outputs): float64, or an object array of Fractions if exact."""
+
+
+def estimator_names(mechanism: Mechanism[Any, Any]) -> tuple[str, ...]:
+    """Return the names of a mechanism's estimators besides `estimate`: what its class lists as `estimators`."""
+    return tuple(getattr(mechanism, "estimators", ()))
+
+
+def named_estimator(mechanism: Mechanism[Any, Any], name: str | None) -> Callable[..., Any]:
+    """Analyst: return the estimator of that name, `estimate` for None.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism lists no estimator of that name.
+    """
+    if name is None:
+        return mechanism.estimate
+    names = estimator_names(mechanism)
+    if name not in names:
+        choices = f"one of {', '.join(names)} for {mechanism.name}" if names else f"left out, {mechanism.name} has one"
+        raise InvalidParameterError(f"estimator must be {choices}, got estimator={name!r}")
+    found: Callable[..., Any] = getattr(mechanism, name)
+    return found
 
 
 def check_channel_size(inputs: int, outputs: int, what: str) -> None:

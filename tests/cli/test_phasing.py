@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from deniable import Aggregate, Collection
-from deniable.multi.phases import Phases
+from deniable.collection import LearnedFrom
+from deniable.multi.corr_rr import CorrRR
+from deniable.multi.phases import Phases, aggregate_hash
+from deniable.multi.refinement import refine
 from tests.cli.conftest import Run
 
 
@@ -26,6 +30,31 @@ def phases(run: Run) -> Run:
         "learn one.json one.aggregate --contributors 3000 -o two.json",
         "randomize two.json two.csv -o two.parquet",
         "aggregate two.json two.parquet -o two.aggregate",
+    ):
+        result = run(*line.split())
+        assert result.exit_code == 0, result.output
+    return run
+
+
+@pytest.fixture
+def alike(run: Run) -> Run:
+    """The same over two attributes of two categories; a.json by SPL, b.json by Corr-RR."""
+    names = ("smoker", "drinker")
+    attributes = [{"name": name, "categories": ["yes", "no"]} for name in names]
+    Path("alike.json").write_text(
+        json.dumps({"format": "deniable schema", "format_version": 1, "attributes": attributes})
+    )
+    codes = np.random.default_rng(3).random((4000, 2)) < (0.2, 0.4)
+    lines = [",".join("yes" if one else "no" for one in row) + "\n" for row in codes]
+    for name, part in (("a", lines[:2000]), ("b", lines[2000:])):
+        Path(f"{name}.csv").write_text("".join([",".join(names) + "\n", *part]))
+    for line in (
+        "collection --schema alike.json --epsilon 3 --mechanism SPL -o a.json",
+        "randomize a.json a.csv -o a.parquet",
+        "aggregate a.json a.parquet -o a.aggregate",
+        "learn a.json a.aggregate --contributors 2000 -o b.json",
+        "randomize b.json b.csv -o b.parquet",
+        "aggregate b.json b.parquet -o b.aggregate",
     ):
         result = run(*line.split())
         assert result.exit_code == 0, result.output
@@ -146,3 +175,190 @@ def test_learning_again_writes_the_same_file(phases: Run) -> None:
     )
     assert again.exit_code == 0
     assert Path("two.json").read_bytes() == before
+
+
+# -------------------------------------------------------------------- named estimators
+
+
+def test_a_named_estimator_has_intervals_where_the_default_has_none(alike: Run) -> None:
+    collection, aggregate = Collection.load("b.json"), Aggregate.load("b.aggregate")
+    mechanism = collection.mechanism
+    assert isinstance(mechanism, CorrRR)
+    assert "There are no intervals" in " ".join(alike("estimate", "b.json", "b.aggregate").stdout.split())
+    shown = json.loads(alike("estimate", "b.json", "b.aggregate", "--estimator", "unmixed", "--json").stdout)
+    for attribute, expected in zip(shown["attributes"], mechanism.unmixed(aggregate).values(), strict=True):
+        low, _ = expected.interval()
+        assert [one["estimate"] for one in attribute["categories"]] == pytest.approx(expected.frequencies, abs=1e-12)
+        assert [one["lower"] for one in attribute["categories"]] == pytest.approx(low, abs=1e-12)
+    files = ("a.json", "a.aggregate", "b.json", "b.aggregate")
+    assert "There are no intervals" in " ".join(alike("combine", *files).stdout.split())
+    both = json.loads(alike("combine", *files, "--estimator", "unmixed", "--json").stdout)
+    first = Collection.load("a.json").estimate(Aggregate.load("a.aggregate"))
+    for attribute, second in zip(both["attributes"], mechanism.unmixed(aggregate).values(), strict=True):
+        expected_both = (first[attribute["attribute"]].frequencies + second.frequencies) / 2
+        assert [one["estimate"] for one in attribute["categories"]] == pytest.approx(expected_both, abs=1e-12)
+        assert all(one["standard_error"] > 0 for one in attribute["categories"])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("estimate b.json b.aggregate --estimator levelled", "one of debiased, unmixed for Corr-RR, got"),
+        ("estimate b.json b.aggregate --estimator privacy", "got estimator='privacy'"),
+        ("estimate a.json a.aggregate --estimator unmixed", "left out, SPL has one, got estimator='unmixed'"),
+        ("combine a.json a.aggregate b.json b.aggregate --estimator clipped", "one of debiased, unmixed, got"),
+        ("estimate b.json b.aggregate --estimator unmixed --deal a.aggregate", "estimator and deal exclude each other"),
+    ],
+)
+def test_unknown_estimators_name_the_choices(alike: Run, line: str, message: str) -> None:
+    result = alike(*line.split())
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+# -------------------------------------------------------------------- rounds
+
+
+def test_the_third_phase_learns_from_both(alike: Run) -> None:
+    files = ("a.json", "a.aggregate", "b.json", "b.aggregate")
+    made = alike("learn", *files, "--contributors", "500", "-o", "c.json")
+    assert made.exit_code == 0, made.output
+    third, ids = Collection.load("c.json"), [Collection.load(f"{name}.json").id for name in "ab"]
+    aggregates = [Aggregate.load(f"{name}.aggregate") for name in "ab"]
+    assert third.mechanism == refine(aggregates, 500)
+    assert third.mechanism != refine(aggregates[:1], 500)
+    assert third.version == 3
+    assert third.learned_from is not None
+    assert (third.learned_from.collection, third.learned_from.earlier) == (ids[1], (ids[0],))
+    assert third.learned_from.contributors == 4000
+    assert "earlier" not in json.loads(Path("b.json").read_text())["learned_from"]
+    again = alike("randomize", "c.json", "a.csv", "-o", "c.parquet")
+    assert again.exit_code == 2, "a's contributors have taken part, two phases before"
+    for line in (
+        "randomize c.json b.csv -o c.parquet --again",
+        "aggregate c.json c.parquet -o c.aggregate",
+        "combine a.json a.aggregate b.json b.aggregate c.json c.aggregate --estimator unmixed",
+    ):
+        result = alike(*line.split())
+        assert result.exit_code == 0, result.output
+    assert "not from these" not in result.stdout
+    late = ("aggregate", "b.json", "b.parquet", "late.parquet", "-o", "more.aggregate")
+    alike("randomize", "b.json", "a.csv", "-o", "late.parquet", "--again")
+    assert alike(*late).exit_code == 0
+    result = alike("combine", *files[:3], "more.aggregate", "c.json", "c.aggregate")
+    said = " ".join(result.stdout.split())
+    assert "phase 3 learned from 4,000 reports of phases 1 and 2, not from these 6,000" in said
+
+
+def test_corr_rr_alone_teaches_by_its_unmixed_estimate(alike: Run) -> None:
+    made = alike("learn", "b.json", "b.aggregate", "--contributors", "500", "-o", "c.json")
+    assert made.exit_code == 0, made.output
+    learned = Collection.load("c.json").mechanism
+    assert isinstance(learned, CorrRR)
+    expected = np.array(refine([Aggregate.load("b.aggregate")], 500).copy_probabilities)
+    np.testing.assert_allclose(np.array(learned.copy_probabilities), expected, rtol=0, atol=1e-12)
+    # Copies that are certain leave only the mean of the attributes to learn from.
+    blind = ("collection", "--schema", "alike.json", "--epsilon", "3", "--mechanism", "Corr-RR")
+    assert alike(*blind, "--set", "copy_probabilities=[[1,1],[1,1]]", "-o", "blind.json").exit_code == 0
+    assert alike("randomize", "blind.json", "b.csv", "-o", "blind.parquet").exit_code == 0
+    assert alike("aggregate", "blind.json", "blind.parquet", "-o", "blind.aggregate").exit_code == 0
+    refused = alike("learn", "blind.json", "blind.aggregate", "--contributors", "500", "-o", "d.json")
+    assert refused.exit_code == 2
+    assert "learn from the phases before as well, or from another one of SPL" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("learn a.json a.aggregate b.json --contributors 9 -o x.json", "for each phase, got 3 files"),
+        ("learn b.json b.aggregate a.json a.aggregate --contributors 9 -o x.json", "must have learned from a phase"),
+        (
+            "learn a.json a.aggregate b.json b.aggregate --mechanism RSRFD --contributors 9 -o x.json",
+            "mechanism must be Corr-RR to learn from 2 phases, got mechanism='RS+RFD'",
+        ),
+        (
+            "learn a.json a.aggregate b.json b.aggregate --set as_printed=true --contributors 9 -o x.json",
+            "Corr-RR from several phases learns with method, alignment, got 'as_printed'",
+        ),
+        ("learn a.json a.aggregate b.json b.aggregate --contributors 1 -o x.json", "contributors must be >= 2"),
+    ],
+)
+def test_bad_rounds(alike: Run, line: str, message: str) -> None:
+    result = alike(*line.split())
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert not Path("x.json").exists()
+
+
+# -------------------------------------------------------------------- precision
+
+
+def test_a_phase_that_makes_all_worse_is_named(alike: Run) -> None:
+    """Copies that are nearly certain leave the difference of the two attributes nearly undetermined."""
+    first, aggregate = Collection.load("a.json"), Aggregate.load("a.aggregate")
+    learned = LearnedFrom(first.id, aggregate_hash(aggregate), aggregate.n)
+    blurred = CorrRR((2, 2), 3.0, ((1.0, 0.98), (0.98, 1.0)))
+    second = Collection(first.schema, blurred, 2, learned_from=learned)
+    second.save("blurred.json")
+    assert alike("randomize", "blurred.json", "b.csv", "-o", "blurred.parquet").exit_code == 0
+    assert alike("aggregate", "blurred.json", "blurred.parquet", "-o", "blurred.aggregate").exit_code == 0
+    files = ("combine", "a.json", "a.aggregate", "blurred.json", "blurred.aggregate")
+    result = alike(*files, "--estimator", "unmixed")
+    said = " ".join(result.stderr.split())
+    noisy = second.estimate(Aggregate.load("blurred.aggregate"), estimator="unmixed")["smoker"]
+    fine = first.estimate(aggregate)["smoker"]
+    alone = fine.standard_errors_for("population")[0]
+    both = np.hypot(alone, noisy.standard_errors_for("population")[0]) / 2
+    pattern = (
+        r"warning: smoker: the standard error is (\S+) for all phases together by counts, and (\S+) for phase 1 alone: "
+        "read that phase alone"
+    )
+    stated = re.search(pattern, said)
+    assert stated is not None, said
+    assert both > 1.5 * alone
+    assert [float(one) for one in stated.groups()] == pytest.approx([both, alone], rel=0.15)
+    assert "warning: drinker: " in said
+    assert said.endswith("give it more of the weight by --weights")
+    assert "warning" not in alike(*files, "--estimator", "unmixed", "--weights", "1,0").stderr
+    assert "warning" not in alike(*files).stderr, "a biased combination has no standard error"
+
+
+def test_unequal_domains_too_large_for_copies_name_another_mechanism(run: Run) -> None:
+    labels = [f"v{code}" for code in range(70_000)]
+    attributes = [{"name": "town", "categories": labels}, {"name": "smoker", "categories": ["yes", "no"]}]
+    Path("large.json").write_text(
+        json.dumps({"format": "deniable schema", "format_version": 1, "attributes": attributes})
+    )
+    Path("large.csv").write_text("town,smoker\nv1,no\nv69999,yes\n")
+    for line in (
+        "collection --schema large.json --epsilon 3 --mechanism SPL -o l.json",
+        "randomize l.json large.csv -o l.parquet",
+        "aggregate l.json l.parquet -o l.aggregate",
+    ):
+        assert run(*line.split()).exit_code == 0
+    refused = run("learn", "l.json", "l.aggregate", "--contributors", "9", "-o", "m.json")
+    assert refused.exit_code == 2
+    said = " ".join(refused.stderr.split())
+    assert "at most 262144 probabilities, got 280000: RS+RFD takes such domains" in said
+    learned = run("learn", "l.json", "l.aggregate", "--contributors", "9", "--mechanism", "RS+RFD", "-o", "m.json")
+    assert learned.exit_code == 0, learned.output
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("SPL pairs", "SPL pairs has the errors of SPL[GRR] for frequencies: compare that"),
+        ("SPLPairs", "compare that"),
+        ("Cond-RR", "Cond-RR has no error in closed form before phase one has been collected: compare Corr-RR"),
+        ("Corr-RR groups", "compare Corr-RR, which is one group, and SPL[GRR], which is d groups"),
+        ("GroupedCorrRR", "Corr-RR groups has no error in closed form"),
+        ("Corr-RR two pivots", "compare Corr-RR and SPL[GRR]"),
+        ("two-phase RS+RFD", "compare RS+FD[GRR], which is RS+RFD with uniform priors"),
+    ],
+)
+def test_what_cannot_be_planned_says_what_to_compare(run: Run, name: str, message: str) -> None:
+    line = ("plan", "--sizes", "3,3", "--epsilon", "1", "--contributors", "1000", "--mechanism", name)
+    refused = run(*line)
+    assert refused.exit_code == 2
+    assert message in " ".join(refused.stderr.split())
+    assert run(*line[:-1], "Corr-RR").exit_code == 0

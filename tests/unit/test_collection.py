@@ -13,7 +13,7 @@ import pytest
 
 from deniable import GRR, SimulationRandomness
 from deniable.aggregate import Aggregate
-from deniable.collection import Collection
+from deniable.collection import Collection, LearnedFrom
 from deniable.errors import (
     EmptyAggregateError,
     FileFormatError,
@@ -23,9 +23,10 @@ from deniable.errors import (
     MismatchError,
     UnknownCategoryError,
 )
-from deniable.mechanism import Mechanism
+from deniable.mechanism import Mechanism, estimator_names
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.unary import OUE
+from deniable.multi.learning import SECOND_PHASES
 from deniable.multi.split import SPL
 from deniable.schema import Attribute, Schema
 
@@ -254,3 +255,41 @@ def test_a_damaged_file_is_refused_with_the_place(path: tuple[str | int, ...], v
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"^there is no file .*survey.json$"):
         Collection.load(tmp_path / "survey.json")
+
+
+# -------------------------------------------------------------------- estimators and phases before
+
+
+def test_named_estimators_exist_and_keep_the_domains() -> None:
+    classes: dict[str, Any] = dict(SECOND_PHASES)
+    listed = {name: estimator_names(cls) for name, cls in classes.items()}
+    assert listed == {
+        "Corr-RR": ("debiased", "unmixed"),
+        "RS+RFD": ("clipped",),
+        "Cond-RR": ("debiased", "unmixed", "levelled"),
+        "Corr-RR groups": ("debiased", "unmixed"),
+        "Corr-RR two pivots": ("debiased", "unmixed"),
+    }
+    schema = Schema((Attribute("a", ("x", "y")), Attribute("b", ("x", "y"))))
+    answers = np.array([[0, 0], [0, 1], [1, 1]] * 20)
+    for name, names in listed.items():
+        first: Any = SECOND_PHASES["Corr-RR two pivots"].phase_one((2, 2), 4.0)
+        rng = SimulationRandomness(1)
+        learned = SECOND_PHASES[name].learn(first.aggregate(first.randomize(answers, rng)), 60)
+        survey = Collection(schema, learned)
+        aggregate = survey.aggregate(survey.randomize(answers, rng))
+        for one in names:
+            found, own = survey.estimate(aggregate, estimator=one), getattr(learned, one)(aggregate)
+            assert [list(found[key].frequencies) for key in "ab"] == [list(part.frequencies) for part in own.values()]
+            assert found["a"].labels == ("x", "y")
+        with pytest.raises(InvalidParameterError, match=f"one of {', '.join(names)} for"):
+            survey.estimate(aggregate, estimator="randomize")
+
+
+def test_a_collection_of_one_phase_before_is_written_as_ever() -> None:
+    """`earlier` changes neither file nor id where it is empty, and is kept where it is not."""
+    one = replace(ONE, learned_from=LearnedFrom("ab", "cd", 7))
+    assert json.loads(one.to_json())["learned_from"] == {"collection": "ab", "aggregate": "cd", "contributors": 7}
+    several = replace(ONE, learned_from=LearnedFrom("ab", "cd", 7, ("ef", "01")))
+    assert Collection.from_json(several.to_json()) == several
+    assert several.id != one.id

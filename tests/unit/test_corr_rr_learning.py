@@ -209,7 +209,7 @@ def test_learning_refuses() -> None:
     grr = GRR(4, 1.0)
     with pytest.raises(MismatchError, match="phase one must be a record mechanism"):
         CorrRR.learn(grr.aggregate([1]), 10)
-    biased = CorrRR.learn(first, 10)
+    biased = CorrRR((4, 4, 4), 1.0, ((1.0,) * 3,) * 3)
     with pytest.raises(MismatchError, match="phase one must have unbiased estimates"):
         CorrRR.learn(biased.aggregate([[1, 2, 3]]), 10)
     smp = SMP((3, 3), 1.0)

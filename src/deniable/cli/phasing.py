@@ -10,12 +10,11 @@ import typer
 from deniable.aggregate import Aggregate
 from deniable.cli._app import check_output, note, verb
 from deniable.cli._mechanisms import parse_settings, spelling
-from deniable.cli.collecting import CollectionFile
 from deniable.cli.designing import print_collection, save_collection
 from deniable.cli.reading import TargetName, checked_postprocess, show
 from deniable.collection import Collection
 from deniable.errors import InvalidParameterError
-from deniable.multi.phases import Phases, learner_names, next_phase
+from deniable.multi.phases import Phases, learner_names, next_round
 from deniable.multi.two_phase import WEIGHTS
 from deniable.postprocess import POSTPROCESSORS
 from deniable.report import summarize_phases
@@ -23,12 +22,14 @@ from deniable.report import summarize_phases
 
 @verb("learn")
 def learn(
-    survey: CollectionFile,
-    aggregate: Annotated[Path, typer.Argument(metavar="AGGREGATE", help="The aggregate of this phase's reports.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="PHASES...", help="Each phase's collection and aggregate so far, in their order."),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the next phase's collection (JSON).")],
     contributors: Annotated[int, typer.Option("--contributors", help="How many are expected in the next phase.")],
     mechanism: Annotated[
-        str, typer.Option("--mechanism", help=f"What learns from this phase: {', '.join(learner_names())}.")
+        str, typer.Option("--mechanism", help=f"What learns from them: {', '.join(learner_names())}.")
     ] = "Corr-RR",
     settings: Annotated[
         list[str] | None,
@@ -36,18 +37,19 @@ def learn(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite another collection.")] = False,
 ) -> None:
-    """Learn the next phase of a survey from this one.
+    """Learn the next phase of a survey from those so far.
 
     For collectors. Prints the guarantee.
 
     The next phase is a collection of its own, for other contributors. What was learned is
     published as the parameters of its mechanism.
     """
-    check_output(output, [survey, aggregate])
-    first = Collection.load(survey)
-    result = next_phase(
-        first, Aggregate.load(aggregate), contributors, _spelled(mechanism), **parse_settings(settings or [])
-    )
+    check_output(output, files)
+    if len(files) % 2:
+        raise InvalidParameterError(
+            f"a collection and an aggregate must be given for each phase, got {len(files)} files"
+        )
+    result = next_round(_loaded(files), contributors, _spelled(mechanism), **parse_settings(settings or []))
     save_collection(result, output, force)
     print_collection(result)
     note("its contributors must be others than those of the phases before: who answers twice spends both epsilons")
@@ -63,6 +65,10 @@ def combine(
         str,
         typer.Option("--weights", help=f"How phases are weighted: {', '.join(WEIGHTS)}, or numbers such as 0.2,0.8."),
     ] = "counts",
+    estimator: Annotated[
+        str | None,
+        typer.Option("--estimator", metavar="NAME", help="What reads the phases that have it, such as unmixed."),
+    ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Also draw a picture (PNG).")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")] = False,
@@ -97,14 +103,18 @@ def combine(
         raise InvalidParameterError(
             f"two phases or more must be given, a collection and an aggregate each, got {len(files)} files"
         )
-    phases = Phases(
-        tuple((Collection.load(files[i]), Aggregate.load(files[i + 1])) for i in range(0, len(files), 2)),
-    )
-    estimates = phases.estimate(_weights(weights))
+    phases = Phases(_loaded(files))
+    estimates = phases.estimate(_weights(weights), estimator)
+    for sentence in phases.warnings(estimator) if weights == "counts" else ():
+        note(f"warning: {sentence} by --weights")
     if postprocess is not None:
         estimates = POSTPROCESSORS[postprocess](estimates)
     summary = summarize_phases(phases, estimates, confidence=confidence, target=target.value, simultaneous=simultaneous)
     show(summary, plot, html, as_json)
+
+
+def _loaded(files: list[Path]) -> tuple[tuple[Collection, Aggregate], ...]:
+    return tuple((Collection.load(files[i]), Aggregate.load(files[i + 1])) for i in range(0, len(files), 2))
 
 
 def _weights(text: str) -> str | tuple[float, ...]:

@@ -59,6 +59,10 @@ def estimate(
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Widen the intervals so that all of them hold together.")
     ] = False,
+    estimator: Annotated[
+        str | None,
+        typer.Option("--estimator", metavar="NAME", help="Another estimator of the mechanism, such as unmixed."),
+    ] = None,
     deals: Annotated[
         list[Path] | None,
         typer.Option("--deal", help="Also the aggregate of another deal of the same survey; repeatable."),
@@ -82,13 +86,15 @@ def estimate(
         check_output(output, inputs)
     if top is not None and queries is not None:
         raise InvalidParameterError("top and queries exclude each other: what was asked for is not selected")
+    if deals and estimator is not None:
+        raise InvalidParameterError("estimator and deal exclude each other: deals have one estimator")
     collection = Collection.load(survey)
     if collection.schema.is_text:
         raise InvalidParameterError(f"{survey} asks for open text: read it with deniable heavy-hitters")
     asked = None if queries is None else _asked(collection, queries)
     reports = Aggregate.load(aggregate)
     parts = [reports, *map(Aggregate.load, deals or [])]
-    estimates = estimate_deals(collection, parts) if deals else collection.estimate(reports)
+    estimates = estimate_deals(collection, parts) if deals else collection.estimate(reports, estimator=estimator)
     if postprocess is not None:
         estimates = POSTPROCESSORS[postprocess](estimates)
     counts = None

@@ -255,7 +255,8 @@ def _spent_again(collection: Collection, answers: Path, ledger: Ledger, digest: 
             f"and epsilon is {runs * epsilon:g} instead of {epsilon:g}"
         )
     before = collection.learned_from
-    if before is not None and (earlier := ledger.runs(before.collection, digest)):
+    sources = () if before is None else (*before.earlier, before.collection)
+    if earlier := tuple(run for source in sources for run in ledger.runs(source, digest)):
         yield (
             f"{answers} was randomised before for the phase that this collection learned from (into "
             f"{_names(earlier)}): phases need other contributors each; who takes part in both spends both epsilons"

@@ -89,7 +89,8 @@ def check_table_size(sizes: Sequence[int], alignment: Alignment) -> None:
     cells = sum(sizes) ** 2 - sum(size**2 for size in sizes)
     if (len(set(sizes)) > 1 or alignment) and cells > MAX_CELLS:
         raise TooLargeError(
-            f"copies between domains that differ must have at most {MAX_CELLS} probabilities, got {cells}"
+            f"copies between domains that differ must have at most {MAX_CELLS} probabilities, got {cells}: "
+            "RS+RFD takes such domains, and learns from the same phase one"
         )
 
 

@@ -98,6 +98,7 @@ class CondRR:
     conditionals: Conditionals
 
     name = "Cond-RR"
+    estimators = ("debiased", "unmixed", "levelled")
     report_type = staticmethod(np.asarray)
 
     def __post_init__(self) -> None:

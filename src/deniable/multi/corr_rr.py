@@ -94,6 +94,7 @@ class CorrRR:
     alignment: Alignment = ()
 
     name = "Corr-RR"
+    estimators = ("debiased", "unmixed")
     report_type = staticmethod(np.asarray)
 
     def __post_init__(self) -> None:

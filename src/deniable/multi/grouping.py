@@ -89,6 +89,7 @@ class GroupedCorrRR:
     alignment: Alignment = ()
 
     name = "Corr-RR groups"
+    estimators = ("debiased", "unmixed")
     report_type = staticmethod(np.asarray)
 
     def __post_init__(self) -> None:

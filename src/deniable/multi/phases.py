@@ -17,6 +17,9 @@ from deniable.checks import checked_integer
 from deniable.collection import Collection, LearnedFrom, short_id
 from deniable.errors import InvalidParameterError, MismatchError
 from deniable.estimate import RecordEstimate
+from deniable.mechanism import estimator_names
+from deniable.multi._alone import worse_together
+from deniable.multi.refinement import refine
 from deniable.multi.two_phase import combine
 from deniable.privacy import Guarantee
 from deniable.spec import content_hash, mechanism_class, mechanism_names, to_spec
@@ -37,6 +40,19 @@ def aggregate_hash(aggregate: Aggregate) -> str:
             "n": aggregate.n,
         }
     )
+
+
+def _digest(aggregates: Sequence[Aggregate]) -> str:
+    """Return the digest of all aggregates that were read: of one its own, of several that of theirs in their order."""
+    hashes = [aggregate_hash(aggregate) for aggregate in aggregates]
+    return hashes[0] if len(hashes) == 1 else content_hash({"aggregates": hashes})
+
+
+def _learned_with(name: str, free: list[str], settings: dict[str, Any]) -> None:
+    """Raise InvalidParameterError unless all settings are among the free ones."""
+    unknown = next((setting for setting in settings if setting not in free), None)
+    if unknown is not None:
+        raise InvalidParameterError(f"{name} learns with {', '.join(free) or 'no settings'}, got {unknown!r}")
 
 
 def next_phase(
@@ -91,9 +107,7 @@ def next_phase(
         raise InvalidParameterError(f"mechanism must be one of {', '.join(learners)}, got mechanism={mechanism!r}")
     learn = mechanism_class(mechanism).learn
     free = list(inspect.signature(learn).parameters)[2:]
-    unknown = next((name for name in settings if name not in free), None)
-    if unknown is not None:
-        raise InvalidParameterError(f"{mechanism} learns with {', '.join(free) or 'no settings'}, got {unknown!r}")
+    _learned_with(mechanism, free, settings)
     return Collection(
         collection.schema,
         learn(aggregate, contributors, **settings),
@@ -101,6 +115,67 @@ def next_phase(
         collection.title,
         LearnedFrom(collection.id, aggregate_hash(aggregate), aggregate.n),
     )
+
+
+def next_round(
+    phases: Sequence[tuple[Collection, Aggregate]], contributors: int, mechanism: str = "Corr-RR", **settings: Any
+) -> Collection:
+    """Collector: learn the next phase from all phases so far and return its collection; a pure function.
+
+    Of one phase it is `next_phase`. Of several, `deniable.multi.refinement.refine` learns Corr-RR from their unbiased
+    estimates together.
+
+    Parameters
+    ----------
+    phases : sequence of (Collection, Aggregate)
+        One or more, in their order, as `Phases` takes them.
+    contributors, mechanism, **settings
+        As for `next_phase`; from several phases only Corr-RR learns, with `method` and `alignment`.
+
+    Returns
+    -------
+    Collection
+        Its version one higher than the last phase's, with `learned_from` of all phases.
+
+    Raises
+    ------
+    MismatchError
+        If an aggregate is of another collection, the phases do not belong together, or none has an unbiased estimate.
+    EmptyAggregateError
+        If a phase has no reports.
+    InvalidParameterError
+        If there is no phase, one occurs twice, or the mechanism or a setting does not fit.
+
+    Examples
+    --------
+    >>> from deniable import SPL, Attribute, Collection, Schema, SimulationRandomness
+    >>> import numpy as np
+    >>> rng, answers = SimulationRandomness(1), np.array([[0, 0], [0, 1], [1, 1]] * 100)
+    >>> schema = Schema((Attribute("smokes", ("no", "yes")), Attribute("drinks", ("no", "yes"))))
+    >>> survey = Collection(schema, SPL(sizes=(2, 2), epsilon=1.0))
+    >>> phases = [(survey, survey.aggregate(survey.randomize(answers, rng)))]
+    >>> for _ in range(2):
+    ...     survey = next_round(phases, contributors=300)
+    ...     phases.append((survey, survey.aggregate(survey.randomize(answers, rng))))
+    >>> survey.version, survey.learned_from.contributors, len(survey.learned_from.earlier)
+    (3, 600, 1)
+    """
+    if not phases:
+        raise InvalidParameterError("phases must be one or more, got none")
+    if len(phases) == 1:
+        return next_phase(*phases[0], contributors, mechanism, **settings)
+    together = Phases(phases)
+    checked_integer("contributors", contributors, 2)
+    if mechanism != "Corr-RR":
+        raise InvalidParameterError(
+            f"mechanism must be Corr-RR to learn from {len(phases)} phases, got mechanism={mechanism!r}: "
+            "let it learn from one of them"
+        )
+    _learned_with("Corr-RR from several phases", ["method", "alignment"], settings)
+    aggregates = [aggregate for _, aggregate in together.parts]
+    *earlier, last = [collection for collection, _ in together.parts]
+    source = LearnedFrom(last.id, _digest(aggregates), together.n, tuple(collection.id for collection in earlier))
+    return Collection(last.schema, refine(aggregates, contributors, **settings), last.version + 1, last.title, source)
 
 
 @dataclass(frozen=True)
@@ -167,7 +242,7 @@ class Phases:
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What a reader must know: who took part where, and whether a phase got reports after it was learned from."""
-        hashes = {collection.id: (place, aggregate) for place, (collection, aggregate) in enumerate(self.parts, 1)}
+        given = {collection.id: (place, aggregate) for place, (collection, aggregate) in enumerate(self.parts, 1)}
         found = [
             f"phase {place}: {collection.mechanism.name}, {aggregate.n:,} contributors, "
             f"epsilon = {collection.privacy().epsilon:g} for each"
@@ -175,31 +250,70 @@ class Phases:
         ]
         found.append("epsilon is for one phase: who took part in several has spent the sum")
         for place, (collection, _) in enumerate(self.parts, 1):
-            if collection.learned_from is not None and collection.learned_from.collection in hashes:
-                source, aggregate = hashes[collection.learned_from.collection]
-                if aggregate_hash(aggregate) != collection.learned_from.aggregate:
-                    found.append(
-                        f"phase {place} learned from {collection.learned_from.contributors:,} reports of phase "
-                        f"{source}, not from these {aggregate.n:,}"
-                    )
+            learned = collection.learned_from
+            if learned is None or any(one not in given for one in (*learned.earlier, learned.collection)):
+                continue
+            sources = [given[one] for one in (*learned.earlier, learned.collection)]
+            if _digest([aggregate for _, aggregate in sources]) != learned.aggregate:
+                read = " and ".join(str(source) for source, _ in sources)
+                found.append(
+                    f"phase {place} learned from {learned.contributors:,} reports of phase"
+                    f"{'s' if learned.earlier else ''} {read}, not from these "
+                    f"{sum(aggregate.n for _, aggregate in sources):,}"
+                )
         return tuple(found)
 
-    def estimate(self, weights: str | Sequence[float] = "counts") -> RecordEstimate:
-        """Analyst: combine the phases' estimates, as `deniable.multi.two_phase.combine` does.
+    def estimates(self, estimator: str | None = None) -> tuple[RecordEstimate, ...]:
+        """Analyst: return the estimate of every phase alone, in their order.
 
         Parameters
         ----------
-        weights : {"counts", "inverse-variance"} or sequence of float
-            How the phases are weighted.
+        estimator : str, optional
+            What reads the phases whose mechanism has an estimator of that name; `estimate` reads the others.
 
         Raises
         ------
         EmptyAggregateError
             If a phase has no reports.
         InvalidParameterError
-            If the weights do not fit.
+            If no phase has such an estimator.
         """
-        return combine(*(collection.estimate(aggregate) for collection, aggregate in self.parts), weights=weights)
+        offered = [estimator_names(collection.mechanism) for collection, _ in self.parts]
+        if estimator is not None and not any(estimator in names for names in offered):
+            choices = dict.fromkeys(name for names in offered for name in names)
+            known = f"one of {', '.join(choices)}" if choices else "left out, every phase has one"
+            raise InvalidParameterError(f"estimator must be {known}, got estimator={estimator!r}")
+        return tuple(
+            collection.estimate(aggregate, estimator=estimator if estimator in names else None)
+            for (collection, aggregate), names in zip(self.parts, offered, strict=True)
+        )
+
+    def estimate(self, weights: str | Sequence[float] = "counts", estimator: str | None = None) -> RecordEstimate:
+        """Analyst: combine the phases' estimates, as `deniable.multi.two_phase.combine` does.
+
+        Parameters
+        ----------
+        weights : {"counts", "inverse-variance"} or sequence of float
+            How the phases are weighted.
+        estimator : str, optional
+            As `estimates` takes it.
+
+        Raises
+        ------
+        EmptyAggregateError
+            If a phase has no reports.
+        InvalidParameterError
+            If the weights do not fit, or no phase has such an estimator.
+        """
+        return combine(*self.estimates(estimator), weights=weights)
+
+    def warnings(self, estimator: str | None = None) -> tuple[str, ...]:
+        """Return a sentence for every attribute that weights by counts make less precise than one phase alone.
+
+        So it is where a phase's learned tables are nearly singular: its unbiased estimate then has large errors.
+        """
+        alone = self.estimates(estimator)
+        return worse_together(alone, combine(*alone))
 
     def privacy(self) -> Guarantee:
         """Return what holds for everybody who took part in one phase: number by number the phases' largest."""

@@ -87,6 +87,7 @@ class RSRFD:
     priors: tuple[tuple[float | Fraction, ...], ...]
 
     name = "RS+RFD"
+    estimators = ("clipped",)
     report_type = staticmethod(np.asarray)
 
     def __post_init__(self) -> None:

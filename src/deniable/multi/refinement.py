@@ -80,7 +80,9 @@ def refine(
     for j in range(len(first.sizes)):
         usable = [estimates[j] for estimates in rounds if estimates[j].is_raw and estimates[j].n > 0]
         if not usable:
-            raise MismatchError(f"rounds must have an unbiased estimate of every attribute, got none of attribute {j}")
+            raise MismatchError(
+                f"rounds must have an unbiased estimate of every attribute, got none of attribute {j}: add one of SPL"
+            )
         precision = np.array([precision_at_uniform(one) for one in usable])
         marginals.append(precision @ np.stack([one.frequencies for one in usable]) / precision.sum())
     found = learn_copy_probabilities(marginals, n2, method, alignment=alignment)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from deniable.aggregate import Aggregate, check_aggregate
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
 from deniable.estimate import Estimate, RecordEstimate
+from deniable.mechanism import estimator_names
 
 Floats = NDArray[np.float64]
 
@@ -21,6 +22,8 @@ LEARNED = "combination by learned weights (biased: they depend on parameters lea
 
 def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
     """Return phase one's mechanism and the raw frequencies of every attribute, from which phase two learns.
+
+    They are those of `unmixed` where `estimate` is biased and the mechanism has both, as Corr-RR over equal domains.
 
     Parameters
     ----------
@@ -39,9 +42,14 @@ def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
     estimates = mechanism.estimate(aggregate)
     if not isinstance(estimates, RecordEstimate):
         raise MismatchError(f"phase one must be a record mechanism such as SPL, got {mechanism!r}")
+    if "unmixed" in estimator_names(mechanism) and not all(estimate.is_raw for estimate in estimates.values()):
+        estimates = mechanism.unmixed(aggregate)
     for j, estimate in estimates.items():
         if not estimate.is_raw:
-            raise MismatchError(f"phase one must have unbiased estimates, got {', '.join(estimate.processing)}")
+            raise MismatchError(
+                f"phase one must have unbiased estimates, got {', '.join(estimate.processing)}: learn from the phases "
+                "before as well, or from another one of SPL"
+            )
         if estimate.n == 0:
             raise EmptyAggregateError(f"phase one must have reports of every attribute, got none of attribute {j}")
     return mechanism, [estimate.frequencies for estimate in estimates.values()]

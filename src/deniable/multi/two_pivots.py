@@ -91,6 +91,7 @@ class TwoPivotRR:
     tables: TwoPivotTables
 
     name = "Corr-RR two pivots"
+    estimators = ("debiased", "unmixed")
     report_type = staticmethod(np.asarray)
 
     def __post_init__(self) -> None:

@@ -168,6 +168,21 @@ RECORDS = (
 """Record mechanisms, in the order that settles ties."""
 
 
+_NOT_PLANNED = {
+    "splpairs": "SPL pairs has the errors of SPL[GRR] for frequencies: compare that",
+    **{
+        spelling: f"{name} has no error in closed form before phase one has been collected: {instead}"
+        for spelling, name, instead in (
+            ("condrr", "Cond-RR", "compare Corr-RR, and SMP[GRR], which it has not been seen to beat"),
+            ("corrrrgroups", "Corr-RR groups", "compare Corr-RR, which is one group, and SPL[GRR], which is d groups"),
+            ("corrrrtwopivots", "Corr-RR two pivots", "compare Corr-RR and SPL[GRR]"),
+            ("rsrfd", "RS+RFD", "compare RS+FD[GRR], which is RS+RFD with uniform priors"),
+        )
+    },
+}
+"""Why mechanisms for records that people ask for are not compared."""
+
+
 def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Candidate, ...]:
     """Return the candidates for d attributes, all or those named.
 
@@ -188,6 +203,8 @@ def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Can
     for wanted in mechanisms:
         matching = {one.name for one in offered if str(wanted).casefold() in _spellings(one)}
         if not matching:
+            if d > 1 and (why := _NOT_PLANNED.get(_bare(wanted))):
+                raise InvalidParameterError(f"mechanisms must have an error that can be planned, got {wanted!r}: {why}")
             names = ", ".join(one.name for one in offered)
             attributes = "one attribute" if d == 1 else f"{d} attributes"
             raise InvalidParameterError(
@@ -238,6 +255,14 @@ def _subset_selection(k: int, epsilon: float | Fraction) -> SubsetSelection:
     # C(k, omega) >= 2^min(omega, k - omega): this settles it before as many logarithms are summed.
     _check_limit("bits per report", min(mechanism.omega, k - mechanism.omega), MAX_REPORT_BITS)
     return mechanism
+
+
+def _bare(name: object) -> str:
+    """Return a name without case, separators and what stands in brackets; names of classes are those of mechanisms."""
+    plain = str(name).casefold().partition("[")[0].translate(str.maketrans("", "", "+- "))
+    return {"groupedcorrrr": "corrrrgroups", "twopivotrr": "corrrrtwopivots", "twophasersrfd": "rsrfd"}.get(
+        plain, plain
+    )
 
 
 def _spellings(candidate: Candidate) -> set[str]:
