@@ -6,15 +6,16 @@ import math
 
 import pytest
 
+from deniable.errors import InvalidParameterError
 from deniable.planning import plan
 from deniable.planning.dealt import MAX_DEALT, TRUST, dealt_rows
 
 
 def test_rows_of_one_attribute() -> None:
     result = plan([4], 0.5, contributors=10_000)
-    assert [row.name for row in result.dealt] == ["QuotaRR", "QuotaUnary"]
+    assert [row.name for row in result.dealt] == ["QuotaRR", "QuotaUnary", "KaryJRR"]
     for row in result.dealt:
-        assert row.note == TRUST
+        assert TRUST in row.note
         assert not row.recommended
         assert row.mechanism is not None
     grr = next(row for row in result.rows if row.name == "GRR")
@@ -28,10 +29,35 @@ def test_rows_of_one_attribute() -> None:
 
 def test_numbers_are_those_of_the_contract() -> None:
     """A dealer's variance at f = .05 is .071 of randomised response's at epsilon = .5, n = 10,000."""
-    (row,) = dealt_rows((2,), 0.5, 10_000, frequency=0.05)
+    row, jrr = dealt_rows((2,), 0.5, 10_000, frequency=0.05)
+    assert (row.name, row.note) == ("QuotaRR", TRUST)
     plain = math.exp(0.5) / (math.exp(0.5) - 1) ** 2 / 10_000
     assert row.standard_error is not None
     assert row.standard_error**2 / plain == pytest.approx(0.071, abs=0.0005)
+    # JRR at its extreme, of the same table.
+    assert jrr.standard_error is not None
+    assert jrr.standard_error**2 / plain == pytest.approx(0.509, abs=0.002)
+
+
+def test_jrr_is_shown_with_what_its_epsilon_leaves_out() -> None:
+    """At nominal .1 somebody who knows everybody else's data has .338 at delta = 1e-6 (n = 10,000, five colluders)."""
+    _, jrr = dealt_rows((2,), 0.1, 10_000)
+    assert jrr.name == "JRR"
+    assert "epsilon = 0.1 only against who reads one report and 5 colluders' shares" in jrr.note
+    assert "has 0.338 at delta = 1e-06, and no bound at delta = 0" in jrr.note
+    assert "QuotaRR keeps its epsilon" in jrr.note
+
+
+def test_jrr_has_no_row_where_its_optimum_is_randomised_response() -> None:
+    assert [row.name for row in dealt_rows((2,), 0.1, 10_000, frequency=0.5)] == ["QuotaRR"]
+    assert "KaryJRR" not in [row.name for row in dealt_rows((20,), 0.5, 10_000)]
+
+
+@pytest.mark.parametrize("name", ["QuotaRR", "jrr", "QuotaRecords"])
+def test_dealt_mechanisms_are_not_compared_by_name(name: str) -> None:
+    for sizes in ([2], [2, 3]):
+        with pytest.raises(InvalidParameterError, match="needs a dealer: the whole plan"):
+            plan(sizes, 0.5, contributors=100, mechanisms=[name])
 
 
 def test_rows_of_records_and_targets() -> None:

@@ -168,7 +168,10 @@ RECORDS = (
 """Record mechanisms, in the order that settles ties."""
 
 
+_DEALT = "needs a dealer: the whole plan, for a number of contributors, has its row apart; leave out mechanisms"
+
 _NOT_PLANNED = {
+    **dict.fromkeys(("quotarr", "quotaunary", "quotarecords", "quotabatches", "jrr", "karyjrr"), _DEALT),
     "splpairs": "SPL pairs has the errors of SPL[GRR] for frequencies: compare that",
     **{
         spelling: f"{name} has no error in closed form before phase one has been collected: {instead}"
@@ -180,7 +183,7 @@ _NOT_PLANNED = {
         )
     },
 }
-"""Why mechanisms for records that people ask for are not compared."""
+"""Why mechanisms that people ask for are not compared by name."""
 
 
 def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Candidate, ...]:
@@ -203,7 +206,7 @@ def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Can
     for wanted in mechanisms:
         matching = {one.name for one in offered if str(wanted).casefold() in _spellings(one)}
         if not matching:
-            if d > 1 and (why := _NOT_PLANNED.get(_bare(wanted))):
+            if why := _NOT_PLANNED.get(_bare(wanted)):
                 raise InvalidParameterError(f"mechanisms must have an error that can be planned, got {wanted!r}: {why}")
             names = ", ".join(one.name for one in offered)
             attributes = "one attribute" if d == 1 else f"{d} attributes"

@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.errors import DeniableError
+from deniable.joint.jrr import JRR
+from deniable.joint.kary_jrr import KaryJRR
 from deniable.joint.quota import QuotaRR
 from deniable.joint.quota_records import QuotaRecords
 from deniable.joint.quota_unary import QuotaUnary
@@ -20,6 +22,9 @@ MAX_DEALT = 1 << 20
 
 MAX_UNARY = 1 << 12
 """Most values that a bit each is dealt for: 4 KiB per share."""
+
+COLLUDERS = 5
+"""Contributors whose revealed shares JRR's parameters allow for, as in the paper's evaluation."""
 
 TRUST = "needs a dealer who does not collude with the collector: together they read every truthful answer"
 
@@ -54,16 +59,20 @@ def dealt_rows(
 
     Examples
     --------
-    >>> (row,) = dealt_rows((2,), 0.5, 10_000, frequency=0.05)
-    >>> row.name, round(row.standard_error, 5), row.recommended
-    ('QuotaRR', 0.00527, False)
+    >>> for row in dealt_rows((2,), 0.5, 10_000, frequency=0.05):
+    ...     print(row.name, round(row.standard_error, 5), row.recommended)
+    QuotaRR 0.00527 False
+    JRR 0.01414 False
     """
     if contributors > MAX_DEALT:
         return ()
     made: list[Any] = []
     offered: list[Callable[[], Any]] = [lambda: QuotaRecords(sizes, epsilon, contributors)]
     if len(sizes) == 1:
-        offered = [lambda: QuotaRR(epsilon, contributors, k=sizes[0])]
+        offered = [
+            lambda: QuotaRR(epsilon, contributors, k=sizes[0]),
+            lambda: _coupled(sizes[0], epsilon, contributors, frequency),
+        ]
         if 2 < sizes[0] <= MAX_UNARY:
             offered.append(lambda: QuotaUnary(sizes[0], epsilon, contributors))
     for build in offered:
@@ -71,11 +80,42 @@ def dealt_rows(
             made.append(build())
         except DeniableError:
             continue
-    rows = [_row(mechanism, contributors, target_error, confidence, frequency) for mechanism in made]
+    rows = [
+        _row(mechanism, contributors, target_error, confidence, frequency, _note(mechanism, epsilon))
+        for mechanism in made
+        if mechanism is not None
+    ]
     return tuple(sorted(rows, key=lambda row: row.mean_variance or math.inf))
 
 
-def _row(mechanism: Any, n: int, target_error: float | None, confidence: float, frequency: float) -> PlanRow:
+def _coupled(k: int, epsilon: float | Fraction, n: int, frequency: float) -> JRR | KaryJRR | None:
+    """Return the JRR of least variance at a frequency, None where that is plain randomised response."""
+    count, colluders = round(frequency * n), min(COLLUDERS, n - 1)
+    if k == 2:
+        found: JRR | KaryJRR = JRR.optimal(n, epsilon, colluders, count)
+    else:
+        found = KaryJRR.optimal(k, n, epsilon, colluders, count)
+    return found if found.rho else None
+
+
+def _note(mechanism: Any, epsilon: float | Fraction) -> str:
+    """Return whom a mechanism trusts; of JRR also what an adversary has who reads more than one report."""
+    if not isinstance(mechanism, (JRR, KaryJRR)):
+        return TRUST
+    known = min(
+        row.epsilon
+        for row in mechanism.privacy().trust_models
+        if row.delta and row.view == "all reports and everybody else's data"
+    )
+    return (
+        f"epsilon = {float(epsilon):g} only against who reads one report and {mechanism.colluders} colluders' shares, "
+        "and ignores all other reports; who reads all of them and knows everybody else's answer has "
+        f"{known:.3g} at delta = 1e-06, and no bound at delta = 0; {TRUST}. "
+        "QuotaRR keeps its epsilon against all but the dealer"
+    )
+
+
+def _row(mechanism: Any, n: int, target_error: float | None, confidence: float, frequency: float, note: str) -> PlanRow:
     average = mean_variance(mechanism, n)
     standard_error = math.sqrt(worst_variance(mechanism, frequency, n))
     half_width = quantile(confidence) * standard_error
@@ -91,5 +131,5 @@ def _row(mechanism: Any, n: int, target_error: float | None, confidence: float, 
         bits_per_report=mechanism.report_bits,
         feasible=reached,
         reason="" if reached else f"reaches +-{half_width:.4g} with {n:,} contributors, not +-{target_error:g}",
-        note=TRUST,
+        note=note,
     )
