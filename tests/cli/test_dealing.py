@@ -267,7 +267,8 @@ def test_a_plan_shows_what_a_dealer_would_buy(run: Run) -> None:
     assert "QuotaRR: needs a dealer who does not collude with the collector" in " ".join(text.split())
     assert text.rstrip().endswith("recommended: GRR")
     data = json.loads(run("plan", "--sizes", "2", "--epsilon", "0.5", "--contributors", "10000", "--json").stdout)
-    assert [row["name"] for row in data["dealt"]] == ["QuotaRR"]
+    assert [row["name"] for row in data["dealt"]] == ["QuotaRR", "JRR"]
+    assert "JRR: epsilon = 0.5 only against who reads one report" in " ".join(text.split())
     assert data["recommended"] == "GRR"
 
 
