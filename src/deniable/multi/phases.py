@@ -60,8 +60,8 @@ def next_phase(
 ) -> Collection:
     """Collector: learn the next phase's mechanism and return its collection; a pure function.
 
-    Nothing but the learned parameters is published. They are a function of reports that were randomised already, so
-    they cost nobody anything.
+    Published are the learned parameters, and of phase one its id, a digest of its aggregate and its number of reports.
+    All of that is a function of reports that were randomised already, so it costs nobody anything.
 
     Parameters
     ----------
