@@ -13,6 +13,7 @@ from deniable import (
     InvalidParameterError,
     MismatchError,
     NoIntervalError,
+    QuotaRecords,
     RecordEstimate,
     SimulationRandomness,
     simplex,
@@ -138,6 +139,23 @@ def test_the_unmixed_combination_with_learned_copies_is_unbiased() -> None:
 
 def _true_counts(every: Any, held: Any, j: int) -> Any:
     return np.bincount(every[:, j], weights=held, minlength=3).astype(np.int64)
+
+
+def test_the_interval_of_a_part_is_not_that_of_the_combination() -> None:
+    """Dealt coins bring an interval of their own law; combined with others it would be about one part alone."""
+    rng, table = SimulationRandomness(1), np.array([[0, 1], [1, 1], [0, 0], [0, 1]] * 250)
+    quota, smp = QuotaRecords((2, 2), 1.0, 1000, deal_id="one"), SMP((2, 2), 1.0)
+    first = quota.estimate(quota.aggregate(quota.randomize(table, quota.deal(1000, rng), rng)))
+    second = smp.estimate(smp.aggregate(smp.randomize(table, rng)))
+    assert first[0].bounds is not None
+    for parts in ((first, second), (second, first)):
+        both = combine(*parts, learned=False)
+        for j in range(2):
+            lower, upper = both[j].interval()
+            half = 1.96 * both[j].standard_errors
+            # Score and Wald intervals of 2,000 reports near one half differ by a few percent of their width.
+            np.testing.assert_allclose(upper - lower, 2 * half, rtol=0.05)
+            assert ((lower < both[j].frequencies) & (both[j].frequencies < upper)).all()
 
 
 def test_refuses() -> None:

@@ -146,7 +146,7 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
         share = np.array([precision_at_uniform(part) for part in parts])
     contributors = sum(part.contributors for part in parts)
     if share.sum() <= 0:
-        return replace(parts[0], frequencies=np.full(parts[0].k, np.nan), n=0, contributors=contributors)
+        return replace(parts[0], frequencies=np.full(parts[0].k, np.nan), n=0, contributors=contributors, bounds=None)
     share = share / share.sum()
     used = [(w, part) for w, part in zip(share.tolist(), parts, strict=True) if w > 0]
     # As many contributors sampled without weights would leave the same sampling variance; never more than there are.
@@ -164,6 +164,7 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
         noise_present=np.asarray(present),
         contributors=contributors,
         processing=tuple(dict.fromkeys(steps)),
+        bounds=None,  # a part's own interval is about its frequencies
     )
 
 
