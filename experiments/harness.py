@@ -123,7 +123,16 @@ class Run:
             writer = csv.DictWriter(file, columns, restval="")
             writer.writeheader()
             writer.writerows(listed)
+        self._remember(path.stem)
         return self._written(path)
+
+    def _remember(self, table: str) -> None:
+        """Note in ``commands.json`` which command wrote a table; pages of ``docs/papers`` quote it."""
+        path = self.folder / "commands.json"
+        commands = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        commands[table] = f"python -m experiments.{self.paper} {self.name} --runs {self.runs} --seed {self.seed}"
+        with atomic_path(path) as temporary:
+            temporary.write_text(json.dumps(dict(sorted(commands.items())), indent=1) + "\n", encoding="utf-8")
 
     def save_figure(self, figure: Figure, suffix: str = "") -> Path:
         """Write a figure to ``<name><suffix>.png``."""
@@ -152,12 +161,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named reproduction: a title, the default number of runs, and the function that does it."""
+    """A named reproduction: a title, the default number of runs, and the function that does it.
+
+    ``quick`` is the number of runs of ``--quick``, None if the experiment needs data or takes long.
+    """
 
     name: str
     title: str
     runs: int
     perform: Callable[[Run], None]
+    quick: int | None = None
 
 
 class Paper:
@@ -174,12 +187,12 @@ class Paper:
         self.experiments: dict[str, Experiment] = {}
 
     def experiment(
-        self, name: str, title: str, runs: int = 1
+        self, name: str, title: str, runs: int = 1, quick: int | None = None
     ) -> Callable[[Callable[[Run], None]], Callable[[Run], None]]:
         """Register a function under the name of a table or figure."""
 
         def decorate(perform: Callable[[Run], None]) -> Callable[[Run], None]:
-            self.experiments[name] = Experiment(name, title, runs, perform)
+            self.experiments[name] = Experiment(name, title, runs, perform, quick)
             return perform
 
         return decorate
@@ -190,7 +203,7 @@ class Paper:
         chosen.perform(Run(self.name, name, output, runs or chosen.runs, seed))
 
     def main(self) -> None:
-        """Run the command line: ``NAME... [--runs N] [--seed N] [-o FOLDER]``, ``all`` or ``list``."""
+        """Run the command line: ``NAME... [--quick] [--runs N] [--seed N] [-o FOLDER]``, ``all`` or ``list``."""
         import typer
 
         def command(
@@ -198,16 +211,18 @@ class Paper:
             output: Path = typer.Option(Path("results"), "-o", "--output", help="Folder of CSV files and pictures."),
             runs: int = typer.Option(0, "--runs", help="Repetitions per cell; 0 takes the paper's number."),
             seed: int = typer.Option(1, "--seed", help="Seed of the first repetition."),
+            quick: bool = typer.Option(False, "--quick", help="Few repetitions; 'all' leaves out what needs data."),
         ) -> None:
             if names == ["list"]:
                 for known in self.experiments.values():
                     typer.echo(f"{known.name:<24} {known.title}")
                 return
-            for name in list(self.experiments) if names == ["all"] else names:
+            every = [known.name for known in self.experiments.values() if not quick or known.quick is not None]
+            for name in every if names == ["all"] else names:
                 if name not in self.experiments:
                     raise typer.BadParameter(f"{name!r} is none of {', '.join(self.experiments)}")
                 try:
-                    self.run(name, output, runs or None, seed)
+                    self.run(name, output, runs or (self.experiments[name].quick if quick else None), seed)
                 except DeniableError as error:
                     typer.echo(f"error: {error}", err=True)
                     raise typer.Exit(2) from error

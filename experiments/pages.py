@@ -1,0 +1,319 @@
+"""Every number on a page of ``docs/papers``, traced to the command and the CSV file that it comes from.
+
+A reproduction says in ``experiments/<paper>/page.py`` how its page quotes results: sentences and table rows are written
+once more, with each number read from a cell of a CSV file (`Results.number`). The files stand below
+``docs/papers/results/<paper>``, with the command that wrote each in ``commands.json``. `Page.check` then finds
+
+* sentences that the page does not have, or has with other numbers,
+* numbers that nothing traces: neither a quotation, nor a setting or a reference such as "epsilon 1" or "figure 3(a)",
+  nor one of the texts that the page declares as `stated`, with where they are from,
+* pictures without a caption that says what is drawn and from which seed.
+
+``python -m experiments.pages PAPER`` checks one page. ``--update results`` first takes CSV files and pictures from a
+folder of results; ``--against results-2`` writes ``seeds.csv``: the numbers that another seed prints otherwise.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[1] / "docs" / "papers"
+PAPERS = ("corr_rr", "ocms", "jrr", "cpl")
+COMMANDS, SEEDS = "commands.json", "seeds.csv"
+
+NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:e-?\d+)?%?")
+_ONE = r"(?:-?[\d,]*\.?\d+(?:e-?\d+)?)"
+_SEVERAL = rf"{_ONE}(?:(?:, | and | or | to | / |/|, and |\.\.){_ONE})*"
+_PLACE = r"(?:[A-Z]{1,4}|\d+(?:\.\d+)*)(?:\([a-z\d]\)|[a-f]\b)?"
+NOT_RESULTS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"\b(?:[Ff]igures?|[Tt]ables?|[Tt]heorems?|[Cc]orollar(?:y|ies)|[Ll]emmas?|[Aa]lgorithms?|[Aa]pp\.|[Aa]ppendix"
+        rf"|[Ss]ections?|[Ee]xamples?|[Ee]qs?\.|[Ee]quations?|[Bb]enchmarks?|[Pp]anels?|[Dd]efinitions?"
+        rf"|[Pp]ropositions?|[Ss]teps?|\bline) {_PLACE}(?:(?:, | and | to | or ){_PLACE})*",
+        rf"\b(?:epsilon|epsilons|delta|seeds?) (?:of |at |is |= |from |to )?{_SEVERAL}",
+        rf"\b[nkdMTm] (?:=|from|up to) {_SEVERAL}",
+        r"\(\d{1,2}\)(?: (?:to|and) \(\d{1,2}\))?",
+        r"\b(?:PoPETs|arXiv|PVLDB|VLDB|CRYPTO) [\d.]+(?:\(\d+\))?",
+    )
+)
+"""Numbers that name a place in the paper or a setting of an experiment."""
+
+_OPEN, _CLOSE = "⟨", "⟩"
+
+
+@dataclass(frozen=True)
+class Results:
+    """The CSV files of one paper in one folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``NAME.csv`` are; a reproduction writes them to ``results/<paper>``.
+    """
+
+    folder: Path
+    _read: dict[str, list[dict[str, str]]] = field(default_factory=dict, repr=False)
+
+    def rows(self, table: str, **where: Any) -> list[dict[str, str]]:
+        """Return the rows of a table in which the columns named have the values given; ``_`` stands for a blank."""
+        if table not in self._read:
+            with (self.folder / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+                self._read[table] = list(csv.DictReader(file))
+        wanted = {key.replace("_", " "): value for key, value in where.items()}
+        return [row for row in self._read[table] if all(_same(_get(row, key), value) for key, value in wanted.items())]
+
+    def text(self, table: str, column: str, **where: Any) -> str:
+        """Return the one cell of a column in the one row that fits.
+
+        Raises
+        ------
+        LookupError
+            If no row fits, or several do.
+        """
+        found = self.rows(table, **where)
+        if len(found) != 1:
+            raise LookupError(f"{table}.csv has {len(found)} rows with {where}, one is needed")
+        return _get(found[0], column)
+
+    def value(self, table: str, column: str, **where: Any) -> float:
+        """Return the number in a cell (`text`)."""
+        return float(self.text(table, column, **where))
+
+    def number(self, table: str, column: str, spec: str, **where: Any) -> str:
+        """Return the number in a cell as the page prints it, marked as traced (`traced`)."""
+        return traced(self.value(table, column, **where), spec)
+
+
+def _get(row: Mapping[str, str], column: str) -> str:
+    return row[column] if column in row else row[column.replace(" ", "_")]
+
+
+def _same(cell: str, value: object) -> bool:
+    if isinstance(value, str):
+        return cell == value
+    try:
+        return float(cell) == value
+    except ValueError:
+        return False
+
+
+def printed(value: float, spec: str) -> str:
+    """Return a number as pages print it: no zero before the point, short exponents, "infinite".
+
+    >>> printed(0.338, ".2f"), printed(24_100_000.0, ".1e"), printed(0.257, ".0%"), printed(1200, ",.0f")
+    ('.34', '2.4e7', '26%', '1,200')
+    """
+    if math.isinf(value):
+        return "infinite"
+    text = re.sub(r"e([+-])0*(\d)", lambda found: f"e{found[1].strip('+')}{found[2]}", format(value, spec))
+    return re.sub(r"^(-?)0\.(?=\d)", r"\1.", text)
+
+
+def traced(value: float, spec: str) -> str:
+    """Return a number as the page prints it, marked as read from a file (or computed from what was read)."""
+    return f"{_OPEN}{printed(value, spec)}{_CLOSE}"
+
+
+def setting(value: float | str) -> str:
+    """Return a setting that labels a row of a table, marked as none of the results."""
+    return f"{_OPEN}{value if isinstance(value, str) else printed(value, 'g')}{_CLOSE}"
+
+
+def plain(markdown: str) -> str:
+    r"""Return the text of a page in one line: without code, addresses, pictures, emphasis and rules of tables.
+
+    >>> plain("1. A **bold**\n   claim, [linked](a-1.md): `x = 3`")
+    'A bold claim, linked: `code`'
+    """
+    text = re.sub(r"```.*?```|<!--.*?-->", " ", markdown, flags=re.DOTALL)
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", " ", text)
+    text = re.sub(r"`[^`]*`", "`code`", text)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"^[ >]*(?:\d+\. |[-*] |#+ )|^\|[-: |]+\|$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\s*\|\s*", " | ", text.replace("*", ""))
+    return re.sub(r"\s+", " ", text).strip()
+
+
+@dataclass(frozen=True)
+class Page:
+    """How one page of ``docs/papers`` quotes the results of its experiments.
+
+    Parameters
+    ----------
+    name : str
+        ``docs/papers/<name>.md``, ``docs/papers/results/<name>``.
+    quotes : callable
+        Results -> sentences and rows as they stand on the page, numbers marked (`Results.number`, `setting`).
+    stated : mapping
+        Text on the page with numbers that are no results of an experiment -> where they are from.
+    pictures : mapping
+        Picture of the page -> picture among the results.
+    """
+
+    name: str
+    quotes: Callable[[Results], Sequence[str]]
+    stated: Mapping[str, str]
+    pictures: Mapping[str, str]
+
+    @property
+    def path(self) -> Path:
+        """The page itself."""
+        return FOLDER / f"{self.name}.md"
+
+    @cached_property
+    def results(self) -> Results:
+        """The results that stand beside the page."""
+        return Results(FOLDER / "results" / self.name)
+
+    def check(self, markdown: str | None = None) -> list[str]:
+        """Return what is wrong with the page, or with another text in its place; nothing, if all is well."""
+        source = self.path.read_text(encoding="utf-8") if markdown is None else markdown
+        text = plain(source)
+        wrong, known = [], [False] * len(text)
+        for quote in self.quotes(self.results):
+            wrong += _find(quote, text, known)
+        for statement in self.stated:
+            wrong += _find(f"{_OPEN}{plain(statement)}{_CLOSE}", text, known)
+        for pattern in NOT_RESULTS:
+            for found in pattern.finditer(text):
+                known[found.start() : found.end()] = [True] * (found.end() - found.start())
+        for found in NUMBER.finditer(text):
+            if found[0] and not all(known[found.start() : found.end()]):
+                around = text[max(0, found.start() - 50) : found.end() + 30]
+                wrong.append(f"nothing traces {found[0]} in: {around}")
+        return [*wrong, *self._untold(), *self._uncaptioned(source)]
+
+    def _untold(self) -> Iterator[str]:
+        commands = json.loads((self.results.folder / COMMANDS).read_text(encoding="utf-8"))
+        files = {path.stem for path in self.results.folder.glob("*.csv")} - {Path(SEEDS).stem}
+        for table in sorted(files ^ set(commands)):
+            yield f"{table}.csv or its command in {COMMANDS} is missing below {self.results.folder.name}"
+        self.quotes(self.results)
+        for table in sorted(files - set(self.results._read)):
+            yield f"{table}.csv is not quoted: leave it out"
+
+    def _uncaptioned(self, source: str) -> Iterator[str]:
+        for found in re.finditer(r"!\[[^\]]*\]\(([^)]*)\)\s*([^\n]*(?:\n[^\n]+)*)", source):
+            if found[1] not in self.pictures:
+                yield f"{found[1]} is not among the page's pictures"
+            caption = found[2]
+            if not (caption.startswith("*") and re.search(r"seed \d|[Ee]xact|closed form", caption)):
+                yield f"{found[1]} has no caption in italics that names its seed, or says that it is exact"
+
+    def update(self, results: Path) -> None:
+        """Take the tables that the page quotes, their commands, and its pictures from a folder of results."""
+        source, target = results / self.name, self.results.folder
+        found = Results(source)
+        self.quotes(found)
+        commands = json.loads((source / COMMANDS).read_text(encoding="utf-8"))
+        target.mkdir(parents=True, exist_ok=True)
+        for table in found._read:
+            shutil.copyfile(source / f"{table}.csv", target / f"{table}.csv")
+        kept = {table: commands[table] for table in sorted(found._read)}
+        (target / COMMANDS).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        for shown, drawn in self.pictures.items():
+            shutil.copyfile(source / drawn, FOLDER / shown)
+        self.results._read.clear()
+
+    def differences(self, results: Path) -> list[dict[str, str]]:
+        """Return the numbers of the page that another folder of results, of another seed, prints otherwise."""
+        rows = []
+        for ours, theirs in zip(self.quotes(self.results), self.quotes(Results(results / self.name)), strict=True):
+            pairs = zip(_marked(ours), _marked(theirs), strict=True)
+            rows += [{"page": one, "other seed": other, "in": _unmarked(ours)} for one, other in pairs if one != other]
+        return rows
+
+
+def _marked(quote: str) -> list[str]:
+    return re.findall(f"{_OPEN}(.*?){_CLOSE}", quote)
+
+
+def _unmarked(quote: str) -> str:
+    return quote.replace(_OPEN, "").replace(_CLOSE, "")
+
+
+def _find(quote: str, text: str, known: list[bool]) -> list[str]:
+    """Mark as known what a quotation traces, wherever the page has it; say how the page differs if it has it not."""
+    pieces = re.split(f"([{_OPEN}{_CLOSE}])", plain(quote))
+    wanted, spans, inside = "", [], False
+    for piece in pieces:
+        if piece in (_OPEN, _CLOSE):
+            inside = piece == _OPEN
+            continue
+        if inside:
+            spans.append((len(wanted), len(wanted) + len(piece)))
+        wanted += piece
+    places = [found.start() for found in re.finditer(rf"(?<![\w.]){re.escape(wanted)}(?![\w%])", text)]
+    for place in places:
+        for start, end in spans:
+            known[place + start : place + end] = [True] * (end - start)
+    if places:
+        return []
+    alike = re.search(_with_any_numbers(wanted), text)
+    return [f"the page has not: {wanted}" + (f"\n    but: {alike[0]}" if alike else "")]
+
+
+def _with_any_numbers(wanted: str) -> str:
+    # A number as it stands inside a sentence; `NUMBER` itself also matches the empty string.
+    return r"(?:[-\d.,e%]*\d[\d%]*|infinite)".join(
+        re.escape(part) for part in re.split(r"(?<![\w.])(?:-?[\d.,]*\d(?:e-?\d+)?%?|infinite)", wanted)
+    )
+
+
+def page_of(paper: str) -> Page | None:
+    """Return the page of a paper, or None while its reproduction declares none."""
+    module = f"experiments.{paper}.page"
+    if find_spec(module) is None:
+        return None
+    page: Page = import_module(module).PAGE
+    return page
+
+
+def main() -> None:
+    """Run the command line."""
+    import typer
+
+    def command(
+        papers: list[str] = typer.Argument(help="corr_rr, ocms, jrr, cpl."),
+        update: Path | None = typer.Option(
+            None, "--update", help="Folder of results to take tables and pictures from."
+        ),
+        against: Path | None = typer.Option(None, "--against", help="Folder of results of another seed."),
+    ) -> None:
+        wrong = 0
+        for paper in papers:
+            page = page_of(paper)
+            if page is None:
+                raise typer.BadParameter(f"there is no experiments/{paper}/page.py")
+            if update:
+                page.update(update)
+            if against:
+                rows = page.differences(against)
+                with (page.results.folder / SEEDS).open("w", newline="", encoding="utf-8") as file:
+                    writer = csv.DictWriter(file, ["page", "other seed", "in"])
+                    writer.writeheader()
+                    writer.writerows(rows)
+                numbers = sum(len(_marked(quote)) for quote in page.quotes(page.results))
+                typer.echo(f"{paper}: {len(rows)} of {numbers} numbers differ at the other seed")
+            for sentence in page.check():
+                typer.echo(sentence)
+                wrong += 1
+        raise typer.Exit(wrong > 0)
+
+    typer.run(command)
+
+
+if __name__ == "__main__":
+    main()
