@@ -282,8 +282,9 @@ class Collection:
     ) -> Collection:
         """Return the collection that a JSON document describes; `source` is its name in messages.
 
-        Dictionaries that its schema refers to are read from `directory`. The guarantee's numbers are computed again and
-        compared. Its wording is not: a release may word it better.
+        Dictionaries that its schema refers to are read from `directory`. The guarantee is computed again, and what the
+        document states must be the same in keys, rows, statuses and numbers. Its words are not compared, since a
+        release may word it better; and not kept: whatever is shown is computed.
 
         Raises
         ------
@@ -302,9 +303,10 @@ class Collection:
                 f"{source} was changed after it was made: its id is {short_id(shape.id)}, its content has the id "
                 f"{short_id(collection.id)}; make a new collection instead, reports of the old one do not fit this one"
             )
-        if not _alike(_numbers(shape.guarantee), _numbers(_guarantee_data(collection.privacy()))):
+        derived = _guarantee_data(collection.privacy())
+        if not (_states(shape.guarantee, derived) or _states(shape.guarantee, _first_edition(derived))):
             raise FileFormatError(
-                f"{source} states another guarantee than its mechanism has: {str(collection.privacy()).splitlines()[0]}"
+                f"{source} states another guarantee than its mechanism has: {collection.privacy().headline}"
             )
         return collection
 
@@ -376,21 +378,41 @@ def _without_infinities(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _numbers(value: Any) -> Any:
-    """Return the numbers of a guarantee's data, whatever its wording."""
-    if isinstance(value, dict):
-        return {key: _numbers(item) for key, item in value.items() if not isinstance(item, str) or item == "inf"}
-    if isinstance(value, list):
-        return [_numbers(item) for item in value if not isinstance(item, str) or item == "inf"]
-    return value
+_WORDS = frozenset({"text", "remarks", "adversary", "view", "note", "bound"})
+"""Parts of a guarantee's data that are prose: a file's may be worded as another release did, and is never shown."""
 
 
-def _alike(one: Any, other: Any) -> bool:
-    """Whether two guarantees' numbers agree to nine digits: sums of floats differ in the last ones between machines."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_alike(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_alike, one, other))
-    if isinstance(one, float) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=1e-9)
-    return bool(one == other)
+def _first_edition(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a guarantee's data in the shape that the first edition wrote, still under format version 1.
+
+    Its rows had neither `scaling` nor `bound`: that a bound was per report stood in the words of `view` alone. Such
+    files stay readable, because reports in the field carry their ids, which no guarantee enters.
+    """
+    rows = [{key: row[key] for key in row if key not in ("scaling", "bound")} for row in data["trust_models"]]
+    return {**data, "trust_models": rows}
+
+
+def _states(stated: Any, derived: Any) -> bool:
+    """Whether a file states the derived guarantee: the same keys, rows, statuses and numbers, in whatever words.
+
+    Numbers agree to nine digits: sums of floats differ in the last ones between machines.
+    """
+    if isinstance(derived, dict):
+        return (
+            isinstance(stated, dict)
+            and stated.keys() == derived.keys()
+            and all(
+                _is_prose(stated[key], derived[key]) if key in _WORDS else _states(stated[key], derived[key])
+                for key in derived
+            )
+        )
+    if isinstance(derived, list):
+        return isinstance(stated, list) and len(stated) == len(derived) and all(map(_states, stated, derived))
+    if isinstance(derived, float) and isinstance(stated, float):
+        return math.isclose(stated, derived, rel_tol=1e-9)
+    return not isinstance(stated, bool) and bool(stated == derived)
+
+
+def _is_prose(stated: Any, derived: Any) -> bool:
+    lines = stated if isinstance(derived, list) else [stated]
+    return isinstance(lines, list) and all(isinstance(line, str) for line in lines)

@@ -6,6 +6,7 @@
     ├── InvalidParameterError    a parameter outside its bound (also a ValueError)
     ├── InvalidInputError        an answer or a table that cannot be encoded (also a ValueError)
     │   └── UnknownCategoryError an answer that is not in the schema
+    ├── PrivacyLimitError        a guarantee weaker than the contributor is willing to accept
     ├── AlreadyRandomizedError   answers or shares that were used before for the same collection
     ├── InvalidReportError       a report that the mechanism cannot have produced (also a ValueError)
     ├── MismatchError            two things that do not belong together (also a ValueError)
@@ -39,6 +40,10 @@ class InvalidInputError(DeniableError, ValueError):
 
 class UnknownCategoryError(InvalidInputError):
     """An answer is not among the categories that the schema declares."""
+
+
+class PrivacyLimitError(DeniableError):
+    """A guarantee's epsilon is larger than the contributor is willing to accept; nothing was randomised."""
 
 
 class AlreadyRandomizedError(DeniableError):

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from deniable.joint._threshold_coupling import ThresholdCoupling
 from deniable.joint.jrr_parameters import peer_posterior
-from deniable.privacy import Guarantee, Status, TrustModel
+from deniable.privacy import Guarantee, Status, TrustModel, repeated
 from deniable.thresholds import SCALE, log_up
 
 TOLD = "who is told to report the truth does so verbatim"
@@ -68,7 +68,7 @@ def report_coupling_guarantee(
             TrustModel("collector", same, coupling.view(n, 0.0).epsilon_at(delta), delta, note=SAME),
             TrustModel("collector", drawn, coupling.view(n, theta).epsilon_at(delta), delta),
             *common[2:],
-            TrustModel("collector", "r reports of the same answer, a fresh deal each", others, 0.0, "upper bound"),
+            repeated("r reports of the same answer, a fresh deal each", others),
             TrustModel(
                 "collector",
                 "all reports and who dropped out",
@@ -116,7 +116,7 @@ def coupled_unary_guarantee(coupling: ThresholdCoupling, n: int, colluders: int,
             ),
             TrustModel("collector", unrelated, rare, delta, "upper bound"),
             *common[2:],
-            TrustModel("collector", "r reports of the same answer, a fresh deal each", others, 0.0, "upper bound"),
+            repeated("r reports of the same answer, a fresh deal each", others),
             TrustModel(
                 "collector",
                 "all reports and who dropped out",

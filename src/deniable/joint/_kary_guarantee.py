@@ -8,7 +8,7 @@ from fractions import Fraction
 from deniable.joint._jrr_coin import Coin
 from deniable.joint._jrr_laws import coin_beside_reports, epsilon_at
 from deniable.joint.jrr_parameters import peer_posterior
-from deniable.privacy import Guarantee, TrustModel
+from deniable.privacy import Guarantee, TrustModel, repeated
 from deniable.thresholds import log_up
 
 
@@ -93,7 +93,7 @@ def kary_guarantee(k: int, coin: Coin, n: int, colluders: int, delta: float) -> 
             ),
             TrustModel("collector", "my report only, other reports ignored", worst_epsilon(k, coin.q, coin.q)),
             TrustModel("dealer", "all shares, no report", 0.0),
-            TrustModel("collector", "r reports of the same answer, a fresh deal each", worst, 0.0, "upper bound"),
+            repeated("r reports of the same answer, a fresh deal each", worst),
             TrustModel(
                 "collector",
                 "all reports and who dropped out",

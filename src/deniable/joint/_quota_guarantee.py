@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from deniable.errors import InvalidParameterError
-from deniable.privacy import Guarantee, TrustModel
+from deniable.privacy import Guarantee, TrustModel, repeated
 from deniable.thresholds import EpsilonLike, exact, exp_bounds
 
 _WEIGHT_SCALE = 1 << 128
@@ -51,7 +51,7 @@ def quota_guarantee(
             TrustModel("collector and revealing peers", "all reports, data and shares of up to n-1 peers", epsilon),
             TrustModel("collector", "my report only, other reports ignored", min(alone, epsilon)),
             TrustModel("dealer", "all shares, no report", 0.0),
-            TrustModel("collector", "r reports of the same answer, a fresh deal each", epsilon, 0.0, "upper bound"),
+            repeated("r reports of the same answer, a fresh deal each", epsilon),
             TrustModel(
                 "collector",
                 "all reports and who dropped out",

@@ -12,7 +12,7 @@ from fractions import Fraction
 from deniable.joint._jrr_coin import Coin
 from deniable.joint._jrr_laws import coin_beside_reports, epsilon_at
 from deniable.joint.jrr_parameters import peer_posterior
-from deniable.privacy import Guarantee, TrustModel
+from deniable.privacy import Guarantee, TrustModel, repeated
 from deniable.thresholds import log_up
 
 
@@ -129,12 +129,8 @@ def jrr_guarantee(coin: Coin, n: int, theta: float, colluders: int, delta: float
                 lie_epsilon(coin.q - coin.s**2 / coin.q),
             ),
             TrustModel("dealer", "all shares, no report", 0.0),
-            TrustModel(
-                "collector",
-                "r reports of the same answer, a fresh deal each",
-                worst,
-                status="upper bound",
-                note="every row, and its delta, is multiplied by r",
+            repeated(
+                "r reports of the same answer, a fresh deal each", worst, "every row, and its delta, is multiplied by r"
             ),
             TrustModel(
                 "collector",

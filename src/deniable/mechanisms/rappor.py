@@ -23,7 +23,7 @@ from deniable.estimate import Estimate, affine_estimate
 from deniable.mechanism import ReportField
 from deniable.mechanisms import _unary_common as unary
 from deniable.mechanisms._bits import Bits, check_padding, checked_bits, randomize_bits, randomize_one_hot
-from deniable.privacy import Guarantee, TrustModel
+from deniable.privacy import Guarantee, TrustModel, repeated
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
 from deniable.thresholds import (
@@ -278,7 +278,7 @@ class RAPPOR:
                     note="approached as reports accumulate",
                 ),
                 TrustModel("anybody", "the stored permanent response", every),
-                TrustModel("collector", "r reports, each with a new permanent response", one, status="upper bound"),
+                repeated("r reports, each with a new permanent response", one),
             ),
             remarks=(
                 "the client must memoise the permanent response: the unlimited-report guarantee holds for one stored "

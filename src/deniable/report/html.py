@@ -12,10 +12,11 @@ import jinja2
 
 from deniable.errors import InvalidParameterError
 from deniable.files import write_text
+from deniable.privacy import odds_text
 from deniable.report.axis import axis_limits, axis_ticks, tick_text
 from deniable.report.summary import AttributeSummary, Summary
 from deniable.report.tables import NOTHING_FOUND
-from deniable.report.text import attribute_epsilons, epsilon_text, status_text, visible
+from deniable.report.text import attribute_epsilons, status_text, visible
 
 MAX_ROWS = 200
 """Categories of one attribute that a page lists."""
@@ -134,7 +135,7 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"visible": visible, "bound": epsilon_text, "status": status_text, "odds": _odds}
+    environment.filters |= {"visible": visible, "status": status_text, "odds": odds_text}
     environment.tests["finite"] = math.isfinite
     environment.globals |= {"attribute_epsilons": attribute_epsilons, "nothing_found": NOTHING_FOUND}
     return environment.get_template("report.html")
@@ -186,9 +187,3 @@ def _position(frequency: float, limits: tuple[float, float]) -> str:
         return ""
     low, high = limits
     return f"{100 * (frequency - low) / (high - low):.2f}%"
-
-
-def _odds(epsilon: float) -> str:
-    """Return e^epsilon, the factor by which one report can change the odds between two answers."""
-    factor = math.exp(epsilon)
-    return f"{factor:.3g}" if factor < 1000 else f"{factor:,.0f}"

@@ -15,7 +15,7 @@ from deniable.leakage.total import ADDITIVE_LABEL
 from deniable.report.leakage_colours import OWN, STOPS, shade, text_on
 from deniable.report.leakage_plot import HOW_TO_READ
 from deniable.report.leakage_summary import LeakageSummary
-from deniable.report.text import attribute_epsilons, epsilon_text, shorten, status_text, visible
+from deniable.report.text import attribute_epsilons, shorten, status_text, visible
 
 MAX_NUMBERS = 15
 """Attributes up to which cells carry their numbers."""
@@ -112,7 +112,7 @@ def page_template(name: str) -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"visible": visible, "bound": epsilon_text, "status": status_text}
+    environment.filters |= {"visible": visible, "status": status_text}
     return environment.get_template(name)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.estimate import Floats, Target
 from deniable.mechanism import Mechanism
-from deniable.privacy import Guarantee
+from deniable.privacy import Guarantee, bound_text
 from deniable.spec import to_spec
 
 Selection = Literal["all", "top", "queries", "found"]
@@ -170,7 +170,9 @@ class Summary:
         """The whole contributor's epsilon in a few words, with its condition if a dealer's collusion undoes it."""
         epsilon = self.guarantee.epsilon
         trusted = any("dealer" in row.adversary and row.epsilon > epsilon for row in self.guarantee.trust_models)
-        return f"epsilon = {epsilon:g} " + ("unless the dealer colludes" if trusted else "for the whole contributor")
+        return f"epsilon = {bound_text(epsilon)} " + (
+            "unless the dealer colludes" if trusted else "for the whole contributor"
+        )
 
     @property
     def level_text(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from deniable.privacy import Guarantee, TrustModel
+from deniable.privacy import Guarantee, TrustModel, bound_text
 
 _JOINERS = "\u200c\u200d"
 
@@ -40,13 +40,6 @@ def shorten(label: str, width: int) -> str:
     return set_cell_size(label, max(width - 1, 0)).rstrip() + "…"
 
 
-def epsilon_text(row: TrustModel) -> str:
-    """Return the bound of one trust model, for instance "epsilon = r x 1, delta = 1e-06"."""
-    repeated = "r x " if row.view.startswith("r reports") else ""
-    delta = f", delta = {row.delta:g}" if row.delta else ""
-    return f"epsilon = {repeated}{row.epsilon:g}{delta}"
-
-
 def status_text(row: TrustModel) -> str:
     """Return how sure a bound is, with its condition."""
     return f"{row.status}; {row.note}" if row.note else row.status
@@ -65,9 +58,9 @@ def attribute_epsilons(guarantee: Guarantee, attributes: Sequence[str]) -> str:
     if len(values) < 2:
         return ""
     if len(set(values)) == 1:
-        return f"epsilon = {values[0]:g} for each of the {len(values)} attributes"
+        return f"epsilon = {bound_text(values[0])} for each of the {len(values)} attributes"
     names = attributes if len(attributes) == len(values) else [str(j) for j in range(len(values))]
-    return ", ".join(f"{visible(name)} {value:g}" for name, value in zip(names, values, strict=True))
+    return ", ".join(f"{visible(name)} {bound_text(value)}" for name, value in zip(names, values, strict=True))
 
 
 def guarantee_lines(guarantee: Guarantee, attributes: Sequence[str] = ()) -> list[str]:
@@ -79,12 +72,10 @@ def guarantee_lines(guarantee: Guarantee, attributes: Sequence[str] = ()) -> lis
     >>> guarantee_lines(GRR(k=4, epsilon=1.0).privacy())[0]
     'epsilon = 1 for the whole contributor (implemented: 1.000000000000)'
     """
-    lines = [
-        f"epsilon = {guarantee.epsilon:g} for the whole contributor (implemented: {guarantee.implemented_epsilon:.12f})"
-    ]
+    lines = [guarantee.headline]
     per_attribute = attribute_epsilons(guarantee, attributes)
     if per_attribute:
         lines.append(f"  per attribute: {per_attribute}")
     for row in guarantee.trust_models:
-        lines.append(f"  {row.adversary} who sees {row.view}: {epsilon_text(row)} ({status_text(row)})")
+        lines.append(f"  {row.adversary} who sees {row.view}: {row.bound} ({status_text(row)})")
     return lines + [f"  note: {remark}" for remark in guarantee.remarks]
