@@ -20,6 +20,11 @@ EPSILON_MAX = Fraction(32)
 EpsilonLike = float | Fraction | Decimal | str
 """How a caller may write epsilon; a float means its shortest decimal, so ``0.1`` is exactly one tenth."""
 
+
+class BudgetShare(Fraction):
+    """A part of a budget that `spent` has rounded already: what a mechanism gives to one of its parts, as it is."""
+
+
 _DIGITS = 60
 
 
@@ -63,13 +68,30 @@ def checked_epsilon(epsilon: EpsilonLike, name: str = "epsilon") -> float | Frac
     InvalidParameterError
         If epsilon is not a finite number in [1e-6, 32].
     """
-    number = exact(epsilon, name)
+    number = epsilon if isinstance(epsilon, BudgetShare) else exact(epsilon, name)
     shown = epsilon if isinstance(epsilon, (float, int, str)) else str(epsilon)
     if number <= 0:
         raise InvalidParameterError(f"{name} must be > 0, got {name}={shown}")
-    if not EPSILON_MIN <= number <= EPSILON_MAX:
+    # As floats: half of 2e-6, as it is spent, is less than a millionth by less than a float can tell.
+    if not float(EPSILON_MIN) <= float(number) <= EPSILON_MAX:
         raise InvalidParameterError(f"{name} must be in [1e-06, 32], got {name}={shown}")
-    return float(number) if exact(float(number)) == number else number
+    return number if isinstance(number, BudgetShare) or exact(float(number)) != number else float(number)
+
+
+def spent(epsilon: EpsilonLike, name: str = "epsilon") -> Fraction:
+    """Return t, the number that thresholds are made from: the declared decimal or its nearest float, whichever is less.
+
+    The float nearest to .35 is less than .35. Thresholds of .35 itself would implement an epsilon that every program
+    which compares floats finds one unit too large; those of t implement at most ``float(epsilon)``. The rounding is
+    done once, for the whole budget: every split of it is an exact fraction of t (`BudgetShare`).
+
+    Examples
+    --------
+    >>> spent(0.25), float(spent("0.35")) == 0.35, spent("0.35") < Fraction("0.35")
+    (Fraction(1, 4), True, True)
+    """
+    declared = exact(epsilon, name)
+    return epsilon if isinstance(epsilon, BudgetShare) else min(declared, Fraction(float(declared)))
 
 
 def exp_bounds(exponent: Fraction) -> tuple[Fraction, Fraction]:

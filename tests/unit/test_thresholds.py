@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import deniable as dn
 from deniable import GRR
 from deniable.errors import InvalidParameterError
-from deniable.thresholds import checked_epsilon, exact, exact_text, exp_bounds, log_up
+from deniable.thresholds import BudgetShare, checked_epsilon, exact, exact_text, exp_bounds, log_up, spent
 
 
 @pytest.mark.parametrize(
@@ -78,3 +79,45 @@ def test_log_up_is_at_or_above() -> None:
 def test_a_float_of_any_precision_means_its_shortest_decimal(written: Any) -> None:
     assert exact(written) == Fraction(1, 10)
     assert GRR(k=4, epsilon=written) == GRR(k=4, epsilon=0.1)
+
+
+# Decimals whose nearest float is less and whose nearest float is more, and numbers that no float says.
+AWKWARD = (0.1, 0.2, 0.3, 0.35, 0.37, 0.7, 1.1, 1.3, 2.3, 3.3, 4.1, 5.7, "0.35000000000000000001", Fraction(7, 3))
+
+
+def test_what_is_spent_is_the_lesser_of_the_decimal_and_its_nearest_float() -> None:
+    assert Fraction(0.35) < Fraction("0.35")
+    assert spent(0.35) == spent("0.35") == Fraction(0.35)
+    assert Fraction(0.1) > Fraction("0.1")
+    assert spent(0.1) == Fraction(1, 10)
+    assert spent(0.25) == Fraction(1, 4)
+
+
+def test_a_share_of_a_budget_is_spent_as_it_is() -> None:
+    share = BudgetShare(spent(0.35) / 5)
+    assert spent(share) == share == Fraction(0.35) / 5
+    # Rounding once more, as for a budget of its own, would give another number, and other thresholds than a client's
+    # that divides t.
+    assert spent(Fraction(share)) != share
+    assert checked_epsilon(share) is share
+    assert GRR(3, share).support_probabilities != GRR(3, Fraction(share)).support_probabilities
+
+
+@pytest.mark.parametrize("epsilon", AWKWARD)
+def test_no_implemented_epsilon_exceeds_the_float_of_the_declared_one(epsilon: Any) -> None:
+    declared = float(exact(epsilon))
+    mechanisms: list[Any] = [
+        *(oracle(k, epsilon) for k in (2, 5, 100) for oracle in (dn.GRR, dn.SUE, dn.OUE, dn.SubsetSelection, dn.THE)),
+        dn.SHE(4, epsilon),
+        dn.CountMeanSketch(100, epsilon),
+        dn.CountMeanSketch(100, epsilon, family="spread"),
+        *(records((2, 3, 4), epsilon) for records in (dn.SPL, dn.SMP, dn.RSFD)),
+        dn.SPL((2, 3), epsilon, "OUE"),
+    ]
+    for mechanism in mechanisms:
+        assert mechanism.implemented_epsilon() <= declared, mechanism
+    assert dn.Exponential(5, epsilon).implemented_epsilon() <= declared / 2
+
+
+def test_a_least_budget_can_be_shared_to_the_last() -> None:
+    assert float(dn.SPL((2, 2), 2e-6).oracles[0].epsilon) == 1e-6

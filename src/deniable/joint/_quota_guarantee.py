@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from deniable.errors import InvalidParameterError
 from deniable.privacy import Guarantee, TrustModel, repeated
-from deniable.thresholds import EpsilonLike, exact, exp_bounds
+from deniable.thresholds import EpsilonLike, exp_bounds, spent
 
 _WEIGHT_SCALE = 1 << 128
 
@@ -25,7 +25,7 @@ def truth_weight(k: int, epsilon: EpsilonLike, lie: Fraction) -> Fraction:
     InvalidParameterError
         If truth-tellers are not more truthful than epsilon alone allows.
     """
-    lower, _ = exp_bounds(exact(epsilon, "epsilon"))
+    lower, _ = exp_bounds(spent(epsilon))
     room = 1 - (k - 1) * lie - lie * lower
     if room <= 0:
         raise InvalidParameterError(f"epsilon_aux must be > epsilon={epsilon}, got a cap that is not")

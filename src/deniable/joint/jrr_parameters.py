@@ -14,7 +14,7 @@ from typing import NamedTuple
 from deniable.checks import checked_integer
 from deniable.errors import InvalidParameterError
 from deniable.joint._jrr_coin import Coin, coin
-from deniable.thresholds import EpsilonLike, checked_epsilon, exact, exp_bounds
+from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
 MAX_CONTRIBUTORS = 1 << 32
 
@@ -147,8 +147,8 @@ def optimal_parameters(
     (0.524741, -0.9057)
     """
     mu = float(peer_posterior(n, colluders))
-    budget = exact(checked_epsilon(epsilon))
-    cap = None if epsilon_aux is None else exact(checked_epsilon(epsilon_aux, "epsilon_aux"))
+    budget = spent(checked_epsilon(epsilon))
+    cap = None if epsilon_aux is None else spent(checked_epsilon(epsilon_aux, "epsilon_aux"))
     if cap is not None and cap < budget:
         raise InvalidParameterError(
             f"epsilon_aux must be >= epsilon={epsilon}: a colluding dealer learns at least what my own report says; "

@@ -41,7 +41,7 @@ from deniable.mechanisms._bits import Bits, packed_width
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, threshold_up
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
 
 
 @register("CoupledOUE")
@@ -136,7 +136,7 @@ class CoupledOUE:
             If an argument is out of bounds, or the colluders are so many that one of them is surely the peer.
         """
         budget = checked_epsilon(epsilon)
-        lower, _ = exp_bounds(exact(budget))
+        lower, _ = exp_bounds(spent(budget))
         # (1 - q (1 + x))/(q (1 - x)) = e^epsilon at x = mu weight.
         x = peer_posterior(n, colluders) * exact(checked_weight(weight))
         if x >= 1:

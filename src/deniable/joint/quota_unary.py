@@ -41,7 +41,7 @@ from deniable.mechanisms._bits import Bits, packed_width
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.thresholds import EpsilonLike, checked_epsilon, exact, exp_bounds, log_up
+from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, log_up, spent
 
 SAY_ONE, SAY_ZERO, TRUTH = 0, 1, 2
 MAX_VALUES = 1 << 16
@@ -58,7 +58,7 @@ def bit_weights(epsilon: EpsilonLike) -> tuple[Fraction, Fraction]:
 
     (e - 1)/2 and (e - 1)/(e + 1), e = e^epsilon: then (1 + one)(1 + zero) <= e.
     """
-    lower, _ = exp_bounds(exact(epsilon, "epsilon"))
+    lower, _ = exp_bounds(spent(epsilon))
     one, zero = (lower - 1) / 2, (lower - 1) / (lower + 1)
     return (
         Fraction(math.floor(one * _WEIGHT_SCALE), _WEIGHT_SCALE),

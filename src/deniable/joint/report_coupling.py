@@ -47,7 +47,7 @@ from deniable.mechanisms.grr import count_codes
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, threshold_up
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
 
 
 @register("ReportCoupledRR")
@@ -137,7 +137,7 @@ class ReportCoupledRR:
         for weight in (1, 0):
             # (p + x q)/(q (1 - x)) = e^epsilon at x = mu weight.
             x = peer_posterior(n, colluders) * weight
-            q = 1 / ((1 - x) * (1 + exp_bounds(exact(budget))[0])) if x < 1 else Fraction(1)
+            q = 1 / ((1 - x) * (1 + exp_bounds(spent(budget))[0])) if x < 1 else Fraction(1)
             p = float(1 - q) - 2.0**-52  # two units below: a float stands for its shortest decimal
             if p > 0.5:
                 found.append(cls(p, n, float(weight), colluders, deal_id))

@@ -24,7 +24,7 @@ from deniable.mechanisms.grr import GRR
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.thresholds import EPSILON_MIN, checked_epsilon, exact
+from deniable.thresholds import EPSILON_MIN, BudgetShare, checked_epsilon, exact, spent
 
 
 @register("Exponential")
@@ -72,7 +72,7 @@ class Exponential:
             raise InvalidParameterError(
                 f"epsilon must be >= {float(2 * EPSILON_MIN)} for GRR at epsilon/2, got epsilon={self.epsilon}"
             )
-        GRR(self.k, exact(self.epsilon) / 2)  # refuses what GRR refuses
+        GRR(self.k, BudgetShare(spent(self.epsilon) / 2))  # refuses what GRR refuses
 
     # ---------------------------------------------------------------- contributor
 
@@ -138,7 +138,7 @@ class Exponential:
 
     @cached_property
     def _grr(self) -> GRR:
-        return GRR(self.k, exact(self.epsilon) / 2)
+        return GRR(self.k, BudgetShare(spent(self.epsilon) / 2))
 
     def _own(self, aggregate: Aggregate) -> Aggregate:
         return Aggregate(self, aggregate.counts, aggregate.n)
@@ -151,7 +151,7 @@ class Exponential:
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon/2 against everybody, for one report."""
         return local_guarantee(
-            float(exact(self.epsilon) / 2),
+            float(self.epsilon) / 2,
             self.implemented_epsilon(),
             remarks=(
                 f"declared budget {float(self.epsilon):g}; the exponential mechanism with utility 1[y = x] equals "

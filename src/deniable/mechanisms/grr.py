@@ -31,7 +31,7 @@ from deniable.mechanism import ReportField, check_channel_size, float_channel
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.spec import register
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, log_up, threshold_up
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, log_up, spent, threshold_up
 
 
 @lru_cache(maxsize=1024, typed=True)
@@ -47,7 +47,7 @@ def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
     InvalidParameterError
         If k is larger: p - q would vanish between two thresholds, or turn negative without a bound on the ratio.
     """
-    budget = exact(epsilon, "epsilon")
+    budget = spent(epsilon)
     if k * k > budget * SCALE:
         raise InvalidParameterError(
             f"k must be <= 2^32 sqrt(epsilon) for 64-bit thresholds, got k={k} with epsilon={float(budget)}"

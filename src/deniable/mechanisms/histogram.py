@@ -35,7 +35,7 @@ from deniable.mechanisms._noise import (
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
 from deniable.spec import register
-from deniable.thresholds import SCALE, checked_epsilon, exact, log_up
+from deniable.thresholds import SCALE, checked_epsilon, log_up, spent
 
 MAX_GRID = 16_383
 """Largest resolution and largest clamp: components then fit int16."""
@@ -97,7 +97,7 @@ class SHE:
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        budget = exact(self.epsilon)
+        budget = spent(self.epsilon)
         resolution = math.ceil(4 * budget) if self.resolution is None else self.resolution
         object.__setattr__(self, "resolution", checked_integer("resolution", resolution, 1, MAX_GRID))
         scales = min(math.ceil(16 * self._one / budget), DEFAULT_CLAMP_LIMIT)
@@ -218,7 +218,7 @@ class SHE:
     @property
     def _weights(self) -> tuple[int, ...]:
         """Probabilities of the levels low..high of a component that is 0, in units of 2^-64."""
-        return noise_weights(exact(self.epsilon), self._one, -self._low)
+        return noise_weights(spent(self.epsilon), self._one, -self._low)
 
     @cached_property
     def _inverse(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:

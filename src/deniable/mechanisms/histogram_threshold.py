@@ -32,6 +32,7 @@ from deniable.thresholds import (
     exact,
     exp_bounds,
     log_up,
+    spent,
     threshold_down,
     threshold_up,
 )
@@ -185,7 +186,7 @@ class THE:
     def _tails(self) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
         """(lower, upper) bounds of 1 - p = e^((theta-1) epsilon/2)/2 and of q = e^(-theta epsilon/2)/2."""
         assert self.theta is not None
-        theta, half = exact(self.theta), exact(self.epsilon) / 2
+        theta, half = exact(self.theta), spent(self.epsilon) / 2
         missed, false = exp_bounds((theta - 1) * half), exp_bounds(-theta * half)
         return (missed[0] / 2, missed[1] / 2), (false[0] / 2, false[1] / 2)
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.spec import register_special_case
-from deniable.thresholds import EpsilonLike, checked_epsilon, exact, exp_bounds
+from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
 
 @register_special_case("BLH")
@@ -76,5 +76,5 @@ def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
     """
     budget = checked_epsilon(epsilon)
     # e^epsilon is irrational for rational epsilon > 0, so the bound's 55 digits settle on which side of a half it lies.
-    m = math.floor(exp_bounds(exact(budget))[0] + Fraction(1, 2)) + 1
+    m = math.floor(exp_bounds(spent(budget))[0] + Fraction(1, 2)) + 1
     return CountMeanSketch(k, budget, m)

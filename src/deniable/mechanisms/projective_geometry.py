@@ -37,7 +37,7 @@ from deniable.mechanisms.hash_families.prime import is_prime, smallest_prime
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, draw, uniform_below
 from deniable.spec import register
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, log_up, threshold_down
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, log_up, spent, threshold_down
 
 MAX_PGR_DOMAIN = 1 << 31
 MAX_POINTS = 1 << 32
@@ -54,7 +54,7 @@ def best_field(k: int, epsilon: EpsilonLike) -> int:
     >>> [best_field(2**17, epsilon) for epsilon in (0.5, 1, 2, 4)]
     [3, 3, 7, 53]
     """
-    k, budget = checked_integer("k", k, 2, MAX_PGR_DOMAIN), exact(checked_epsilon(epsilon))
+    k, budget = checked_integer("k", k, 2, MAX_PGR_DOMAIN), spent(checked_epsilon(epsilon))
     odds, _ = exp_bounds(budget)
     above = smallest_prime(math.ceil(odds + 1))
     below = math.floor(odds + 1)
@@ -248,7 +248,7 @@ class PGR:
     @cached_property
     def _inclusion(self) -> int:
         """A preferred point is reported if a 64-bit word is below this threshold, its probability rounded down."""
-        odds, _ = exp_bounds(exact(self.epsilon))
+        odds, _ = exp_bounds(spent(self.epsilon))
         return threshold_down(odds * self.preferred / (odds * self.preferred + self.points - self.preferred))
 
     @cached_property

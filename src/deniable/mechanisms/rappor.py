@@ -33,6 +33,7 @@ from deniable.thresholds import (
     exact,
     exp_bounds,
     log_up,
+    spent,
     threshold_down,
     threshold_up,
 )
@@ -114,7 +115,7 @@ class RAPPOR:
         >>> RAPPOR.from_epsilon(k=16, epsilon=2.0)
         RAPPOR(k=16, f=0.5378828427399903, p=0.5, q=0.75)
         """
-        lower, _ = exp_bounds(exact(checked_epsilon(epsilon)) / 2)
+        lower, _ = exp_bounds(spent(checked_epsilon(epsilon)) / 2)
         target = 2 / (lower + 1)
         f = float(target)
         # A float field means its shortest decimal: that one must not be below the target.

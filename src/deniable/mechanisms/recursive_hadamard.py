@@ -29,7 +29,7 @@ from deniable.mechanisms.hash_families._walsh import walsh_rows
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.thresholds import EpsilonLike, checked_epsilon, exact, exp_bounds
+from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
 
 def recursive_hadamard_bits(k: int, epsilon: EpsilonLike) -> int:
@@ -40,7 +40,7 @@ def recursive_hadamard_bits(k: int, epsilon: EpsilonLike) -> int:
     >>> [recursive_hadamard_bits(100_000, epsilon) for epsilon in (0.5, 1, 4, 32)]
     [1, 2, 6, 17]
     """
-    odds, _ = exp_bounds(exact(epsilon, "epsilon"))
+    odds, _ = exp_bounds(spent(epsilon))
     return min(math.floor(odds).bit_length(), (k - 1).bit_length())
 
 

@@ -41,12 +41,12 @@ from deniable.mechanisms._subsets import (
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
 from deniable.spec import register
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, log_up, threshold_down
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, log_up, spent, threshold_down
 
 
 def best_subset_size(k: int, epsilon: EpsilonLike) -> int:
     """Return the omega in 1..k-1 of least variance at frequency 0: floor or ceiling of k/(e^epsilon + 1)."""
-    odds, _ = exp_bounds(exact(epsilon, "epsilon"))
+    odds, _ = exp_bounds(spent(epsilon))
     middle = k / (odds + 1)
     candidates = {min(max(1, omega), k - 1) for omega in (math.floor(middle), math.ceil(middle))}
     return min(sorted(candidates), key=lambda omega: _noise_absent(k, omega, omega * odds / (omega * odds + k - omega)))
@@ -204,7 +204,7 @@ class SubsetSelection:
     @cached_property
     def _inclusion(self) -> int:
         """The true value is included if a 64-bit word is below this threshold, p rounded down."""
-        odds, _ = exp_bounds(exact(self.epsilon))
+        odds, _ = exp_bounds(spent(self.epsilon))
         return threshold_down(self._size * odds / (self._size * odds + self.k - self._size))
 
     @cached_property

@@ -24,19 +24,19 @@ from deniable.mechanisms._bits import Bits, randomize_one_hot
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, log_up, threshold_up
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, log_up, spent, threshold_up
 
 
 def symmetric_thresholds(epsilon: EpsilonLike) -> tuple[int, int]:
     """Return (P, Q) of SUE: q = 1/(s + 1) rounded up, s = e^(epsilon/2), and p = 1 - q exactly."""
-    lower, _ = exp_bounds(exact(epsilon, "epsilon") / 2)
+    lower, _ = exp_bounds(spent(epsilon) / 2)
     q = threshold_up(1 / (lower + 1))
     return SCALE - q, q
 
 
 def optimised_thresholds(epsilon: EpsilonLike) -> tuple[int, int]:
     """Return (P, Q) of OUE: p = 1/2 and q = 1/(e^epsilon + 1) rounded up."""
-    lower, _ = exp_bounds(exact(epsilon, "epsilon"))
+    lower, _ = exp_bounds(spent(epsilon))
     return SCALE // 2, threshold_up(1 / (lower + 1))
 
 

@@ -19,7 +19,7 @@ from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.unary import OUE
 from deniable.multi._packed import block_rows, byte_starts, randomize_rows, set_all
 from deniable.randomness import Randomness
-from deniable.thresholds import EPSILON_MIN, EpsilonLike, exact
+from deniable.thresholds import EPSILON_MIN, BudgetShare, EpsilonLike, spent
 
 Oracle: TypeAlias = GRR | OUE
 ORACLES: dict[str, type[GRR] | type[OUE]] = {"GRR": GRR, "OUE": OUE}
@@ -40,10 +40,10 @@ def make_oracles(name: str, sizes: Sequence[int], epsilon: float | Fraction) -> 
     return tuple(ORACLES[name](k=size, epsilon=epsilon) for size in sizes)
 
 
-def checked_share(epsilon: EpsilonLike, d: int) -> Fraction:
-    """Return epsilon/d exactly, or raise InvalidParameterError if it is below the smallest budget."""
-    share = exact(epsilon, "epsilon") / d
-    if share < EPSILON_MIN:
+def checked_share(epsilon: EpsilonLike, d: int) -> BudgetShare:
+    """Return what is spent of epsilon over d, exactly, or raise InvalidParameterError if it is below the least."""
+    share = BudgetShare(spent(epsilon) / d)
+    if float(share) < float(EPSILON_MIN):
         raise InvalidParameterError(
             f"epsilon must be >= 1e-06 per attribute, got epsilon={epsilon} over {d} attributes"
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.checks import MAX_DOMAIN
-from deniable.thresholds import EpsilonLike, checked_epsilon, exact, exp_bounds
+from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
 CellsAround = Callable[[int], tuple[int, int]]
 """The largest admissible m <= x and the smallest admissible m > x."""
@@ -36,12 +36,12 @@ class Objective:
     @classmethod
     def mean(cls, k: int, epsilon: EpsilonLike) -> Objective:
         """Return the mean squared error over all k values: mode "l2"."""
-        return cls((Fraction(1, k),), exp_bounds(exact(checked_epsilon(epsilon)))[0])
+        return cls((Fraction(1, k),), exp_bounds(spent(checked_epsilon(epsilon)))[0])
 
     @classmethod
     def worst_case(cls, max_frequency: Fraction, epsilon: EpsilonLike) -> Objective:
         """Return the largest variance at frequencies up to a bound: mode "mse"."""
-        return cls((Fraction(0), max_frequency), exp_bounds(exact(checked_epsilon(epsilon)))[0])
+        return cls((Fraction(0), max_frequency), exp_bounds(spent(checked_epsilon(epsilon)))[0])
 
     def _coefficients(self, f: Fraction) -> tuple[Fraction, Fraction]:
         return f * self.e + 1 - f, self.e * ((1 - f) * self.e + f)
