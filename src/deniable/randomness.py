@@ -10,7 +10,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterator
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, TypeVar
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -33,6 +33,16 @@ class Randomness(Protocol):
 
     def fill(self, words: Words) -> None:
         """Overwrite a contiguous uint64 array with fresh uniform words."""
+
+
+class SpawningRandomness(Randomness, Protocol):
+    """A source that can make another one: for choices that must not move the words which reports are made of."""
+
+    def spawn(self) -> SpawningRandomness:
+        """Return another source of the same kind, independent of this one, without drawing from this one."""
+
+
+Source = TypeVar("Source", bound=Randomness)
 
 
 class _Keystream:
@@ -91,6 +101,10 @@ class SecureRandomness:
                 state.keystream = _Keystream(os.urandom(32))
             state.keystream.fill(target)
 
+    def spawn(self) -> SecureRandomness:
+        """Return another source of the operating system's."""
+        return SecureRandomness()
+
     @property
     def generator(self) -> NoReturn:
         """Refuse to simulate: aggregates are drawn from a seed, so that nobody takes them for what people reported."""
@@ -130,6 +144,7 @@ class SimulationRandomness:
         key = hashlib.sha256(b"deniable simulation\0" + str(self.seed).encode()).digest()
         self._keystream = _Keystream(key)
         self._lock = threading.Lock()
+        self._spawned = 0
 
     def fill(self, words: Words) -> None:
         """Overwrite a contiguous uint64 array with the next words of the seed's sequence."""
@@ -137,6 +152,13 @@ class SimulationRandomness:
             self._keystream.fill(words.data.cast("B"))
         if np.little_endian is False:  # pragma: no cover
             words.byteswap(inplace=True)
+
+    def spawn(self) -> SimulationRandomness:
+        """Return the next of the sources that this seed derives: reproducible, and each another one."""
+        with self._lock:
+            self._spawned += 1
+            name = f"deniable simulation, spawned\0{self.seed}\0{self._spawned}"
+        return SimulationRandomness(int.from_bytes(hashlib.sha256(name.encode()).digest(), "big"))
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied or pickled: half of its state would be left behind."""
@@ -146,7 +168,7 @@ class SimulationRandomness:
         return f"SimulationRandomness(seed={self.seed})"
 
 
-def checked_randomness(rng: Randomness) -> Randomness:
+def checked_randomness(rng: Source) -> Source:
     """Return the source, or raise InvalidParameterError if it is none: None, a seed, a numpy generator, a class."""
     if isinstance(rng, type) or not callable(getattr(rng, "fill", None)):
         raise InvalidParameterError(

@@ -92,7 +92,7 @@ def test_the_file_job_is_the_verb_in_memory(tmp_path: Path) -> None:
     answers = answers_file(tmp_path / "a.parquet")
     randomize_file(SURVEY, answers, tmp_path / "r.parquet", rng())
     (reports,) = ReportReader(tmp_path / "r.parquet", SURVEY)
-    assert np.array_equal(reports, SURVEY.randomize(pq.read_table(answers), rng()))
+    assert sorted(reports.tolist()) == sorted(SURVEY.randomize(pq.read_table(answers), rng()).tolist())
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])

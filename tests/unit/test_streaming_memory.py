@@ -56,6 +56,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1 << 12)
     monkeypatch.setattr("deniable.io.tables.BATCH_ROWS", 1 << 11)
     monkeypatch.setattr("deniable.io.reports.BATCH_ROWS", 1 << 13)
+    monkeypatch.setattr("deniable.io.shuffling.BLOCK_ROWS", 1 << 13)
     monkeypatch.setattr("deniable.drafting.MAX_TRACKED", 100)
 
 

@@ -19,8 +19,9 @@ from deniable.io.ledger import Entry, Ledger
 from deniable.io.reports import BATCH_BYTES, WrittenReports, batch_rows, write_reports
 from deniable.io.share_ledger import ShareLedger
 from deniable.io.shares import ShareReader, ShareStream
+from deniable.io.shuffling import shuffled
 from deniable.io.tables import AnswerReader, open_answers
-from deniable.randomness import Randomness
+from deniable.randomness import SpawningRandomness, checked_randomness
 
 Progress = Callable[[int, int | None], None]
 """Called with (done, total) after every batch, in rows or bytes; total is None where it is not known."""
@@ -54,13 +55,16 @@ def randomize_file(
     collection: Collection,
     answers: PathLike,
     output: PathLike,
-    rng: Randomness,
+    rng: SpawningRandomness,
     *,
     again: bool = False,
     shares: PathLike | None = None,
     progress: Progress | None = None,
 ) -> RandomizeResult:
     """Contributors in bulk: randomise a file of answers into a report file.
+
+    The file holds the reports in random order, in blocks of 2^17 answers (`deniable.io.shuffling`); what
+    `Collection.randomize` returns in memory has the order of the answers.
 
     The report file appears when every row is valid and randomised. Interrupted, nothing remains and nothing is spent:
     nobody has seen a report. Running it again on the *same answers* spends epsilon again, because whoever sees both
@@ -75,8 +79,8 @@ def randomize_file(
         CSV or Parquet, one row per contributor.
     output : path
         The report file.
-    rng : Randomness
-        `SecureRandomness` for contributors.
+    rng : SpawningRandomness
+        `SecureRandomness` for contributors. The order of the reports comes from a second source that it spawns.
     again : bool
         Spend epsilon once more on answers that were randomised before. A share cannot be used again.
     shares : path, optional
@@ -118,7 +122,7 @@ def randomize_file(
             warnings.append(message)
         codes = _rechunked(_encoded(collection, reader, progress), _block_rows(collection))
         if stream is None:
-            written = write_reports(output, collection, (collection.randomize(block, rng) for block in codes), rng)
+            written = _write(output, collection, (collection.randomize(block, rng) for block in codes), rng)
         else:
             written = _write_with_shares(output, collection, codes, rng, stream)
             left = stream.total - written.n
@@ -134,8 +138,15 @@ def randomize_file(
     return RandomizeResult(written.n, output, written.digest, tuple(warnings))
 
 
+def _write(output: Path, collection: Collection, reports: Iterator[Any], rng: SpawningRandomness) -> WrittenReports:
+    """Write reports in random order; a source of its own for the order leaves the reports as they are without it."""
+    mechanism = collection.mechanism
+    ordered = shuffled(mechanism, reports, batch_rows(mechanism), checked_randomness(rng).spawn())
+    return write_reports(output, collection, ordered, rng)
+
+
 def _write_with_shares(
-    output: Path, collection: Collection, codes: Iterator[NDArray[Any]], rng: Randomness, stream: ShareStream
+    output: Path, collection: Collection, codes: Iterator[NDArray[Any]], rng: SpawningRandomness, stream: ShareStream
 ) -> WrittenReports:
     """Write reports, and record the shares as used just before the file of reports appears."""
 
@@ -145,7 +156,7 @@ def _write_with_shares(
         stream.record(output.name)
 
     try:
-        return write_reports(output, collection, reports(), rng)
+        return _write(output, collection, reports(), rng)
     except BaseException:
         stream.forget()
         raise
