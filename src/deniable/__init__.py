@@ -21,6 +21,7 @@ from deniable.errors import MismatchError as MismatchError
 from deniable.errors import MissingExtraError as MissingExtraError
 from deniable.errors import NoIntervalError as NoIntervalError
 from deniable.errors import OutputError as OutputError
+from deniable.errors import OutputInUseError as OutputInUseError
 from deniable.errors import PrivacyLimitError as PrivacyLimitError
 from deniable.errors import TooLargeError as TooLargeError
 from deniable.errors import UnknownCategoryError as UnknownCategoryError

@@ -138,6 +138,11 @@ class Aggregate:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the aggregate to one file, atomically (an Arrow file with the specification in its metadata)."""
+        with atomic_path(path) as temporary:
+            self.write(temporary)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the content of the file, into a path that `atomic_path` gave; see `save`."""
         header = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
@@ -147,7 +152,7 @@ class Aggregate:
             "batches": sorted(self.batches),
         }
         table = pa.table({"counts": self.counts}).replace_schema_metadata({"deniable": canonical_json(header)})
-        with atomic_path(path) as temporary, pa.ipc.new_file(str(temporary), table.schema) as writer:
+        with pa.ipc.new_file(str(path), table.schema) as writer:
             writer.write_table(table)
 
     @classmethod

@@ -17,6 +17,7 @@
     ├── TooLargeError            an enumeration beyond the stated limit (also a ValueError)
     ├── FileFormatError          a file that is damaged, foreign, or of an unknown version
     ├── OutputError              an output that cannot be written
+    │   └── OutputInUseError     an output that another run is writing
     ├── DealingError             a deal by several helpers that failed; no share of it may be used
     └── MissingExtraError        an optional dependency that is not installed (also an ImportError)
 
@@ -84,6 +85,10 @@ class FileFormatError(DeniableError):
 
 class OutputError(DeniableError):
     """An output cannot be written; nothing was."""
+
+
+class OutputInUseError(OutputError):
+    """Another run is writing the same output; the two must not overwrite each other."""
 
 
 class DealingError(DeniableError):

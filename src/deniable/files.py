@@ -1,51 +1,196 @@
-"""Outputs that appear whole or not at all."""
+"""Outputs that appear whole or not at all, by one writer at a time.
+
+An output is written under a hidden name beside its own, which its writer keeps locked (flock) until the file is
+complete and on the disk; then it is renamed. A hidden file that nobody has locked was left by a process that was
+killed: the next writer in that directory removes it. Locks end with their process, however it ends.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
-import tempfile
-from collections.abc import Iterator
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TypeAlias
 
-from deniable.errors import OutputError
+from deniable.errors import OutputError, OutputInUseError
+
+PARTIAL = ".deniable.partial"
+"""Ending of the hidden name under which an output is written: ``.NAME.deniable.partial``."""
+
+Commit: TypeAlias = AbstractContextManager[object]
+"""Entered when an output is complete and left when it has its name; an OSError inside means that it has not got it."""
+
+_PATIENCE = 0.5
+"""Seconds to wait for who looks whether a file is left over, before it is said to be in use."""
 
 
 @contextlib.contextmanager
-def atomic_path(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[Path]:
+def atomic_path(path: str | os.PathLike[str], *, private: bool = False, commit: Commit | None = None) -> Iterator[Path]:
     """Yield a temporary path beside `path`; move it into place on success, remove it on any failure.
 
-    A `private` file can be read by its owner only, from its first byte on.
+    The content is on the disk before the name is, and the name before this returns. A `private` file can be read by its
+    owner only, from its first byte on.
+
+    Raises
+    ------
+    OutputInUseError
+        If another run is writing the same file.
+    OutputError
+        If the directory does not exist or cannot be written.
+    """
+    mode = 0o600 if private else 0o666
+    with _atomic(Path(path), lambda name: os.close(os.open(name, os.O_CREAT | os.O_EXCL, mode)), commit) as temporary:
+        yield temporary
+
+
+@contextlib.contextmanager
+def atomic_directory(path: str | os.PathLike[str], *, commit: Commit | None = None) -> Iterator[Path]:
+    """Yield a temporary directory of its owner beside `path`; move it into place on success, remove it on any failure.
+
+    Raises
+    ------
+    OutputInUseError
+        If another run is writing the same directory.
+    OutputError
+        If it exists, or its parent cannot be written.
+    """
+    with _atomic(Path(path), lambda name: os.mkdir(name, 0o700), commit) as temporary:
+        yield temporary
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock that a file stands for, after waiting for it; the file is there only meanwhile.
 
     Raises
     ------
     OutputError
-        If the directory does not exist or cannot be written.
+        If the file cannot be made.
     """
-    target = Path(path)
+    try:
+        while (descriptor := _hold(path, os.O_CREAT, wait=True)) is None:
+            pass
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    try:
+        yield
+    finally:
+        _discard(path, descriptor)
+        os.close(descriptor)
+
+
+def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False) -> None:
+    """Write a UTF-8 text file atomically."""
+    with atomic_path(path, private=private) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _atomic(target: Path, create: Callable[[Path], None], commit: Commit | None) -> Iterator[Path]:
+    temporary = target.with_name(f".{target.name}{PARTIAL}")
     try:
         if target.is_dir():
-            raise IsADirectoryError(21, "it is a directory")
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
-        os.close(handle)
+            raise IsADirectoryError(errno.EISDIR, "it is a directory")
+        descriptor = _claim(temporary, create)
+        try:
+            yield temporary
+            os.fsync(descriptor)
+            with commit or nullcontext():
+                temporary.replace(target)
+                _sync(target.parent)
+        except BaseException:
+            _discard(temporary, descriptor)
+            raise
+        finally:
+            os.close(descriptor)
+    except BlockingIOError as error:
+        raise OutputInUseError(f"cannot write {target}: another run is writing it; wait until that is done") from error
     except OSError as error:
         raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
-    temporary = Path(name)
+
+
+def _claim(temporary: Path, create: Callable[[Path], None]) -> int:
+    """Create what a hidden name stands for and lock it; return its descriptor, or raise BlockingIOError."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        _remove_left_over(temporary.parent)
+        # Between making a file and locking it, another process may take it for a left-over: then it is made again.
+        with contextlib.suppress(FileExistsError, BlockingIOError):
+            create(temporary)
+            descriptor = _hold(temporary)
+            if descriptor is not None:
+                return descriptor
+        if time.monotonic() > until:
+            raise BlockingIOError
+        time.sleep(0.01)
+
+
+def _remove_left_over(directory: Path) -> None:
+    """Remove what killed processes left unfinished in a directory: hidden names that nobody has locked."""
+    for path in directory.glob(f".*{PARTIAL}"):
+        # What is locked, or not ours to open, stays.
+        with contextlib.suppress(OSError):
+            descriptor = _hold(path)
+            if descriptor is not None:
+                _discard(path, descriptor)
+                os.close(descriptor)
+
+
+def _hold(path: Path, flags: int = 0, *, wait: bool = False) -> int | None:
+    """Lock a file or directory; return its descriptor, or None if the path stands for another one by now, or none.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process has locked it, unless `wait`.
+    """
+    # NFS locks only what is open for writing, and no directory can be.
+    access = os.O_RDONLY if path.is_dir() else os.O_RDWR
     try:
-        yield temporary
-        # mkstemp makes files private; give the usual permissions of a new file instead.
-        if not private:
-            mask = os.umask(0)
-            os.umask(mask)
-            temporary.chmod(0o666 & ~mask)
-        temporary.replace(target)
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        descriptor = os.open(path, access | flags | os.O_NOFOLLOW, 0o600)
+    except FileNotFoundError:
+        if flags:
+            raise
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        if _is_at(path, descriptor):
+            return descriptor
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a UTF-8 text file atomically."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Return whether a path stands for an open file: nobody has moved or replaced it."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _discard(path: Path, descriptor: int) -> None:
+    """Remove a hidden file or directory that is locked, if it is still there under that name."""
+    if _is_at(path, descriptor):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _sync(directory: Path) -> None:
+    """Wait until a directory's names are on the disk, where the file system offers that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

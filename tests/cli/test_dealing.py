@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from deniable import AlreadyRandomizedError, Collection
-from deniable.io.share_ledger import ShareLedger
+from deniable.io.ledger import LOCK, Entry, share_ledger
 from deniable.io.shares import ShareReader, ShareStream
 from tests.cli.conftest import N, Run, schema_text
 from tests.cli.test_process import interrupted, names
@@ -245,14 +247,18 @@ def test_an_interrupted_randomize_uses_no_share(dealt: Run, monkeypatch: pytest.
     assert "4,000 contributors" in randomize(dealt, "shares")
 
 
-def test_hand_outs_do_not_run_at_once(dealt: Run) -> None:
-    lock = Path("shares/.deniable-lock")
-    lock.touch()
-    arguments = ("hand-out", "survey.json", "shares", "--contributor", "1", "-o", "one.parquet")
-    assert f"another hand-out from shares is under way; if none is, remove {lock}" in dealt(*arguments).stderr
-    os.unlink(lock)
-    assert dealt(*arguments).exit_code == 0
-    assert not lock.exists()
+def test_hand_outs_wait_for_each_other(dealt: Run) -> None:
+    """Two real processes, both held up until both have begun: one share is handed out once."""
+    command = [sys.executable, "-m", "deniable.cli", "hand-out", "survey.json", "shares", "--contributor", "1", "-o"]
+    with share_ledger("shares").held():
+        both = [subprocess.Popen([*command, f"{i}.parquet"], stderr=subprocess.PIPE, text=True) for i in range(2)]
+        with pytest.raises(subprocess.TimeoutExpired):
+            both[0].wait(timeout=4)
+    errors = [child.communicate(timeout=60)[1] for child in both]
+    assert sorted(child.returncode for child in both) == [0, 2]
+    assert sum("holds no share of contributor 1: it was handed out" in error for error in errors) == 1
+    assert len(list(Path().glob("?.parquet"))) == 1
+    assert share_ledger("shares").entries() == ()
 
 
 def test_a_dealt_client_is_not_audited_alone(quota: Run) -> None:
@@ -361,18 +367,30 @@ def test_runs_at_once_do_not_forget_each_other(dealt: Run) -> None:
     collection_ = Collection.load("survey.json")
 
     def stream() -> ShareStream:
-        return ShareStream(ShareReader("shares", collection_), ShareLedger.inside("shares"))
+        return ShareStream(ShareReader("shares", collection_), share_ledger("shares"))
 
     one, other, same = stream(), stream(), stream()
     for each, count in ((one, 10), (other, 5), (same, 5)):
         each.take(count)
-    one.record("one.parquet")
+    with one.recording("one.parquet"):
+        pass
     # Both began before either was recorded: the second sees that its shares are gone.
-    with pytest.raises(AlreadyRandomizedError, match=r"contributor 1 in shares was used before \(for one.parquet\)"):
-        other.record("other.parquet")
-    other.forget()
-    one.forget()
-    # Only what the run itself recorded is taken back.
-    same.record("same.parquet")
-    one.forget()
-    assert [entry.into for entry in ShareLedger.inside("shares").entries] == ["same.parquet"]
+    with (
+        pytest.raises(AlreadyRandomizedError, match=r"contributor 1 in shares was used before \(for one.parquet\)"),
+        other.recording("other.parquet"),
+    ):
+        pass
+    assert [entry.into for entry in share_ledger("shares").entries()] == ["one.parquet"]
+    assert not [name for name in os.listdir("shares") if name.endswith(LOCK)]
+
+
+def test_reports_that_cannot_be_named_take_back_their_own_shares_only(dealt: Run) -> None:
+    stream = ShareStream(ShareReader("shares", Collection.load("survey.json")), share_ledger("shares"))
+    stream.take(5)
+    used = {"event": "used", "collection": "c", "dealing": "d", "first": 1, "last": 5}
+    other = Entry.model_validate(used | {"into": "other.parquet"})
+    with share_ledger("shares").held():
+        share_ledger("shares").change([other])
+    with pytest.raises(OSError, match="full"), stream.recording("same.parquet"):
+        raise OSError("full")
+    assert share_ledger("shares").entries() == (other,)

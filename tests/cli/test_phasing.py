@@ -150,7 +150,8 @@ def test_the_same_answers_are_not_randomised_in_two_phases(phases: Run) -> None:
     twice = phases("randomize", "two.json", "one.csv", "-o", "x.parquet")
     assert twice.exit_code == 2
     said = " ".join(twice.stderr.split())
-    assert "one.csv was randomised before for the phase that this collection learned from (into one.parquet)" in said
+    into = Path("one.parquet").absolute()
+    assert f"one.csv was randomised before for the phase that this collection learned from (into {into})" in said
     assert not Path("x.parquet").exists()
     meant = phases("randomize", "two.json", "one.csv", "-o", "x.parquet", "--again")
     assert meant.exit_code == 0

@@ -92,13 +92,20 @@ def test_interrupted_randomize_leaves_nothing(survey: Run) -> None:
 
 
 def test_interruption_after_the_reports_are_complete_says_so(survey: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+    replace = Path.replace
 
-    monkeypatch.setattr("deniable.io.ledger.Ledger.add", interrupt)
+    def interrupt(source: Path, target: Path) -> Path:
+        result = replace(source, target)
+        if target.name == "reports.parquet":
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(Path, "replace", interrupt)
     result = survey("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
     assert result.exit_code == 130
     assert result.stderr == "interrupted: reports.parquet is complete, nothing else was written\n"
+    # It happened: the next run is refused.
+    assert survey("randomize", "survey.json", "answers.csv", "-o", "second.parquet").exit_code == 2
     assert survey("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate").exit_code == 0
 
 

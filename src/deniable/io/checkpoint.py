@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -18,8 +19,8 @@ CHECKPOINT_SECONDS = 1.0
 class Checkpoint:
     """The sum of the finished report files, in a hidden aggregate file beside the output.
 
-    A context manager: inside, `keep` what is finished; if the block is left by an exception (an interruption is one),
-    the file stays, and on success it is removed.
+    A context manager, to be entered while the output is ours alone: inside, `keep` what is finished; if the block is
+    left by an exception (an interruption is one), that is written. `done` removes the file once the output is there.
 
     Parameters
     ----------
@@ -33,17 +34,27 @@ class Checkpoint:
     Attributes
     ----------
     aggregate : Aggregate
-        The sum so far; at first that of an earlier run, or empty.
+        The sum so far; inside the block at first that of an earlier run, or empty.
     """
 
     def __init__(self, collection: Collection, output: Path, batches: set[str]) -> None:
         self.path = output.with_name(f".{output.name}.resume")
         self.aggregate = Aggregate.empty(collection.mechanism, collection.id)
-        self._written = 0.0
+        self._batches = batches
+        self._written = time.monotonic()
+
+    def __enter__(self) -> Checkpoint:
         with contextlib.suppress(DeniableError):
             earlier = Aggregate.load(self.path)
-            if earlier.collection == collection.id and earlier.batches <= batches:
+            if earlier.collection == self.aggregate.collection and earlier.batches <= self._batches:
                 self.aggregate = earlier
+        return self
+
+    @contextlib.contextmanager
+    def done(self) -> Iterator[None]:
+        """Remove the file after the block."""
+        yield
+        self.path.unlink(missing_ok=True)
 
     def keep(self, aggregate: Aggregate) -> None:
         """Take note that one more file is finished."""
@@ -55,16 +66,9 @@ class Checkpoint:
         self.aggregate.save(self.path)
         self._written = time.monotonic()
 
-    def __enter__(self) -> Checkpoint:
-        # Whether the directory can be written is better known before the work than after it.
-        self._write()
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None and self.aggregate.batches:
             with contextlib.suppress(OutputError):
                 self._write()
-        else:
-            self.path.unlink(missing_ok=True)

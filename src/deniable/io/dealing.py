@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +13,12 @@ import pyarrow.parquet as pq
 
 from deniable.collection import Collection
 from deniable.errors import AlreadyRandomizedError, FileFormatError, InvalidParameterError, OutputError
-from deniable.files import atomic_path
-from deniable.io.share_ledger import ShareEntry, ShareLedger
+from deniable.files import atomic_directory, atomic_path
+from deniable.io.ledger import Entries, Entry, dealt_before, share_ledger, used_before
 from deniable.io.shares import CHUNK_ROWS, CONTRIBUTOR, ShareReader, dealer_of, joined_shares, write_shares
 from deniable.io.tables import open_parquet, parquet_errors
 from deniable.joint.dealing import Dealer, Shares
 from deniable.randomness import Randomness, draw
-
-LOCK = ".deniable-lock"
 
 Progress = Callable[[int, int | None], None]
 PathLike = str | os.PathLike[str]
@@ -64,7 +59,8 @@ def deal_file(
     """Dealer: deal a share to each contributor, into a new directory that only its owner can read.
 
     The directory appears when it is complete, and not at all on any failure. A collection is dealt once: a ledger
-    beside the directory refuses a second time unless `again`.
+    beside the directory, in which the dealing is begun before the directory appears, refuses a second time unless
+    `again`.
 
     Parameters
     ----------
@@ -95,19 +91,26 @@ def deal_file(
     mechanism, output = dealer_of(collection), Path(output)
     if output.exists():
         raise OutputError(f"{output} exists: a deal needs a new directory")
-    ledger = ShareLedger.inside(output.absolute().parent)
-    earlier = ledger.dealt(collection.id)
-    warnings = []
-    if earlier is not None:
-        message = f"this collection was dealt before, to {earlier.last:,} contributors in {earlier.into}"
-        if not again:
-            raise AlreadyRandomizedError(
-                f"{message}; make a new collection, or deal it again with again=True (--again)"
-            )
-        warnings.append(f"{message}: shares of the two dealings must not be used side by side")
+    ledger = share_ledger(output.absolute().parent)
+    warnings: list[str] = []
+
+    def refuse(entries: Entries) -> None:
+        earlier = dealt_before(entries, collection.id)
+        if earlier is not None:
+            message = f"this collection was dealt before, to {earlier.last:,} contributors in {earlier.into}"
+            if earlier.begun:
+                message += " (interrupted: if that directory did not appear, nobody has a share of it)"
+            if not again:
+                raise AlreadyRandomizedError(
+                    f"{message}; make a new collection, or deal it again with again=True (--again)"
+                )
+            warnings[:] = [f"{message}: shares of the two dealings must not be used side by side"]
+
+    refuse(ledger.entries())
     shares: Shares = (dealer or mechanism).deal(contributors, rng)
     dealing = draw(rng, 2).astype("<u8").tobytes().hex()
-    with _new_directory(output) as temporary:
+    entry = Entry(event="dealt", collection=collection.id, dealing=dealing, last=contributors, into=output.name)
+    with atomic_directory(output, commit=ledger.recording([entry], refuse)) as temporary:
         for start in range(0, contributors, CHUNK_ROWS):
             rows = slice(start, min(start + CHUNK_ROWS, contributors))
             numbers = np.arange(rows.start + 1, rows.stop + 1, dtype=np.int64)
@@ -115,10 +118,6 @@ def deal_file(
             write_shares(path, collection, dealing, numbers, shares[rows])
             if progress is not None:
                 progress(rows.stop, contributors)
-    try:
-        ledger.add([ShareEntry("dealt", collection.id, dealing, 1, contributors, output.name)]).save()
-    except OutputError as error:
-        warnings.append(f"the shares are dealt, but not recorded, so a second dealing would go unnoticed: {error}")
     return DealResult(contributors, output, dealing, tuple(warnings))
 
 
@@ -151,7 +150,7 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
     AlreadyRandomizedError
         If a share was used.
     OutputError
-        If the file exists or cannot be written, or another hand-out is under way.
+        If the file exists or cannot be written, or a ledger cannot.
     """
     mechanism, directory, output = dealer_of(collection), Path(directory), Path(output)
     if not 1 <= first <= last:
@@ -162,7 +161,8 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
         raise OutputError(f"{output} exists: whoever got that file would lose it; choose another name")
     if output.absolute().parent.resolve() == directory.resolve():
         raise OutputError(f"{output} is inside {directory}: what is handed out leaves the deal; choose another place")
-    with _locked(directory):
+    ledger = share_ledger(directory)
+    with ledger.held():
         reader = ShareReader(directory, collection)
         touched = reader.restrict(first, last)
         found = [(numbers, shares) for numbers, shares in reader.batches() if numbers[-1] >= first]
@@ -174,21 +174,29 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
             raise InvalidParameterError(
                 f"{directory} holds no share of contributor {absent:,}: it was handed out, or never dealt"
             )
-        ledger = ShareLedger.inside(directory)
-        clash = ledger.clash(collection.id, reader.dealing, numbers)
+        clash = used_before(ledger.entries(), collection.id, reader.dealing, numbers)
         if clash is not None:
             raise AlreadyRandomizedError(f"the share of contributor {clash[0]:,} was used before (for {clash[1]})")
         shares = joined_shares(mechanism, [part for _, part in found])[inside]
-        leaving = [ShareEntry("used", collection.id, reader.dealing, first, last, output.name)]
-        ledger.add(leaving).save()
+        leaving = Entry(
+            event="used",
+            collection=collection.id,
+            dealing=reader.dealing,
+            first=first,
+            last=last,
+            into=output.name,
+            begun=True,
+        )
+        ledger.change([leaving])
         try:
             write_shares(output, collection, reader.dealing, numbers, shares)
         except BaseException:
-            ledger.save()
+            if not output.exists():
+                ledger.change(removed=[leaving])
             raise
         for path in touched:
             _remove(path, first, last)
-        ShareLedger.inside(directory).without(leaving).save()
+        ledger.change(removed=[leaving])
     return len(numbers)
 
 
@@ -203,35 +211,3 @@ def _remove(path: Path, first: int, last: int) -> None:
         return
     with atomic_path(path, private=True) as temporary:
         pq.write_table(kept, temporary, compression="zstd", use_dictionary=False, write_page_checksum=True)
-
-
-@contextlib.contextmanager
-def _new_directory(target: Path) -> Iterator[Path]:
-    """Yield a temporary directory of its owner beside `target`; move it into place on success, remove it otherwise."""
-    try:
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.absolute().parent))
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
-    try:
-        yield temporary
-        temporary.rename(target)
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Let one process at a time rewrite the files of a directory."""
-    lock = directory / LOCK
-    try:
-        os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
-    except FileExistsError as error:
-        raise OutputError(f"another hand-out from {directory} is under way; if none is, remove {lock}") from error
-    except OSError as error:
-        raise OutputError(f"cannot write {directory}: {error.strerror or error}") from error
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)

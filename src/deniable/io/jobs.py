@@ -18,6 +18,7 @@ from deniable.collection import Collection
 from deniable.drafting import DraftResult as DraftResult
 from deniable.drafting import draft_schema
 from deniable.errors import DeniableError, DuplicateReportsError, InvalidParameterError, InvalidReportError
+from deniable.files import atomic_path
 from deniable.io.checkpoint import Checkpoint
 from deniable.io.randomizing import PathLike, refuse_overwriting, with_progress
 from deniable.io.randomizing import Progress as Progress
@@ -104,6 +105,8 @@ def aggregate_files(
         If a file is damaged or foreign.
     InvalidReportError
         If the mechanism cannot have produced a report, unless `on_invalid`.
+    OutputInUseError
+        If another run is writing the same output.
     OutputError
         If the aggregate cannot be written.
     """
@@ -118,7 +121,9 @@ def aggregate_files(
     readers = [ReportReader(path, collection) for path in reports]
     _refuse_duplicates(readers)
     rows = sum(reader.n for reader in readers)
-    with Checkpoint(collection, Path(output), {reader.digest for reader in readers}) as checkpoint:
+    checkpoint = Checkpoint(collection, Path(output), {reader.digest for reader in readers})
+    # The output is ours from here on, so that of two runs at once none overwrites the other's sum or checkpoint.
+    with atomic_path(output, commit=checkpoint.done()) as temporary, checkpoint:
         total = checkpoint.aggregate
         finished = sum(reader.n for reader in readers if reader.digest in total.batches)
         if on_invalid is None and total.n != finished:
@@ -130,7 +135,7 @@ def aggregate_files(
             if reader.digest not in total.batches:
                 total += _aggregated(reader, total.n, rows, on_invalid, progress)
                 checkpoint.keep(total)
-        total.save(output)
+        total.write(temporary)
     return total
 
 
@@ -145,17 +150,20 @@ def merge_files(aggregates: Sequence[PathLike], output: PathLike) -> Aggregate:
         If they are of different collections or mechanisms.
     FileFormatError
         If a file is damaged or foreign.
+    OutputInUseError
+        If another run is writing the same output.
     OutputError
         If the result cannot be written.
     """
     if not aggregates:
         raise InvalidParameterError("aggregates must name at least one file, got none")
-    total = Aggregate.load(aggregates[0])
-    for path in aggregates[1:]:
-        part = Aggregate.load(path)
-        with _naming(path):
-            total = total + part
-    total.save(output)
+    with atomic_path(output) as temporary:
+        total = Aggregate.load(aggregates[0])
+        for path in aggregates[1:]:
+            part = Aggregate.load(path)
+            with _naming(path):
+                total = total + part
+        total.write(temporary)
     return total
 
 

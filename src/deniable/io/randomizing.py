@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -14,10 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.collection import Collection
-from deniable.errors import AlreadyRandomizedError, FileFormatError, InvalidParameterError, OutputError
-from deniable.io.ledger import Entry, Ledger
-from deniable.io.reports import BATCH_BYTES, WrittenReports, batch_rows, write_reports
-from deniable.io.share_ledger import ShareLedger
+from deniable.errors import AlreadyRandomizedError, InvalidParameterError, OutputError
+from deniable.io.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger, share_ledger
+from deniable.io.reports import BATCH_BYTES, batch_rows, write_reports
 from deniable.io.shares import ShareReader, ShareStream
 from deniable.io.shuffling import shuffled
 from deniable.io.tables import AnswerReader, open_answers
@@ -68,8 +68,11 @@ def randomize_file(
 
     The report file appears when every row is valid and randomised. Interrupted, nothing remains and nothing is spent:
     nobody has seen a report. Running it again on the *same answers* spends epsilon again, because whoever sees both
-    files sees two reports of each contributor; so that is refused unless `again`, as far as the ledger beside the
-    output remembers. A share is used once: a ledger beside the shares refuses a second time, whatever the answers.
+    files sees two reports of each contributor; so that is refused unless `again`, as far as this user's ledger
+    remembers: answers of at least 1,000 contributors by their content, whatever the file is called and however it is
+    written; fewer by the path of the file, since content so small would tell answers to whoever reads the ledger. The
+    run is recorded before the reports appear. A share is used once: a ledger beside the shares refuses a second time,
+    whatever the answers.
 
     Parameters
     ----------
@@ -102,8 +105,10 @@ def randomize_file(
         If the shares are of another collection, deal or dealing.
     FileFormatError
         If the answers, the shares or a ledger cannot be read.
+    OutputInUseError
+        If another run is writing the same reports.
     OutputError
-        If the reports or the ledger of the shares cannot be written.
+        If the reports or a ledger cannot be written.
     """
     refuse_overwriting(output, [answers])
     output = Path(output)
@@ -111,55 +116,54 @@ def randomize_file(
     stream = None
     if shares is not None:
         reader_of_shares = ShareReader(shares, collection)
-        stream = ShareStream(reader_of_shares, ShareLedger.inside(reader_of_shares.directory))
+        stream = ShareStream(reader_of_shares, share_ledger(reader_of_shares.directory))
+    warnings: list[str] = []
+    earlier = output.absolute().parent / EARLIER_FILE_NAME
+    if earlier.exists():
+        warnings.append(
+            f"{earlier} is of an earlier version, and no longer used: whoever has it can find a contributor's answer "
+            "by trying; delete it and never pass it on"
+        )
+    ledger = answers_ledger()
     with open_answers(answers, collection.schema.names) as reader:
-        ledger = Ledger.beside(output)
-        digest = ledger.digest(answers)
-        warnings = []
-        for message in _spent_again(collection, Path(answers), ledger, digest):
-            if not again:
-                raise AlreadyRandomizedError(f"{message}; to do it nevertheless, say so with again=True (--again)")
-            warnings.append(message)
-        codes = _rechunked(_encoded(collection, reader, progress), _block_rows(collection))
-        if stream is None:
-            written = _write(output, collection, (collection.randomize(block, rng) for block in codes), rng)
-        else:
-            written = _write_with_shares(output, collection, codes, rng, stream)
-            left = stream.total - written.n
-            if left:
-                warnings.append(f"{left:,} shares were not used: the answers have {written.n:,} rows")
-    try:
-        # Another run may have written the ledger in the meantime, with a key of its own if it is the first.
-        current = Ledger.beside(output)
-        digest = digest if current.key == ledger.key else current.digest(answers)
-        current.add(Entry(collection.id, digest, output.name, written.n)).save()
-    except (FileFormatError, OutputError) as error:
-        warnings.append(f"the reports are written, but not recorded, so a second run would go unnoticed: {error}")
+        digest = AnswersDigest(collection, ledger.key())
+
+        def encoded() -> Iterator[NDArray[Any]]:
+            for codes in _encoded(collection, reader, progress):
+                digest.update(codes)
+                yield codes
+
+        @contextlib.contextmanager
+        def recorded() -> Iterator[None]:
+            path = f"path:{Path(answers).resolve()}"
+            which = digest.answers() or path
+            into = str(output.absolute())
+            entry = Entry(event="randomized", collection=collection.id, into=into, last=digest.n, answers=which)
+
+            def refuse(entries: Entries) -> None:
+                same = tuple(entry for entry in entries if entry.answers in (which, path))
+                messages = list(_spent_again(collection, Path(answers), same))
+                if messages and not again:
+                    raise AlreadyRandomizedError(
+                        f"{'; '.join(messages)}; to do it nevertheless, say so with again=True (--again)"
+                    )
+                warnings.extend(messages)
+
+            of_shares = contextlib.nullcontext() if stream is None else stream.recording(output.name)
+            with ledger.recording([entry], refuse), of_shares:
+                yield
+
+        def reports() -> Iterator[Any]:
+            for block in _rechunked(encoded(), _block_rows(collection)):
+                yield collection.randomize(block, rng, None if stream is None else stream.take(len(block)))
+
+        # A source of its own for the order leaves the reports as they are without it.
+        mechanism, order = collection.mechanism, checked_randomness(rng).spawn()
+        ordered = shuffled(mechanism, reports(), batch_rows(mechanism), order)
+        written = write_reports(output, collection, ordered, rng, commit=recorded())
+    if stream is not None and stream.total > written.n:
+        warnings.append(f"{stream.total - written.n:,} shares were not used: the answers have {written.n:,} rows")
     return RandomizeResult(written.n, output, written.digest, tuple(warnings))
-
-
-def _write(output: Path, collection: Collection, reports: Iterator[Any], rng: SpawningRandomness) -> WrittenReports:
-    """Write reports in random order; a source of its own for the order leaves the reports as they are without it."""
-    mechanism = collection.mechanism
-    ordered = shuffled(mechanism, reports, batch_rows(mechanism), checked_randomness(rng).spawn())
-    return write_reports(output, collection, ordered, rng)
-
-
-def _write_with_shares(
-    output: Path, collection: Collection, codes: Iterator[NDArray[Any]], rng: SpawningRandomness, stream: ShareStream
-) -> WrittenReports:
-    """Write reports, and record the shares as used just before the file of reports appears."""
-
-    def reports() -> Iterator[Any]:
-        for block in codes:
-            yield collection.randomize(block, rng, stream.take(len(block)))
-        stream.record(output.name)
-
-    try:
-        return _write(output, collection, reports(), rng)
-    except BaseException:
-        stream.forget()
-        raise
 
 
 def read_truth(
@@ -256,18 +260,24 @@ def refuse_overwriting(output: PathLike, inputs: Sequence[PathLike]) -> None:
         raise OutputError(f"cannot write {output}: it is a directory")
 
 
-def _spent_again(collection: Collection, answers: Path, ledger: Ledger, digest: str) -> Iterator[str]:
+def _spent_again(collection: Collection, answers: Path, same: Entries) -> Iterator[str]:
     """Yield what is wrong with randomising these answers once more: for this collection, or for two of its phases."""
-    if earlier := ledger.runs(collection.id, digest):
-        epsilon, runs = collection.privacy().epsilon, len(earlier) + 1
+    runs = [entry for entry in same if entry.collection == collection.id]
+    if earlier := [entry for entry in runs if not entry.begun]:
+        epsilon, times = collection.privacy().epsilon, len(earlier) + 1
         yield (
             f"{answers} was randomised before for this collection (into {_names(earlier)}): "
-            f"whoever sees all reports sees {runs} of each contributor, "
-            f"and epsilon is {runs * epsilon:g} instead of {epsilon:g}"
+            f"whoever sees all reports sees {times} of each contributor, "
+            f"and epsilon is {times * epsilon:g} instead of {epsilon:g}"
+        )
+    if killed := [entry for entry in runs if entry.begun]:
+        yield (
+            f"a run that randomised {answers} for this collection was stopped just as its reports were to appear (as "
+            f"{_names(killed)}): if no file of reports appeared, nobody saw reports and nothing is spent twice"
         )
     before = collection.learned_from
     sources = () if before is None else (*before.earlier, before.collection)
-    if earlier := tuple(run for source in sources for run in ledger.runs(source, digest)):
+    if earlier := [entry for entry in same if entry.collection in sources]:
         yield (
             f"{answers} was randomised before for the phase that this collection learned from (into "
             f"{_names(earlier)}): phases need other contributors each; who takes part in both spends both epsilons"
@@ -275,4 +285,4 @@ def _spent_again(collection: Collection, answers: Path, ledger: Ledger, digest: 
 
 
 def _names(entries: Sequence[Entry]) -> str:
-    return ", ".join(entry.reports for entry in entries)
+    return ", ".join(entry.into for entry in entries)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from deniable.collection import Collection, short_id
 from deniable.errors import FileFormatError, MismatchError
-from deniable.files import atomic_path
+from deniable.files import Commit, atomic_path
 from deniable.io.columns import arrow_type, check_column, report_arrays, to_arrow, to_numpy
 from deniable.io.tables import open_parquet, parquet_batches, parquet_errors
 from deniable.mechanism import Mechanism, ReportField
@@ -64,7 +64,12 @@ def batch_rows(mechanism: Mechanism[Any, Any]) -> int:
 
 
 def write_reports(
-    path: str | os.PathLike[str], collection: Collection, batches: Iterable[Any], rng: Randomness
+    path: str | os.PathLike[str],
+    collection: Collection,
+    batches: Iterable[Any],
+    rng: Randomness,
+    *,
+    commit: Commit | None = None,
 ) -> WrittenReports:
     """Contributors in bulk: write a report file, atomically; each batch becomes a row group.
 
@@ -78,19 +83,23 @@ def write_reports(
         In the mechanism's report type.
     rng : Randomness
         Source of the batch number, drawn last.
+    commit : context manager, optional
+        Entered when the file is complete, left when it has appeared.
 
     Raises
     ------
     InvalidReportError
         If a batch has not the type that the mechanism reports.
+    OutputInUseError
+        If another run is writing the same file.
     OutputError
-        If the file cannot be written.
+        If it cannot be written.
     """
     fields = collection.mechanism.report_fields
     schema = pa.schema([pa.field(field.name, arrow_type(field), False) for field in fields] + [_id_field()])
     digest = _Digest(collection.id, fields)
     with (
-        atomic_path(path) as temporary,
+        atomic_path(path, commit=commit) as temporary,
         pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as writer,
     ):
         for reports in batches:

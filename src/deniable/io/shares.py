@@ -8,7 +8,6 @@ the collection, the deal, and the random number of the dealing, in its metadata.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -27,11 +26,10 @@ from deniable.errors import (
     InvalidInputError,
     InvalidParameterError,
     MismatchError,
-    OutputError,
 )
-from deniable.files import atomic_path
+from deniable.files import Commit, atomic_path
 from deniable.io.columns import arrow_type, check_column, to_arrow, to_numpy
-from deniable.io.share_ledger import ShareEntry, ShareLedger
+from deniable.io.ledger import Entries, Entry, Ledger, used_before
 from deniable.io.tables import open_parquet, parquet_batches, parquet_errors
 from deniable.joint.dealing import DealtMechanism, Shares
 from deniable.mechanism import ReportField
@@ -61,9 +59,14 @@ def joined_shares(mechanism: Any, parts: Sequence[Shares]) -> Any:
 
 
 def write_shares(
-    path: Path, collection: Collection, dealing: str, contributors: NDArray[np.int64], shares: Shares
+    path: Path,
+    collection: Collection,
+    dealing: str,
+    contributors: NDArray[np.int64],
+    shares: Shares,
+    commit: Commit | None = None,
 ) -> None:
-    """Write one file of shares, atomically, readable by its owner only.
+    """Write one file of shares, atomically, readable by its owner only; see `atomic_path` for `commit`.
 
     Raises
     ------
@@ -78,7 +81,7 @@ def write_shares(
         [pa.field(CONTRIBUTOR, pa.int64(), False), *(pa.field(f.name, arrow_type(f), False) for f in fields)],
         metadata={_METADATA: metadata},
     )
-    with atomic_path(path, private=True) as temporary:
+    with atomic_path(path, private=True, commit=commit) as temporary:
         pq.write_table(
             pa.table(columns, schema=schema),
             temporary,
@@ -187,7 +190,7 @@ class ShareStream:
     ----------
     reader : ShareReader
         Where they come from.
-    ledger : ShareLedger
+    ledger : Ledger
         What was used before.
 
     Attributes
@@ -196,14 +199,14 @@ class ShareStream:
         Number of shares there are.
     """
 
-    def __init__(self, reader: ShareReader, ledger: ShareLedger) -> None:
+    def __init__(self, reader: ShareReader, ledger: Ledger) -> None:
         self._reader, self._ledger = reader, ledger
+        self._known = ledger.entries()
         self._batches = reader.batches()
         self._numbers, self._at = np.empty(0, np.int64), 0
         self._shares: Any = None
         self.total = reader.n
         self._ranges: list[tuple[int, int]] = []
-        self._recorded: list[ShareEntry] = []
 
     def take(self, count: int) -> Any:
         """Return the next `count` shares.
@@ -237,8 +240,8 @@ class ShareStream:
             )
         return found
 
-    def _refuse_used(self, numbers: NDArray[np.int64]) -> None:
-        clash = self._ledger.clash(self._reader.collection.id, self._reader.dealing, numbers)
+    def _refuse_used(self, entries: Entries, numbers: NDArray[np.int64]) -> None:
+        clash = used_before(entries, self._reader.collection.id, self._reader.dealing, numbers)
         if clash is not None:
             raise AlreadyRandomizedError(
                 f"the share of contributor {clash[0]:,} in {self._reader.path} was used before (for {clash[1]}): "
@@ -246,7 +249,7 @@ class ShareStream:
             )
 
     def _note(self, numbers: NDArray[np.int64]) -> None:
-        self._refuse_used(numbers)
+        self._refuse_used(self._known, numbers)
         breaks = np.flatnonzero(np.diff(numbers) != 1)
         for first, last in zip(np.append(0, breaks + 1), np.append(breaks, len(numbers) - 1), strict=True):
             low, high = int(numbers[first]), int(numbers[last])
@@ -254,31 +257,29 @@ class ShareStream:
                 low = self._ranges.pop()[0]
             self._ranges.append((low, high))
 
-    def record(self, into: str) -> None:
-        """Write into the ledger which shares were taken.
+    def recording(self, into: str) -> Commit:
+        """Return what records the shares that were taken as used while their reports appear, after a last check.
 
-        Raises
-        ------
-        AlreadyRandomizedError
-            If another run used one of them in the meantime, naming its contributor.
-        OutputError
-            If it cannot be written.
+        On entering it AlreadyRandomizedError is raised if another run used one of them in the meantime, naming its
+        contributor, and OutputError if the ledger cannot be written.
         """
-        # Another run may have written the ledger since this one began: add to what it says now.
-        self._ledger = ShareLedger.inside(self._reader.directory)
-        for first, last in self._ranges:
-            self._refuse_used(np.arange(first, last + 1))
-        self._recorded = [
-            ShareEntry("used", self._reader.collection.id, self._reader.dealing, first, last, into)
+        used = [
+            Entry(
+                event="used",
+                collection=self._reader.collection.id,
+                dealing=self._reader.dealing,
+                first=first,
+                last=last,
+                into=into,
+            )
             for first, last in self._ranges
         ]
-        self._ledger.add(self._recorded).save()
 
-    def forget(self) -> None:
-        """Undo `record`: no report was written."""
-        if self._recorded:
-            with contextlib.suppress(FileFormatError, OutputError):
-                ShareLedger.inside(self._reader.directory).without(self._recorded).save()
+        def refuse(entries: Entries) -> None:
+            for first, last in self._ranges:
+                self._refuse_used(entries, np.arange(first, last + 1))
+
+        return self._ledger.recording(used, refuse)
 
 
 def _share_files(path: Path) -> list[Path]:
