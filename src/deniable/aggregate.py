@@ -11,16 +11,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from deniable.checks import checked_integer
 from deniable.errors import (
+    DamagedStateError,
     DuplicateReportsError,
     EmptyAggregateError,
     FileFormatError,
     InvalidParameterError,
     MismatchError,
+    TooLargeError,
 )
 from deniable.files import atomic_path
 from deniable.mechanism import Mechanism
 from deniable.spec import canonical_json, from_spec, to_spec
+from deniable.state import LIMIT
 
 FORMAT = "deniable aggregate"
 FORMAT_VERSION = 1
@@ -45,7 +49,7 @@ class Aggregate:
         counter fits, which depends on the counters and not on how they were added up: half the memory and half the
         file, and no counter of such a histogram comes near 2^31 before 10^13 reports.
     n : int
-        Number of reports.
+        Number of reports, 0 <= n < 2^62.
     collection : str
         Id of the Collection the reports belong to, "" outside a collection.
     batches : frozenset of str
@@ -54,7 +58,9 @@ class Aggregate:
     Raises
     ------
     InvalidParameterError
-        If the counts have another dtype or shape than the mechanism's, or n is negative.
+        If the counts have another dtype or shape than the mechanism's, or n is no integer in 0..2^62-1.
+    DamagedStateError
+        If no n reports of the mechanism have these counts (`Mechanism.check_state`), naming the cell.
 
     Examples
     --------
@@ -81,12 +87,20 @@ class Aggregate:
                 f"counts must be integers of shape ({self.mechanism.state_size},) for {self.mechanism.name}, "
                 f"got dtype={counts.dtype}, shape={counts.shape}"
             )
-        if self.n < 0:
-            raise InvalidParameterError(f"n must be >= 0, got n={self.n}")
-        counts = counts.astype(_stored_dtype(counts, getattr(self.mechanism, "compact_state", False)))
+        n = checked_integer("n", self.n, 0, LIMIT - 1)
+        if counts.dtype == np.uint64 and int(counts.max()) >= LIMIT:
+            cell = int(counts.argmax())
+            raise InvalidParameterError(f"counts must be < 2^62, got counts[{cell}]={int(counts[cell])}")
+        # What nobody can write to need not be copied.
+        stored = _stored_dtype(counts, getattr(self.mechanism, "compact_state", False))
+        counts = counts.astype(stored, copy=counts.flags.writeable or counts.base is not None)
+        try:
+            self.mechanism.check_state(counts, n)
+        except DamagedStateError as error:
+            raise DamagedStateError(f"no {n} reports of {_brief(self.mechanism)} have these counts: {error}") from error
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "n", int(self.n))
+        object.__setattr__(self, "n", n)
         object.__setattr__(self, "batches", frozenset(self.batches))
 
     @classmethod
@@ -103,6 +117,10 @@ class Aggregate:
             If the mechanisms or the collections differ.
         DuplicateReportsError
             If both contain the same batch of reports.
+        TooLargeError
+            If there would be 2^62 reports or more.
+        DamagedStateError
+            If no set of reports has the sum, for instance more reports than a dealer dealt to.
         """
         if not isinstance(other, Aggregate):
             return NotImplemented
@@ -120,8 +138,13 @@ class Aggregate:
                 + (f" and {len(common) - 1} more" if len(common) > 1 else "")
                 + "; merging them would count those contributors twice"
             )
+        n = self.n + other.n
+        if n >= LIMIT:
+            raise TooLargeError(f"aggregates must have < 2^62 reports together, got {self.n} + {other.n}")
+        # No counter reaches 2^62 (`deniable.state`): sums do not wrap.
         counts = np.add(self.counts, other.counts, dtype=np.int64)
-        return replace(self, counts=counts, n=self.n + other.n, batches=self.batches | other.batches)
+        counts.setflags(write=False)
+        return replace(self, counts=counts, n=n, batches=self.batches | other.batches)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -162,7 +185,7 @@ class Aggregate:
         Raises
         ------
         FileFormatError
-            If the file is missing, damaged, foreign, or of another format version.
+            If the file is missing, damaged, foreign, of another format version, or holds what no reports add up to.
         """
         try:
             with pa.OSFile(str(path), "rb") as source:
@@ -177,13 +200,19 @@ class Aggregate:
             raise FileFormatError(
                 f"{path} is not an aggregate file{hint if _is_parquet(path) else ', or is damaged'}"
             ) from error
-        if found != (FORMAT, FORMAT_VERSION):
+        if found != (FORMAT, FORMAT_VERSION) or isinstance(found[1], (bool, float)):
             raise FileFormatError(
                 f"{path} must be a {FORMAT} of version {FORMAT_VERSION}, got {found[0]!r} of version {found[1]!r}"
             )
         try:
-            mechanism, n = from_spec(header["mechanism"]), int(header["n"])
-            return cls(mechanism, counts, n, str(header["collection"]), frozenset(map(str, header["batches"])))
+            mechanism, batches = from_spec(header["mechanism"]), header["batches"]
+            if not isinstance(batches, list) or not all(
+                isinstance(text, str) for text in (header["collection"], *batches)
+            ):
+                raise ValueError("collection must be a string and batches a list of strings")
+            return cls(mechanism, counts, header["n"], header["collection"], frozenset(batches))
+        except DamagedStateError as error:
+            raise FileFormatError(f"{path}: {error}") from error
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"{path} has a damaged header: {error}") from error
 

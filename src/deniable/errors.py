@@ -4,6 +4,7 @@
 
     DeniableError
     ├── InvalidParameterError    a parameter outside its bound (also a ValueError)
+    │   └── DamagedStateError    an aggregate whose counters no set of reports has
     ├── InvalidInputError        an answer or a table that cannot be encoded (also a ValueError)
     │   └── UnknownCategoryError an answer that is not in the schema
     ├── PrivacyLimitError        a guarantee weaker than the contributor is willing to accept
@@ -11,7 +12,6 @@
     ├── InvalidReportError       a report that the mechanism cannot have produced (also a ValueError)
     ├── MismatchError            two things that do not belong together (also a ValueError)
     │   └── DuplicateReportsError the same batch of reports added twice
-    ├── DamagedStateError        an aggregate whose counters contradict each other (also a ValueError)
     ├── EmptyAggregateError      an estimate asked of no reports at all (also a ValueError)
     ├── NoIntervalError          an interval asked of an estimate that has none
     ├── TooLargeError            an enumeration beyond the stated limit (also a ValueError)
@@ -63,8 +63,8 @@ class DuplicateReportsError(MismatchError):
     """The same batch of reports would be counted twice."""
 
 
-class DamagedStateError(DeniableError, ValueError):
-    """Decoding an aggregate failed its self-check: no set of reports has these counters."""
+class DamagedStateError(InvalidParameterError):
+    """No set of reports has these counters: an aggregate refused when it is made, or whose decoding fails."""
 
 
 class EmptyAggregateError(DeniableError, ValueError):

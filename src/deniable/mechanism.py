@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.state import Counts
 
 if TYPE_CHECKING:
     from deniable.aggregate import Aggregate
@@ -72,6 +73,12 @@ class Mechanism(Protocol[Inputs_contra, Reports]):
     @property
     def state_size(self) -> int:
         """Length of the integer vector that an aggregate keeps."""
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Raise DamagedStateError unless n reports can have these counts: the strongest laws that one pass can check.
+
+        Sums of states that pass must pass too, unless there are more reports than a deal has.
+        """
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

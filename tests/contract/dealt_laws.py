@@ -304,7 +304,7 @@ def deals_do_not_mix(case: DealtCase, mechanism: Any) -> None:
     refuses(dn.MismatchError, lambda: mine + theirs, "merge")
     refuses(dn.MismatchError, lambda: mechanism.estimate(theirs), "came from")
     refuses(dn.EmptyAggregateError, lambda: mechanism.estimate(dn.Aggregate.empty(mechanism)))
-    refuses(dn.MismatchError, lambda: mechanism.estimate(mine + mine), "at most as many reports")
+    refuses(dn.DamagedStateError, lambda: mine + mine, "at most as many reports")
 
 
 def deals_combine(case: DealtCase, mechanism: Any) -> None:

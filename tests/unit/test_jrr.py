@@ -13,6 +13,7 @@ import pytest
 
 from deniable import Aggregate, Attribute, Collection, Schema, SimulationRandomness
 from deniable.errors import (
+    DamagedStateError,
     EmptyAggregateError,
     FileFormatError,
     InvalidInputError,
@@ -344,7 +345,7 @@ def test_bad_aggregates_are_named() -> None:
         jrr.aggregate([2])
     with pytest.raises(EmptyAggregateError):
         jrr.estimate(Aggregate.empty(jrr._source))
-    with pytest.raises(MismatchError, match="n=10 contributors has at most as many reports, got 11"):
+    with pytest.raises(DamagedStateError, match="n=10 contributors has at most as many reports, got 11"):
         jrr.estimate(Aggregate(jrr._source, np.array([5, 6]), 11))
     with pytest.raises(MismatchError):
         jrr.estimate(Aggregate.empty(GRR(2, 1.0)))

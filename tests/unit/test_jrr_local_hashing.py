@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 from deniable import OLH, Aggregate, SimulationRandomness
-from deniable.errors import EmptyAggregateError, InvalidInputError, InvalidParameterError, MismatchError
+from deniable.errors import (
+    DamagedStateError,
+    EmptyAggregateError,
+    InvalidInputError,
+    InvalidParameterError,
+    MismatchError,
+)
 from deniable.joint.jrr_local_hashing import JRRLocalHashing
 from deniable.joint.jrr_unary import CoupledOUE
 from deniable.spec import from_spec, to_spec
@@ -112,7 +118,7 @@ def test_bad_use_is_named() -> None:
         JRRLocalHashing(5, 4, 0.5, -1.5, 10).randomize([0] * 10, hashed.deal(10, rng), rng)
     with pytest.raises(InvalidInputError, match="counts must sum to n=10, got 9"):
         hashed.simulate_aggregate([9, 0, 0, 0, 0], rng)
-    with pytest.raises(MismatchError, match="at most as many reports, got 11"):
+    with pytest.raises(DamagedStateError, match="at most as many reports, got 11"):
         hashed.estimate(Aggregate(hashed._source, np.zeros(5, np.int64), 11))
     with pytest.raises(EmptyAggregateError):
         hashed.estimate(Aggregate.empty(hashed._source))

@@ -16,6 +16,7 @@ import pytest
 
 from deniable import OUE, Aggregate, SimulationRandomness
 from deniable.errors import (
+    DamagedStateError,
     EmptyAggregateError,
     InvalidInputError,
     InvalidParameterError,
@@ -301,7 +302,7 @@ def test_bad_use_is_named() -> None:
         CoupledOUE.optimal(3, 10, 1.0, 5)
     with pytest.raises(InvalidReportError, match="padding bits"):
         mechanism.aggregate(ones * 0 + 255)
-    with pytest.raises(MismatchError, match="n=10 contributors has at most as many reports, got 11"):
+    with pytest.raises(DamagedStateError, match="n=10 contributors has at most as many reports, got 11"):
         mechanism.estimate(Aggregate(mechanism._source, np.zeros(10, np.int64), 11))
     with pytest.raises(EmptyAggregateError):
         mechanism.estimate(Aggregate.empty(mechanism._source))

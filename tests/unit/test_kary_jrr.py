@@ -15,7 +15,13 @@ import numpy as np
 import pytest
 
 from deniable import Aggregate, SimulationRandomness
-from deniable.errors import EmptyAggregateError, InvalidInputError, InvalidParameterError, MismatchError
+from deniable.errors import (
+    DamagedStateError,
+    EmptyAggregateError,
+    InvalidInputError,
+    InvalidParameterError,
+    MismatchError,
+)
 from deniable.joint._jrr_laws import delta_at
 from deniable.joint._kary_coin import rho_range
 from deniable.joint._kary_guarantee import known_data_at
@@ -398,7 +404,7 @@ def test_bad_use_is_named() -> None:
         jrr.randomize([0], JRRShares("monday", np.array([3], np.uint8)), rng)
     with pytest.raises(InvalidParameterError, match="n must be 10, the number that the deal is meant for, got n=9"):
         jrr.deal(9, rng)
-    with pytest.raises(MismatchError, match="n=10 contributors has at most as many reports, got 11"):
+    with pytest.raises(DamagedStateError, match="n=10 contributors has at most as many reports, got 11"):
         jrr.estimate(Aggregate(jrr._source, np.array([5, 6, 0]), 11))
     with pytest.raises(EmptyAggregateError):
         jrr.estimate(Aggregate.empty(jrr._source))

@@ -242,10 +242,8 @@ def test_refuses() -> None:
     with pytest.raises(InvalidParameterError, match="attribute must be <= 1"):
         pair_tables(aggregate)[0, 2]
     three = SPLPairs((2, 2, 2), 1.0)
-    damaged = Aggregate(three, np.array([1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0]), 1)
-    for read in (three.estimate, pair_tables, three.marginals):
-        with pytest.raises(DamagedStateError, match="attribute 0 must have one margin"):
-            read(damaged)
+    with pytest.raises(DamagedStateError, match="attribute 0 must have one margin"):
+        Aggregate(three, np.array([1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0]), 1)
     table = pair_tables(aggregate)[0, 1]
     for measure in (cramers_v, pearson):
         with pytest.raises(InvalidParameterError, match="table must be raw, got one after simplex"):

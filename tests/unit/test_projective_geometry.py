@@ -115,11 +115,11 @@ def test_damaged_counters_are_refused() -> None:
     response = PGR(k=10, epsilon=1.0, q=3)
     counters = np.zeros(response.points, dtype=np.int64)
     counters[3] = 7
-    with pytest.raises(DamagedStateError, match="counted once for each incident value, got n=8"):
-        response.estimate(dn.Aggregate(response, counters, 8))
+    with pytest.raises(DamagedStateError, match="must sum to 8, got 7"):
+        dn.Aggregate(response, counters, 8)
     counters[4] = -1
-    with pytest.raises(DamagedStateError):
-        response.estimate(dn.Aggregate(response, counters, 6))
+    with pytest.raises(DamagedStateError, match="got -1"):
+        dn.Aggregate(response, counters, 6)
 
 
 # -------------------------------------------------------------------- choice of the field

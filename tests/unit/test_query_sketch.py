@@ -100,8 +100,8 @@ def test_bad_calls_are_named() -> None:
     aggregate = sketch.aggregate(sketch.randomize([1, 2], SimulationRandomness(1)))
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.9, got value=10 in row 2"):
         sketch.estimate(aggregate, [0, 10])
-    with pytest.raises(DamagedStateError, match=r"support counts must be in 0\.\.2, got C\(3\)=7"):
-        sketch.estimate(Aggregate(sketch, np.array([0, 0, 0, 7, 0, 0, 0, 0, 0, 0]), 2))
+    with pytest.raises(DamagedStateError, match=r"counts\[3\] must be in 0\.\.2, got 7"):
+        Aggregate(sketch, np.array([0, 0, 0, 7, 0, 0, 0, 0, 0, 0]), 2)
 
 
 def test_impossible_prime_reports_can_be_set_aside() -> None:

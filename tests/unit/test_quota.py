@@ -12,6 +12,7 @@ import pytest
 
 from deniable import Aggregate, SimulationRandomness
 from deniable.errors import (
+    DamagedStateError,
     EmptyAggregateError,
     InvalidInputError,
     InvalidParameterError,
@@ -294,8 +295,8 @@ def test_bad_aggregates_are_named() -> None:
         quota.aggregate([2])
     with pytest.raises(EmptyAggregateError):
         quota.estimate(Aggregate.empty(quota._source))
-    with pytest.raises(MismatchError, match="n=10 contributors has at most as many reports, got 11"):
-        quota.estimate(Aggregate(quota._source, np.array([5, 6]), 11))
+    with pytest.raises(DamagedStateError, match="n=10 contributors has at most as many reports, got 11"):
+        Aggregate(quota._source, np.array([5, 6]), 11)
     with pytest.raises(MismatchError):
         quota.estimate(Aggregate.empty(GRR(2, 1.0)))
     whole = quota.simulate_aggregate([5, 5], SimulationRandomness(1))

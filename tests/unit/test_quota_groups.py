@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import SMP, Aggregate, InvalidInputError, InvalidParameterError, InvalidReportError, MismatchError
+from deniable import (
+    SMP,
+    Aggregate,
+    DamagedStateError,
+    InvalidInputError,
+    InvalidParameterError,
+    InvalidReportError,
+    MismatchError,
+)
 from deniable import SimulationRandomness as Simulation
 from deniable.joint._quota_groups import GroupShares
 from deniable.joint.quota import QuotaRR
@@ -176,8 +184,8 @@ def test_bad_records_are_named() -> None:
     with pytest.raises(InvalidInputError, match="counts must sum to n=10, got 9"):
         quota.simulate_aggregate(records[:1], [9], Simulation(1))
     full = quota.aggregate(quota.randomize(records, shares))
-    with pytest.raises(MismatchError, match="at most as many reports"):
-        quota.estimate(full + full)
+    with pytest.raises(DamagedStateError, match="at most as many reports"):
+        full + full
 
 
 # ---------------------------------------------------------------- batches
@@ -249,8 +257,7 @@ def test_bad_batches_are_named() -> None:
         quota.deal(31, Simulation(1))
     with pytest.raises(InvalidReportError, match="batch must be in"):
         quota.aggregate((np.array([3]), np.array([0])))
-    full = quota.aggregate((np.zeros(11, dtype=int), np.zeros(11, dtype=int)))
-    with pytest.raises(MismatchError, match="a deal to n=10 contributors has at most as many reports, got 11"):
-        quota.estimate(full)
+    with pytest.raises(DamagedStateError, match="a deal to n=10 contributors has at most as many reports, got 11"):
+        quota.aggregate((np.zeros(11, dtype=int), np.zeros(11, dtype=int)))
     with pytest.raises(InvalidInputError, match=r"counts must have shape \(3, 2\)"):
         quota.simulate_aggregate([5, 5], Simulation(1))

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import OUE, Aggregate, InvalidInputError, InvalidParameterError, MismatchError, SimulationRandomness
+from deniable import (
+    OUE,
+    Aggregate,
+    DamagedStateError,
+    InvalidInputError,
+    InvalidParameterError,
+    MismatchError,
+    SimulationRandomness,
+)
 from deniable.joint._quota_unary_law import unary_tables
 from deniable.joint.quota_unary import SAY_ONE, SAY_ZERO, TRUTH, QuotaUnary, UnaryShares
 
@@ -221,5 +229,5 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(InvalidInputError, match="counts must sum to n=10, got 9"):
         quota.simulate_aggregate([3, 3, 3], SimulationRandomness(1))
     full = quota.aggregate(quota.randomize([0] * 10, shares))
-    with pytest.raises(MismatchError, match="at most as many reports, got 20"):
-        quota.estimate(full + full)
+    with pytest.raises(DamagedStateError, match="at most as many reports, got 20"):
+        full + full

@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 
 from deniable import Aggregate, SimulationRandomness
-from deniable.errors import EmptyAggregateError, InvalidInputError, InvalidParameterError, MismatchError
+from deniable.errors import (
+    DamagedStateError,
+    EmptyAggregateError,
+    InvalidInputError,
+    InvalidParameterError,
+    MismatchError,
+)
 from deniable.joint.jrr import JRR
 from deniable.joint.jrr_shares import JRRShares
 from deniable.joint.report_coupling import ReportCoupledRR
@@ -293,7 +299,7 @@ def test_bad_use_is_named() -> None:
         mechanism.randomize([0], JRRShares("monday", np.zeros(1, np.uint8)))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="n must be 10, the number that the deal is meant for, got n=9"):
         mechanism.deal(9, SimulationRandomness(1))
-    with pytest.raises(MismatchError, match="n=10 contributors has at most as many reports, got 11"):
+    with pytest.raises(DamagedStateError, match="n=10 contributors has at most as many reports, got 11"):
         mechanism.estimate(Aggregate(mechanism._source, np.array([5, 6]), 11))
     with pytest.raises(EmptyAggregateError):
         mechanism.estimate(Aggregate.empty(mechanism._source))

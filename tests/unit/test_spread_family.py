@@ -333,10 +333,13 @@ def test_mutant_with_another_field_is_caught_when_decoding(monkeypatch: pytest.M
     ("change", "message"),
     [
         (lambda state, _hole: state.__setitem__(0, state[0] + 1), "must sum to 5000, got 5001"),
-        (lambda state, hole: state.__setitem__(slice(hole, hole + 2), [1, -1]), r"counters must be >= 0"),
+        (
+            lambda state, hole: state.__setitem__(slice(hole, hole + 2), [1, -1]),
+            r"counts\[337\] must be in 0\.\.\d*, got -1",
+        ),
         (
             lambda state, hole: (state.__setitem__(int(state.argmax()), state.max() - 1), state.__setitem__(hole, 1)),
-            r"counts\[336\.\.339\] must be 0",
+            r"counts\[336\] must be in 0\.\.0, got 1",
         ),
     ],
 )
@@ -345,11 +348,8 @@ def test_damaged_states_are_refused(change: Any, message: str) -> None:
     family = SpreadFamily(200, 4)
     state = filled(family)
     change(state, family.levels[-1].offset)
-    aggregate = Aggregate(sketch, state, 5000)
     with pytest.raises(DamagedStateError, match=message):
-        sketch.estimate(aggregate)
-    with pytest.raises(DamagedStateError, match=message):
-        sketch.estimate(aggregate, queries=[3])
+        Aggregate(sketch, state, 5000)
 
 
 # ------------------------------------------------------------------------------------------------ reports

@@ -94,8 +94,7 @@ def test_frequencies_and_pair_tables_are_unbiased() -> None:
     # Standard errors at counts equal to their expectation: E second moment - frequency.
     states = np.array([a.counts for a in aggregates])
     n = 10**12
-    exact = Aggregate(mechanism, np.zeros(mechanism.state_size, dtype=np.int64), n)
-    estimates, _ = mechanism.system.estimates(law @ states * n, exact.n, "")
+    estimates, _ = mechanism.system.estimates(law @ states * n, n, "")
     noise = np.concatenate([e.standard_errors**2 * n for e in estimates.values()])
     assert noise == pytest.approx(law @ single**2 - truth, rel=1e-6)
 
@@ -247,10 +246,9 @@ def test_refuses() -> None:
     with pytest.raises(TooLargeError, match="at most 262144 probabilities"):
         TwoPivotRR.learn(wide.aggregate(np.zeros((1, 50), dtype=np.int64)), 10)
     mechanism = _mechanism((2, 2, 2))
-    damaged = Aggregate(mechanism, np.array([1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0]), 1)
+    with pytest.raises(DamagedStateError, match="attribute 0 must have one margin"):
+        Aggregate(mechanism, np.array([1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0]), 1)
     for name in ("estimate", "debiased", "joint"):
-        with pytest.raises(DamagedStateError):
-            getattr(mechanism, name)(damaged)
         with pytest.raises(EmptyAggregateError):
             getattr(mechanism, name)(Aggregate.empty(mechanism))
         with pytest.raises(MismatchError, match="came from"):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deniable.aggregate import Aggregate, check_aggregate
 from deniable.checks import checked_integer
-from deniable.errors import InvalidParameterError, MismatchError
+from deniable.errors import InvalidParameterError
 from deniable.thresholds import EpsilonLike, exact
 
 Floats = NDArray[np.float64]
@@ -23,13 +23,11 @@ def support_frequencies(mechanism: Any, aggregate: Aggregate) -> Floats:
     Raises
     ------
     MismatchError
-        If the aggregate came from another mechanism or deal, or holds more reports than were dealt shares.
+        If the aggregate came from another mechanism or deal.
     EmptyAggregateError
         If it contains no reports.
     """
     check_aggregate(aggregate, mechanism)
-    if aggregate.n > mechanism.n:
-        raise MismatchError(f"a deal to n={mechanism.n} contributors has at most as many reports, got {aggregate.n}")
     p, q = mechanism.support_probabilities
     result: Floats = (aggregate.counts / aggregate.n - float(q)) / float(p - q)
     return result

@@ -134,17 +134,9 @@ def tally_groups(parts: Sequence[QuotaRR], groups: ArrayLike, values: ArrayLike,
 
 
 def group_aggregates(parts: Sequence[QuotaRR], counts: NDArray[Any]) -> list[Aggregate]:
-    """Return the aggregate of every group's own deal; empty where it has no report.
-
-    Raises
-    ------
-    MismatchError
-        If a group has more reports than shares were dealt.
-    """
+    """Return the aggregate of every group's own deal; empty where it has no report."""
     result, start = [], 0
     for part, reported in zip(parts, counts[-len(parts) :].tolist(), strict=True):
-        if reported > part.n:
-            raise MismatchError(f"a deal to n={part.n} contributors has at most as many reports, got {reported}")
         source: Any = part
         result.append(Aggregate(source, counts[start : start + part.k], reported))
         start += part.k

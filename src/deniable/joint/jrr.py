@@ -51,6 +51,7 @@ from deniable.mechanisms.grr import count_codes
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.spec import register
+from deniable.state import Counts, counts_sum_to, dealt_to
 from deniable.thresholds import EpsilonLike
 
 
@@ -254,7 +255,7 @@ class JRR:
         Raises
         ------
         MismatchError
-            If the aggregate came from another mechanism or deal, or holds more reports than were dealt shares.
+            If the aggregate came from another mechanism or deal.
         EmptyAggregateError
             If it contains no reports.
         """
@@ -422,6 +423,11 @@ class JRR:
     def state_size(self) -> int:
         """One counter per answer."""
         return 2
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n reports, as many as contributors at most."""
+        dealt_to(n, self.n)
+        counts_sum_to(counts, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -31,6 +31,7 @@ from deniable.mechanisms.hash_families.registry import family_entry
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, dealt_to
 from deniable.thresholds import EpsilonLike
 
 
@@ -171,7 +172,7 @@ class JRRLocalHashing:
         Raises
         ------
         MismatchError
-            If the aggregate came from another mechanism or deal, or holds more reports than were dealt shares.
+            If the aggregate came from another mechanism or deal.
         EmptyAggregateError
             If it contains no reports.
         """
@@ -276,6 +277,11 @@ class JRRLocalHashing:
     def state_size(self) -> int:
         """One counter per value."""
         return self.hashes.state_size
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse what no n reports add up to, as many as contributors at most."""
+        dealt_to(n, self.n)
+        self.hashes.check_state(counts, n)
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:

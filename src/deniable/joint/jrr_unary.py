@@ -41,6 +41,7 @@ from deniable.mechanisms._bits import Bits, packed_width
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, counts_between, dealt_to
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
 
 
@@ -226,7 +227,7 @@ class CoupledOUE:
         Raises
         ------
         MismatchError
-            If the aggregate came from another mechanism or deal, or holds more reports than were dealt shares.
+            If the aggregate came from another mechanism or deal.
         EmptyAggregateError
             If it contains no reports.
         """
@@ -338,6 +339,11 @@ class CoupledOUE:
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse counts of bits outside 0..n, and more reports than contributors."""
+        dealt_to(n, self.n)
+        counts_between(counts, 0, n)
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:

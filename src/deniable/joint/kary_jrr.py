@@ -51,6 +51,7 @@ from deniable.mechanisms.grr import count_codes
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks, uniform_below
 from deniable.spec import register
+from deniable.state import Counts, counts_sum_to, dealt_to
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact
 
 MAX_VALUES = (1 << 16) - 1
@@ -267,7 +268,7 @@ class KaryJRR:
         Raises
         ------
         MismatchError
-            If the aggregate came from another mechanism or deal, or holds more reports than were dealt shares.
+            If the aggregate came from another mechanism or deal.
         EmptyAggregateError
             If it contains no reports.
         """
@@ -390,6 +391,11 @@ class KaryJRR:
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n reports, as many as contributors at most."""
+        dealt_to(n, self.n)
+        counts_sum_to(counts, n)
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:

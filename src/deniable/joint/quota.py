@@ -28,7 +28,7 @@ from deniable.checks import (
     checked_report_codes,
     code_dtype,
 )
-from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError
+from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.joint._quota_deal import QuotaTables, deal_types, quota_tables
 from deniable.joint._quota_guarantee import quota_guarantee, truth_weight
 from deniable.joint._quota_law import QuotaLaw, best_minimum, never_worse, quota_law, response_variance
@@ -41,6 +41,7 @@ from deniable.mechanisms.grr import count_codes, lie_threshold, randomize_codes
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
 from deniable.spec import register
+from deniable.state import Counts, counts_sum_to, dealt_to
 from deniable.thresholds import EPSILON_MAX, SCALE, checked_epsilon, exact, log_up
 
 MAX_VALUES = (1 << 16) - 1
@@ -249,7 +250,7 @@ class QuotaRR:
         Raises
         ------
         MismatchError
-            If the aggregate came from another mechanism or deal, or holds more reports than were dealt shares.
+            If the aggregate came from another mechanism or deal.
         EmptyAggregateError
             If it contains no reports.
         """
@@ -258,8 +259,6 @@ class QuotaRR:
     def frequencies(self, aggregate: Aggregate) -> NDArray[np.float64]:
         """Analyst: return the estimated frequencies alone, float64[k]; raises as `estimate` does."""
         check_aggregate(aggregate, self._source)
-        if aggregate.n > self.n:
-            raise MismatchError(f"a deal to n={self.n} contributors has at most as many reports, got {aggregate.n}")
         present, absent = self.support_probabilities
         result: NDArray[np.float64] = (aggregate.counts / aggregate.n - absent) / (present - absent)
         return result
@@ -399,6 +398,14 @@ class QuotaRR:
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n reports, as many as contributors at most.
+
+        Quotas do not bind: a contributor may report what they were not told, and must not make all others unreadable.
+        """
+        dealt_to(n, self.n)
+        counts_sum_to(counts, n)
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:

@@ -36,6 +36,7 @@ from deniable.mechanism import Mechanism, ReportField
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, counts_sum_to, dealt_to, stretches_sum_to
 from deniable.thresholds import EpsilonLike
 
 MAX_BATCHES = 1 << 16
@@ -250,7 +251,7 @@ class QuotaBatches:
         Raises
         ------
         MismatchError
-            If the aggregate came from another mechanism or deal, or a batch holds more reports than were dealt shares.
+            If the aggregate came from another mechanism or deal.
         EmptyAggregateError
             If it contains no reports.
         """
@@ -335,6 +336,13 @@ class QuotaBatches:
     def state_size(self) -> int:
         """K counters per batch, then one per batch for the number of its reports."""
         return self.batches * (self.k + 1)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of batches, each of as many reports as contributors at most, n in all."""
+        counts, reported = counts[: -self.batches], counts[-self.batches :]
+        counts_sum_to(reported, n, len(counts))
+        dealt_to(int(reported.max()), self.size)
+        stretches_sum_to(counts, [self.k] * self.batches, reported)
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:

@@ -38,6 +38,7 @@ from deniable.mechanism import Mechanism, ReportField
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, check_parts, counts_sum_to
 from deniable.thresholds import checked_epsilon, log_up
 
 Floats = NDArray[np.float64]
@@ -214,7 +215,7 @@ class QuotaRecords:
         Raises
         ------
         MismatchError
-            If the aggregate came from another mechanism or deal, or holds more reports than were dealt shares.
+            If the aggregate came from another mechanism or deal.
         EmptyAggregateError
             If it contains no reports.
         """
@@ -307,6 +308,12 @@ class QuotaRecords:
     def state_size(self) -> int:
         """One counter per value of every attribute, then one per attribute for the number of its reports."""
         return sum(self.sizes) + len(self.sizes)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of attributes, each of as many reports as contributors at most, n in all."""
+        counts, reported = counts[: -len(self.sizes)], counts[-len(self.sizes) :]
+        counts_sum_to(reported, n, len(counts))
+        check_parts(self.parts, counts, reported)
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:

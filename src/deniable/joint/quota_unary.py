@@ -41,6 +41,7 @@ from deniable.mechanisms._bits import Bits, packed_width
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, counts_between, dealt_to
 from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, log_up, spent
 
 SAY_ONE, SAY_ZERO, TRUTH = 0, 1, 2
@@ -281,13 +282,11 @@ class QuotaUnary:
         Raises
         ------
         MismatchError
-            If the aggregate came from another mechanism or deal, or holds more reports than were dealt shares.
+            If the aggregate came from another mechanism or deal.
         EmptyAggregateError
             If it contains no reports.
         """
         check_aggregate(aggregate, self._source)
-        if aggregate.n > self.n:
-            raise MismatchError(f"a deal to n={self.n} contributors has at most as many reports, got {aggregate.n}")
         present, absent = self.support_probabilities
         frequencies = (aggregate.counts / aggregate.n - absent) / (present - absent)
 
@@ -392,6 +391,11 @@ class QuotaUnary:
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse counts of bits outside 0..n, and more reports than contributors; quotas do not bind liars."""
+        dealt_to(n, self.n)
+        counts_between(counts, 0, n)
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:

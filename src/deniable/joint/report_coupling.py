@@ -47,6 +47,7 @@ from deniable.mechanisms.grr import count_codes
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, counts_sum_to, dealt_to
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
 
 
@@ -216,7 +217,7 @@ class ReportCoupledRR:
         Raises
         ------
         MismatchError
-            If the aggregate came from another mechanism or deal, or holds more reports than were dealt shares.
+            If the aggregate came from another mechanism or deal.
         EmptyAggregateError
             If it contains no reports.
         """
@@ -333,6 +334,11 @@ class ReportCoupledRR:
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n reports, as many as contributors at most."""
+        dealt_to(n, self.n)
+        counts_sum_to(counts, n)
 
     @property
     def share_fields(self) -> tuple[ReportField, ...]:

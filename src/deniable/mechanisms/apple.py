@@ -29,6 +29,7 @@ from deniable.mechanisms.unary import SUE
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness, uniform_below
 from deniable.spec import register
+from deniable.state import Counts, counts_between, refuse
 from deniable.thresholds import checked_epsilon
 
 
@@ -283,6 +284,13 @@ class AppleCMS:
     def state_size(self) -> int:
         """One counter per cell of every hash function."""
         return self.hashes * self.m
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse counts of bits that n reports, each of one hash function, cannot have."""
+        counts_between(counts, 0, n)
+        reporters = int(counts.reshape(self.hashes, self.m).max(axis=1).sum())
+        if reporters > n:
+            refuse(f"every report has one hash function: the largest counts of all must sum to <= {n}, got {reporters}")
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -18,17 +18,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate, check_aggregate
 from deniable.checks import Codes, checked_report_codes, code_dtype
-from deniable.errors import DamagedStateError, InvalidParameterError
+from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate
 from deniable.mechanism import ReportField
 from deniable.mechanisms import _public_rows as public_rows
 from deniable.mechanisms._apple_hashes import FixedHashes, biased_estimate
 from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.hash_families._walsh import walsh_rows
-from deniable.mechanisms.hash_families.family import check_counts
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, signs_of
 from deniable.thresholds import checked_epsilon
 
 
@@ -159,16 +159,11 @@ class AppleHCMS:
         ------
         MismatchError, EmptyAggregateError
             If the aggregate came from another mechanism, or contains no reports.
-        DamagedStateError
-            If no set of n reports has these sums.
         """
         check_aggregate(aggregate, self)
         sums = aggregate.counts.copy()
         walsh_rows(sums, self.m)
         twice = aggregate.n + self.functions.gather(sums.reshape(self.hashes, self.m))
-        if (twice & 1).any():
-            raise DamagedStateError(f"the sum of signs must be odd exactly if n is, got n={aggregate.n}")
-        check_counts(twice // 2, aggregate.n)
         return twice // 2
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
@@ -182,8 +177,6 @@ class AppleHCMS:
             If the aggregate came from another mechanism.
         EmptyAggregateError
             If it contains no reports.
-        DamagedStateError
-            If no set of n reports has these sums.
         """
         p1, p0 = map(float, self.support_probabilities)
         return biased_estimate(self.support_counts(aggregate), aggregate.n, p1, p0, "Apple HCMS")
@@ -270,6 +263,10 @@ class AppleHCMS:
     def state_size(self) -> int:
         """One sum of signs per row of every hash function."""
         return self.hashes * self.m
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but sums of n signs."""
+        signs_of(counts, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

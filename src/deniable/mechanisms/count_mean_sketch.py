@@ -35,6 +35,7 @@ from deniable.mechanisms.hash_families.registry import family_entry
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts
 from deniable.thresholds import checked_epsilon
 
 SIMULATION_ROWS = 1 << 22
@@ -419,6 +420,10 @@ class CountMeanSketch:
     def state_size(self) -> int:
         """Length of the family's state: k support counters, or a histogram of reports."""
         return self.hashes.state_size
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse what no n reports of the family's hash functions add up to."""
+        self.hashes.check_state(counts, n)
 
     @property
     def compact_state(self) -> bool:

@@ -24,6 +24,7 @@ from deniable.mechanisms.grr import GRR
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, counts_sum_to
 from deniable.thresholds import EPSILON_MIN, BudgetShare, checked_epsilon, exact, spent
 
 
@@ -193,6 +194,10 @@ class Exponential:
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n reports."""
+        counts_sum_to(counts, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -31,6 +31,7 @@ from deniable.mechanism import ReportField, check_channel_size, float_channel
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.spec import register
+from deniable.state import Counts, counts_sum_to
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, log_up, spent, threshold_up
 
 
@@ -228,6 +229,10 @@ class GRR:
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n reports."""
+        counts_sum_to(counts, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -18,16 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate, check_aggregate
 from deniable.checks import Codes, checked_integer, checked_report_codes, code_dtype
-from deniable.errors import DamagedStateError
 from deniable.estimate import Estimate, affine_estimate
 from deniable.mechanism import ReportField
 from deniable.mechanisms import _public_rows as public_rows
 from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.hash_families._walsh import walsh_hadamard
-from deniable.mechanisms.hash_families.family import check_counts
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, signs_of
 from deniable.thresholds import checked_epsilon
 
 MAX_HADAMARD_DOMAIN = 1 << 30
@@ -142,16 +141,11 @@ class HadamardEncoding:
         ------
         MismatchError, EmptyAggregateError
             If the aggregate came from another mechanism, or contains no reports.
-        DamagedStateError
-            If no set of n reports has these sums.
         """
         check_aggregate(aggregate, self)
         sums = aggregate.counts.copy()
         walsh_hadamard(sums)
         twice = aggregate.n + sums[1 : self.k + 1]
-        if (twice & 1).any():
-            raise DamagedStateError(f"the sum of signs must be odd exactly if n is, got n={aggregate.n}")
-        check_counts(twice // 2, aggregate.n)
         return twice // 2
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
@@ -163,8 +157,6 @@ class HadamardEncoding:
             If the aggregate came from another mechanism.
         EmptyAggregateError
             If it contains no reports.
-        DamagedStateError
-            If no set of n reports has these sums.
         """
         p1, p0 = self.support_probabilities
         return affine_estimate(self.support_counts(aggregate), aggregate.n, float(p1), float(p0))
@@ -233,6 +225,10 @@ class HadamardEncoding:
     def state_size(self) -> int:
         """One sum of signs per row."""
         return self.rows
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but sums of n signs."""
+        signs_of(counts, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -28,6 +28,7 @@ from deniable.mechanisms.count_mean_sketch import CountMeanSketch, ValidReports
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, uniform_below
 from deniable.spec import register
+from deniable.state import Counts, check_parts, counts_sum_to
 from deniable.thresholds import checked_epsilon
 
 Bytes = NDArray[np.uint8]
@@ -325,6 +326,12 @@ class HeavyHitters:
     def state_size(self) -> int:
         """One Spread histogram per group, and one counter per group."""
         return self.groups * (self.sketch.state_size + 1)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse histograms of groups that are not of as many reports as the groups have, n in all."""
+        reported = counts[-self.groups :]
+        counts_sum_to(reported, n, len(counts) - self.groups)
+        check_parts([self.sketch] * self.groups, counts, reported)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -35,6 +35,7 @@ from deniable.mechanisms._noise import (
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
 from deniable.spec import register
+from deniable.state import Counts, counts_between
 from deniable.thresholds import SCALE, checked_epsilon, log_up, spent
 
 MAX_GRID = 16_383
@@ -306,6 +307,10 @@ class SHE:
     def state_size(self) -> int:
         """One sum per value."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse sums that n clamped components cannot reach."""
+        counts_between(counts, n * self._low, n * self._high)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

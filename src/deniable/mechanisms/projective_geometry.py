@@ -37,6 +37,7 @@ from deniable.mechanisms.hash_families.prime import is_prime, smallest_prime
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, draw, uniform_below
 from deniable.spec import register
+from deniable.state import Counts, counts_sum_to
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, log_up, spent, threshold_down
 
 MAX_PGR_DOMAIN = 1 << 31
@@ -303,6 +304,10 @@ class PGR:
     def state_size(self) -> int:
         """One counter per point."""
         return self.points
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n reports."""
+        counts_sum_to(counts, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

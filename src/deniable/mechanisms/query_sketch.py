@@ -25,6 +25,7 @@ from deniable.mechanisms.hash_families._columns import columns_of
 from deniable.privacy import Guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, counts_between
 
 
 @register("CMS-queries")
@@ -181,6 +182,10 @@ class QuerySketch:
     def state_size(self) -> int:
         """One counter per query."""
         return len(self.queries)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse support counts outside 0..n."""
+        counts_between(counts, 0, n)
 
     @property
     def report_type(self) -> Callable[..., Any]:

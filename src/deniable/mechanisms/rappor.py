@@ -26,6 +26,7 @@ from deniable.mechanisms._bits import Bits, check_padding, checked_bits, randomi
 from deniable.privacy import Guarantee, TrustModel, repeated
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, counts_between
 from deniable.thresholds import (
     SCALE,
     EpsilonLike,
@@ -325,6 +326,10 @@ class RAPPOR:
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse counts of bits outside 0..n."""
+        counts_between(counts, 0, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

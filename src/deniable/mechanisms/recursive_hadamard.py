@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate, check_aggregate
 from deniable.checks import Codes, checked_integer, checked_report_codes, code_dtype
-from deniable.errors import DamagedStateError, InvalidParameterError
+from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate
 from deniable.mechanism import ReportField
 from deniable.mechanisms import _public_rows as public_rows
@@ -29,6 +29,7 @@ from deniable.mechanisms.hash_families._walsh import walsh_rows
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, counts_sum_to
 from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
 
@@ -174,13 +175,9 @@ class RecursiveHadamard:
         ------
         MismatchError, EmptyAggregateError
             If the aggregate came from another mechanism, or contains no reports.
-        DamagedStateError
-            If the counters are no histogram of n reports.
         """
         check_aggregate(aggregate, self)
         histogram = aggregate.counts.reshape(self.rows, self.classes, 2)
-        if int(aggregate.counts.min()) < 0 or int(aggregate.counts.sum()) != aggregate.n:
-            raise DamagedStateError(f"counters must be >= 0 and sum to n={aggregate.n}")
         signed = np.ascontiguousarray((histogram[:, :, 0] - histogram[:, :, 1]).T).reshape(-1)
         walsh_rows(signed, self.rows)
         by_class = signed.reshape(self.classes, self.rows)
@@ -199,8 +196,6 @@ class RecursiveHadamard:
             If the aggregate came from another mechanism.
         EmptyAggregateError
             If it contains no reports.
-        DamagedStateError
-            If the counters are no histogram of n reports.
         """
         differences, per_class = self.differences(aggregate)
         p, q = map(float, self.response.support_probabilities)
@@ -300,6 +295,10 @@ class RecursiveHadamard:
     def state_size(self) -> int:
         """One counter per possible report."""
         return 2 * self.classes * self.rows
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n reports."""
+        counts_sum_to(counts, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -41,6 +41,7 @@ from deniable.mechanisms._subsets import (
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
 from deniable.spec import register
+from deniable.state import Counts, counts_between, counts_sum_to
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, log_up, spent, threshold_down
 
 
@@ -282,6 +283,11 @@ class SubsetSelection:
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but counts of n sets of omega values."""
+        counts_between(counts, 0, n)
+        counts_sum_to(counts, n * self._size)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from deniable.errors import DamagedStateError, InvalidParameterError, TooLargeEr
 from deniable.kernels import kernel
 from deniable.multi._oracles import stretches
 from deniable.randomness import SimulationRandomness
+from deniable.state import Counts, stretches_sum_to
 
 MAX_PAIR_CELLS = 1 << 22
 """Largest number of cells, over the tables of all pairs of attributes, that an aggregate counts."""
@@ -81,14 +83,14 @@ def _tally(
                 pair += 1
 
 
-def pair_counts(counts: NDArray[np.int64], sizes: Sequence[int]) -> dict[Pair, NDArray[np.int64]]:
+def pair_counts(counts: NDArray[Any], sizes: Sequence[int]) -> dict[Pair, NDArray[Any]]:
     """Return the table of every pair, int64[k_i, k_j], from the vector that `tally_pairs` made."""
     pairs = attribute_pairs(len(sizes))
     places = stretches(pair_cells(sizes))
     return {(i, j): counts[place].reshape(sizes[i], sizes[j]) for (i, j), place in zip(pairs, places, strict=True)}
 
 
-def marginal_counts(counts: NDArray[np.int64], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
+def marginal_counts(counts: NDArray[Any], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
     """Return how often each code of every attribute was reported.
 
     Raises
@@ -103,6 +105,12 @@ def marginal_counts(counts: NDArray[np.int64], sizes: Sequence[int]) -> list[NDA
             if not np.array_equal(found.setdefault(attribute, margin), margin):
                 raise DamagedStateError(f"the tables of attribute {attribute} must have one margin, got two different")
     return [found[j] for j in range(len(sizes))]
+
+
+def check_tables(counts: Counts, sizes: Sequence[int], n: int) -> None:
+    """Raise DamagedStateError unless every table counts n records and tables agree about their attributes."""
+    stretches_sum_to(counts, pair_cells(sizes), n)
+    marginal_counts(counts, sizes)
 
 
 def branch(

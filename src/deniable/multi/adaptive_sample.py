@@ -36,6 +36,7 @@ from deniable.multi.best_oracle import Oracle, best_oracle
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, check_parts, counts_sum_to
 from deniable.thresholds import checked_epsilon, exact, log_up
 
 REMARK = (
@@ -274,6 +275,12 @@ class AdaptiveSMP:
     def state_size(self) -> int:
         """The state of every oracle, then one counter per attribute for the number of its reports."""
         return sum(oracle.state_size for oracle in self.oracles) + len(self.sizes)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse states of attributes that are not of as many reports as these have, n in all."""
+        counts, reported = counts[: -len(self.sizes)], counts[-len(self.sizes) :]
+        counts_sum_to(reported, n, len(counts))
+        check_parts(self.oracles, counts, reported)
 
     @property
     def compact_state(self) -> bool:

@@ -30,6 +30,7 @@ from deniable.multi.corr_rr import CorrRR
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, uniform_below
 from deniable.spec import register
+from deniable.state import Counts
 
 SPREAD = "uniform expansion (biased: frequencies within a group are not identifiable)"
 
@@ -229,6 +230,10 @@ class AlignedCorrRR:
     def state_size(self) -> int:
         """One counter per group of every attribute."""
         return self.groups * len(self.sizes)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n groups for every attribute."""
+        self.inner.check_state(counts, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -23,7 +23,7 @@ from deniable.checks import checked_integer
 from deniable.errors import InvalidParameterError, MismatchError
 from deniable.estimate import Estimate
 from deniable.mechanisms.grr import GRR
-from deniable.multi._pairs import Pair, attribute_pairs, marginal_counts, pair_counts
+from deniable.multi._pairs import Pair, attribute_pairs, pair_counts
 from deniable.multi.split_pairs import SPLPairs
 from deniable.projection import nearest_distribution
 
@@ -106,8 +106,6 @@ class PairTables(Mapping[Pair, PairTable]):
     ------
     MismatchError, EmptyAggregateError
         If the aggregate is of another mechanism, or contains no reports.
-    DamagedStateError
-        If two tables disagree about an attribute.
     """
 
     def __init__(self, aggregate: Aggregate) -> None:
@@ -120,7 +118,6 @@ class PairTables(Mapping[Pair, PairTable]):
         self.sizes, self.n, self.oracles = mechanism.sizes, aggregate.n, mechanism.oracles
         self._reported = pair_counts(aggregate.counts, self.sizes)
         self._found: dict[Pair, PairTable] = {}
-        marginal_counts(aggregate.counts, self.sizes)
 
     def __getitem__(self, pair: Pair) -> PairTable:
         i, j = (checked_integer("attribute", one, 0, len(self.sizes) - 1) for one in pair)
@@ -156,8 +153,6 @@ def pair_tables(aggregate: Aggregate) -> PairTables:
     ------
     MismatchError, EmptyAggregateError
         If the aggregate is of another mechanism, or contains no reports.
-    DamagedStateError
-        If two tables disagree about an attribute: no set of reports has these counts.
 
     Examples
     --------

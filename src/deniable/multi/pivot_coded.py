@@ -31,6 +31,7 @@ from deniable.multi._sampled import simulate_sampling
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, counts_sum_to
 from deniable.thresholds import checked_epsilon, log_up
 
 REMARKS = (
@@ -273,6 +274,10 @@ class PivotCoded:
     def state_size(self) -> int:
         """One counter per value of every attribute; those of an attribute sum to the number of its reports."""
         return sum(self.sizes)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n pivots."""
+        counts_sum_to(counts, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -42,6 +42,7 @@ from deniable.multi.two_phase import clipped, phase_one_marginals
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, stretches_sum_to
 from deniable.thresholds import EpsilonLike, checked_epsilon, log_up
 
 PRIORS_REMARK = "the priors are public; learning them from private answers needs a budget of its own"
@@ -350,6 +351,10 @@ class RSRFD:
     def state_size(self) -> int:
         """One counter per value of every attribute."""
         return sum(self.sizes)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n codes for every attribute."""
+        stretches_sum_to(counts, self.sizes, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

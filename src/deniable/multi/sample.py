@@ -25,6 +25,7 @@ from deniable.multi._tally import tally_sampled
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, check_parts, counts_sum_to
 from deniable.thresholds import checked_epsilon, log_up
 
 
@@ -282,6 +283,12 @@ class SMP:
     def state_size(self) -> int:
         """One counter per value of every attribute, then one per attribute for the number of its reports."""
         return sum(self.sizes) + len(self.sizes)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse support counts that are not of as many reports as the attributes have, n in all."""
+        counts, reported = counts[: -len(self.sizes)], counts[-len(self.sizes) :]
+        counts_sum_to(reported, n, len(counts))
+        check_parts(self.oracles, counts, reported)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

@@ -37,6 +37,7 @@ from deniable.multi._tally import tally_columns
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts, check_parts
 from deniable.thresholds import checked_epsilon, log_up
 
 
@@ -231,6 +232,10 @@ class SPL:
     def state_size(self) -> int:
         """One counter per value of every attribute."""
         return sum(self.sizes)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but support counts of n reports for every attribute."""
+        check_parts(self.oracles, counts, [n] * len(self.sizes))
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

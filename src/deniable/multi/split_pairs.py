@@ -21,11 +21,12 @@ from deniable.estimate import RecordEstimate
 from deniable.mechanism import ReportField
 from deniable.mechanisms.grr import GRR
 from deniable.multi._oracles import affine_estimates
-from deniable.multi._pairs import branch, check_pairs, marginal_counts, pair_cells, tally_pairs
+from deniable.multi._pairs import branch, check_pairs, check_tables, marginal_counts, pair_cells, tally_pairs
 from deniable.multi.split import SPL
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts
 
 SIMULATED_RECORDS = 1 << 12
 """Records that are simulated at a time."""
@@ -119,8 +120,6 @@ class SPLPairs:
         ------
         MismatchError, EmptyAggregateError
             If the aggregate came from another mechanism, or contains no reports.
-        DamagedStateError
-            If the tables of an attribute disagree.
         """
         check_aggregate(aggregate, self)
         counts = np.concatenate(marginal_counts(aggregate.counts, self.sizes))
@@ -203,6 +202,10 @@ class SPLPairs:
     def state_size(self) -> int:
         """One counter per cell of every pair's table."""
         return sum(pair_cells(self.sizes))
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but tables of n records, one margin for every attribute."""
+        check_tables(counts, self.sizes, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

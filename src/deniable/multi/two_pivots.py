@@ -27,7 +27,15 @@ from deniable.estimate import Estimate, RecordEstimate
 from deniable.mechanism import ReportField, check_channel_size, float_channel
 from deniable.mechanisms.grr import GRR
 from deniable.multi._oracles import affine_estimates, checked_share, empty_reports, record_field
-from deniable.multi._pairs import Pair, attribute_pairs, check_pairs, marginal_counts, pair_cells, tally_pairs
+from deniable.multi._pairs import (
+    Pair,
+    attribute_pairs,
+    check_pairs,
+    check_tables,
+    marginal_counts,
+    pair_cells,
+    tally_pairs,
+)
 from deniable.multi._transfers import Table, check_table_cells, checked_distribution, checked_rows
 from deniable.multi._two_pivot_law import TwoPivotLaw
 from deniable.multi._two_pivot_system import TwoPivotSystem
@@ -37,6 +45,7 @@ from deniable.multi.two_pivot_tables import TwoPivotTables, learn_two_pivot_tabl
 from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
+from deniable.state import Counts
 from deniable.thresholds import EpsilonLike, checked_epsilon, log_up
 
 BIASED = "Corr-RR two pivots (biased: drawn codes are counted as if they were the attribute's own)"
@@ -219,7 +228,6 @@ class TwoPivotRR:
 
     def _solved(self, aggregate: Aggregate) -> tuple[RecordEstimate, dict[Pair, Estimate]]:
         check_aggregate(aggregate, self)
-        marginal_counts(aggregate.counts, self.sizes)
         return self.system.estimates(aggregate.counts, aggregate.n, SINGULAR)
 
     def debiased(self, aggregate: Aggregate) -> RecordEstimate:
@@ -297,6 +305,10 @@ class TwoPivotRR:
     def state_size(self) -> int:
         """One counter per cell of every pair's table."""
         return sum(pair_cells(self.sizes))
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but tables of n records, one margin for every attribute."""
+        check_tables(counts, self.sizes, n)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

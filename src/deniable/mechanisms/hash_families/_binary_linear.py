@@ -12,6 +12,8 @@ keeps, and the Walsh-Hadamard transform of that vector is 2^L times the support 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,7 @@ from deniable.mechanisms.hash_families._spread_kernels import divide_exactly
 from deniable.mechanisms.hash_families._walsh import walsh_hadamard
 from deniable.mechanisms.hash_families.family import Counts, check_counts
 from deniable.randomness import Words
+from deniable.state import absolute_sum, counts_between, exact_sum, refuse
 
 CHUNK = 1 << 21
 """Reports that are sorted at a time (16 MiB of keys), fewer if a 32-bit counter could overflow."""
@@ -68,6 +71,23 @@ def spectrum(
             total += part
             part[:] = 0
     return total
+
+
+def check_spectrum(state: Counts, n: int, edges: NDArray[np.int64]) -> None:
+    """Raise DamagedStateError if no n reports with these cells can have this spectrum.
+
+    |H^(c)| <= |A|; sum_c |H^(c)| <= 2^L sqrt(|A|) by Cauchy and Schwarz; sum_c H^(c) is 2^L if 0 is accepted, else 0.
+    Only position 0 can have several H^(c) of one report, those of w = 0.
+    """
+    size, largest = int(edges[-1]), int(np.diff(edges).max())
+    counts_between(state[:1], -n * size, n * size)
+    counts_between(state[1:], -n * largest, n * largest, 1)
+    total = exact_sum(state, n * size)
+    if total % size or not 0 <= total <= n * size:
+        refuse(f"the counters must sum to a multiple of {size} in 0..{n * size}, got {total}")
+    absolute, bound = absolute_sum(state, n * size), math.isqrt(largest * (n * size) ** 2)
+    if absolute > bound:
+        refuse(f"the absolute values of the counters must sum to {bound} at most, got {absolute}")
 
 
 def decode_spectrum(state: Counts, n: int, bits: int, k: int) -> Counts:

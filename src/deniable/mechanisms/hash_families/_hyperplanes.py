@@ -24,6 +24,7 @@ from deniable.errors import DamagedStateError, TooLargeError
 from deniable.kernels import kernel
 from deniable.mechanisms.hash_families._modular_dft import combine, moduli, powers, transform, transform_columns
 from deniable.mechanisms.hash_families.family import Counts, check_counts
+from deniable.state import counts_between, counts_sum_to, refuse
 
 Integers = NDArray[np.int64]
 
@@ -33,13 +34,22 @@ def line_count(p: int, dimension: int) -> int:
     return int((p**dimension - 1) // (p - 1))
 
 
+def check_hyperplanes(state: Counts, n: int, p: int, m: int) -> None:
+    """Raise DamagedStateError unless n reports can have counted these hyperplanes: N each, on N different lines."""
+    counts_between(state, 0, n)
+    counts_sum_to(state, n * ((m - 1) // (p - 1)))
+    lines = state.reshape(p, -1).sum(axis=0, dtype=np.int64)
+    if lines.max() > n:
+        refuse(f"a line must have at most {n} hyperplanes, one per report, got {lines.max()} of line {lines.argmax()}")
+
+
 def decode_hyperplanes(state: Counts, n: int, p: int, dimension: int, m: int, k: int) -> Counts:
     """Return the support counts of 0..k-1 from the hyperplanes of n reports, checked.
 
     Raises
     ------
     DamagedStateError
-        If the counters are no n N hyperplanes, m does not divide m C(x), a count lies outside 0..n, or the transform
+        If m does not divide m C(x), a count lies outside 0..n, or the transform
         fails a spot check.
     TooLargeError
         If n N exceeds the range of two moduli, 2^44 at least.
@@ -50,10 +60,6 @@ def decode_hyperplanes(state: Counts, n: int, p: int, dimension: int, m: int, k:
     if total >= limit:
         raise TooLargeError(f"a state to decode must have fewer than {limit} hyperplanes, got {total}")
     counters = state.reshape(p, -1)
-    if int(state.min()) < 0:
-        raise DamagedStateError(f"counters must be >= 0, got counts[{int(state.argmin())}]={int(state.min())}")
-    if int(state.sum(dtype=np.int64)) != total:
-        raise DamagedStateError(f"the counters of {n} reports must sum to {total}, got {int(state.sum())}")
     agreements = _agreements(counters, total, p, dimension, k)
     for x in {int(agreements.argmax()), int(agreements.argmin()), n * 0x9E3779B1 % k}:
         again = agreements_at(counters, x, p, dimension)

@@ -30,6 +30,7 @@ from deniable.mechanisms.hash_families.family import Counts, Parameters, check_c
 from deniable.mechanisms.hash_families.prime import PRIME_FACTOR, collision_probability
 from deniable.mechanisms.hash_families.spread import MAX_STATE_SIZE
 from deniable.randomness import Randomness, Words, draw
+from deniable.state import counts_between
 
 MAX_BITS = 64
 """Largest l, so that a field element is one word."""
@@ -187,6 +188,10 @@ class BinaryFieldFamily:
     def state_size(self) -> int:
         """One counter per value: the state is the support counts themselves."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse support counts outside 0..n."""
+        counts_between(counts, 0, n)
 
     compact_state = False
 

@@ -24,11 +24,10 @@ from deniable.checks import Codes
 from deniable.errors import DamagedStateError
 from deniable.mechanism import ReportField
 from deniable.randomness import Randomness
+from deniable.state import Counts as Counts
 
 Parameters = tuple[NDArray[Any], ...]
 """Public hash functions of n contributors: arrays of shape (n,)."""
-
-Counts = NDArray[np.integer[Any]]
 
 
 class HashFamily(Protocol):
@@ -110,6 +109,9 @@ class HashFamily(Protocol):
     @property
     def state_size(self) -> int:
         """Length of the integer vector that `tally` returns; it does not depend on n."""
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Raise DamagedStateError unless n reports can have this state, as far as one pass over it tells."""
 
     @property
     def compact_state(self) -> bool:

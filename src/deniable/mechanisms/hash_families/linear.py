@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.checks import Codes, checked_domain, checked_integer, code_dtype
-from deniable.errors import DamagedStateError, InvalidParameterError, TooLargeError
+from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.mechanism import ReportField
 from deniable.mechanisms.hash_families import _binary_linear as binary
 from deniable.mechanisms.hash_families import _gf2
@@ -34,6 +34,7 @@ from deniable.mechanisms.hash_families.family import Counts, Parameters, count_m
 from deniable.mechanisms.hash_families.prime import is_prime
 from deniable.mechanisms.hash_families.spread import MAX_STATE_SIZE
 from deniable.randomness import Randomness, uniform_below
+from deniable.state import counts_between
 
 MAX_CELLS = 1 << 16
 """Largest m, hence the largest p."""
@@ -208,6 +209,14 @@ class LinearFamily:
         """Counters: D for p = 2, the spectrum of the support counts; p (D-1)/(p-1) for odd p, one per hyperplane."""
         return self.domain if self.p == 2 else self.p * hyperplanes.line_count(self.p, self.dimension)
 
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse what n reports, each of one hash function, do not add up to."""
+        if self.p == 2:
+            counts_between(counts[:1], n, n)
+            binary.check_spectrum(counts, n, np.arange(self.m + 1))
+        else:
+            hyperplanes.check_hyperplanes(counts, n, self.p, self.m)
+
     compact_state = True
 
     def tally(self, reports: LinearReports) -> Counts:
@@ -245,13 +254,11 @@ class LinearFamily:
         Raises
         ------
         DamagedStateError
-            If the counters cannot be those of n reports, a division leaves a rest, a count lies outside 0..n, or a
+            If a division leaves a rest, a count lies outside 0..n, or a
             spot check fails.
         """
         if self.p != 2:
             return hyperplanes.decode_hyperplanes(state, n, self.p, self.dimension, self.m, self.k)
-        if int(state[0]) != n:
-            raise DamagedStateError(f"counts[0] must be the number of reports, {n}, got {int(state[0])}")
         return binary.decode_spectrum(state, n, self.exponent, self.k)
 
     def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:

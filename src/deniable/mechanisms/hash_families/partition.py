@@ -25,13 +25,19 @@ from numpy.typing import NDArray
 from deniable.checks import Codes, checked_domain, checked_integer, code_dtype
 from deniable.errors import TooLargeError
 from deniable.mechanism import ReportField
-from deniable.mechanisms.hash_families._binary_linear import apply_functionals, decode_spectrum, spectrum
+from deniable.mechanisms.hash_families._binary_linear import (
+    apply_functionals,
+    check_spectrum,
+    decode_spectrum,
+    spectrum,
+)
 from deniable.mechanisms.hash_families._columns import checked_columns, valid_column_rows
 from deniable.mechanisms.hash_families._gf2 import smallest_irreducible
 from deniable.mechanisms.hash_families.family import Counts, Parameters, count_matches
 from deniable.mechanisms.hash_families.prime import PRIME_FACTOR, collision_probability
 from deniable.mechanisms.hash_families.spread import MAX_STATE_SIZE
 from deniable.randomness import Randomness, draw
+from deniable.state import counts_between
 
 MAX_CELLS = 1 << 16
 """Largest m; a report costs the collector about 10 m additions."""
@@ -196,6 +202,11 @@ class PartitionFamily:
     def state_size(self) -> int:
         """2^b counters, the spectrum of the support counts."""
         return 1 << self.dimension
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse what is no spectrum of n reports."""
+        check_spectrum(counts, n, self.edges)
+        counts_between(counts[:1], 0, n << self.value_bits)
 
     compact_state = True
 

@@ -23,6 +23,7 @@ from deniable.mechanisms.hash_families._columns import checked_columns, valid_co
 from deniable.mechanisms.hash_families._rotations import MAX_PRIME, count_all, count_queries
 from deniable.mechanisms.hash_families.family import Counts, Parameters, check_counts
 from deniable.randomness import Randomness, Words, draw, uniform_below
+from deniable.state import counts_between
 
 PRIME_FACTOR = 7
 """P is at least this many times m, so that the collision probability exceeds 1/m by a factor below 1 + 1/196.
@@ -184,6 +185,10 @@ class PrimeFamily:
     def state_size(self) -> int:
         """One counter per value: the state is the support counts themselves."""
         return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse support counts outside 0..n."""
+        counts_between(counts, 0, n)
 
     compact_state = False
 

@@ -35,7 +35,6 @@ from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeE
 from deniable.mechanism import ReportField
 from deniable.mechanisms.hash_families._spread_decoding import (
     Level,
-    check_histogram,
     count_value,
     counter_dtype,
     decode_histogram,
@@ -44,6 +43,7 @@ from deniable.mechanisms.hash_families._spread_decoding import (
 from deniable.mechanisms.hash_families._spread_kernels import count_reports, first_inside, hash_rows, join_rows
 from deniable.mechanisms.hash_families.family import Counts, Parameters, check_counts, count_matches
 from deniable.randomness import Randomness, Words, uniform_below
+from deniable.state import counts_between, counts_sum_to
 
 MAX_CELLS = 1 << 16
 """Largest m; the state has at least m^2 counters."""
@@ -230,6 +230,11 @@ class SpreadFamily:
         last = self.levels[-1]
         return last.offset + (self.m << last.degree)
 
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n reports, none of the hash function that is never used."""
+        counts_sum_to(counts, n)
+        counts_between(counts[self.levels[-1].offset :][: self.m], 0, 0, self.levels[-1].offset)
+
     compact_state = True
 
     def tally(self, reports: NDArray[Any]) -> Counts:
@@ -259,7 +264,7 @@ class SpreadFamily:
         Every row of the histogram is transformed over its cells; entry (w, c), c != 0, then belongs to the functional
         sum_j c_j <alpha^j w, .>, and the transform over those positions is m C(x) when n stands at position 0.
 
-        Checked on every call: the counters are a histogram of n reports; m divides every m C(x); 0 <= C(x) <= n for
+        Checked on every call: m divides every m C(x); 0 <= C(x) <= n for
         all D values; and the largest, the smallest and one more C(x) are counted again, from the histogram.
 
         Raises
@@ -274,7 +279,6 @@ class SpreadFamily:
         values, places = np.unique(queries, return_inverse=True)
         if len(values) > 4 * self.m:  # counting one value reads a counter in m; decoding costs about 5 per counter
             return self.decode(state, n)[queries]
-        check_histogram(self.levels, self.cell_bits, state, n)
         counts = np.array([count_value(self.levels, self.cell_bits, state, int(x)) for x in values], dtype=np.int64)
         if len(counts):
             check_counts(counts, n)

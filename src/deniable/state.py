@@ -1,0 +1,151 @@
+"""Laws that the counters of every set of reports obey: what `check_state` of a mechanism is made of.
+
+An aggregate comes from a file or from another program as often as from reports. No counter is believed that no n
+reports can give: each function here refuses some of them, names the first cell that is wrong, its bound and its value,
+and reads the counters once or twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import DamagedStateError
+
+Counts = NDArray[np.integer[Any]]
+
+LIMIT = 1 << 62
+"""Counters and numbers of reports lie strictly between -2^62 and 2^62: the sum of two never overflows 64 bits."""
+
+_CHUNK = 1 << 15
+"""Counters whose absolute values are added at a time: they stay in a core's cache."""
+
+
+class Checked(Protocol):
+    """A mechanism, as far as its state goes."""
+
+    @property
+    def state_size(self) -> int:
+        """Length of the state."""
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse counts that no n reports have."""
+
+
+def counts_between(counts: Counts, low: int, high: int, first: int = 0) -> None:
+    """Raise DamagedStateError unless low <= counts <= high in every cell.
+
+    Parameters
+    ----------
+    counts : int[cells]
+        Counters.
+    low, high : int
+        Bounds, inclusive; none beyond `LIMIT` is taken.
+    first : int
+        Number of the first cell in the whole vector, for the message.
+    """
+    low, high = max(low, 1 - LIMIT), min(high, LIMIT - 1)
+    # Two reductions: comparisons would write two arrays of booleans.
+    for value, cell in (counts.min(), counts.argmin), (counts.max(), counts.argmax):
+        if not low <= int(value) <= high:
+            refuse(f"counts[{first + int(cell())}] must be in {low}..{high}, got {int(value)}")
+
+
+def counts_sum_to(counts: Counts, total: int, first: int = 0) -> None:
+    """Raise DamagedStateError unless no counter is negative and together they are `total`: a histogram."""
+    stretches_sum_to(counts, (len(counts),), total, first)
+
+
+def stretches_sum_to(counts: Counts, sizes: Sequence[int], totals: int | Counts, first: int = 0) -> None:
+    """Raise DamagedStateError unless consecutive stretches of these sizes are histograms with these totals.
+
+    Parameters
+    ----------
+    counts : int[sum(sizes)]
+        Counters of all stretches.
+    sizes : sequence of int
+        Lengths of the stretches.
+    totals : int or int[len(sizes)]
+        What each must sum to.
+    first : int
+        Number of the first cell in the whole vector, for messages.
+    """
+    # Above every counter if none is negative, and negative if one is.
+    peak = int(np.bitwise_or.reduce(counts))
+    if peak < 0:
+        counts_between(counts, 0, LIMIT, first)
+    lengths = np.asarray(sizes)
+    starts = np.cumsum(lengths) - lengths
+    if peak * len(counts) < 1 << 63 and len(lengths) == 1:  # faster on one long stretch
+        sums: NDArray[Any] = counts.sum(dtype=np.int64, keepdims=True)
+    elif peak * int(lengths.max()) < 1 << 63:
+        sums = np.add.reduceat(counts, starts, dtype=np.int64)
+    else:  # exactly, in two halves: 64 bits would wrap
+        halves = (np.add.reduceat(half, starts).astype(object) for half in (counts >> 32, counts & ((1 << 32) - 1)))
+        sums = next(halves) * (1 << 32) + next(halves)
+    wrong = sums != totals
+    if wrong.any():
+        part = int(wrong.argmax())
+        start, stop = first + int(starts[part]), first + int(starts[part] + lengths[part]) - 1
+        total = int(np.broadcast_to(totals, wrong.shape)[part])
+        refuse(f"counts[{start}..{stop}] must sum to {total}, got {int(sums[part])}")
+
+
+def signs_of(counts: Counts, n: int, first: int = 0) -> None:
+    """Raise DamagedStateError unless the counters are sums of n signs, each +1 or -1 in one cell.
+
+    Necessary and sufficient: the absolute values sum to n at most, and to an even number less.
+    """
+    counts_between(counts, -n, n, first)
+    total = absolute_sum(counts, n)
+    if total > n or (n - total) % 2:
+        parity = "even" if n % 2 == 0 else "odd"
+        refuse(f"the absolute values of {n} signs must sum to an {parity} number <= {n}, got {total}")
+
+
+def exact_sum(counts: Counts, bound: int) -> int:
+    """Return the sum, exactly; no absolute value is above `bound`."""
+    return int(counts.sum(dtype=np.int64)) if bound * len(counts) < 1 << 63 else sum(counts.tolist())
+
+
+def absolute_sum(counts: Counts, bound: int) -> int:
+    """Return the sum of absolute values, exactly; none of them is above `bound`."""
+    if bound * _CHUNK >= 1 << 63:
+        return sum(map(abs, counts.tolist()))
+    chunks = (counts[start : start + _CHUNK] for start in range(0, len(counts), _CHUNK))
+    return sum(int(np.abs(chunk, dtype=np.int64).sum()) for chunk in chunks)
+
+
+def check_parts(parts: Sequence[Checked], counts: Counts, reported: Sequence[int] | Counts) -> None:
+    """Raise DamagedStateError unless every part's stretch of the counters is a state of as many reports.
+
+    Parameters
+    ----------
+    parts : sequence of mechanisms
+        One per group of contributors; each checks its own `state_size` counters, one stretch after another.
+    counts : int[at least the sum of state sizes]
+        Counters.
+    reported : int[parts]
+        Number of reports of each group.
+    """
+    start = 0
+    for number, (part, n) in enumerate(zip(parts, reported, strict=True)):
+        try:
+            part.check_state(counts[start : start + part.state_size], int(n))
+        except DamagedStateError as error:
+            refuse(f"part {number}, from counts[{start}] on, of {n} reports: {error}")
+        start += part.state_size
+
+
+def dealt_to(n: int, contributors: int) -> None:
+    """Raise DamagedStateError if there are more reports than contributors whom the deal was made for."""
+    if n > contributors:
+        refuse(f"a deal to n={contributors} contributors has at most as many reports, got {n}")
+
+
+def refuse(message: str) -> NoReturn:
+    """Raise DamagedStateError."""
+    raise DamagedStateError(message)
