@@ -1,12 +1,13 @@
 # make demo     the main job on real data, in a fresh virtual environment
 # make test     the tests
 # make check    linters, formatting, types, layering
+# make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
 # make bench    side by side with peers (its own virtual environment)
 PYTHON ?= python3.11
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check soak bench clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -19,6 +20,9 @@ check: $(VENV)/.installed-dev
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
 	$(RUN)/lint-imports
+
+soak: $(VENV)/.installed-dev
+	$(RUN)/python -m benchmarks.soak
 
 bench: $(VENV)/.installed-dev .venv-peers/.installed
 	$(RUN)/python -m benchmarks

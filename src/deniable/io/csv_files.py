@@ -3,14 +3,22 @@
 The parser is pyarrow's. It forgives a quote that is never closed, which would swallow the rest of a survey into one
 cell. So a record that no file contains is appended to the stream: if it does not arrive as a record of its own, the
 file ended inside quotes.
+
+The parser reads ahead on threads of its own, which call `_Lent.read` here. One that does so, or only drops its last
+reference to something of ours, while the interpreter exits is ended by Python in the middle of a C++ function that may
+not be left so: "terminate called without an active exception". So whoever leaves the parser, by an error above all,
+waits until its threads hold nothing of ours (`_Parser.close`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
 import secrets
+import time
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +31,9 @@ from deniable.errors import FileFormatError, InvalidInputError
 
 BLOCK_BYTES = 1 << 18
 """Bytes of text parsed at a time; also the longest record. The parser reads up to 32 blocks ahead."""
+
+PATIENCE = 10.0
+"""Seconds that the parser's threads are waited for: a disk that does not answer must not stop an error for ever."""
 
 
 class CsvFile:
@@ -52,7 +63,7 @@ class CsvFile:
         self.total = self.path.stat().st_size
         self._delimiter, self._compressed = delimiter, compressed
         self._stream: _Stream | None = None
-        self._skipped: pacsv.InvalidRow | None = None
+        self._parser: _Parser | None = None
         self.columns = self._header()
 
     def position(self) -> int:
@@ -63,57 +74,47 @@ class CsvFile:
 
     def close(self) -> None:
         """Close the file."""
+        if self._parser is not None:
+            self._parser.close()
         if self._stream is not None:
             self._stream.close()
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield record batches of text columns."""
         end = secrets.token_hex(16)
-        self._stream = _Stream(self.path, self._compressed, self._delimiter.join([end] * len(self.columns)))
+        self._stream = stream = _Stream(self.path, self._compressed, self._delimiter.join([end] * len(self.columns)))
         rows, closed = 0, False
         try:
-            for batch in self._open(self._stream, columns, self._refuse):
-                found = batch.num_rows > 0 and batch.column(0)[batch.num_rows - 1].as_py() == end.encode()
-                batch = batch.slice(0, batch.num_rows - 1) if found else batch
-                closed = closed or found
-                yield pa.record_batch([self._text(batch, name, rows) for name in columns], names=list(columns))
-                rows += batch.num_rows
+            with contextlib.closing(self._open(stream, columns)) as self._parser:
+                while (batch := self._parser.next()) is not None:
+                    found = batch.num_rows > 0 and batch.column(0)[batch.num_rows - 1].as_py() == end.encode()
+                    batch = batch.slice(0, batch.num_rows - 1) if found else batch
+                    closed = closed or found
+                    yield pa.record_batch([self._text(batch, name, rows) for name in columns], names=list(columns))
+                    rows += batch.num_rows
         except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-            self._explain(error, rows, end)
+            self._explain(error, rows, stream, end)
         if not closed:
             raise self._unclosed(rows)
 
     def _header(self) -> tuple[str, ...]:
         with _Stream(self.path, self._compressed, "") as stream:
             try:
-                # Column names only; whatever else is wrong with the first block is said when it is read.
-                names = self._open(stream, None, lambda _: "skip").schema.names
+                with contextlib.closing(self._open(stream, None)) as parser:
+                    return tuple(parser.names)
             except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-                self._explain(error, 0, "")
-        return tuple(names)
+                self._explain(error, 0, stream, "")
 
-    def _open(self, stream: _Stream, columns: Sequence[str] | None, invalid: object) -> pacsv.CSVStreamingReader:
+    def _open(self, stream: _Stream, columns: Sequence[str] | None) -> _Parser:
         # Of a single column, an empty line is a missing answer; between records of several cells it is nothing.
         several = columns is None or len(self.columns) > 1
-        return pacsv.open_csv(
-            pa.PythonFile(stream, mode="r"),
-            read_options=pacsv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
-            parse_options=pacsv.ParseOptions(
-                delimiter=self._delimiter,
-                newlines_in_values=True,
-                ignore_empty_lines=several,
-                invalid_row_handler=invalid,
-            ),
-            convert_options=pacsv.ConvertOptions(
-                column_types={name: pa.binary() for name in columns or ()},
-                include_columns=None if columns is None else list(columns),
-                strings_can_be_null=False,
-            ),
+        convert = pacsv.ConvertOptions(
+            column_types={name: pa.binary() for name in columns or ()},
+            include_columns=None if columns is None else list(columns),
+            strings_can_be_null=False,
         )
-
-    def _refuse(self, row: pacsv.InvalidRow) -> str:
-        self._skipped = row
-        return "error"
+        # Column names only: whatever else is wrong with the first block is said when it is read.
+        return _Parser(stream, self._delimiter, several, "skip" if columns is None else "error", convert)
 
     def _text(self, batch: pa.RecordBatch, name: str, rows: int) -> pa.Array:
         column = batch.column(batch.schema.get_field_index(name))
@@ -129,10 +130,11 @@ class CsvFile:
                     ) from None
             raise
 
-    def _explain(self, error: Exception, rows: int, end: str) -> NoReturn:
+    def _explain(self, error: Exception, rows: int, stream: _Stream, end: str) -> NoReturn:
         """Raise the error that says what is wrong with the file."""
-        if self._skipped is not None:
-            row = self._skipped
+        error = stream.error or error
+        if stream.refused is not None:
+            row = stream.refused
             if end in row.text:
                 raise self._unclosed(row.number - 1) from error
             raise InvalidInputError(
@@ -158,8 +160,90 @@ class CsvFile:
         return InvalidInputError(f"{self.path} ends inside quotes: a quote in row {rows}, or before, is never closed")
 
 
+class _Parser:
+    """pyarrow's parser of a stream, which ends only when no thread of pyarrow's holds anything of ours."""
+
+    def __init__(
+        self, stream: _Stream, delimiter: str, several: bool, invalid: str, convert: pacsv.ConvertOptions
+    ) -> None:
+        self._stream = stream
+        self._reader: pacsv.CSVStreamingReader | None = None
+        lent = _Lent(stream, invalid)
+        self._lent = weakref.ref(lent)
+        try:
+            self._reader = pacsv.open_csv(
+                pa.PythonFile(lent, mode="r"),
+                read_options=pacsv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
+                parse_options=pacsv.ParseOptions(
+                    delimiter=delimiter,
+                    newlines_in_values=True,
+                    ignore_empty_lines=several,
+                    invalid_row_handler=lent.refuse,
+                ),
+                convert_options=convert,
+            )
+        except BaseException:
+            del lent
+            self.close()
+            raise
+
+    @property
+    def names(self) -> list[str]:
+        """The header."""
+        names: list[str] = cast(pacsv.CSVStreamingReader, self._reader).schema.names
+        return names
+
+    def next(self) -> pa.RecordBatch | None:
+        """Return the next records, None after the last; raise what reading the file raised."""
+        batch = next(cast(pacsv.CSVStreamingReader, self._reader), None)
+        # The file is read ahead, so a record that its end cut off does not come before its error.
+        if self._stream.error is not None:
+            raise self._stream.error
+        return batch
+
+    def close(self) -> None:
+        """Stop reading, and wait until the threads have let go."""
+        self._reader = None
+        deadline = time.monotonic() + PATIENCE
+        # A callback of the weak reference would run on such a thread, and could be what it is ended in.
+        while self._lent() is not None and time.monotonic() < deadline:
+            time.sleep(0.0005)
+
+
+class _Lent:
+    """What pyarrow holds of ours; it has no other references, so when it is gone, pyarrow holds nothing."""
+
+    closed = False
+
+    def __init__(self, stream: _Stream, invalid: str) -> None:
+        self._stream, self._invalid = stream, invalid
+
+    def read(self, size: int) -> _Block:
+        return _Block(self._stream.read(size), self)
+
+    def refuse(self, row: pacsv.InvalidRow) -> str:
+        if self._invalid == "error":
+            self._stream.refused = row
+        return self._invalid
+
+    def close(self) -> None:
+        """Leave the stream open: who opened it closes it."""
+
+
+class _Block(bytearray):
+    """Bytes for pyarrow, which are part of what is lent."""
+
+    def __init__(self, content: bytes, lent: _Lent) -> None:
+        super().__init__(content)
+        self._lent = lent
+
+
 class _Stream(io.RawIOBase):
-    """The bytes of a file from its first line on, then a line end if there was none, then one more record."""
+    """The bytes of a file from its first line on, then a line end if there was none, then one more record.
+
+    What fails is remembered as `error`, and the stream ends there: an exception that pyarrow's threads carry would hold
+    their frames. Of the records, the first that pyarrow called invalid is `refused`.
+    """
 
     def __init__(self, path: Path, compressed: bool, last_record: str) -> None:
         self._file = path.open("rb")
@@ -169,14 +253,22 @@ class _Stream(io.RawIOBase):
         self._last_byte = b""
         self._pending = b""
         self._ended = False
-
-    def readable(self) -> bool:
-        return True
+        self.error: Exception | None = None
+        self.refused: pacsv.InvalidRow | None = None
 
     def position(self) -> int:
         return self._file.tell()
 
     def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, none at the end."""
+        try:
+            return self._read(size)
+        except (OSError, EOFError, zlib.error) as error:
+            self.error = error.with_traceback(None)
+            self._pending, self._ended = b"", True
+            return b""
+
+    def _read(self, size: int) -> bytes:
         # Never less than asked for before the end: pyarrow takes a short read for a block of whole records.
         while not self._ended and len(self._pending) < size:
             data = self._content.read(size)
