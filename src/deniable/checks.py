@@ -90,13 +90,15 @@ def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidRepo
         raise error(f"{what} must not be a masked array: fill the masked values first")
     try:
         array = np.asarray(values)
-    except ValueError as failure:  # rows of different lengths, or no array at all
-        raise error(f"{what} must be an array of integers, got {type(values).__name__}: {failure}") from failure
+    except ValueError:  # rows of different lengths, or no array at all
+        raise error(f"{what} must be an array of integers, got {type(values).__name__} of unequal rows") from None
     if array.size == 0 and not isinstance(values, np.ndarray):
         return np.empty(array.shape, dtype=np.int64)
     # By kind: numpy counts timedelta64 among its integers.
     if array.dtype.kind not in "iu":
-        raise error(f"{what} must have an integer dtype, got dtype={array.dtype}")
+        # The dtype of text tells the length of the longest answer.
+        kind = "text" if array.dtype.kind in "SU" else array.dtype
+        raise error(f"{what} must have an integer dtype, got dtype={kind}")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
@@ -116,7 +118,9 @@ def _codes(
         if wrong.any():
             row = int(wrong.argmax())
             where = f"row {row + 1}" + (f", attribute {j}" if ndim == 2 else "")
-            raise error(f"{what} must be in 0..{k - 1}, got {what}={int(columns[row, j])} in {where}")
+            # A code that is no answer's may still tell the answer it was meant for; a report tells nothing new.
+            got = "another" if error is InvalidInputError else f"{what}={int(columns[row, j])}"
+            raise error(f"{what} must be in 0..{k - 1}, got {got} in {where}")
     return array
 
 

@@ -85,7 +85,7 @@ class Dictionary:
         Raises
         ------
         UnknownCategoryError
-            If a word is not in the dictionary, naming it and its row (1-based).
+            If a word is not in the dictionary, naming its row (1-based).
         """
         texts = _texts(words)
         try:
@@ -93,7 +93,7 @@ class Dictionary:
         except (KeyError, TypeError):
             row = next(i for i, word in enumerate(texts) if not isinstance(word, str) or word not in self._codes)
             raise UnknownCategoryError(
-                f"word must be in the dictionary of {self.k} words, got {texts[row]!r} in row {row + 1}"
+                f"word must be in the dictionary of {self.k} words, got another in row {row + 1}"
             ) from None
 
     def words_of(self, codes: ArrayLike) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ def fingerprint(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
     items = _texts(texts)
     for row, text in enumerate(items):
         if not _is_text(text):
-            raise InvalidInputError(f"texts must be Unicode texts, got {text!r} in row {row + 1}")
+            raise InvalidInputError(f"texts must be Unicode texts, got {type(text).__name__} in row {row + 1}")
     keyed = hashlib.blake2b(key=key, digest_size=FINGERPRINT_BITS // 8)
     digests = bytearray()
     for text in items:
@@ -156,7 +156,7 @@ def fingerprint(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
 
 def _texts(words: Iterable[str]) -> Sequence[str]:
     if isinstance(words, (str, bytes)):
-        raise InvalidInputError(f"words must be a list of texts, got one {type(words).__name__}: {words!r}")
+        raise InvalidInputError(f"words must be a list of texts, got one {type(words).__name__}")
     return words if isinstance(words, Sequence) else list(words)
 
 

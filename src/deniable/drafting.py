@@ -183,8 +183,8 @@ class _Column:
             return None, [where + f"it has {distinct} distinct answers, max_categories={max_categories}"]
         edges = equal_edges(self.low, self.high, min(MAX_INTERVALS, max_categories))
         remark = (
-            f"attribute {self.name!r}: cut points {edges[0]:g} to {edges[-1]:g} come from the smallest and the largest "
-            f"answer; choose them by what is known about the question instead"
+            f"attribute {self.name!r}: its cut points come from the smallest and the largest answer; choose them by "
+            "what is known about the question instead"
         )
         return Attribute(self.name, missing=missing, edges=edges), [remark]
 

@@ -9,6 +9,9 @@ Three rules decide which category an answer is, in this order:
 3. it is the same decimal number as exactly one label: ``"3.0"`` is the category ``"3"``. Text with leading zeros or an
    exponent is never read as a number here, because ``"01234"`` is a postcode.
 
+No message repeats an answer, because messages end up in logs: they name attribute and row, and exceptions of pyarrow,
+which quote what they fail on, are never chained.
+
 Binned attributes read every answer as a number instead, apart from the labels of *missing* and *other*. Open text stays
 text: its only rule is that of missing answers.
 """
@@ -48,14 +51,18 @@ def as_table(answers: Any) -> pa.Table:
         if isinstance(answers, dict) and any(isinstance(column, (str, bytes)) for column in answers.values()):
             raise TypeError("a column must be a sequence of answers, not one text")
         return pa.table(answers)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise InvalidInputError(
-            f"answers must be a table of named columns, got {type(answers).__name__}: {error}"
-        ) from (error)
+            f"answers must be a table of named columns, got {type(answers).__name__}: "
+            "every column must be a sequence of equally many answers of one type"
+        ) from None
 
 
 def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the answers") -> None:
-    """Raise InvalidInputError unless every wanted column is present exactly once."""
+    """Raise InvalidInputError unless every wanted column is present exactly once.
+
+    Columns that nobody asked for are only counted: where a file has no header, its first line is somebody's answers.
+    """
     occurrences = Counter(present)
     absent = [name for name in wanted if name not in occurrences]
     if absent:
@@ -63,10 +70,13 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
         if len(present) == 1 and ";" in present[0]:
             hint = " (are the columns separated by ';'? use commas or tabs)"
         plural = "columns" if len(absent) > 1 else "column"
-        raise InvalidInputError(f"{where} must have the {plural} {_listed(absent)}, got {_listed(present)}{hint}")
+        known = [name for name in wanted if name in occurrences]
+        found = f"{_listed(known)} and {len(present) - len(known)} more" if known else f"{len(present)} of other names"
+        raise InvalidInputError(f"{where} must have the {plural} {_listed(absent)}, got {found}{hint}")
     for name in wanted:
         if occurrences[name] > 1:
-            raise InvalidInputError(f"{where} must have one column {name!r}, got {occurrences[name]}")
+            places = " and ".join(str(i + 1) for i, column in enumerate(present) if column == name)
+            raise InvalidInputError(f"{where} must have columns of different names, got columns {places} of one name")
 
 
 def encode_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> NDArray[Any]:
@@ -82,7 +92,10 @@ def encode_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: 
         rows = slice(start, start + batch.num_rows)
         for j, attribute in enumerate(attributes):
             encode = open_texts if text else encode_column
-            codes[rows, j] = encode(attribute, batch.column(j), first_row + start)
+            try:
+                codes[rows, j] = encode(attribute, batch.column(j), first_row + start)
+            except (pa.ArrowException, IndexError, OverflowError):
+                raise _unreadable(attribute.name, batch.column(j).type) from None
         start += batch.num_rows
     return codes
 
@@ -108,7 +121,7 @@ def encode_column(attribute: Attribute, column: pa.Array, first_row: int) -> Int
         result = codes[encoded.indices.cast(pa.int64()).fill_null(len(answers)).to_numpy(zero_copy_only=False)]
     if result.size and result.min() < 0:
         row = int((result < 0).argmax())
-        raise _failure(attribute, int(result[row]), column[row].as_py(), first_row + row)
+        raise _failure(attribute, int(result[row]), first_row + row)
     return result
 
 
@@ -127,10 +140,10 @@ def open_texts(attribute: Attribute, column: pa.Array, first_row: int) -> NDArra
     unfit = np.array([text is None or "\0" in text for text in distinct])[indices]
     if unfit.any():
         row = int(unfit.argmax())
-        text, where = distinct[indices[row]], f"attribute {attribute.name!r} in row {first_row + row}"
-        if text is None:
-            raise _failure(attribute, _MISSING, None, first_row + row)
-        raise InvalidInputError(f"answer of {where} must not contain NUL, got {text!r}")
+        if distinct[indices[row]] is None:
+            raise _failure(attribute, _MISSING, first_row + row)
+        where = f"attribute {attribute.name!r} in row {first_row + row}"
+        raise InvalidInputError(f"answer of {where} must not contain NUL")
     result: NDArray[Any] = distinct[indices]
     return result
 
@@ -141,8 +154,8 @@ def dictionary_encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
         return column
     try:
         return column.dictionary_encode()
-    except pa.ArrowException as error:
-        raise InvalidInputError(f"column {name!r} must hold text or numbers, got the type {column.type}") from error
+    except pa.ArrowException:
+        raise _unreadable(name, column.type) from None
 
 
 def answer_texts(answers: pa.Array, name: str) -> list[str | None]:
@@ -246,8 +259,8 @@ def _numbers(answers: pa.Array) -> _Numbers:
 def _text_array(answers: pa.Array, name: str) -> pa.Array:
     try:
         return answers.cast(pa.string())
-    except pa.ArrowException as error:
-        raise InvalidInputError(f"column {name!r} must hold text or numbers, got the type {answers.type}") from error
+    except pa.ArrowException:
+        raise _unreadable(name, answers.type) from None
 
 
 def _mask(answers: pa.Array) -> NDArray[np.bool_]:
@@ -261,24 +274,27 @@ def _plain_number(text: str) -> str:
     return canonical_decimal(text) or text
 
 
-def _failure(attribute: Attribute, reason: int, answer: Any, row: int) -> InvalidInputError:
+def _unreadable(name: str, kind: pa.DataType) -> InvalidInputError:
+    return InvalidInputError(f"column {name!r} must hold text or numbers, got the type {kind}")
+
+
+def _failure(attribute: Attribute, reason: int, row: int) -> InvalidInputError:
     where = f"attribute {attribute.name!r} in row {row}"
     if reason == _MISSING:
         return InvalidInputError(f'missing answer of {where}; declare a category "missing" in the schema to accept it')
-    shown = repr(answer) if len(repr(answer)) <= 60 else repr(answer)[:57] + "..."
     if reason == _NOT_FINITE:
-        return InvalidInputError(f"answers of {where} must be finite numbers, got {shown}")
+        return InvalidInputError(f"answers of {where} must be finite numbers")
     if attribute.edges is not None:
         return UnknownCategoryError(
-            f'unknown answer {shown} of {where}: it must be a number; declare "other" in the schema to accept it'
+            f'unknown answer of {where}: it must be a number; declare "other" in the schema to accept it'
         )
     if attribute.dictionary is not None:
         return UnknownCategoryError(
-            f"unknown word {shown} of {where}: it is not in {attribute.dictionary.file}; "
+            f"unknown word of {where}: it is not in {attribute.dictionary.file}; "
             f'declare "other" in the schema to accept unknown answers'
         )
     return UnknownCategoryError(
-        f"unknown category {shown} of {where}: the schema has {_listed(list(attribute.labels))}; "
+        f"unknown category of {where}: the schema has {_listed(list(attribute.labels))}; "
         f'declare "other" in the schema to accept unknown answers'
     )
 

@@ -107,7 +107,7 @@ class Schema:
         Raises
         ------
         UnknownCategoryError
-            If an answer is no category and its attribute has no `other`; naming attribute, answer and record.
+            If an answer is no category and its attribute has no `other`; naming attribute and record, never the answer.
         InvalidInputError
             If a column is absent, or an answer is missing or not finite, naming it.
         """

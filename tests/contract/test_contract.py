@@ -97,10 +97,10 @@ def test_refuses_bad_answers(case: Case) -> None:
     rng = dn.SimulationRandomness(1)
     wrong = np.resize(inputs, (30, *inputs.shape[1:]))
     wrong.reshape(30, -1)[16, 0] = 3
-    with pytest.raises(dn.InvalidInputError, match=r"0\.\.2, got value=3 in row 17"):
+    with pytest.raises(dn.InvalidInputError, match=r"0\.\.2, got another in row 17"):
         mechanism.randomize(wrong, rng)
     wrong.reshape(30, -1)[16, 0] = -1
-    with pytest.raises(dn.InvalidInputError, match="value=-1 in row 17"):
+    with pytest.raises(dn.InvalidInputError, match=r"0\.\.2, got another in row 17"):
         mechanism.randomize(wrong, rng)
     with pytest.raises(dn.InvalidInputError, match="dtype=float64"):
         mechanism.randomize(inputs.astype(float), rng)

@@ -51,14 +51,14 @@ def test_bad_dictionaries_are_named(words: Any, message: str) -> None:
 
 def test_queries_outside_the_dictionary_are_named() -> None:
     dictionary = Dictionary(WORDS)
-    with pytest.raises(UnknownCategoryError, match="word must be in the dictionary of 6 words, got 'Red' in row 3"):
+    with pytest.raises(UnknownCategoryError, match="word must be in the dictionary of 6 words, got another in row 3"):
         dictionary.codes(["red", "blue", "Red", "also not"])
     for odd in (None, ["red"], 0):
         with pytest.raises(UnknownCategoryError, match="in row 2"):
             dictionary.codes(["red", odd])  # type: ignore[list-item]
-    with pytest.raises(InvalidInputError, match="words must be a list of texts, got one str: 'red'"):
+    with pytest.raises(InvalidInputError, match=r"words must be a list of texts, got one str$"):
         dictionary.codes("red")
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.5, got value=6 in row 2"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.5, got another in row 2"):
         dictionary.words_of([0, 6])
 
 
@@ -95,7 +95,7 @@ def test_fingerprints_are_keyed_blake2b() -> None:
         (["a"], b"", InvalidParameterError, "key must be 1 to 64 bytes, got 0 bytes"),
         (["a"], bytes(65), InvalidParameterError, "got 65 bytes"),
         (["a"], "text", InvalidParameterError, "got str"),
-        (["a", 5], b"k", InvalidInputError, "texts must be Unicode texts, got 5 in row 2"),
+        (["a", 5], b"k", InvalidInputError, "texts must be Unicode texts, got int in row 2"),
         (["\udfff"], b"k", InvalidInputError, "in row 1"),
         ("red", b"k", InvalidInputError, "must be a list of texts"),
     ],

@@ -60,7 +60,7 @@ def test_many_numbers_become_round_intervals(as_text: bool) -> None:
     attribute, remarks = _drafted(column)
     assert attribute == Attribute("a", missing="missing", edges=(20, 30, 40, 50, 60, 70, 80))
     assert len(remarks) == 1
-    assert "cut points 20 to 80 come from the smallest and the largest answer" in remarks[0]
+    assert "its cut points come from the smallest and the largest answer" in remarks[0]
 
 
 def test_what_is_left_out_is_named() -> None:

@@ -74,8 +74,8 @@ def test_chunks_do_not_matter(chunks: list[list[str]]) -> None:
 
 def test_text_is_matched_exactly() -> None:
     assert _codes(YES_NO, ["no", "yes", "no"]) == [1, 0, 1]
-    assert "unknown category 'No'" in _message(YES_NO, ["No"], UnknownCategoryError)
-    assert "unknown category ' no'" in _message(YES_NO, [" no"], UnknownCategoryError)
+    assert "unknown category of" in _message(YES_NO, ["No"], UnknownCategoryError)
+    assert "unknown category of" in _message(YES_NO, [" no"], UnknownCategoryError)
 
 
 def test_missing_is_null_or_empty_unless_empty_is_a_category() -> None:
@@ -118,14 +118,15 @@ def test_a_large_float_and_a_small_one_are_written_without_exponent() -> None:
 
 def test_exact_text_goes_before_equal_number() -> None:
     assert _codes(Attribute("a", ("3", "3.0")), ["3", "3.0"]) == [0, 1]
-    assert "'3.00'" in _message(Attribute("a", ("3", "3.0")), ["3.00"], UnknownCategoryError)
+    assert "row 1" in _message(Attribute("a", ("3", "3.0")), ["3.00"], UnknownCategoryError)
     assert _codes(Attribute("a", ("3.0", "4.0")), pa.array([3, 4])) == [0, 1]
 
 
 @pytest.mark.parametrize("text", ["01234", "1.234e3", "+1234", "1,234", "1234.", " 1234", "١٢٣٤", "0x4d2"])
 def test_only_plain_decimals_are_read_as_numbers(text: str) -> None:
     """A postcode with a leading zero is not the postcode without."""
-    assert repr(text) in _message(Attribute("postcode", ("1234", "5678")), [text], UnknownCategoryError)
+    message = _message(Attribute("postcode", ("1234", "5678")), ["5678", text], UnknownCategoryError)
+    assert "in row 2: the schema has '1234', '5678'; " in message
 
 
 def test_booleans_and_dates_match_their_iso_text() -> None:
@@ -175,17 +176,16 @@ def test_missing_and_other_of_a_binned_attribute() -> None:
 @pytest.mark.parametrize("other", [None, "else"])
 def test_a_number_that_is_not_finite_is_never_other(column: Any, other: str | None) -> None:
     binned = Attribute("x", edges=(0,), other=other)
-    assert _message(binned, column).startswith("answers of attribute 'x' in row 2 must be finite numbers, got ")
+    assert _message(binned, column) == "answers of attribute 'x' in row 2 must be finite numbers"
     if isinstance(column, pa.Array):
         listed = Attribute("x", ("1", "2"), other=other)
-        assert _message(listed, column) == "answers of attribute 'x' in row 2 must be finite numbers, got nan"
+        assert _message(listed, column) == "answers of attribute 'x' in row 2 must be finite numbers"
         assert _codes(Attribute("x", ("1", "nan")), column) == [0, 1]
 
 
 def test_an_answer_that_is_no_number_is_unknown() -> None:
     assert _message(Attribute("age", edges=(20,)), ["20", "old"], UnknownCategoryError) == (
-        "unknown answer 'old' of attribute 'age' in row 2: it must be a number; "
-        'declare "other" in the schema to accept it'
+        "unknown answer of attribute 'age' in row 2: it must be a number; declare \"other\" in the schema to accept it"
     )
 
 
@@ -198,7 +198,7 @@ def test_an_unknown_category_is_named_with_attribute_and_record() -> None:
     with pytest.raises(UnknownCategoryError) as caught:
         schema.encode(answers)
     assert str(caught.value) == (
-        "unknown category 'z' of attribute 'b' in row 17: the schema has 'x', 'y'; "
+        "unknown category of attribute 'b' in row 17: the schema has 'x', 'y'; "
         'declare "other" in the schema to accept unknown answers'
     )
     with pytest.raises(UnknownCategoryError, match="in row 1017:"):
@@ -227,10 +227,12 @@ def test_a_missing_column_is_named_with_those_present() -> None:
     schema = Schema((YES_NO, Attribute("b", ("x", "y"))))
     with pytest.raises(InvalidInputError) as caught:
         schema.encode({"a": ["yes"], "c": ["x"]})
-    assert str(caught.value) == "the answers must have the column 'b', got 'a', 'c'"
-    with pytest.raises(InvalidInputError, match=r"must have the columns 'a', 'b', got none$"):
+    assert str(caught.value) == "the answers must have the column 'b', got 'a' and 1 more"
+    with pytest.raises(InvalidInputError, match=r"must have the columns 'a', 'b', got 0 of other names$"):
         schema.encode({})
-    with pytest.raises(InvalidInputError, match=r"must have one column 'a', got 2$"):
+    with pytest.raises(
+        InvalidInputError, match=r"must have columns of different names, got columns 1 and 3 of one name$"
+    ):
         schema.encode(pa.table([["yes"], ["x"], ["no"]], names=["a", "b", "a"]))
 
 

@@ -135,7 +135,7 @@ def test_bad_input_is_named() -> None:
     rng = dn.SimulationRandomness(1)
     wrong: Any
     for wrong, message in (
-        (["a", None], r"got None in row 2"),
+        (["a", None], r"got NoneType in row 2"),
         (["a\0b"], "NUL"),
         (["\ud800"], "Unicode text"),
         ("abc", "sequence of texts"),

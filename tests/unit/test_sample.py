@@ -208,7 +208,7 @@ def test_the_wire() -> None:
 def test_refuses_bad_input() -> None:
     smp = SMP((2, 3), 1.0)
     rng = SimulationRandomness(1)
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got value=2 in row 3, attribute 0"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got another in row 3, attribute 0"):
         smp.randomize([[1, 2], [1, 1], [2, 0]], rng)
     with pytest.raises(InvalidInputError, match=r"shape \(n, 2\)"):
         smp.randomize([1, 2], rng)

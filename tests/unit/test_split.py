@@ -170,7 +170,7 @@ def test_refuses_bad_parameters(parameters: dict[str, Any], message: str) -> Non
 def test_refuses_bad_input() -> None:
     spl = SPL((2, 3), 1.0)
     rng = SimulationRandomness(1)
-    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got value=3 in row 2, attribute 1"):
+    with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got another in row 2, attribute 1"):
         spl.randomize([[1, 2], [1, 3]], rng)
     with pytest.raises(InvalidInputError, match=r"shape \(n, 2\), got shape=\(1, 3\)"):
         spl.randomize([[1, 2, 0]], rng)

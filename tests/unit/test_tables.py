@@ -132,9 +132,9 @@ def test_progress_is_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (b'a,b\n1,2\n"3,4', InvalidInputError, "ends inside quotes: a quote in row 2, or before, is never closed"),
         (b'a,b\n1,2\n3,"4""', InvalidInputError, "ends inside quotes: a quote in row 2, or before, is never closed"),
         (b'a\n1\n"2\n', InvalidInputError, "ends inside quotes: a quote in row 2, or before, is never closed"),
-        (b"a,b,a\n1,2,3\n", InvalidInputError, "must have one column 'a', got 2"),
-        (b"a,\xe9\n1,2\n", FileFormatError, "must be UTF-8 text, got b'\\xe9' in its header"),
-        (b"a,b\n1,2\n3,\xe9t\xe9\n", FileFormatError, "must be UTF-8 text, got b'\\xe9t\\xe9' in column 'b', row 2"),
+        (b"a,b,a\n1,2,3\n", InvalidInputError, "must have columns of different names, got columns 1 and 3 of one name"),
+        (b"a,\xe9\n1,2\n", FileFormatError, "must be UTF-8 text, its header is not"),
+        (b"a,b\n1,2\n3,\xe9t\xe9\n", FileFormatError, "must be UTF-8 text, it is not in column 'b', row 2"),
         ("a,b\n1,2\n".encode("utf-16"), FileFormatError, "is UTF-16 text: answers must be CSV (UTF-8) or Parquet"),
         (b"PK\x03\x04\0\0\0\0", FileFormatError, "is a zip archive or a spreadsheet: answers must be CSV"),
     ],
@@ -164,10 +164,10 @@ def test_a_quote_that_swallows_a_large_file(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_columns_that_are_absent(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"a.csv must have the column 'c', got 'a', 'b'$"):
+    with pytest.raises(InvalidInputError, match=r"a.csv must have the column 'c', got 'a' and 1 more$"):
         _read_bytes(tmp_path, b"a,b\n1,2\n", columns=["a", "c"])
     with pytest.raises(
-        InvalidInputError, match=r"got 'a;b' \(are the columns separated by ';'\? use commas or tabs\)$"
+        InvalidInputError, match=r"got 1 of other names \(are the columns separated by ';'\? use commas or tabs\)$"
     ):
         _read_bytes(tmp_path, b"a;b\n1;2\n", columns=["a", "b"])
 
@@ -175,7 +175,7 @@ def test_columns_that_are_absent(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", [20, 5000, -4, -20])
 def test_truncated_gzip(tmp_path: Path, cut: int) -> None:
     content = gzip.compress(b"a,b\n" + os.urandom(20_000).hex().encode() + b",2\n" + b"1,2\n" * 5000)
-    with pytest.raises(FileFormatError, match=r"^cannot read .*a.csv.gz: Compressed file ended before"):
+    with pytest.raises(FileFormatError, match=r"^cannot read .*a.csv.gz: its gzip data are damaged or cut off"):
         _read_bytes(tmp_path, content[:cut], "a.csv.gz")
 
 
@@ -196,7 +196,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert _read(tmp_path / "answers.data", ["c", "a.b"]) == table.select(["c", "a.b"]).to_pydict()
     with open_answers(tmp_path / "answers.data") as reader:
         assert (reader.done, reader.unit, reader.total) == (0, "rows", 3)
-    with pytest.raises(InvalidInputError, match=r"answers.data must have the column 'x', got 'a.b', 'c', 'd'$"):
+    with pytest.raises(InvalidInputError, match=r"answers.data must have the column 'x', got 3 of other names$"):
         _read(tmp_path / "answers.data", ["x"])
 
 

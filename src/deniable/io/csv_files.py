@@ -126,35 +126,39 @@ class CsvFile:
                     cell.decode()
                 except UnicodeDecodeError:
                     raise FileFormatError(
-                        f"{self.path} must be UTF-8 text, got {cell!r} in column {name!r}, row {rows + row + 1}"
+                        f"{self.path} must be UTF-8 text, it is not in column {name!r}, row {rows + row + 1}"
                     ) from None
             raise
 
     def _explain(self, error: Exception, rows: int, stream: _Stream, end: str) -> NoReturn:
-        """Raise the error that says what is wrong with the file."""
+        """Raise the error that says what is wrong with the file, and nothing of what is in it.
+
+        The parser quotes rows, and gzip prints a check sum of the content: neither is chained.
+        """
         error = stream.error or error
         if stream.refused is not None:
             row = stream.refused
             if end in row.text:
-                raise self._unclosed(row.number - 1) from error
+                raise self._unclosed(row.number - 1) from None
             raise InvalidInputError(
                 f"{self.path} must have {row.expected_columns} cells in every record, "
                 f"got {row.actual_columns} in row {row.number - 1}"
-            ) from error
-        if isinstance(error, (OSError, EOFError, zlib.error)):
-            reason = getattr(error, "strerror", None) or error
-            raise FileFormatError(f"cannot read {self.path}: {reason}") from error
+            ) from None
+        if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
+            raise FileFormatError(f"cannot read {self.path}: its gzip data are damaged or cut off") from None
+        if isinstance(error, OSError) and not isinstance(error, pa.ArrowException):
+            raise FileFormatError(f"cannot read {self.path}: {error.strerror or type(error).__name__}") from None
         if isinstance(error, UnicodeDecodeError):
-            raise FileFormatError(f"{self.path} must be UTF-8 text, got {error.object!r} in its header") from error
+            raise FileFormatError(f"{self.path} must be UTF-8 text, its header is not") from None
         if "straddl" in str(error):
             raise InvalidInputError(
                 f"{self.path} has a record longer than {BLOCK_BYTES} bytes after row {rows}; is a quote never closed?"
-            ) from error
+            ) from None
         if "Empty CSV" in str(error):
             raise InvalidInputError(
                 f"{self.path} holds no line of column names: it is empty, or a quote in that line is never closed"
-            ) from error
-        raise FileFormatError(f"{self.path} is not a CSV file: {error}") from error
+            ) from None
+        raise FileFormatError(f"{self.path} is not a CSV file, after row {rows}") from None
 
     def _unclosed(self, rows: int) -> InvalidInputError:
         return InvalidInputError(f"{self.path} ends inside quotes: a quote in row {rows}, or before, is never closed")

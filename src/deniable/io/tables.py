@@ -222,5 +222,6 @@ def parquet_errors(path: Path) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise FileFormatError(f"there is no file {path}") from error
-    except (pa.ArrowException, OSError, LookupError, ValueError, OverflowError) as error:
-        raise FileFormatError(f"{path} is not a Parquet file, or is damaged") from error
+    except (pa.ArrowException, OSError, LookupError, ValueError, OverflowError):
+        # Not chained: it may quote the content.
+        raise FileFormatError(f"{path} is not a Parquet file, or is damaged") from None

@@ -100,7 +100,7 @@ def randomize_groups(
     if wrong.any():
         row = int(wrong.argmax())
         largest = sizes[shares.group[row]]
-        raise InvalidInputError(f"value must be in 0..{largest}, got value={types[row]} in row {row + 1}")
+        raise InvalidInputError(f"value must be in 0..{largest}, got another in row {row + 1}")
     reports = np.empty(len(shares), dtype=code_dtype(int(sizes.max())))
     for g, rows in _members(shares.group):
         codes = held[rows] if isinstance(held, np.ndarray) else held[g][rows]

@@ -252,7 +252,7 @@ class QuotaUnary:
             )
         check_dealt(rows, self.n)
         if shares.types.size and int(shares.types.max()) > TRUTH:
-            raise InvalidInputError(f"types must be in 0..2, got {int(shares.types.max())}")
+            raise InvalidInputError("types must be in 0..2, got another")
 
     # ---------------------------------------------------------------- collector
 

@@ -153,9 +153,11 @@ class HeavyHitters:
             try:
                 content = text.encode()
             except (AttributeError, UnicodeEncodeError):
-                raise InvalidInputError(f"string must be Unicode text, got {text!r} in row {row + 1}") from None
+                raise InvalidInputError(
+                    f"string must be Unicode text, got {type(text).__name__} in row {row + 1}"
+                ) from None
             if b"\0" in content:
-                raise InvalidInputError(f"string must not contain NUL, got {text!r} in row {row + 1}")
+                raise InvalidInputError(f"string must not contain NUL, it does in row {row + 1}")
             rows.append(content[: self.max_bytes].ljust(self.max_bytes, b"\0"))
         return np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), self.max_bytes)
 
