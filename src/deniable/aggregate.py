@@ -225,7 +225,7 @@ def _is_parquet(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def check_aggregate(aggregate: Aggregate, mechanism: Mechanism[Any, Any]) -> None:
+def check_aggregate(aggregate: Aggregate, mechanism: object) -> None:
     """Raise MismatchError unless the aggregate came from this mechanism, EmptyAggregateError if it has no reports."""
     if aggregate.mechanism != mechanism:
         raise MismatchError(f"the aggregate came from {_brief(aggregate.mechanism)}, not from {_brief(mechanism)}")
@@ -244,7 +244,7 @@ def _stored_dtype(counts: NDArray[Any], compact: bool) -> type[np.int32 | np.int
     return np.int32 if fits else np.int64
 
 
-def _brief(mechanism: Mechanism[Any, Any]) -> str:
+def _brief(mechanism: object) -> str:
     """Return a mechanism as messages show it: the tables of many attributes take tens of thousands of characters."""
     text = repr(mechanism)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

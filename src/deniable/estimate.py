@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Target = Literal["contributors", "population"]
+Probability = float | Fraction
 
 
 def _frozen(values: ArrayLike) -> Floats:
@@ -348,6 +350,12 @@ def affine_estimate(counts: ArrayLike, n: int, p: ArrayLike, q: ArrayLike, contr
         noise_present=p * (1 - p) / gain**2,
         contributors=n if contributors is None else contributors,
     )
+
+
+def affine_variance(p: Probability, q: Probability, f: float, n: int) -> float:
+    """Return the variance of (count/n - q)/(p - q) at true frequency f, noise only, n contributors."""
+    p, q = float(p), float(q)
+    return (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)
 
 
 def _check_target(target: str) -> None:

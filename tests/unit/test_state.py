@@ -35,7 +35,7 @@ from deniable.joint.quota import QuotaRR
 from deniable.joint.quota_batches import QuotaBatches
 from deniable.joint.quota_records import QuotaRecords
 from deniable.joint.quota_unary import QuotaUnary
-from deniable.mechanisms import _unary_common as unary
+from deniable.mechanisms._bits import bit_outputs
 from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.mechanisms.heavy_hitters import HeavyHitters
 from deniable.mechanisms.query_sketch import QuerySketch
@@ -56,7 +56,7 @@ SAMPLED = (AppleCMS, HeavyHitters, JRRLocalHashing, QuerySketch)
 def _outputs(mechanism: Any) -> Any:
     """Reports of every kind, each at least once if they can be listed."""
     if isinstance(mechanism, (QuotaUnary, CoupledOUE)):
-        return unary.outputs(mechanism.k, "")
+        return bit_outputs(mechanism.k, "")
     if isinstance(mechanism, (QuotaRecords, QuotaBatches)):
         pairs = [(g, v) for g, part in enumerate(mechanism.parts) for v in range(part.k)]
         return mechanism.report_type(*np.array(pairs).T)

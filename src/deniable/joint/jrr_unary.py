@@ -36,8 +36,7 @@ from deniable.joint.dealt_estimate import DealtEstimate
 from deniable.joint.jrr_parameters import MAX_CONTRIBUTORS, checked_colluders, peer_posterior
 from deniable.joint.shares import check_dealt
 from deniable.mechanism import Mechanism, ReportField
-from deniable.mechanisms import _unary_common as unary
-from deniable.mechanisms._bits import Bits, packed_width
+from deniable.mechanisms._bits import Bits, bit_fields, bit_outputs, packed_width, support_counts
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
@@ -217,7 +216,7 @@ class CoupledOUE:
         InvalidReportError
             If the dtype or the shape is wrong, or a padding bit is set, naming its row.
         """
-        return Aggregate(self._source, *unary.support_counts(reports, self.k))
+        return Aggregate(self._source, *support_counts(reports, self.k))
 
     # ---------------------------------------------------------------- analyst
 
@@ -307,7 +306,7 @@ class CoupledOUE:
 
     def outputs(self) -> Bits:
         """Every possible report once: report y has the bits of integer y."""
-        return unary.outputs(self.k, repr(self))
+        return bit_outputs(self.k, repr(self))
 
     # ---------------------------------------------------------------- simulation and files
 
@@ -354,7 +353,7 @@ class CoupledOUE:
     @property
     def report_fields(self) -> tuple[ReportField, ...]:
         """The packed bits."""
-        return unary.report_fields(self.k)
+        return bit_fields(self.k)
 
     @property
     def report_bits(self) -> float:

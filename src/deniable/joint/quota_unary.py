@@ -36,8 +36,7 @@ from deniable.joint._quota_unary_law import (
 from deniable.joint.quota_interval import inverted
 from deniable.joint.shares import check_dealt
 from deniable.mechanism import Mechanism, ReportField
-from deniable.mechanisms import _unary_common as unary
-from deniable.mechanisms._bits import Bits, packed_width
+from deniable.mechanisms._bits import Bits, bit_fields, bit_outputs, packed_width, support_counts
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
@@ -269,7 +268,7 @@ class QuotaUnary:
         InvalidReportError
             If the dtype or the shape is wrong, or a padding bit is set, naming its row.
         """
-        return Aggregate(self._source, *unary.support_counts(reports, self.k))
+        return Aggregate(self._source, *support_counts(reports, self.k))
 
     # ---------------------------------------------------------------- analyst
 
@@ -365,7 +364,7 @@ class QuotaUnary:
 
     def outputs(self) -> Bits:
         """Every possible report once: report y has the bits of integer y."""
-        return unary.outputs(self.k, repr(self))
+        return bit_outputs(self.k, repr(self))
 
     # ---------------------------------------------------------------- simulation and files
 
@@ -405,7 +404,7 @@ class QuotaUnary:
     @property
     def report_fields(self) -> tuple[ReportField, ...]:
         """The packed bits."""
-        return unary.report_fields(self.k)
+        return bit_fields(self.k)
 
     @property
     def report_bits(self) -> float:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.checks import Codes
-from deniable.errors import InvalidInputError, InvalidReportError
+from deniable.errors import InvalidInputError, InvalidReportError, TooLargeError
 from deniable.kernels import INTERPRETED_ROWS, kernel
+from deniable.mechanism import MAX_CHANNEL_CELLS, ReportField
 from deniable.randomness import BLOCK_WORDS, Randomness, Words, checked_randomness
 
 Bits = NDArray[np.uint8]
@@ -59,6 +60,41 @@ def check_padding(bits: Bits, k: int, error: type[InvalidReportError | InvalidIn
     wrong = bits[:, -1] >> np.uint8(k % 8) != 0
     if wrong.any():
         raise error(f"padding bits {k}..{8 * bits.shape[1] - 1} must be zero, got one set in row {wrong.argmax() + 1}")
+
+
+def support_counts(reports: ArrayLike, k: int) -> tuple[NDArray[np.int64], int]:
+    """Return (int64[k], n): how many of n reports have each bit set.
+
+    Raises
+    ------
+    InvalidReportError
+        If the dtype or the shape is wrong, or a padding bit is set, naming its row.
+    """
+    bits = checked_bits(reports, k)
+    counts = count_bits(bits)
+    if counts[k:].any():
+        check_padding(bits, k)
+    return counts[:k], len(bits)
+
+
+def bit_fields(k: int) -> tuple[ReportField, ...]:
+    """Return how reports of k packed bits are stored."""
+    return (ReportField("bits", "uint8", packed_width(k)),)
+
+
+def check_bit_outputs(k: int, what: str) -> None:
+    """Raise TooLargeError if the channel of 2^k outputs is too large to enumerate."""
+    if k >= MAX_CHANNEL_CELLS.bit_length() or k << k > MAX_CHANNEL_CELLS:
+        raise TooLargeError(
+            f"the channel of {what} must have at most {MAX_CHANNEL_CELLS} cells, got {k} x 2^{k} outputs"
+        )
+
+
+def bit_outputs(k: int, what: str) -> Bits:
+    """Return all 2^k reports as packed bits, report y with the bits of the integer y; raise TooLargeError if many."""
+    check_bit_outputs(k, what)
+    numbers = np.arange(1 << k, dtype="<u4")
+    return np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 4)[:, : packed_width(k)])
 
 
 # -------------------------------------------------------------------- randomise

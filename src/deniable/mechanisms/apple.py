@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.aggregate import Aggregate, check_aggregate
 from deniable.checks import checked_codes, checked_counts, checked_report_codes, code_dtype
 from deniable.errors import InvalidReportError
-from deniable.estimate import Estimate
+from deniable.estimate import Estimate, affine_variance
 from deniable.kernels import kernel
 from deniable.mechanism import ReportField, check_channel_size, float_channel
-from deniable.mechanisms import _unary_common as unary
 from deniable.mechanisms._apple_hashes import FixedHashes, biased_estimate
-from deniable.mechanisms._bits import Bits, check_padding, checked_bits, packed_width
+from deniable.mechanisms._bits import Bits, check_bit_outputs, check_padding, checked_bits, packed_width
 from deniable.mechanisms._public_rows import add_reports, code_blocks
 from deniable.mechanisms.unary import SUE
 from deniable.privacy import Guarantee, local_guarantee
@@ -209,7 +208,7 @@ class AppleCMS:
 
         The bias comes on top: the mean squared error over seeds is about this plus `expected_squared_bias`.
         """
-        return unary.variance(*self.support_probabilities, f, n)
+        return affine_variance(*self.support_probabilities, f, n)
 
     def worst_variance(self, n: int) -> float:
         """Return the larger of the variances at f = 0 and f = 1; the bias comes on top."""
@@ -253,7 +252,7 @@ class AppleCMS:
         return matrix if exact else float_channel(matrix)
 
     def _cell_outputs(self) -> Bits:
-        unary.check_outputs(self.m, repr(self))
+        check_bit_outputs(self.m, repr(self))
         check_channel_size(self.k, self.hashes << self.m, repr(self))
         return self.response.outputs()
 

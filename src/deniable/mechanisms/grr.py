@@ -6,33 +6,27 @@ or k-RR. The best oracle for small domains (k < 3 e^epsilon + 2).
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import (
-    Codes,
-    check_counters,
-    checked_codes,
-    checked_counts,
-    checked_domain,
-    checked_report_codes,
-    code_dtype,
-)
+from deniable.card import Card
+from deniable.checks import Codes, check_counters, checked_domain, checked_report_codes, code_dtype
 from deniable.errors import InvalidParameterError
-from deniable.estimate import Estimate, affine_estimate
 from deniable.kernels import kernel
-from deniable.mechanism import ReportField, check_channel_size, float_channel
-from deniable.privacy import Guarantee, local_guarantee
+from deniable.mechanism import ReportField
+from deniable.mechanisms.pure import CountingOracle
+from deniable.mechanisms.support import FixedSize
+from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.spec import register
 from deniable.state import Counts, counts_sum_to
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, log_up, spent, threshold_up
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_up
 
 
 @lru_cache(maxsize=1024, typed=True)
@@ -57,9 +51,103 @@ def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
     return threshold_up(1 / (lower + k - 1))
 
 
+@dataclass(frozen=True)
+class RandomizedResponse(CountingOracle[Codes]):
+    """One reported code, uint8, uint16 or uint32 [n]: the true one with probability p, every other one with q.
+
+    One 64-bit word u per report: keep x if u >= (k-1) Q, else report (x + 1 + floor(u/Q)) mod k.
+    """
+
+    k: int
+    epsilon: float | Fraction
+
+    @property
+    @abstractmethod
+    def _lie(self) -> int:
+        """Q: each of the other values is reported with probability Q/2^64."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        self._lie  # noqa: B018  refuses a domain too large for 64 bits
+
+    @cached_property
+    def support_law(self) -> FixedSize:
+        """Every report supports the one value that it is."""
+        return FixedSize(self.k, 1)
+
+    @final
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p, q): probability that a report equals v if the contributor holds v, and if not."""
+        q = Fraction(self._lie, SCALE)
+        return 1 - (self.k - 1) * q, q
+
+    @final
+    def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
+        reports = np.empty(len(codes), dtype=code_dtype(self.k))
+        for rows, words in blocks(rng, len(codes)):
+            randomize_codes(codes[rows], words, np.uint64(self._lie), self.k, reports[rows])
+        return reports
+
+    @final
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        codes = checked_report_codes(reports, self.k)
+        return count_codes(codes, self.k), len(codes)
+
+    @final
+    def supports(self, reports: Codes, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        matrix: NDArray[np.bool_] = checked_report_codes(reports, self.k)[:, None] == values
+        return matrix
+
+    @final
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio p/q of the implemented thresholds, exact."""
+        p, q = self.support_probabilities
+        return p / q
+
+    @final
+    def outputs(self) -> Codes:
+        return np.arange(self.k, dtype=code_dtype(self.k))
+
+    @final
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(self.k, self.k)
+        p, q = self.support_probabilities
+        matrix = np.full((self.k, self.k), q, dtype=object)
+        np.fill_diagonal(matrix, p)
+        return matrix
+
+    @final
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Who lies chooses among the *other* values. Equivalently, with probability k q a contributor reports a uniform
+        # value and otherwise the truth, which needs one binomial per value and one multinomial.
+        uniform = rng.generator.binomial(counts, self.k * float(self.support_probabilities[1]))
+        spread = rng.generator.multinomial(uniform.sum(), np.full(self.k, 1 / self.k))
+        simulated: NDArray[np.int64] = counts - uniform + spread
+        return simulated
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        counts_sum_to(counts, n)
+
+    @property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """One code per report."""
+        return (ReportField("value", code_dtype(self.k).name),)
+
+    @property
+    @final
+    def report_bits(self) -> float:
+        """Bits per report, log2 k."""
+        return float(np.log2(self.k))
+
+
+@final
 @register("GRR")
 @dataclass(frozen=True)
-class GRR:
+class GRR(RandomizedResponse):
     """Generalised randomised response over {0, ..., k-1}.
 
     Parameters
@@ -86,163 +174,21 @@ class GRR:
     5
     """
 
-    k: int
-    epsilon: float | Fraction
-
-    name = "GRR"
-    report_type = staticmethod(np.asarray)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        lie_threshold(self.k, self.epsilon)
-
-    # ---------------------------------------------------------------- contributor
-
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Codes:
-        """Contributor: report the true code or another one.
-
-        One 64-bit word u per report: keep x if u >= (k-1) Q, else report (x + 1 + floor(u/Q)) mod k.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8, uint16 or uint32 [n]
-            Reported codes.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        codes = checked_codes(inputs, self.k)
-        reports = np.empty(len(codes), dtype=code_dtype(self.k))
-        for rows, words in blocks(rng, len(codes)):
-            randomize_codes(codes[rows], words, np.uint64(self._lie), self.k, reports[rows])
-        return reports
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how often each code was reported.
-
-        Parameters
-        ----------
-        reports : int[n]
-            Reported codes.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report is no code in 0..k-1.
-        TooLargeError
-            If k > 2^28: so many counters are not set up.
-        """
-        codes = checked_report_codes(reports, self.k)
-        return Aggregate(self, count_codes(codes, self.k), len(codes))
-
-    # ---------------------------------------------------------------- analyst
-
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (count/n - q)/(p - q) with the implemented p and q.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self)
-        p, q = self.support_probabilities
-        return affine_estimate(aggregate.counts, aggregate.n, float(p), float(q))
-
-    def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency whose true value is f, noise only, n contributors."""
-        p, q = map(float, self.support_probabilities)
-        return (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)
-
-    # ---------------------------------------------------------------- guarantee and exact law
+    card = Card(
+        shelf="one attribute",
+        when="small domains, k < 3 e^epsilon + 2: the smallest error and the smallest report",
+        aliases=("k-RR", "direct encoding"),
+        recommended=True,
+        wire="one code",
+    )
 
     @cached_property
     def _lie(self) -> int:
         return lie_threshold(self.k, self.epsilon)
 
-    @cached_property
-    def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p, q): probability that a report equals v if the contributor holds v, and if not."""
-        q = Fraction(self._lie, SCALE)
-        return 1 - (self.k - 1) * q, q
-
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon())
-
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio p/q of the implemented thresholds, exact."""
-        p, q = self.support_probabilities
-        return p / q
-
-    def implemented_epsilon(self) -> float:
-        """Return ln of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
-    def outputs(self) -> Codes:
-        """Every possible report once, in the order of the columns of `channel`."""
-        return np.arange(self.k, dtype=code_dtype(self.k))
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, k); Fractions that sum to exactly one per row if `exact`."""
-        check_channel_size(self.k, self.k, repr(self))
-        p, q = self.support_probabilities
-        matrix = np.full((self.k, self.k), q, dtype=object)
-        np.fill_diagonal(matrix, p)
-        return matrix if exact else float_channel(matrix)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts, exactly in distribution, in O(k) time.
-
-        Those who lie choose uniformly among the *other* k-1 values. Equivalently, with probability k q a contributor
-        reports a uniform value and otherwise the truth, which needs one binomial per value and one multinomial.
-
-        Parameters
-        ----------
-        counts : int[k]
-            Number of contributors who hold each value.
-        rng : SimulationRandomness
-            Source of the draw.
-        """
-        true_counts = checked_counts(counts, self.k)
-        uniform = rng.generator.binomial(true_counts, self.k * float(self.support_probabilities[1]))
-        spread = rng.generator.multinomial(uniform.sum(), np.full(self.k, 1 / self.k))
-        return Aggregate(self, true_counts - uniform + spread, int(true_counts.sum()))
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value."""
-        return self.k
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but histograms of n reports."""
-        counts_sum_to(counts, n)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """One code per report."""
-        return (ReportField("value", code_dtype(self.k).name),)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, log2 k."""
-        return float(np.log2(self.k))
+        return self._local_guarantee()
 
 
 @kernel

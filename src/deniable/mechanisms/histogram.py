@@ -13,17 +13,18 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_codes, checked_counts, checked_domain, checked_integer, integer_array
+from deniable.aggregate import Aggregate
+from deniable.card import Card
+from deniable.checks import Codes, checked_domain, checked_integer, integer_array
 from deniable.errors import InvalidReportError
 from deniable.estimate import Estimate
 from deniable.kernels import INTERPRETED_ROWS
-from deniable.mechanism import ReportField, check_channel_size, float_channel
+from deniable.mechanism import ReportField
 from deniable.mechanisms._noise import (
     Components,
     half_ratio,
@@ -32,11 +33,12 @@ from deniable.mechanisms._noise import (
     randomize_components,
     sum_components,
 )
-from deniable.privacy import Guarantee, local_guarantee
+from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
 from deniable.spec import register
 from deniable.state import Counts, counts_between
-from deniable.thresholds import SCALE, checked_epsilon, log_up, spent
+from deniable.thresholds import SCALE, checked_epsilon, spent
 
 MAX_GRID = 16_383
 """Largest resolution and largest clamp: components then fit int16."""
@@ -44,9 +46,10 @@ MAX_GRID = 16_383
 DEFAULT_CLAMP_LIMIT = 511
 
 
+@final
 @register("SHE")
 @dataclass(frozen=True)
-class SHE:
+class SHE(FrequencyOracle[Components]):
     """Summation with histogram encoding over {0, ..., k-1}: a report is the one-hot vector plus noise.
 
     Component v of a report is ``resolution`` 1[x = v] + z, clamped to -clamp..resolution+clamp, with integer noise
@@ -92,8 +95,11 @@ class SHE:
     resolution: int | None = None
     clamp: int | None = None
 
-    name = "SHE"
-    report_type = staticmethod(np.asarray)
+    card = Card(
+        shelf="one attribute",
+        when="a value beyond counting: sums of noise are wanted",
+        wire="k grid values",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
@@ -108,30 +114,9 @@ class SHE:
 
     # ---------------------------------------------------------------- contributor
 
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Components:
-        """Contributor: report every component of the one-hot vector with noise of its own.
-
-        One 64-bit word per component, looked up in the cumulative table of a component that is 0. The component that
-        is 1 has the mirror image of that table.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        int16[n, k]
-            Noisy components in grid units, in -clamp..resolution+clamp.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        codes = checked_codes(inputs, self.k)
+    def _randomize(self, codes: Codes, rng: Randomness) -> Components:
+        # One 64-bit word per component, looked up in the cumulative table of a component that is 0. The component that
+        # is 1 has the mirror image of that table.
         reports = np.empty((len(codes), self.k), dtype=np.int16)
         last, guide = self._inverse
         # By the whole batch: a block may have few rows if k is large.
@@ -142,19 +127,7 @@ class SHE:
 
     # ---------------------------------------------------------------- collector
 
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: add the components up.
-
-        Parameters
-        ----------
-        reports : int[n, k]
-            Noisy components in grid units.
-
-        Raises
-        ------
-        InvalidReportError
-            If a component is outside -clamp..resolution+clamp, naming its row.
-        """
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         components = self._checked_shape(reports)
         totals = np.zeros(self.k, dtype=np.int64)
         wrong = sum_components(components, self._low, self._high, totals)
@@ -165,7 +138,13 @@ class SHE:
                 f"components must be in {self._low}..{self._high}, got {int(components[wrong, v])} "
                 f"in row {wrong + 1}, component {v}"
             )
-        return Aggregate(self, totals, len(components))
+        return totals, len(components)
+
+    def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which values have the largest component of their report, several if they tie; bool[n, len(values)]."""
+        components = self._checked_shape(reports)
+        matrix: NDArray[np.bool_] = components[:, values] == components.max(axis=1, keepdims=True)
+        return matrix
 
     def _checked_shape(self, reports: ArrayLike) -> Components:
         array = integer_array(reports, InvalidReportError, "reports")
@@ -180,16 +159,8 @@ class SHE:
     # ---------------------------------------------------------------- analyst
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (sum/n - m0)/(m1 - m0), m0 and m1 the implemented means of a component.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self)
+        """Analyst: unbiased frequencies f^ = (sum/n - m0)/(m1 - m0), m0 and m1 the implemented means of a component."""
+        self.check(aggregate)
         mean, gain, _ = self._moments
         frequencies = (aggregate.counts / aggregate.n - mean) / gain
         noise = np.full(self.k, self.variance(0.0, 1))
@@ -235,21 +206,17 @@ class SHE:
 
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon())
+        return self._local_guarantee()
 
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio of a whole report, exact: two components differ, each at its worst."""
         return half_ratio(self._weights) ** 2
 
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
     def component_channel(self, *, exact: bool = False) -> NDArray[Any]:
         """Return P(level | bit) of one component, shape (2, levels); levels are -clamp..resolution+clamp in order."""
         absent = np.array([Fraction(weight, SCALE) for weight in self._weights], dtype=object)
         matrix = np.stack([absent, absent[::-1]])
-        return matrix if exact else float_channel(matrix)
+        return matrix if exact else matrix.astype(np.float64)
 
     def outputs(self) -> Components:
         """Every possible report once, last component fastest, in the order of the columns of `channel`."""
@@ -257,60 +224,40 @@ class SHE:
         levels = np.indices((len(self._weights),) * self.k, dtype=np.int16).reshape(self.k, -1)
         return np.ascontiguousarray(levels.T) + np.int16(self._low)
 
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, levels^k), where that is small; see `component_channel` elsewhere.
-
-        Raises
-        ------
-        TooLargeError
-            If there are too many outputs to list, as with the default grid.
-        """
+    def _channel(self) -> NDArray[Any]:
         self._check_enumerable()
         absent = np.array(self._weights, dtype=object)
         rows = [[absent[::-1] if v == x else absent for v in range(self.k)] for x in range(self.k)]
         products = np.stack([functools.reduce(lambda a, b: np.multiply.outer(a, b).ravel(), row) for row in rows])
         scale = SCALE**self.k
         matrix = np.array([Fraction(int(product), scale) for product in products.flat], dtype=object)
-        matrix = matrix.reshape(products.shape)
-        return matrix if exact else float_channel(matrix)
+        return matrix.reshape(products.shape)
 
     def _check_enumerable(self) -> None:
         # Two levels in 32 components exceed every limit: no need for the huge power.
-        check_channel_size(self.k, len(self._weights) ** min(self.k, 32), repr(self))
+        self._check_channel(self.k, len(self._weights) ** min(self.k, 32))
 
     # ---------------------------------------------------------------- simulation and files
 
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts, exactly in distribution, without reports.
-
-        Components are independent, and those of one value are of two kinds: two multinomials over the levels of each
-        component. Time O(k levels), whatever the number of contributors.
-
-        Parameters
-        ----------
-        counts : int[k]
-            Number of contributors who hold each value.
-        rng : SimulationRandomness
-            Source of the draw.
-        """
-        true_counts = checked_counts(counts, self.k)
-        n = int(true_counts.sum())
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Components are independent, and those of one value are of two kinds: two multinomials over the levels of each
+        # component. Time O(k levels), whatever the number of contributors.
+        n = int(counts.sum())
         levels = np.arange(self._low, self._high + 1)
         absent = self.component_channel()[0]
         totals = np.empty(self.k, dtype=np.int64)
-        for v, held in enumerate(true_counts):
+        for v, held in enumerate(counts):
             totals[v] = rng.generator.multinomial(n - held, absent) @ levels
             totals[v] += rng.generator.multinomial(held, absent) @ levels[::-1]
-        return Aggregate(self, totals, n)
+        return totals
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        counts_between(counts, n * self._low, n * self._high)
 
     @property
     def state_size(self) -> int:
         """One sum per value."""
         return self.k
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse sums that n clamped components cannot reach."""
-        counts_between(counts, n * self._low, n * self._high)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:

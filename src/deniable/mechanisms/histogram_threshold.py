@@ -12,21 +12,13 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import final
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_codes, checked_domain
-from deniable.estimate import Estimate, affine_estimate
-from deniable.mechanism import ReportField
-from deniable.mechanisms import _unary_common as unary
-from deniable.mechanisms._bits import Bits, randomize_one_hot
-from deniable.privacy import Guarantee, local_guarantee
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.card import Card
+from deniable.mechanisms.unary import OneStage
+from deniable.mechanisms.unary_encoding import checked_decimal, likelihood_ratio
+from deniable.privacy import Guarantee
 from deniable.spec import register
-from deniable.state import Counts, counts_between
 from deniable.thresholds import (
     EpsilonLike,
     checked_epsilon,
@@ -67,9 +59,10 @@ def optimal_theta(epsilon: EpsilonLike) -> float:
     return max(0.5001, float(round(low, 4)))
 
 
+@final
 @register("THE")
 @dataclass(frozen=True)
-class THE:
+class THE(OneStage):
     """Thresholding with histogram encoding over {0, ..., k-1}.
 
     Its tight epsilon is below the declared one, because thresholding hides part of what the noisy histogram shows: at
@@ -106,82 +99,20 @@ class THE:
     0.896
     """
 
-    k: int
-    epsilon: float | Fraction
     theta: float | Fraction | None = None
 
-    name = "THE"
-    report_type = staticmethod(np.asarray)
+    card = Card(
+        shelf="comparators",
+        when="to compare with: OUE has less error at the same declared epsilon",
+        wire="k bits",
+        note="its tight epsilon is below the declared one",
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        OneStage.__post_init__(self)
         theta = optimal_theta(self.epsilon) if self.theta is None else self.theta
-        checked = unary.checked_decimal("theta", theta, Fraction(1, 2), Fraction(1), "(0.5, 1]")
+        checked = checked_decimal("theta", theta, Fraction(1, 2), Fraction(1), "(0.5, 1]")
         object.__setattr__(self, "theta", checked)
-
-    # ---------------------------------------------------------------- contributor
-
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Bits:
-        """Contributor: report which noisy components exceed theta, packed: value v is bit v % 8 of byte v // 8.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8[n, ceil(k/8)]
-            Packed bits, padding zero.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        return randomize_one_hot(checked_codes(inputs, self.k), self.k, self.thresholds, rng)
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how often each component exceeded theta.
-
-        Parameters
-        ----------
-        reports : uint8[n, ceil(k/8)]
-            Packed bits.
-
-        Raises
-        ------
-        InvalidReportError
-            If the dtype or the shape is wrong, or a padding bit is set, naming its row.
-        """
-        return Aggregate(self, *unary.support_counts(reports, self.k))
-
-    # ---------------------------------------------------------------- analyst
-
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (count/n - q)/(p - q) with the implemented p and q.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self)
-        p, q = self.support_probabilities
-        return affine_estimate(aggregate.counts, aggregate.n, float(p), float(q))
-
-    def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency whose true value is f, noise only, n contributors."""
-        return unary.variance(*self.support_probabilities, f, n)
-
-    # ---------------------------------------------------------------- guarantee and exact law
 
     @cached_property
     def _tails(self) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
@@ -197,15 +128,10 @@ class THE:
         (_, missed), (_, false) = self._tails
         return threshold_down(1 - missed), threshold_up(false)
 
-    @property
-    def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p, q): probability that bit v is set if the contributor holds v, and if not."""
-        return unary.probabilities(self.thresholds)
-
     def tight_epsilon(self) -> float:
         """ln[p(1-q)/(q(1-p))] of the design, in nats, rounded up; below the declared epsilon."""
         (missed, _), (false, _) = self._tails
-        return log_up(unary.likelihood_ratio(1 - missed, false))
+        return log_up(likelihood_ratio(1 - missed, false))
 
     def privacy(self) -> Guarantee:
         """Return the guarantee: the tight epsilon against everybody, for one report."""
@@ -214,45 +140,4 @@ class THE:
             f"the declared budget of {float(self.epsilon):g} is not used up: thresholding the noisy histogram leaves "
             f"a tight epsilon of {tight:.6g}"
         )
-        return local_guarantee(tight, self.implemented_epsilon(), remarks=(remark,))
-
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio p(1-q)/(q(1-p)) of the implemented thresholds, exact."""
-        return unary.likelihood_ratio(*self.support_probabilities)
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
-    def outputs(self) -> Bits:
-        """Every possible report once, in the order of the columns of `channel`: report y has the bits of integer y."""
-        return unary.outputs(self.k, repr(self))
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, 2^k); Fractions that sum to exactly one per row if `exact`."""
-        return unary.channel(self.k, *self.support_probabilities, repr(self), exact=exact)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts int[k], exactly in distribution, in O(k) time."""
-        return Aggregate(self, *unary.simulate_support_counts(counts, self.k, *self.support_probabilities, rng))
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value."""
-        return self.k
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse counts of bits outside 0..n."""
-        counts_between(counts, 0, n)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The packed bits."""
-        return unary.report_fields(self.k)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, k."""
-        return float(self.k)
+        return self._local_guarantee(remark, epsilon=tight)

@@ -8,25 +8,22 @@ who sees one report, and the collector who sees unlimited reports and so learns 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_codes, checked_domain
+from deniable.card import Card
+from deniable.checks import Codes, checked_codes, checked_domain
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.estimate import Estimate, affine_estimate
-from deniable.mechanism import ReportField
-from deniable.mechanisms import _unary_common as unary
 from deniable.mechanisms._bits import Bits, check_padding, checked_bits, randomize_bits, randomize_one_hot
+from deniable.mechanisms.unary_encoding import UnaryEncoding, checked_decimal, likelihood_ratio, probabilities
 from deniable.privacy import Guarantee, TrustModel, repeated
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.randomness import Randomness
 from deniable.spec import register
-from deniable.state import Counts, counts_between
 from deniable.thresholds import (
     SCALE,
     EpsilonLike,
@@ -40,9 +37,10 @@ from deniable.thresholds import (
 )
 
 
+@final
 @register("RAPPOR")
 @dataclass(frozen=True)
-class RAPPOR:
+class RAPPOR(UnaryEncoding):
     """RAPPOR over {0, ..., k-1}, one bit per value.
 
     * Permanent stage: every bit of the one-hot encoding is flipped with probability f/2. The client stores the result
@@ -78,19 +76,27 @@ class RAPPOR:
     (dtype('uint8'), (3, 2))
     """
 
-    k: int
     f: float | Fraction
     p: float | Fraction
     q: float | Fraction
+    epsilon: float = field(init=False, repr=False, compare=False)
+    """Whole contributor, unlimited reports of one memoised answer: 2 ln((1 - f/2)/(f/2)), rounded up. (Two one-hot
+    encodings differ in two bits.)"""
 
-    name = "RAPPOR"
-    report_type = staticmethod(np.asarray)
+    card = Card(
+        shelf="one attribute",
+        when="the same people are asked again and again: a stored response bounds what repetition reveals",
+        wire="k bits",
+        note="epsilon covers any number of reports of one memoised answer",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
         for name in ("f", "p", "q"):
-            number = unary.checked_decimal(name, getattr(self, name), Fraction(0), Fraction(1), "(0, 1)")
+            number = checked_decimal(name, getattr(self, name), Fraction(0), Fraction(1), "(0, 1)")
             object.__setattr__(self, name, number)
+        half = exact(self.f) / 2
+        object.__setattr__(self, "epsilon", log_up(((1 - half) / half) ** 2))
         (one, zero), (kept, flipped) = self.report_thresholds, self.permanent_thresholds
         if not zero < one:
             raise InvalidParameterError(f"p must be < q, got p={float(self.p)}, q={float(self.q)}")
@@ -126,29 +132,9 @@ class RAPPOR:
 
     # ---------------------------------------------------------------- contributor
 
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Bits:
-        """Contributor: draw a permanent response and report it once; ``report(permanent(inputs, rng), rng)``.
-
-        Contributors who report again must keep the permanent response and use `report`.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8[n, ceil(k/8)]
-            Packed bits, padding zero.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        return self._report(self.permanent(inputs, rng), rng)
+    def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
+        # Draws a permanent response and reports it once: contributors who report again keep it and use `report`.
+        return self._report(randomize_one_hot(codes, self.k, self.permanent_thresholds, rng), rng)
 
     def permanent(self, inputs: ArrayLike, rng: Randomness) -> Bits:
         """Contributor: draw the permanent response, uint8[n, ceil(k/8)], to be stored and never drawn again.
@@ -189,61 +175,12 @@ class RAPPOR:
     def _report(self, permanent: Bits, rng: Randomness) -> Bits:
         return randomize_bits(permanent, self.k, self.report_thresholds, rng)
 
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how often each bit was set.
-
-        Parameters
-        ----------
-        reports : uint8[n, ceil(k/8)]
-            Packed bits.
-
-        Raises
-        ------
-        InvalidReportError
-            If the dtype or the shape is wrong, or a padding bit is set, naming its row.
-        """
-        return Aggregate(self, *unary.support_counts(reports, self.k))
-
-    # ---------------------------------------------------------------- analyst
-
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies from one report per contributor, f^ = (count/n - p*)/(q* - p*).
-
-        Several reports of one memoised answer share their permanent noise: the frequencies stay unbiased, but the
-        standard errors, which assume independent reports, are then too small.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self)
-        present, absent = self.support_probabilities
-        return affine_estimate(aggregate.counts, aggregate.n, float(present), float(absent))
-
-    def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency whose true value is f, noise only, n contributors with a report each."""
-        return unary.variance(*self.support_probabilities, f, n)
-
     # ---------------------------------------------------------------- guarantee and exact law
-
-    @property
-    def epsilon(self) -> float:
-        """Whole contributor, unlimited reports of one memoised answer: 2 ln((1 - f/2)/(f/2)), rounded up.
-
-        Two one-hot encodings differ in two bits.
-        """
-        half = exact(self.f) / 2
-        return log_up(((1 - half) / half) ** 2)
 
     @property
     def one_report_epsilon(self) -> float:
         """One report: ln[q*(1-p*)/(p*(1-q*))], rounded up; q* and p* as in `support_probabilities`, unrounded."""
-        return log_up(unary.likelihood_ratio(*_composed(exact(self.f) / 2, exact(self.p), exact(self.q))))
+        return log_up(likelihood_ratio(*_composed(exact(self.f) / 2, exact(self.p), exact(self.q))))
 
     @cached_property
     def permanent_thresholds(self) -> tuple[int, int]:
@@ -259,8 +196,8 @@ class RAPPOR:
     @cached_property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         """Implemented (q*, p*) of one report: probability that bit v is set if the contributor holds v, and if not."""
-        _, flipped = unary.probabilities(self.permanent_thresholds)
-        one, zero = unary.probabilities(self.report_thresholds)
+        _, flipped = probabilities(self.permanent_thresholds)
+        one, zero = probabilities(self.report_thresholds)
         return _composed(flipped, zero, one)
 
     def privacy(self) -> Guarantee:
@@ -288,58 +225,18 @@ class RAPPOR:
             ),
         )
 
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio q*(1-p*)/(p*(1-q*)) of one report, exact, from the implemented thresholds."""
-        return unary.likelihood_ratio(*self.support_probabilities)
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up: one report."""
-        return log_up(self.implemented_ratio())
-
     def implemented_permanent_ratio(self) -> Fraction:
         """Largest likelihood ratio of the permanent response, exact, from the implemented threshold."""
-        return unary.likelihood_ratio(*unary.probabilities(self.permanent_thresholds))
+        return likelihood_ratio(*probabilities(self.permanent_thresholds))
 
     def implemented_permanent_epsilon(self) -> float:
         """Natural logarithm of `implemented_permanent_ratio`, rounded up: unlimited reports."""
         return log_up(self.implemented_permanent_ratio())
 
-    def outputs(self) -> Bits:
-        """Every report once, in the order of the columns of both channels: report y has the bits of integer y."""
-        return unary.outputs(self.k, repr(self))
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(one report | code), shape (k, 2^k); Fractions that sum to exactly one per row if `exact`."""
-        return unary.channel(self.k, *self.support_probabilities, repr(self), exact=exact)
-
     def permanent_channel(self, *, exact: bool = False) -> NDArray[Any]:
         """Return P(permanent response | code), shape (k, 2^k); Fractions if `exact`."""
-        return unary.channel(self.k, *unary.probabilities(self.permanent_thresholds), repr(self), exact=exact)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of one report each of contributors with these true counts int[k], exactly, in O(k)."""
-        return Aggregate(self, *unary.simulate_support_counts(counts, self.k, *self.support_probabilities, rng))
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value."""
-        return self.k
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse counts of bits outside 0..n."""
-        counts_between(counts, 0, n)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The packed bits."""
-        return unary.report_fields(self.k)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, k."""
-        return float(self.k)
+        matrix = self._bit_channel(*probabilities(self.permanent_thresholds))
+        return matrix if exact else matrix.astype(np.float64)
 
 
 def _composed(flipped: Fraction, p: Fraction, q: Fraction) -> tuple[Fraction, Fraction]:

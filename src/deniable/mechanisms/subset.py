@@ -12,24 +12,15 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import (
-    Codes,
-    checked_codes,
-    checked_counts,
-    checked_domain,
-    checked_integer,
-    code_dtype,
-    integer_array,
-)
+from deniable.card import Card
+from deniable.checks import Codes, checked_domain, checked_integer, code_dtype, integer_array
 from deniable.errors import InvalidReportError
-from deniable.estimate import Estimate, affine_estimate
-from deniable.mechanism import MAX_CHANNEL_CELLS, ReportField, check_channel_size, float_channel
+from deniable.mechanism import MAX_CHANNEL_CELLS, ReportField
 from deniable.mechanisms._subsets import (
     MAX_HYPERGEOMETRIC,
     compile_for,
@@ -38,11 +29,13 @@ from deniable.mechanisms._subsets import (
     fill_subsets,
     words_per_subset,
 )
-from deniable.privacy import Guarantee, local_guarantee
+from deniable.mechanisms.pure import CountingOracle
+from deniable.mechanisms.support import FixedSize
+from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
 from deniable.spec import register
 from deniable.state import Counts, counts_between, counts_sum_to
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, log_up, spent, threshold_down
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_down
 
 
 def best_subset_size(k: int, epsilon: EpsilonLike) -> int:
@@ -53,9 +46,10 @@ def best_subset_size(k: int, epsilon: EpsilonLike) -> int:
     return min(sorted(candidates), key=lambda omega: _noise_absent(k, omega, omega * odds / (omega * odds + k - omega)))
 
 
+@final
 @register("SubsetSelection")
 @dataclass(frozen=True)
-class SubsetSelection:
+class SubsetSelection(CountingOracle[Codes]):
     """Subset selection over {0, ..., k-1}: a report is a set of omega values.
 
     The set contains the true value x with probability p = omega e^epsilon/(omega e^epsilon + k - omega); the rest of it
@@ -95,8 +89,13 @@ class SubsetSelection:
     epsilon: float | Fraction
     omega: int | None = None
 
-    name = "SubsetSelection"
-    report_type = staticmethod(np.asarray)
+    card = Card(
+        shelf="one attribute",
+        when="larger domains, short reports: never worse than GRR, log2 C(k, omega) bits",
+        aliases=("omega-SS", "SS"),
+        recommended=True,
+        wire="omega codes, increasing",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
@@ -106,30 +105,9 @@ class SubsetSelection:
 
     # ---------------------------------------------------------------- contributor
 
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Codes:
-        """Contributor: report omega values, the true one among them with probability p.
-
-        One 64-bit word decides whether the true value is included. The other elements are a uniform subset of the
-        other values by Floyd's algorithm, half a word each, with rejection of biased draws.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8, uint16 or uint32 [n, omega]
-            Reported sets, each strictly increasing: the order says nothing.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        codes = checked_codes(inputs, self.k)
+    def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
+        # One 64-bit word decides whether the true value is included. The other elements are a uniform subset of the
+        # other values by Floyd's algorithm, half a word each, with rejection of biased draws.
         reports = np.empty((len(codes), self._size), dtype=code_dtype(self.k))
         threshold, compiled = np.uint64(self._inclusion), compile_for(len(codes))
         for rows, words in blocks(rng, len(codes), words_per_subset(self._size)):
@@ -138,25 +116,20 @@ class SubsetSelection:
 
     # ---------------------------------------------------------------- collector
 
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how many sets contain each value.
-
-        Parameters
-        ----------
-        reports : int[n, omega]
-            Reported sets, each row strictly increasing.
-
-        Raises
-        ------
-        InvalidReportError
-            If a row is not omega strictly increasing codes in 0..k-1, naming it.
-        """
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         subsets = self._checked_shape(reports)
         counts = np.zeros(self.k, dtype=np.int64)
         wrong = count_subsets(subsets, self.k, counts)
         if wrong >= 0:
             raise InvalidReportError(self._what_is_wrong(subsets[wrong], wrong + 1))
-        return Aggregate(self, counts, len(subsets))
+        return counts, len(subsets)
+
+    def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        subsets = self._checked_shape(reports)
+        found = np.zeros((len(subsets), len(values)), dtype=np.bool_)
+        for element in subsets.T:
+            found |= element[:, None] == values
+        return found
 
     def _checked_shape(self, reports: ArrayLike) -> Codes:
         array = integer_array(reports, InvalidReportError, "reports")
@@ -174,28 +147,10 @@ class SubsetSelection:
         before, after = next((a, b) for a, b in itertools.pairwise(values) if b <= a)
         return f"a reported set must be strictly increasing, got {after} after {before} in row {row}"
 
-    # ---------------------------------------------------------------- analyst
-
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (count/n - q*)/(p* - q*) with the implemented support probabilities.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self)
-        p, q = self.support_probabilities
-        return affine_estimate(aggregate.counts, aggregate.n, float(p), float(q))
-
-    def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency whose true value is f, noise only, n contributors."""
-        p, q = map(float, self.support_probabilities)
-        return (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)
-
-    # ---------------------------------------------------------------- guarantee and exact law
+    @cached_property
+    def support_law(self) -> FixedSize:
+        """Every report supports omega values."""
+        return FixedSize(self.k, self._size)
 
     @property
     def _size(self) -> int:
@@ -216,7 +171,7 @@ class SubsetSelection:
 
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon())
+        return self._local_guarantee()
 
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio of the implemented threshold, exact: a set with x against one without."""
@@ -224,68 +179,45 @@ class SubsetSelection:
         ratio = p * (self.k - self._size) / ((1 - p) * self._size)
         return max(ratio, 1 / ratio)
 
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
     def outputs(self) -> Codes:
         """Every possible report once, lexicographically, in the order of the columns of `channel`."""
         self._check_enumerable()
         subsets = list(itertools.combinations(range(self.k), self._size))
         return np.array(subsets, dtype=code_dtype(self.k))
 
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, C(k, omega)); Fractions that sum to exactly one per row if `exact`."""
-        self._check_enumerable()
+    def _channel(self) -> NDArray[Any]:
         p, _ = self.support_probabilities
         outputs = self.outputs()
         without = (1 - p) / math.comb(self.k - 1, self._size)
         matrix = np.full((self.k, len(outputs)), without, dtype=object)
         for column, subset in enumerate(outputs):
             matrix[subset, column] = p / math.comb(self.k - 1, self._size - 1)
-        return matrix if exact else float_channel(matrix)
+        return matrix
 
     def _check_enumerable(self) -> None:
         # C(k, omega) >= k: for large k that settles it without computing a huge integer.
         small = self.k * self.k <= MAX_CHANNEL_CELLS
-        check_channel_size(self.k, math.comb(self.k, self._size) if small else self.k, repr(self))
+        self._check_channel(self.k, math.comb(self.k, self._size) if small else self.k)
 
     # ---------------------------------------------------------------- simulation and files
 
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts, exactly in distribution, without reports.
-
-        The counts of the values depend on each other, since every set has omega elements. A contributor reports a
-        uniform set of all values with probability (1-p) k/(k-omega), and otherwise x with omega - 1 uniform others;
-        `draw_counts` sums such sets value by value. Time O(k omega) at most and O(k^(3/2)) in practice per
-        `MAX_HYPERGEOMETRIC` contributors, however few or many these are (a fifth of a second at k = 1024, a minute at
-        k = 100,000); memory O(k).
-
-        Parameters
-        ----------
-        counts : int[k]
-            Number of contributors who hold each value.
-        rng : SimulationRandomness
-            Source of the draw.
-        """
-        true_counts = checked_counts(counts, self.k)
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # The counts of the values depend on each other, since every set has omega elements. A contributor reports a
+        # uniform set of all values with probability (1-p) k/(k-omega), and otherwise x with omega - 1 uniform others;
+        # `draw_counts` sums such sets value by value. Time O(k omega) at most and O(k^(3/2)) in practice per
+        # `MAX_HYPERGEOMETRIC` contributors, however few or many these are (a fifth of a second at k = 1024, a minute at
+        # k = 100,000); memory O(k).
         p, _ = self.support_probabilities
         blind = float((1 - p) * self.k / (self.k - self._size))
         total = np.zeros(self.k, dtype=np.int64)
-        parts = 1 + int(true_counts.sum()) // MAX_HYPERGEOMETRIC
+        parts = 1 + int(counts.sum()) // MAX_HYPERGEOMETRIC
         for part in range(parts):
-            holders = true_counts // parts + (part < true_counts % parts)
+            holders = counts // parts + (part < counts % parts)
             uniform = rng.generator.binomial(holders, blind)
             total += draw_counts(holders - uniform, int(uniform.sum()), self._size, rng.generator)
-        return Aggregate(self, total, int(true_counts.sum()))
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value."""
-        return self.k
+        return total
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but counts of n sets of omega values."""
         counts_between(counts, 0, n)
         counts_sum_to(counts, n * self._size)
 

@@ -7,25 +7,20 @@ estimation* (2017). Their error does not depend on k; their reports take k bits.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import final
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_codes, checked_domain
-from deniable.estimate import Estimate, affine_estimate
-from deniable.mechanism import ReportField
-from deniable.mechanisms import _unary_common as unary
+from deniable.card import Card
+from deniable.checks import Codes, checked_domain
 from deniable.mechanisms._bits import Bits, randomize_one_hot
-from deniable.privacy import Guarantee, local_guarantee
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.mechanisms.unary_encoding import UnaryEncoding, probabilities
+from deniable.privacy import Guarantee
+from deniable.randomness import Randomness
 from deniable.spec import register
-from deniable.state import Counts, counts_between
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, log_up, spent, threshold_up
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_up
 
 
 def symmetric_thresholds(epsilon: EpsilonLike) -> tuple[int, int]:
@@ -41,9 +36,35 @@ def optimised_thresholds(epsilon: EpsilonLike) -> tuple[int, int]:
     return SCALE // 2, threshold_up(1 / (lower + 1))
 
 
+@dataclass(frozen=True)
+class OneStage(UnaryEncoding):
+    """A unary encoding whose bits are randomised once, by thresholds that follow from epsilon."""
+
+    epsilon: float | Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+
+    @property
+    @abstractmethod
+    def thresholds(self) -> tuple[int, int]:
+        """(P, Q): the own bit is set with probability P/2^64, any other with Q/2^64."""
+
+    @final
+    @property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        return probabilities(self.thresholds)
+
+    @final
+    def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
+        return randomize_one_hot(codes, self.k, self.thresholds, rng)
+
+
+@final
 @register("SUE")
 @dataclass(frozen=True)
-class SUE:
+class SUE(OneStage):
     """Symmetric unary encoding (basic one-time RAPPOR) over {0, ..., k-1}.
 
     Every bit of the one-hot encoding is kept with probability p = s/(s + 1), s = e^(epsilon/2), and flipped otherwise.
@@ -73,138 +94,27 @@ class SUE:
     3
     """
 
-    k: int
-    epsilon: float | Fraction
-
-    name = "SUE"
-    report_type = staticmethod(np.asarray)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-
-    # ---------------------------------------------------------------- contributor
-
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Bits:
-        """Contributor: report k noisy bits, packed: value v is bit v % 8 of byte v // 8.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8[n, ceil(k/8)]
-            Packed bits, padding zero.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        return randomize_one_hot(checked_codes(inputs, self.k), self.k, self.thresholds, rng)
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how often each bit was set.
-
-        Parameters
-        ----------
-        reports : uint8[n, ceil(k/8)]
-            Packed bits.
-
-        Raises
-        ------
-        InvalidReportError
-            If the dtype or the shape is wrong, or a padding bit is set, naming its row.
-        """
-        return Aggregate(self, *unary.support_counts(reports, self.k))
-
-    # ---------------------------------------------------------------- analyst
-
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (count/n - q)/(p - q) with the implemented p and q.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self)
-        p, q = self.support_probabilities
-        return affine_estimate(aggregate.counts, aggregate.n, float(p), float(q))
-
-    def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency whose true value is f, noise only, n contributors."""
-        return unary.variance(*self.support_probabilities, f, n)
-
-    # ---------------------------------------------------------------- guarantee and exact law
+    card = Card(
+        shelf="comparators",
+        when="to compare with: OUE has less error",
+        aliases=("basic one-time RAPPOR",),
+        wire="k bits",
+    )
 
     @cached_property
     def thresholds(self) -> tuple[int, int]:
         """(P, Q) of `symmetric_thresholds`: the own bit is set with probability P/2^64, any other with Q/2^64."""
         return symmetric_thresholds(self.epsilon)
 
-    @property
-    def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p, q): probability that bit v is set if the contributor holds v, and if not."""
-        return unary.probabilities(self.thresholds)
-
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon())
-
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio p(1-q)/(q(1-p)) = (p/q)^2 of the implemented thresholds, exact."""
-        return unary.likelihood_ratio(*self.support_probabilities)
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
-    def outputs(self) -> Bits:
-        """Every possible report once, in the order of the columns of `channel`: report y has the bits of integer y."""
-        return unary.outputs(self.k, repr(self))
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, 2^k); Fractions that sum to exactly one per row if `exact`."""
-        return unary.channel(self.k, *self.support_probabilities, repr(self), exact=exact)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts int[k], exactly in distribution, in O(k) time."""
-        return Aggregate(self, *unary.simulate_support_counts(counts, self.k, *self.support_probabilities, rng))
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value."""
-        return self.k
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse counts of bits outside 0..n."""
-        counts_between(counts, 0, n)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The packed bits."""
-        return unary.report_fields(self.k)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, k."""
-        return float(self.k)
+        return self._local_guarantee()
 
 
+@final
 @register("OUE")
 @dataclass(frozen=True)
-class OUE:
+class OUE(OneStage):
     """Optimised unary encoding over {0, ..., k-1}: p = 1/2, q = 1/(e^epsilon + 1).
 
     Of all unary encodings it has the least variance at f -> 0: 4 e^epsilon/(n (e^epsilon - 1)^2).
@@ -234,130 +144,18 @@ class OUE:
     3
     """
 
-    k: int
-    epsilon: float | Fraction
-
-    name = "OUE"
-    report_type = staticmethod(np.asarray)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_domain(self.k))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-
-    # ---------------------------------------------------------------- contributor
-
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Bits:
-        """Contributor: report k noisy bits, packed: value v is bit v % 8 of byte v // 8.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8[n, ceil(k/8)]
-            Packed bits, padding zero.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        return randomize_one_hot(checked_codes(inputs, self.k), self.k, self.thresholds, rng)
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how often each bit was set.
-
-        Parameters
-        ----------
-        reports : uint8[n, ceil(k/8)]
-            Packed bits.
-
-        Raises
-        ------
-        InvalidReportError
-            If the dtype or the shape is wrong, or a padding bit is set, naming its row.
-        """
-        return Aggregate(self, *unary.support_counts(reports, self.k))
-
-    # ---------------------------------------------------------------- analyst
-
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (count/n - q)/(p - q) with the implemented p and q.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self)
-        p, q = self.support_probabilities
-        return affine_estimate(aggregate.counts, aggregate.n, float(p), float(q))
-
-    def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency whose true value is f, noise only, n contributors."""
-        return unary.variance(*self.support_probabilities, f, n)
-
-    # ---------------------------------------------------------------- guarantee and exact law
+    card = Card(
+        shelf="one attribute",
+        when="larger domains where reports of k bits are no problem: error independent of k",
+        recommended=True,
+        wire="k bits",
+    )
 
     @cached_property
     def thresholds(self) -> tuple[int, int]:
         """(P, Q) of `optimised_thresholds`: the own bit is set with probability P/2^64, any other with Q/2^64."""
         return optimised_thresholds(self.epsilon)
 
-    @property
-    def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p, q): probability that bit v is set if the contributor holds v, and if not."""
-        return unary.probabilities(self.thresholds)
-
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon())
-
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio p(1-q)/(q(1-p)) = (1-q)/q of the implemented thresholds, exact."""
-        return unary.likelihood_ratio(*self.support_probabilities)
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
-    def outputs(self) -> Bits:
-        """Every possible report once, in the order of the columns of `channel`: report y has the bits of integer y."""
-        return unary.outputs(self.k, repr(self))
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, 2^k); Fractions that sum to exactly one per row if `exact`."""
-        return unary.channel(self.k, *self.support_probabilities, repr(self), exact=exact)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts int[k], exactly in distribution, in O(k) time."""
-        return Aggregate(self, *unary.simulate_support_counts(counts, self.k, *self.support_probabilities, rng))
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value."""
-        return self.k
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse counts of bits outside 0..n."""
-        counts_between(counts, 0, n)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The packed bits."""
-        return unary.report_fields(self.k)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, k."""
-        return float(self.k)
+        return self._local_guarantee()

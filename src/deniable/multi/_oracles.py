@@ -94,11 +94,6 @@ def affine_estimates(
     )
 
 
-def affine_variance(p: float, q: float, f: float, n: int) -> float:
-    """Return the variance of (count/n - q)/(p - q) at true frequency f, noise only, n contributors."""
-    return (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)
-
-
 # ---------------------------------------------------------------- all attributes of a record
 
 

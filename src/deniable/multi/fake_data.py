@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.aggregate import Aggregate, check_aggregate
 from deniable.checks import checked_integer, checked_records, checked_sizes
 from deniable.errors import InvalidParameterError
-from deniable.estimate import RecordEstimate
+from deniable.estimate import RecordEstimate, affine_variance
 from deniable.mechanism import ReportField, check_channel_size, float_channel
 from deniable.multi._exact import Evidence, one_attribute_ratio, product_rows, sampled
 from deniable.multi._fakes import (
@@ -38,7 +38,6 @@ from deniable.multi._fakes import (
 from deniable.multi._oracles import (
     Oracle,
     affine_estimates,
-    affine_variance,
     checked_oracle,
     empty_reports,
     make_oracles,

@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate, check_aggregate
 from deniable.checks import checked_integer, checked_records, checked_sizes
-from deniable.estimate import RecordEstimate
+from deniable.estimate import RecordEstimate, affine_variance
 from deniable.mechanism import ReportField, check_channel_size, float_channel
 from deniable.mechanisms.grr import GRR
 from deniable.multi._exact import Evidence, one_attribute_ratio, product_rows, sampled
-from deniable.multi._oracles import affine_estimates, affine_variance, empty_reports, make_oracles, record_field
+from deniable.multi._oracles import affine_estimates, empty_reports, make_oracles, record_field
 from deniable.multi._priors import (
     PriorTables,
     checked_priors,

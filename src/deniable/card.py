@@ -1,0 +1,76 @@
+"""Card: what people and programs are told about a mechanism before they take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Shelf = Literal["one attribute", "dictionaries", "open text", "records", "two phases", "dealt", "comparators"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A mechanism with some parameters set, under a name of its own: "SPL[OUE]", "CMS[spread]".
+
+    Parameters
+    ----------
+    name : str
+        What a plan calls it.
+    settings : tuple of (str, value)
+        The parameters that are set.
+    note : str
+        What a reader of a plan must know about it; the card's note if empty.
+    recommended : bool or None
+        As `Card.recommended`; None: what the card says.
+    """
+
+    name: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    note: str = ""
+    recommended: bool | None = None
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a mechanism says of itself; planner, choosing tables, command line and API index are made from cards.
+
+    Parameters
+    ----------
+    shelf : Shelf
+        Where it stands. Comparators are here to be compared with.
+    when : str
+        One line: when to take it.
+    aliases : tuple of str
+        Names that people type besides its own; case, plus signs, hyphens and spaces never matter.
+    recommended : bool
+        Whether the planner may recommend it without being asked.
+    alternative : bool
+        Whether it is recommended only if nothing else that was asked for is feasible.
+    planned : bool
+        Whether a plan compares it.
+    instead : str
+        Where `planned` is false: why, and what to compare in its place.
+    decoding : {"counts", "compares", "transform"}
+        What decoding costs: one pass over counts, a comparison of every report with every value, or one transform.
+    wire : str
+        What one report is, in words.
+    page : str
+        The page that explains it, below `docs/`.
+    note : str
+        What a reader of a plan must know about it.
+    variants : tuple of Variant
+        The rows of a plan, where they are not just the mechanism itself.
+    """
+
+    shelf: Shelf
+    when: str
+    aliases: tuple[str, ...] = ()
+    recommended: bool = False
+    alternative: bool = False
+    planned: bool = True
+    instead: str = ""
+    decoding: Literal["counts", "compares", "transform"] = "counts"
+    wire: str = ""
+    page: str = "choosing.md"
+    note: str = ""
+    variants: tuple[Variant, ...] = ()

@@ -1,0 +1,24 @@
+"""Nothing golden has changed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.golden import recording
+
+ENTRIES: dict[str, Any] = json.loads(recording.PATH.read_text())
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_a_mechanism_does_what_it_did(name: str) -> None:
+    golden, now = ENTRIES[name], json.loads(json.dumps(recording.record(ENTRIES[name]["spec"])))
+    # Sums may be taken in another order: the analyst's floats agree to twelve digits, everything else exactly.
+    for before, after in zip(golden["runs"], now["runs"], strict=True):
+        for old, new in zip(before.pop("estimates"), after.pop("estimates"), strict=True):
+            for key, values in old.items():
+                expected = pytest.approx(list(map(float, values)), rel=1e-12, abs=1e-12, nan_ok=True)
+                assert list(map(float, new[key])) == expected, key
+    assert now == golden
