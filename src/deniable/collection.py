@@ -271,7 +271,7 @@ class Collection:
                 "version": self.version,
                 "schema": self.schema.to_dict(),
                 "mechanism": to_spec(self.mechanism),
-                "guarantee": _guarantee_data(self.privacy()),
+                "guarantee": guarantee_data(self.privacy()),
                 **self._phase_before,
             },
         )
@@ -303,7 +303,7 @@ class Collection:
                 f"{source} was changed after it was made: its id is {short_id(shape.id)}, its content has the id "
                 f"{short_id(collection.id)}; make a new collection instead, reports of the old one do not fit this one"
             )
-        derived = _guarantee_data(collection.privacy())
+        derived = guarantee_data(collection.privacy())
         if not (_states(shape.guarantee, derived) or _states(shape.guarantee, _first_edition(derived))):
             raise FileFormatError(
                 f"{source} states another guarantee than its mechanism has: {collection.privacy().headline}"
@@ -363,7 +363,7 @@ def _sizes(sizes: Sequence[int]) -> str:
     return "(" + ", ".join(map(str, sizes)) + ")"
 
 
-def _guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
+def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
     """Return a guarantee as JSON data, with its text line by line; JSON has no infinity, so that becomes "inf"."""
     data = {**guarantee.to_dict(), "text": str(guarantee).splitlines()}
     result: dict[str, Any] = _without_infinities(data)

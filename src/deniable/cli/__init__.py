@@ -16,6 +16,7 @@ from deniable.cli.demonstrating import demo as demo
 from deniable.cli.designing import collection as collection
 from deniable.cli.designing import schema as schema
 from deniable.cli.hunting import heavy_hitters as heavy_hitters
+from deniable.cli.inspecting import inspect as inspect
 from deniable.cli.leaking import audit as audit
 from deniable.cli.leaking import calibrate as calibrate
 from deniable.cli.leaking import leakage as leakage
@@ -25,7 +26,7 @@ from deniable.cli.planning import plan as plan
 from deniable.cli.reading import estimate as estimate
 
 ORDER = (
-    *("schema", "collection", "randomize", "aggregate", "merge", "estimate", "heavy-hitters"),
+    *("schema", "collection", "inspect", "randomize", "aggregate", "merge", "estimate", "heavy-hitters"),
     *("learn", "combine"),
     *("deal", "hand-out"),
     *("plan", "leakage", "calibrate", "audit", "demo"),

@@ -10,8 +10,11 @@ import typer
 
 from deniable.aggregate import Aggregate
 from deniable.cli._app import check_output, note, progress, verb, writing
+from deniable.cli.inspecting import print_guarantee, warn
 from deniable.collection import Collection
+from deniable.inspection import inspect_collection
 from deniable.io import aggregate_files, merge_files, randomize_file
+from deniable.privacy import bound_text
 from deniable.randomness import SecureRandomness
 
 CollectionFile = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection, survey.json.")]
@@ -30,6 +33,9 @@ def randomize(
         Path | None,
         typer.Option("--shares", help="Shares from the dealer, a file or a directory; row i takes the i-th."),
     ] = None,
+    max_epsilon: Annotated[
+        str | None, typer.Option("--max-epsilon", help="Refuse if the whole contributor's epsilon is larger.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file of reports.")] = False,
 ) -> None:
     """Turn true answers into randomised reports.
@@ -41,6 +47,12 @@ def randomize(
     """
     check_output(output, [survey, answers], keep="its reports have spent their contributors' epsilon", force=force)
     collection = Collection.load(survey)
+    # The guarantee is shown, then checked; only then are answers read and coins drawn.
+    found = inspect_collection(collection)
+    print_guarantee(found)
+    if max_epsilon is not None:
+        found.guarantee.require(max_epsilon)
+    warn(found)
     with writing(output), progress("randomizing") as report:
         result = randomize_file(
             collection, answers, output, SecureRandomness(), again=again, shares=shares, progress=report
@@ -49,7 +61,7 @@ def randomize(
         note(f"warning: {warning}")
     epsilon = collection.privacy().epsilon
     spent = (
-        f"epsilon = {epsilon:g}"
+        f"epsilon = {bound_text(epsilon)}"
         if math.isfinite(epsilon)
         else "an epsilon that depends on who colludes: see the guarantee"
     )

@@ -11,14 +11,16 @@ from rich.cells import cell_len
 
 from deniable.cli._app import check_output, console, note, print_lines, progress, verb, writing
 from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
+from deniable.cli.inspecting import print_guarantee, warn
 from deniable.collection import Collection
 from deniable.errors import InvalidParameterError, OutputError
+from deniable.inspection import inspect_collection
 from deniable.io import draft_schema_file
 from deniable.mechanisms.heavy_hitters import HeavyHitters
 from deniable.mechanisms.ocms import ocms_choice
 from deniable.planning import recommend, records_default
 from deniable.report.tables import print_line, table_lines
-from deniable.report.text import guarantee_lines, shorten
+from deniable.report.text import shorten
 from deniable.schema import Attribute, Schema
 from deniable.spec import to_spec
 
@@ -158,8 +160,9 @@ def save_collection(result: Collection, output: Path, force: bool) -> None:
 def print_collection(result: Collection) -> None:
     """Print the guarantee, the mechanism with its parameters (long ones are in the file), and the id."""
     screen = console()
-    for line in guarantee_lines(result.privacy(), result.schema.names):
-        print_line(screen, line)
+    found = inspect_collection(result)
+    print_guarantee(found)
+    warn(found)
     parameters = ", ".join(
         f"{key}={shorten(_plain(value), _PARAMETER)}"
         for key, value in to_spec(result.mechanism).items()

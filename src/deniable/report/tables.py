@@ -41,9 +41,10 @@ def print_summary(console: Console, summary: Summary) -> None:
     no           71.0%        3.0%  65.0% to 76.9%
     yes          29.0%        3.0%  23.1% to 35.0%
     """
-    if summary.title:
-        print_line(console, visible(summary.title), style="bold")
     print_guarantee(console, summary)
+    if summary.title:
+        # Anybody can put a promise into a title: it is quoted, after what is derived.
+        print_line(console, f"title: {visible(repr(summary.title))}", style="bold")
     labels = [cell_len(visible(row.categories[i])) for row in summary.attributes for i in _shown(summary, row)]
     for row in summary.attributes:
         console.print()

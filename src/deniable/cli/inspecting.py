@@ -1,0 +1,58 @@
+"""What contributors ask before they report: inspect."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli._app import console, note, verb
+from deniable.collection import Collection
+from deniable.inspection import Inspection, inspect_collection, question_text
+from deniable.report.tables import print_line
+from deniable.report.text import guarantee_lines, visible
+
+
+@verb("inspect")
+def inspect(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The collection, survey.json.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Say what a survey asks and guarantees.
+
+    For contributors, before they report. Everything is derived from the file's schema and
+    mechanism; words that the file states about itself are not shown, and its title is quoted.
+    """
+    found = inspect_collection(Collection.load(file))
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    print_guarantee(found)
+    screen = console()
+    print_line(screen, "what is asked:")
+    for attribute in found.collection.schema.attributes:
+        print_line(screen, f"  {visible(question_text(attribute))}")
+    print_line(screen, f"one report has {found.report_bits:,.10g} bits, mechanism {found.collection.mechanism.name}")
+    if found.collection.title:
+        print_line(screen, f"title, as its author wrote it: {visible(repr(found.collection.title))}")
+    print_line(screen, f"round {found.collection.version}, collection {found.collection.id}")
+    warn(found)
+
+
+def print_guarantee(found: Inspection) -> None:
+    """Print the guarantee, its odds in plain words below the whole contributor's epsilon."""
+    headline, *rows = guarantee_lines(found.guarantee, found.collection.schema.names)
+    screen = console()
+    print_line(screen, headline)
+    for sentence in found.sentences:
+        print_line(screen, f"  {visible(sentence)}")
+    for row in rows:
+        print_line(screen, row)
+
+
+def warn(found: Inspection) -> None:
+    """Print what to consider before reporting, on stderr."""
+    for warning in found.warnings:
+        note(f"warning: {warning}")
