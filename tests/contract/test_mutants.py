@@ -84,7 +84,7 @@ def test_simulated_aggregate_with_too_little_noise(monkeypatch: pytest.MonkeyPat
     honest = grr_module.RandomizedResponse._simulate
 
     def mutant(self: GRR, counts: Any, rng: dn.SimulationRandomness) -> Any:
-        return (honest(self, counts, rng) + honest(self, counts, rng)) // 2
+        return honest(self, counts // 2, rng) + counts - counts // 2  # every second contributor tells the truth
 
     monkeypatch.setattr(grr_module.RandomizedResponse, "_simulate", mutant)
     with pytest.raises(AssertionError):
