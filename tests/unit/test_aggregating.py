@@ -22,6 +22,7 @@ from deniable.errors import (
     MismatchError,
     OutputError,
 )
+from deniable.io.checkpoint import Checkpoint
 from deniable.io.jobs import aggregate_files, merge_files
 from deniable.io.reports import ReportReader, write_reports
 from deniable.schema import Attribute, Schema
@@ -237,3 +238,38 @@ def test_a_copy_is_noticed_after_an_interruption_too(days: list[Path], tmp_path:
     shutil.copy(days[0], tmp_path / "copy.parquet")
     with pytest.raises(DuplicateReportsError):
         aggregate_files(SURVEY, [*days, tmp_path / "copy.parquet"], tmp_path / "all.aggregate")
+
+
+def test_what_is_finished_is_written_once_a_second(
+    days: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the first second exactly, not before it, and counted from what was written last."""
+    now = [1000.0]
+    monkeypatch.setattr("deniable.io.checkpoint.time.monotonic", lambda: now[0])
+    output = tmp_path / "all.aggregate"
+    parts = [aggregate_files(SURVEY, [day], tmp_path / f"{day.name}.aggregate") for day in days]
+    one, two, three = parts[0], parts[0] + parts[1], parts[0] + parts[1] + parts[2]
+    with Checkpoint(SURVEY, output, set(three.batches)) as checkpoint:
+        for clock, total, written in [(1000.9, one, 0), (1001.0, one, 1), (1001.9, two, 1), (1002.0, three, 3)]:
+            now[0] = clock
+            checkpoint.keep(total)
+            assert checkpoint.aggregate == total
+            assert (tmp_path / RESUME).exists() == (written > 0)
+            assert not written or len(Aggregate.load(tmp_path / RESUME).batches) == written
+        with checkpoint.done():
+            assert (tmp_path / RESUME).exists()
+    assert _hidden(tmp_path) == []
+
+
+def test_a_run_that_was_stopped_after_its_last_file_has_nothing_left_to_read(days: list[Path], tmp_path: Path) -> None:
+    output = tmp_path / "all.aggregate"
+    total = aggregate_files(SURVEY, days, output)
+
+    def left(batches: set[str]) -> int:
+        with Checkpoint(SURVEY, output, batches) as checkpoint:
+            return checkpoint.aggregate.n
+
+    assert left(set(total.batches)) == 0
+    total.save(tmp_path / RESUME)
+    assert left(set(total.batches)) == left({*total.batches, "another"}) == total.n
+    assert left(set(sorted(total.batches)[1:])) == 0

@@ -90,6 +90,23 @@ def test_two_pieces_of_five_say_nothing_and_three_everything(five: SplitDeal) ->
         join_pieces(range(1, 6), five.pieces, 251, 1)
 
 
+@pytest.mark.parametrize("shuffle", ["resharing", "network"])
+def test_any_two_of_four_pieces_determine_a_share_and_one_says_nothing(shuffle: Any) -> None:
+    """Four helpers tolerate one, as three do: a `degree` of 4 // 2 would claim that two know nothing."""
+    four = split_deal(jrr(2001), 2001, 4, shuffle=shuffle)
+    assert four.degree == 1
+    types = four.types()
+    assert np.bincount(types).tolist() == [1000, 1000, 1]
+    for known in itertools.combinations(range(1, 5), 2):
+        assert (join_pieces(known, four.pieces[[point - 1 for point in known]], 251, four.degree) == types).all()
+    coarse = {value: len(range(value * 32, min(value * 32 + 32, 251))) / 251 for value in range(8)}
+    for row in four.pieces:
+        for kind in (0, 1):
+            assert p_value((row[types == kind] // 32).tolist(), coarse) > FALSE_ALARM / 100
+    with pytest.raises(DealingError, match=r"pieces of at least 2 helpers are needed, one row each, got points=\[3\]"):
+        join_pieces([3], four.pieces[2:3], 251, four.degree)
+
+
 def test_a_helper_does_not_know_the_order_and_two_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     results = _processes.run_helpers(plan_of(jrr(2), 2), 3, 60.0, "tests.unit.mpc_views")

@@ -242,6 +242,38 @@ def _factors(prime: int, bound: int) -> NDArray[np.uint64]:
     return np.array([*edges, *drawn], dtype=np.uint64)
 
 
+def _near_multiples(prime: int, multiplier: int) -> NDArray[np.uint64]:
+    """Factors below 2 P whose product is a little more or less than a multiple of P: there doubles find another one."""
+    inverse = pow(multiplier, -1, prime)
+    factors = [inverse * rest % prime for rest in (*range(20), *range(prime - 20, prime))]
+    return np.array([*factors, *(factor + prime for factor in factors)], dtype=np.uint64)
+
+
+def _misses(factors: NDArray[np.uint64], multiplier: int, prime: int) -> set[int]:
+    """Return by how much the quotients in doubles are wrong."""
+    ratio = multiplier / prime
+    return {int(float(factor) * ratio) - factor * multiplier // prime for factor in factors.tolist()}
+
+
+def test_quotients_that_doubles_miss_on_both_sides_are_corrected() -> None:
+    """Large primes where they are one too small and one too large: without either correction a count would be wrong."""
+    prime, misses = 68719476731, set()
+    for multiplier in (prime // 2, prime // 3 + 1, prime // 5 + 2, prime // 7 + 3, prime - 1, 12345678901):
+        factors = _near_multiples(prime, multiplier)
+        misses |= _misses(factors, multiplier, prime)
+        arguments = (factors, np.uint64(multiplier), np.uint64(prime), np.empty_like(factors))
+        (rests,) = both_ways(rotations.multiply_modulo, *arguments, outputs=(3,))
+        assert rests == [factor * multiplier % prime for factor in factors.tolist()]
+    assert misses == {-1, 0, 1}
+    prime = 39241372483
+    window, incomplete = divmod(1 << 64, prime)
+    factors = _near_multiples(prime, incomplete)
+    assert _misses(factors, incomplete, prime) == {-1, 0, 1}
+    scalars = (np.uint64(prime), np.uint64(window), np.uint64(incomplete))
+    (words,) = both_ways(rotations.stretch, factors, *scalars, np.empty_like(factors), outputs=(4,))
+    assert words == [-(-(factor << 64) // prime) % (1 << 64) for factor in factors.tolist()]
+
+
 @pytest.mark.parametrize("prime", PRIMES)
 def test_multiplication_and_stretching_are_exact(prime: int) -> None:
     factors = _factors(prime, 2 * prime)

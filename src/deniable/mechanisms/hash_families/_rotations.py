@@ -143,8 +143,10 @@ def stretch(residues: Words, prime: np.uint64, window: np.uint64, incomplete: np
     for i in range(residues.shape[0]):
         quotient = np.uint64(float(residues[i]) * ratio)
         rest = np.int64(residues[i] * incomplete - quotient * prime)
-        # Rounded up: one more if anything is left over, one more or less if the quotient was off.
-        above = np.int64(rest > 0) + np.int64(rest > modulus) - np.int64(rest <= -modulus)
+        # Rounded up: one more if anything is left over, two if the quotient was one too small besides. One too large is
+        # right as it is: something is left over then, since of a multiple of the prime, which here is 0 or the prime
+        # itself, doubles find a quotient that is exact or one too small.
+        above = np.int64(rest > 0) + np.int64(rest > modulus)
         words[i] = word(residues[i] * window + quotient + np.uint64(above))
 
 
