@@ -2,12 +2,13 @@
 # make test     the tests
 # make check    linters, formatting, types, layering
 # make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
+# make crash-files   kill -9 at 30 random moments of every command that writes (minutes)
 # make bench    side by side with peers (its own virtual environment)
 PYTHON ?= python3.11
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check soak bench clean
+.PHONY: demo test check soak crash-files bench clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -23,6 +24,9 @@ check: $(VENV)/.installed-dev
 
 soak: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks.soak
+
+crash-files: $(VENV)/.installed-dev
+	$(RUN)/python -m tests.crash_files --kills 30 -o results/crash-files.json
 
 bench: $(VENV)/.installed-dev .venv-peers/.installed
 	$(RUN)/python -m benchmarks

@@ -1,0 +1,16 @@
+"""Killed at a few random moments, every writing command leaves what it should; `make crash-files` takes 30 of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.crash_files import VERBS, crash
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_killed_at_random_moments(name: str, tmp_path: Path) -> None:
+    result = crash(name, 4, 1, tmp_path)
+    assert sum(result["outcomes"].values()) == 4
+    assert result["killed_while_running"] >= 2
