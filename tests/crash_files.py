@@ -40,7 +40,8 @@ N = 60_000
 DAYS = 6
 LABELS = tuple(str(i) for i in range(5_000))
 PLAIN = Collection(Schema((Attribute("a", LABELS),)), GRR(k=len(LABELS), epsilon=8.0))
-DEALT = Collection(Schema((Attribute("a", ("yes", "no")),)), QuotaRR(1.0, N, deal_id="crashes"))
+_quota: Any = QuotaRR(1.0, N, deal_id="crashes")
+DEALT = Collection(Schema((Attribute("a", ("yes", "no")),)), _quota)
 STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "fcntl.flock")
 """Audit events that are steps in the file system."""
 

@@ -226,7 +226,7 @@ def test_a_merge_into_its_own_input_reads_it_once_it_is_alone(tmp_path: Path, mo
     for number, part in enumerate(parts):
         aggregate_files(SURVEY, [day(tmp_path / f"day{number}", 10 + number)], part)
     load = Aggregate.load
-    seen = []
+    seen: list[Path] = []
 
     def meanwhile(path: Path) -> Aggregate:
         if not seen:
