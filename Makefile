@@ -1,14 +1,17 @@
 # make demo     the main job on real data, in a fresh virtual environment
 # make test     the tests
 # make check    linters, formatting, types, layering
+# make quick    every reproduction that needs no data, with few runs, in a minute
+# make mutants  60 small faults, drawn by SEED=1, and whether a test notices; half an hour; results/mutants-1.json
 # make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
 # make crash-files   kill -9 at 30 random moments of every command that writes (minutes)
 # make bench    side by side with peers (its own virtual environment)
 PYTHON ?= python3.11
+SEED ?= 1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check soak crash-files bench clean
+.PHONY: demo test check quick mutants soak crash-files bench clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -21,6 +24,12 @@ check: $(VENV)/.installed-dev
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
 	$(RUN)/lint-imports
+
+quick: $(VENV)/.installed-dev
+	$(RUN)/python -m experiments all --quick -o results/quick
+
+mutants: $(VENV)/.installed-dev
+	$(RUN)/python -m tests.mutants --seed $(SEED)
 
 soak: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks.soak

@@ -31,6 +31,10 @@ class MissingDataError(DeniableError):
     """A data set is needed and the directory that holds it was not given."""
 
 
+ASKED: set[str] = set()
+"""Names of the data files that this process asked for."""
+
+
 def data_file(name: str) -> Path:
     """Return a data file below the directory in the environment variable ``DENIABLE_DATA``.
 
@@ -39,12 +43,15 @@ def data_file(name: str) -> Path:
     MissingDataError
         If the variable is not set, or the directory has no such file.
     """
+    ASKED.add(name)
     directory = os.environ.get("DENIABLE_DATA", "")
     if not directory:
         raise MissingDataError(f"{name} is needed: set DENIABLE_DATA to the directory that holds the data sets")
     path = Path(directory) / name
     if not path.is_file():
-        raise MissingDataError(f"there is no {name} in DENIABLE_DATA={directory}")
+        raise MissingDataError(
+            f"there is no {name} in DENIABLE_DATA={directory}: `python -m experiments data` makes it"
+        )
     return path
 
 
@@ -202,6 +209,21 @@ class Paper:
         chosen = self.experiments[name]
         chosen.perform(Run(self.name, name, output, runs or chosen.runs, seed))
 
+    def run_all(
+        self, output: Path, runs: int | None = None, seed: int = 1, quick: bool = False
+    ) -> tuple[list[str], dict[str, MissingDataError]]:
+        """Perform every experiment, or every quick one; return those done, and those that lack data with what."""
+        done, lacking = [], {}
+        for one in self.experiments.values():
+            if quick and one.quick is None:
+                continue
+            try:
+                self.run(one.name, output, runs or (one.quick if quick else None), seed)
+                done.append(one.name)
+            except MissingDataError as error:
+                lacking[one.name] = error
+        return done, lacking
+
     def main(self) -> None:
         """Run the command line: ``NAME... [--quick] [--runs N] [--seed N] [-o FOLDER]``, ``all`` or ``list``."""
         import typer
@@ -217,18 +239,22 @@ class Paper:
                 for known in self.experiments.values():
                     typer.echo(f"{known.name:<24} {known.title}")
                 return
-            every = [known.name for known in self.experiments.values() if not quick or known.quick is not None]
-            for name in every if names == ["all"] else names:
+            for name in names if names != ["all"] else ():
                 if name not in self.experiments:
                     raise typer.BadParameter(f"{name!r} is none of {', '.join(self.experiments)}")
-                try:
+            try:
+                if names == ["all"]:
+                    for name, missing in self.run_all(output, runs or None, seed, quick)[1].items():
+                        typer.echo(f"left out: {name}: {missing}", err=True)
+                    return
+                for name in names:
                     self.run(name, output, runs or (self.experiments[name].quick if quick else None), seed)
-                except DeniableError as error:
-                    typer.echo(f"error: {error}", err=True)
-                    raise typer.Exit(2) from error
-                except KeyboardInterrupt:
-                    typer.echo("interrupted: finished cells are kept, the same command goes on from there", err=True)
-                    sys.exit(130)
+            except DeniableError as error:
+                typer.echo(f"error: {error}", err=True)
+                raise typer.Exit(2) from error
+            except KeyboardInterrupt:
+                typer.echo("interrupted: finished cells are kept, the same command goes on from there", err=True)
+                sys.exit(130)
 
         typer.run(command)
 

@@ -108,7 +108,7 @@ def row(cell: Cell) -> Cell:
     return shape | {"phase one": f"{cell['share']:.0%}", "runs": cell["runs"]} | measured
 
 
-@PAPER.experiment("coverage", "Coverage of the 95% intervals, with and without phase one", runs=400)
+@PAPER.experiment("coverage", "Coverage of the 95% intervals, with and without phase one", runs=400, quick=2)
 def coverage(run: Run) -> None:
     """Measure the coverage in all settings; draw it with two standard errors to each side."""
     cells = run.cells(settings(), measure)

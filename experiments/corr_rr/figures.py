@@ -67,4 +67,6 @@ def corr_rr_wins(cell: Cell, post: str) -> bool:
 
 
 for _name, _layout in LAYOUTS.items():
-    PAPER.experiment(_name, _layout.title, _layout.runs)(partial(perform, _layout))
+    PAPER.experiment(_name, _layout.title, _layout.runs, quick=2 if "" not in _layout.sources else None)(
+        partial(perform, _layout)
+    )

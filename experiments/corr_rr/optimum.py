@@ -22,7 +22,7 @@ def probability(target: float, pivot: float, n2: int = N2, as_printed: bool = Fa
     return float(pairwise_copy_probabilities(marginals, n2, as_printed=as_printed)[0, 1])
 
 
-@PAPER.experiment("figure-2", "Figure 2: the copy probability over the marginals of target and pivot")
+@PAPER.experiment("figure-2", "Figure 2: the copy probability over the marginals of target and pivot", quick=1)
 def figure_2(run: Run) -> None:
     """Calculate; nothing is random. Domain size, epsilon and n2 are not stated: binary, n2 = 18,000, no epsilon."""
     targets = [round(step / 100, 2) for step in range(101)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.harness import Paper
 
-PAPER = Paper("corr-rr")
+PAPER = Paper("corr_rr")
 
 
 @cache

@@ -151,10 +151,12 @@ DRAWN = ("RS+RFD clipped", "Corr-RR")
 for _table in TABLES:
     _printed = expected()["tables"][_table]
     _title = f"Table {_table}: {_printed['data']}, n = {_printed['n']:,}, sizes of phase one"
-    PAPER.experiment(f"table-{_table}", _title, 100)(partial(perform, _table))
+    PAPER.experiment(f"table-{_table}", _title, 100, 2 if _table in "69" else None)(partial(perform, _table))
 
 
-@PAPER.experiment("agreement", "Tables 4-9 together: how many of the 360 cells agree, on three kinds of data", runs=250)
+@PAPER.experiment(
+    "agreement", "Tables 4-9 together: how many of the 360 cells agree, on three kinds of data", runs=250, quick=2
+)
 def agreement(run: Run) -> None:
     """Measure the printed cells of all six tables, nothing else, and count those that disagree."""
     rows = []
@@ -198,7 +200,7 @@ def correlations(cell: Cell) -> Cell:
     return {"exact": [source.correlation(i, j) for i, j in pairs], "deviation": spread.tolist()}
 
 
-@PAPER.experiment("table-2", "Table 2: correlations of SynA and SynB, by generator", runs=200)
+@PAPER.experiment("table-2", "Table 2: correlations of SynA and SynB, by generator", runs=200, quick=4)
 def table_2(run: Run) -> None:
     """Compare the printed correlations with those of every generator, at n = 20,000 as the paper."""
     printed = expected()["table2"]

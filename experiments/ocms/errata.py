@@ -128,7 +128,7 @@ def _chernoff_delta(epsilon: float, m: int) -> float:
     return alpha * math.sqrt(sketch_variance(0.0, epsilon, m, 1 / m)) / -lowest
 
 
-@PAPER.experiment("errata", "statements that do not hold as printed")
+@PAPER.experiment("errata", "statements that do not hold as printed", quick=1)
 def errata(run: Run) -> None:
     """Compute the numbers that show the errata; nothing is random."""
     rows = findings()

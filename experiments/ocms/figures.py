@@ -100,7 +100,7 @@ def perform(run: Run, data: str, methods: tuple[str, ...], title: str) -> None:
     run.say(f"{sum(cell['seconds'] for cell in cells):.0f} s of processor time")
 
 
-@PAPER.experiment("zipf", "figure 2: Zipf data in the worst numbering for RHR", runs=100)
+@PAPER.experiment("zipf", "figure 2: Zipf data in the worst numbering for RHR", runs=100, quick=2)
 def zipf(run: Run) -> None:
     """Measure the three losses on Zipf data; f* = 1."""
     perform(run, "zipf", SYNTHETIC, "Zipf data, all values with equal low bits")

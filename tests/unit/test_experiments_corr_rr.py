@@ -375,7 +375,7 @@ def test_claims_hold_within_their_bounds() -> None:
 def test_a_figure_is_saved_and_resumed(tmp_path: Path) -> None:
     base = {"data": "SynA", "k": 3, "d": 2, "n": 300, "share": 0.1, "epsilon": 1.0}
     layout = Layout("small", base, ("rho", (0.1, 0.9)), ("epsilon", (1, 2)), 2, ("Nothing is open.",))
-    run = Run("corr-rr", "small", tmp_path, runs=2, seed=1)
+    run = Run("corr_rr", "small", tmp_path, runs=2, seed=1)
     figures.perform(layout, run)
     with (run.folder / "small.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -396,7 +396,7 @@ def test_a_table_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         return {"mse": {line: [1e-3, 1e-4] for line in ("RS+RFD clipped|raw", "Corr-RR|raw")}}
 
     monkeypatch.setattr(tables, "measure", quick)
-    run = Run("corr-rr", "table-6", tmp_path, runs=2, seed=1)
+    run = Run("corr_rr", "table-6", tmp_path, runs=2, seed=1)
     tables.perform("6", run)
     with (run.folder / "table-6.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

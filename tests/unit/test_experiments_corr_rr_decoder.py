@@ -181,7 +181,7 @@ def test_experiments_write_tables_and_pictures(
     files = {"source": "independent", "file": "f.csv"}
     monkeypatch.setattr(decoder, "measure", lambda cell: measure(cell) | (files if cell["sizes"] == [2, 3] else {}))
     PAPER.run(name, tmp_path, runs=1)
-    folder = tmp_path / "corr-rr"
+    folder = tmp_path / "corr_rr"
     rows = table(folder / f"{name}.csv")
     assert len(rows) == 2
     summary = table(folder / f"{name}-summary.csv")
@@ -196,12 +196,12 @@ def test_large_domains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = [cell for cell in few if cell.get("share", 0.985) == 0.985 and cell.get("alpha") == 1.0]
     monkeypatch.setattr(decoder_settings, "large", lambda: kinds)
     PAPER.run("large-k", tmp_path, runs=2)
-    rows = table(tmp_path / "corr-rr" / "large-k.csv")
+    rows = table(tmp_path / "corr_rr" / "large-k.csv")
     assert {row["k"] for row in rows} == {"16", "64", "256"}
     for row in rows:
         if row["source"] == "spike" and row["k"] == "256":
             assert float(row["ratio"]) < 1 < float(row["first ratio"])
-    assert (tmp_path / "corr-rr" / "large-k.png").stat().st_size > 10_000
+    assert (tmp_path / "corr_rr" / "large-k.png").stat().st_size > 10_000
 
 
 # ---------------------------------------------------------------- coverage
@@ -212,9 +212,9 @@ def test_coverage_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(cells) == 24
     monkeypatch.setattr(coverage, "settings", lambda: [cells[0], cells[1], cells[-1]])
     PAPER.run("coverage", tmp_path, runs=5)
-    rows = table(tmp_path / "corr-rr" / "coverage.csv")
+    rows = table(tmp_path / "corr_rr" / "coverage.csv")
     assert [row["phase one"] for row in rows] == ["0%", "20%", "20%"]
-    assert (tmp_path / "corr-rr" / "coverage.png").stat().st_size > 10_000
+    assert (tmp_path / "corr_rr" / "coverage.png").stat().st_size > 10_000
 
 
 RUNS = 1000
@@ -282,7 +282,7 @@ def test_mutants_do_not_cover(mutant: str, epsilon: float, killed_by: tuple[bool
 
 
 def test_a_row_of_the_coverage_table() -> None:
-    run = Run("corr-rr", "coverage", Path("unused"), 2, 1)
+    run = Run("corr_rr", "coverage", Path("unused"), 2, 1)
     cell = coverage.settings()[18] | {"runs": run.runs, "seed": run.seed}
     assert cell["sizes"] == [2, 3, 7, 12]
     row = coverage.row(cell | coverage.measure(cell | {"n": 2000}))

@@ -1,0 +1,228 @@
+"""``python -m tests.mutants [--seed 1] [--count 60] [--jobs 2]``: which of a sample of small faults the tests notice.
+
+1. The suite runs once while `recorder` notes which test runs which line (again only if a file changed).
+2. A sample is drawn (`selection.drawn`).
+3. For each mutant a copy of the project gets the fault, and the tests that run its line run until one fails; first
+   those that were recorded to take a minute together, and if none fails, more.
+4. A JSON file says for every mutant what became of it. Survivors are listed; those proved equivalent
+   (``equivalent.json``) stand apart.
+
+A mutant in a compiled loop gets a cache of compiled code of its own: loops compiled into others would otherwise stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import typer
+
+from tests.mutants.operators import Mutant
+from tests.mutants.recorder import RECORD
+from tests.mutants.selection import ALL_SECONDS, FIRST_SECONDS, Record, drawn, every_mutant
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("src", "tests", "experiments", "benchmarks", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header")
+FOLDER = ROOT / "build" / "mutants"
+EQUIVALENT = Path(__file__).with_name("equivalent.json")
+
+
+def environment(root: Path, cache: Path | None = None) -> dict[str, str]:
+    """Return the environment of a test run in one copy of the project."""
+    paths = os.pathsep.join(str(path) for path in (root / "src", root))
+    threads = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    caches = {"NUMBA_CACHE_DIR": str(cache)} if cache else {}
+    return {**os.environ, **threads, **caches, "PYTHONPATH": paths, "XDG_STATE_HOME": str(root / ".state")}
+
+
+def files_of_the_project() -> list[Path]:
+    """Return the files that a copy of the project needs, as git knows them."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *COPIED],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return [Path(name) for name in listed.splitlines() if (ROOT / name).is_file()]
+
+
+def digest(files: Sequence[Path]) -> str:
+    """Return a digest of the library and its tests: what a record of coverage depends on."""
+    whole = hashlib.sha256()
+    for file in files:
+        if file.suffix == ".py" and file.parts[0] in ("src", "tests"):
+            whole.update(str(file).encode() + b"\0" + (ROOT / file).read_bytes())
+    return whole.hexdigest()[:16]
+
+
+def recorded(folder: Path, files: Sequence[Path], jobs: int) -> Record:
+    """Return which test runs which line; run the suite for it unless nothing changed since."""
+    parts = [folder / f"record-{digest(files)}-{part}-of-{jobs}.json" for part in range(jobs)]
+    if not all(part.exists() for part in parts):
+        tests = [str(file) for file in files if file.match("tests/**/test_*.py") or file.match("src/**/*.py")]
+        running = [
+            subprocess.Popen(
+                # Doctests and unit tests alternate between the parts; a failing test must not end the record.
+                [*(arg for arg in PYTEST if arg != "-x"), "-p", "tests.mutants.recorder", *tests[part::jobs]],
+                cwd=ROOT,
+                env={**environment(ROOT), RECORD: str(path)},
+                stdout=subprocess.DEVNULL,
+            )
+            for part, path in enumerate(parts)
+        ]
+        for process in running:
+            process.wait()
+    return Record.read(parts, ROOT)
+
+
+@dataclass
+class Copy:
+    """One copy of the project, in which one mutant at a time lives."""
+
+    root: Path
+    number: int = 0
+
+    def tried(self, mutant: Mutant, record: Record) -> dict[str, Any]:
+        """Return what became of a mutant: killed by a test, by the clock, or not."""
+        started = time.monotonic()
+        meeting = record.meeting(mutant)
+        first = record.within(meeting, FIRST_SECONDS)
+        then = record.within(meeting, ALL_SECONDS)[len(first) :]
+        result: dict[str, Any] = {**mutant.as_json(), "tests": len(meeting), "outcome": "no test runs it", "by": ""}
+        file = self.root / mutant.file
+        source, stamp = file.read_bytes(), file.stat()
+        file.write_bytes(mutant.applied(source))
+        self.number += 1
+        # Byte code and compiled loops are told apart by the time of the source: no two mutants share one.
+        os.utime(file, (stamp.st_mtime + 10 * self.number, stamp.st_mtime + 10 * self.number))
+        try:
+            with tempfile.TemporaryDirectory() as fresh:
+                cache = Path(fresh) if mutant.compiled else self.root / ".numba"
+                for stage in (first, then):
+                    if stage and result["outcome"] != "killed":
+                        result |= self._run(stage, record, cache)
+        finally:
+            file.write_bytes(source)
+            os.utime(file, (stamp.st_atime, stamp.st_mtime))
+        return result | {"tests run": len(first) + len(then), "seconds": round(time.monotonic() - started, 1)}
+
+    def _run(self, tests: Sequence[str], record: Record, cache: Path) -> dict[str, Any]:
+        took = dict(zip(record.tests, record.seconds, strict=True))
+        patience = 180 + 5 * sum(took[test] for test in tests)
+        listed = self.root / ".tests"
+        listed.write_text("\n".join(tests), encoding="utf-8")
+        try:
+            done = subprocess.run(
+                [*PYTEST, f"@{listed}"],
+                cwd=self.root,
+                env=environment(self.root, cache),
+                capture_output=True,
+                text=True,
+                timeout=patience,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return {"outcome": "killed", "by": "the clock"}
+        if done.returncode == 0:
+            return {"outcome": "survived"}
+        failures = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return {"outcome": "killed", "by": failures[0][:200] if failures else done.stdout[-200:]}
+
+
+def copies(files: Sequence[Path], folder: Path, jobs: int) -> Queue[Copy]:
+    """Return as many copies of the project as run at once."""
+    made: Queue[Copy] = Queue()
+    for job in range(jobs):
+        root = folder / f"copy-{job}"
+        shutil.rmtree(root, ignore_errors=True)
+        for file in files:
+            (root / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / file, root / file)
+        made.put(Copy(root))
+    return made
+
+
+def known_equivalent(result: dict[str, Any]) -> str:
+    """Return why a mutant behaves as the original, if that was proved; else nothing."""
+    same = ("file", "function", "before", "after")
+    for entry in json.loads(EQUIVALENT.read_text(encoding="utf-8")):
+        if all(entry[key] == result[key] for key in same):
+            return str(entry["proof"])
+    return ""
+
+
+def main(
+    seed: int = typer.Option(1, help="Seed of the sample."),
+    count: int = typer.Option(60, help="Mutants in the sample."),
+    jobs: int = typer.Option(2, help="How many run at once."),
+    minutes: float = typer.Option(30.0, help="No mutant is begun after so long."),
+    folder: Path = typer.Option(FOLDER, help="Where records and copies go."),
+    only: str = typer.Option("", help="Only mutants of the sample whose file contains this."),
+) -> None:
+    """Draw mutants, run the tests that meet them, and write what became of them."""
+    started = time.monotonic()
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    files = files_of_the_project()
+    record = recorded(folder, files, jobs)
+    found = every_mutant(ROOT)
+    sample = [one for one in drawn(found, count, seed, ROOT) if only in one.file]
+    typer.echo(
+        f"{len(record.tests)} tests ({len(record.failed)} fail without a mutant), {len(found):,} mutants, "
+        f"{len(sample)} drawn; {time.monotonic() - started:.0f} s so far"
+    )
+    free = copies(files, folder, jobs)
+
+    def judged(mutant: Mutant) -> dict[str, Any] | None:
+        if time.monotonic() - started > 60 * minutes:
+            return None
+        copy = free.get()
+        try:
+            result = copy.tried(mutant, record)
+        finally:
+            free.put(copy)
+        if result["outcome"] != "killed" and (proof := known_equivalent(result)):
+            result |= {"outcome": "equivalent", "by": proof}
+        typer.echo(f"{result['outcome']:<16} {mutant.file}:{mutant.line} {mutant.before!r:.60} -> {mutant.after!r:.60}")
+        return result
+
+    with ThreadPoolExecutor(jobs) as pool:
+        results = [result for result in pool.map(judged, sample) if result is not None]
+    outcomes = Counter(result["outcome"] for result in results)
+    summary = {
+        "seed": seed,
+        "drawn": len(sample),
+        "tried": len(results),
+        "outcomes": dict(outcomes),
+        "mutants in all": len(found),
+        "seconds": round(time.monotonic() - started),
+        "results": results,
+    }
+    path = ROOT / "results" / f"mutants-{seed}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    for result in results:
+        if result["outcome"] in ("survived", "no test runs it"):
+            typer.echo(f"SURVIVED {result['file']}:{result['line']} in {result['function'] or 'the module'}")
+            typer.echo(f"    {result['before']}\n -> {result['after']}")
+    said = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
+    typer.echo(f"{len(results)} of {len(sample)} tried: {said}; {time.monotonic() - started:.0f} s. Wrote {path}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
