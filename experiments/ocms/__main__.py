@@ -1,9 +1,26 @@
 """``python -m experiments.ocms NAME``: run one experiment, ``all`` of them, or ``list`` them."""
 
-from experiments.ocms import assignment, bias, errata, families, figures, intervals, kosarak, rhr, tables
+from experiments.ocms import (
+    assignment,
+    bias,
+    brute_force,
+    errata,
+    example_a,
+    families,
+    figures,
+    intervals,
+    kosarak,
+    random_bits,
+    rhr,
+    tables,
+    wrong_bound,
+)
 from experiments.ocms.paper import PAPER
 
-MODULES = (figures, tables, bias, assignment, rhr, intervals, families, errata, kosarak)
+MODULES = (
+    *(figures, brute_force, tables, bias, assignment, random_bits, wrong_bound, rhr, intervals, families, errata),
+    *(example_a, kosarak),
+)
 """Importing them registers their experiments."""
 
 # What needs data comes last, so that `all` stops there, and not before, if there are none.

@@ -1,0 +1,95 @@
+"""Sections 5.2 and 5.3: how few random bits assign all hash functions, and what a client group saves.
+
+Theorem 5.2 asks of the assignment of hash functions to contributors that it be *pairwise* independent, which some
+thirty bits provide for any number of contributors: s(i) = b0 + b1 i over a field with as many elements as there are
+functions. Here that is done: contributor i gets function number s(i) of the prime family. Nobody holds the target and
+everybody the same other value, so that the number of collisions is all that matters.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable import CountMeanSketch
+from experiments.harness import Cell, Run
+from experiments.ocms.paper import PAPER
+from experiments.ocms.statistics import standard_error
+
+M, PRIME = 4, 101
+"""Cells, and the field of the family: 101^2 functions, numbered by GF(101^2)."""
+
+FUNCTIONS = PRIME * PRIME
+
+
+def assigned(kind: str, n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (a0, a1) of n contributors' functions: "independent", or "pairwise" from one pair of field elements.
+
+    GF(101^2) is taken as a0 + a1 t with t^2 = 2, which is no square modulo 101.
+    """
+    if kind == "independent":
+        a0, a1 = rng.integers(0, PRIME, (2, n))
+        return a0, a1
+    (b0, b1), (c0, c1) = rng.integers(0, PRIME, (2, 2))
+    i = np.arange(n)
+    x, y = i % PRIME, i // PRIME
+    return (b0 + c0 * x + 2 * c1 * y) % PRIME, (b1 + c0 * y + c1 * x) % PRIME
+
+
+def errors(cell: Cell) -> Cell:
+    """Measure the estimate of a frequency that is 0, in calculated standard errors, over many assignments."""
+    n, odds = cell["n"], math.exp(cell["epsilon"])
+    keep = odds / (odds + M - 1)
+    q, r = divmod(PRIME, M)
+    collision = ((2 * q + 1) * r + M * q * q) / PRIME**2
+    p0 = collision * keep + (1 - collision) * (1 - keep) / (M - 1)
+    spread = math.sqrt(n * p0 * (1 - p0))
+    rng = np.random.default_rng([cell["seed"], n, cell["epsilon"], cell["kind"] == "pairwise"])
+    found = np.empty(cell["runs"])
+    for run in range(cell["runs"]):
+        a0, a1 = assigned(cell["kind"], n, rng)
+        collisions = int((a0 % M == (a0 + a1) % PRIME % M).sum())  # target 0, held 1
+        matches = rng.binomial(collisions, keep) + rng.binomial(n - collisions, (1 - keep) / (M - 1))
+        found[run] = (matches - n * p0) / spread
+    squares = found**2
+    return {
+        "variance over eq. (20)": float(squares.mean()),
+        "error": standard_error(squares),
+        "beyond 1.96": float((np.abs(found) > 1.96).mean()),
+        "beyond 4": float((np.abs(found) > 4).mean()),
+        "largest": float(np.abs(found).max()),
+        "bits": (n if cell["kind"] == "independent" else 2) * math.log2(FUNCTIONS),
+    }
+
+
+def traffic(d: int, n: int, epsilon: float) -> Cell:
+    """Return the bits between collector and contributors, per contributor, as section 5.3 counts, and Spread's."""
+    nats = epsilon * math.log2(math.e)
+    spread = CountMeanSketch(d, epsilon, family="spread")
+    return {
+        "d": d,
+        "n": n,
+        "epsilon": epsilon,
+        "each alone": 2 * math.log2(d) + nats,
+        "client group": math.ceil(max(4 * math.log2(d), 2 * math.log2(n))) / n + nats,
+        "Spread, each alone": spread.report_bits,
+    }
+
+
+@PAPER.experiment("random-bits", "sections 5.2, 5.3: few random bits; client groups", runs=20_000, quick=20)
+def random_bits(run: Run) -> None:
+    """Measure variance and tails of the estimate under pairwise independent assignments; count the bits of groups."""
+    settings = [
+        {"kind": kind, "n": n, "epsilon": epsilon}
+        for epsilon in (1, 4)
+        for n in (100, 1000, 10_000)
+        for kind in ("independent", "pairwise")
+    ]
+    cells = run.cells(settings, errors)
+    run.save_table(cells)
+    run.show(cells, title=f"the estimate of a frequency that is 0, in standard errors of eq. (20); {run.runs:,} draws")
+    rows = [traffic(d, n, epsilon) for d in (1 << 10, 1 << 20) for n in (100, 1_000_000) for epsilon in (1, 4)]
+    run.save_table(rows, "-traffic")
+    run.show(rows, title="bits per contributor")
