@@ -7,10 +7,10 @@ from dataclasses import replace
 from experiments.harness import Cell, Run
 from experiments.ocms.losses import losses
 from experiments.ocms.methods import METHODS
-from experiments.ocms.paper import EPSILONS, PAPER, expected
+from experiments.ocms.paper import EPSILONS, PAPER
 from experiments.ocms.pictures import draw_losses, draw_ratios
 from experiments.ocms.populations import population
-from experiments.ocms.statistics import Comparison, critical_z, rounding_error
+from experiments.ocms.statistics import Comparison, critical_z
 
 SYNTHETIC = tuple(name for name in METHODS if name not in ("SS", "OLH"))
 """Subset selection takes too long to simulate over 100,000 values; OLH is the sketch at almost the same m."""
@@ -44,38 +44,6 @@ def verdicts(cells: list[Cell]) -> list[Cell]:
     return rows
 
 
-def replications(data: str, cells: list[Cell]) -> list[Cell]:
-    """Return this data set's numbers of the second implementation beside ours, with z of the difference.
-
-    Both are means of as many runs of the same law, so the other's standard error is taken to be ours; rounding of the
-    printed number is added.
-    """
-    rows = []
-    entries = [entry for entry in expected()["second_implementation"]["losses"] if entry["data"] == data]
-    for entry in entries:
-        for cell in cells:
-            if (cell["method"], cell["epsilon"]) != (entry["method"], entry["epsilon"]):
-                continue
-            quantity, printed = entry["quantity"], float(entry["value"])
-            ours = cell["l2" if quantity == "l2" else "worst_mse"]
-            error = cell["l2_error" if quantity == "l2" else "worst_error"]
-            other_error = (error**2 + rounding_error(entry["value"]) ** 2) ** 0.5
-            z = Comparison(ours, error, printed, other_error)
-            rows.append(
-                {
-                    "quantity": quantity,
-                    "method": cell["method"],
-                    "epsilon": cell["epsilon"],
-                    "ours": ours,
-                    "error": error,
-                    "other": printed,
-                    "z": z.z,
-                    "replicates": z.agrees(len(entries)),
-                }
-            )
-    return rows
-
-
 def perform(run: Run, data: str, methods: tuple[str, ...], title: str) -> None:
     """Measure the methods' losses on one data set at every epsilon; write tables and pictures."""
     people = population(data, run.seed)
@@ -91,10 +59,6 @@ def perform(run: Run, data: str, methods: tuple[str, ...], title: str) -> None:
     run.save_table(rows, "-verdicts")
     outside = [f"{row['method']} at {row['epsilon']}" for row in rows if not row["below K.1"]]
     run.say(f"worst-case MSE above the bound of Theorem K.1: {', '.join(outside) or 'none'} (each has 5%)")
-    compared = replications(data, cells)
-    if compared:
-        run.show(compared, title=f"{data}: against a second implementation")
-        run.save_table(compared, "-replication")
     run.save_figure(draw_losses(cells, title))
     run.save_figure(draw_ratios(cells, title), "-ratio")
     run.say(f"{sum(cell['seconds'] for cell in cells):.0f} s of processor time")

@@ -18,24 +18,30 @@ from experiments.harness import Cell, Run
 from experiments.ocms.paper import PAPER
 from experiments.ocms.statistics import standard_error
 
+Codes = NDArray[np.int64]
+
 M, PRIME = 4, 101
 """Cells, and the field of the family: 101^2 functions, numbered by GF(101^2)."""
 
 FUNCTIONS = PRIME * PRIME
 
 
-def assigned(kind: str, n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (a0, a1) of n contributors' functions: "independent", or "pairwise" from one pair of field elements.
+def numbered(contributors: Codes, coefficients: tuple[int, ...], prime: int = PRIME) -> tuple[Codes, Codes]:
+    """Return the functions (a0, a1) = b + c i of contributors i, in the field of prime^2 elements.
 
-    GF(101^2) is taken as a0 + a1 t with t^2 = 2, which is no square modulo 101.
+    Elements are x + y t with t^2 = 2, which is no square modulo 5 or 101; i is the element (i mod prime, i // prime).
     """
+    b0, b1, c0, c1 = coefficients
+    x, y = contributors % prime, contributors // prime
+    return (b0 + c0 * x + 2 * c1 * y) % prime, (b1 + c0 * y + c1 * x) % prime
+
+
+def assigned(kind: str, n: int, rng: np.random.Generator) -> tuple[Codes, Codes]:
+    """Return (a0, a1) of n contributors' functions: "independent", or "pairwise" from two field elements."""
     if kind == "independent":
         a0, a1 = rng.integers(0, PRIME, (2, n))
         return a0, a1
-    (b0, b1), (c0, c1) = rng.integers(0, PRIME, (2, 2))
-    i = np.arange(n)
-    x, y = i % PRIME, i // PRIME
-    return (b0 + c0 * x + 2 * c1 * y) % PRIME, (b1 + c0 * y + c1 * x) % PRIME
+    return numbered(np.arange(n), tuple(rng.integers(0, PRIME, 4).tolist()))
 
 
 def errors(cell: Cell) -> Cell:
