@@ -157,3 +157,12 @@ def checked_counts(counts: ArrayLike, k: int) -> NDArray[np.int64]:
     if array.sum(dtype=np.float64) >= 1 << 62:
         raise InvalidInputError(f"counts must sum to less than 2^62, got sum={sum(map(int, array))}")
     return array.astype(np.int64)
+
+
+_NAMED = 5
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    shown = ", ".join(names[:_NAMED])
+    return (shown or "none") + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

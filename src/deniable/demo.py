@@ -18,14 +18,15 @@ import pyarrow as pa
 import pyarrow.csv
 from rich.console import Console
 
+from deniable.answers import Summary, summarize
 from deniable.collection import Collection
 from deniable.errors import MissingExtraError, OutputError
 from deniable.files import atomic_path
 from deniable.io import aggregate_files, randomize_file, read_truth
 from deniable.planning import recommend
 from deniable.randomness import SecureRandomness
-from deniable.report import Summary, print_summary, save_html, save_png, summarize
-from deniable.report.tables import print_line
+from deniable.report import estimate_page, print_page, save_html, save_png
+from deniable.report.text import print_line
 from deniable.schema import Attribute, Schema
 
 EPSILONS = ("1", "4")
@@ -158,14 +159,14 @@ def run_demo(folder: Path, console: Console, epsilons: Sequence[str] = EPSILONS)
         for command in run.commands(schema_file, answers):
             console.print(shlex.join(command), soft_wrap=True)
         console.print()
-        print_summary(console, summaries[-1])
+        print_page(console, estimate_page(summaries[-1]))
     introduction = (
         f"{table.num_rows:,} readers of Redbook answered its questionnaire. Here every one of them is a contributor "
         f"with {len(schema.names)} answers, randomised on her own. Because this is a demonstration, the true "
         f"frequencies are shown as well. {cost}",
         BINNING,
     )
-    save_html(summaries, page, title=TITLE, introduction=introduction)
+    save_html(estimate_page(*summaries, title=TITLE, introduction=introduction), page)
     files.append(page)
     console.print()
     for epsilon, summary in zip(epsilons, summaries, strict=True):
@@ -227,7 +228,7 @@ def _estimate(run: _Run, answers: Path, schema: Schema) -> Summary:
         truth=read_truth(collection, answers),
         collection=collection.id,
     )
-    save_png(summary, run.picture)
+    save_png(estimate_page(summary), run.picture)
     return summary
 
 

@@ -91,4 +91,4 @@ def test_a_title_is_quoted_after_the_guarantee_of_an_estimate(liar: Run) -> None
     assert liar("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate").exit_code == 0
     lines = liar("estimate", "survey.json", "all.aggregate").stdout.splitlines()
     assert lines[0].startswith("epsilon = 32 for the whole contributor")
-    assert "title: 'epsilon = 0.1 for the whole contributor'" in lines
+    assert "'epsilon = 0.1 for the whole contributor'" in lines

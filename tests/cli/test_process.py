@@ -128,7 +128,7 @@ def test_interrupted_estimate_writes_nothing(collected: Run) -> None:
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import os, deniable.cli as cli, deniable.cli.reading as reading\n"
-        "reading.save_html = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "reading.save_page = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.argv = ['deniable', 'estimate', 'survey.json', 'all.aggregate', '--html', 'a.html']\n"
         "cli.main()\n"
     )

@@ -21,9 +21,10 @@ from deniable import (
     SimulationRandomness,
     TooLargeError,
 )
+from deniable.answers import summarize
 from deniable.multi import _pivot
 from deniable.multi.corr_rr import CorrRR
-from deniable.report import summarize
+from deniable.report.estimates import mechanism_text
 from deniable.spec import from_spec, to_spec
 from tests.contract import laws
 from tests.contract.cases import Case
@@ -310,7 +311,7 @@ def test_a_biased_estimate_is_shown_without_intervals() -> None:
     assert np.isnan(summary.attributes[0].lower).all()
     assert np.isfinite(summary.attributes[0].estimate).all()
     assert summary.interval_text.startswith("There are no intervals. The estimate is biased: Corr-RR (biased: copies ")
-    assert summary.mechanism_text == "Corr-RR"
+    assert mechanism_text(summary) == "Corr-RR"
 
 
 # -------------------------------------------------------------------- bad input

@@ -95,7 +95,7 @@ def test_page_holds_both_runs(demo: tuple[Path, DemoResult, str]) -> None:
     page = (demo[0] / "report.html").read_text(encoding="utf-8")
     for expected in ("epsilon = 1 for the whole contributor", "epsilon = 4 for the whole contributor", "white-collar"):
         assert expected in page
-    assert page.count("<table>") == 12
+    assert page.count('<table class="charted">') == 12
 
 
 def test_the_printed_commands_do_the_same(

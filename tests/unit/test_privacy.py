@@ -25,10 +25,11 @@ from deniable import (
     ReportCoupledRR,
     Schema,
 )
+from deniable.answers import summarize
 from deniable.joint.mpc.guarantee import with_helpers
 from deniable.privacy import Guarantee, bound_text, odds, odds_text
-from deniable.report import render_html, summarize
-from deniable.report.text import guarantee_lines
+from deniable.report import estimate_page, render_html
+from deniable.report.guarantee import guarantee_lines
 
 BITS = Schema((Attribute("smoker", ("yes", "no")),))
 
@@ -71,7 +72,7 @@ def test_files_and_pages_say_the_same() -> None:
     survey = Collection(BITS, GRR(k=2, epsilon=2.0))
     estimates = survey.estimate(survey.aggregate(np.array([0, 1, 1])))
     summary = summarize(estimates, mechanism=survey.mechanism, n=3)
-    page, data = render_html(summary), summary.to_dict()
+    page, data = render_html(estimate_page(summary)), summary.to_dict()
     document = json.loads(survey.to_json())
     for row in survey.privacy().to_dict()["trust_models"]:
         assert row in data["guarantee"]["trust_models"]

@@ -17,12 +17,15 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from deniable import GRR, Estimate, QuotaRR, SimulationRandomness
+from deniable.answers import Summary, summarize
 from deniable.errors import InvalidInputError, InvalidParameterError, OutputError
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.report import Summary, draw, print_summary, render_html, save_html, save_png, summarize
-from deniable.report.axis import axis_limits, axis_ticks
-from deniable.report.tables import MAX_ROWS, attribute_lines, print_line
-from deniable.report.text import attribute_epsilons, guarantee_lines, shorten, visible
+from deniable.report import draw, estimate_page, print_page, render_html, save_html, save_png
+from deniable.report.estimates import mechanism_text, percent
+from deniable.report.guarantee import attribute_epsilons, budget_text, guarantee_lines
+from deniable.report.labels import shorten, visible
+from deniable.report.page import IntervalChart, axis_limits, axis_ticks
+from deniable.report.text import MAX_ROWS, chart_lines, print_line
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -48,8 +51,13 @@ def summary_of(
 
 def printed(summary: Summary, width: int = 80) -> str:
     text = io.StringIO()
-    print_summary(Console(file=text, width=width, highlight=False), summary)
+    print_page(Console(file=text, width=width, highlight=False), estimate_page(summary))
     return text.getvalue()
+
+
+def charts(summary: Summary) -> list[IntervalChart]:
+    """The chart of every attribute."""
+    return [chart for section in estimate_page(summary).sections for chart in section.charts]
 
 
 def hostile() -> Summary:
@@ -117,12 +125,12 @@ def test_truth_of_another_length_is_refused() -> None:
 
 @pytest.mark.parametrize(("n", "decimals"), [(10, 1), (1000, 1), (100_000, 2), (10**9, 4), (10**15, 4)])
 def test_decimals_follow_the_standard_error(n: int, decimals: int) -> None:
-    assert summary_of(estimate([0.5, 0.5], n=n), n=n).decimals == decimals
+    assert percent(summary_of(estimate([0.5, 0.5], n=n), n=n))(0.5) == f"{50:.{decimals}f}%"
 
 
 def test_percent_has_no_negative_zero() -> None:
-    summary = summary_of(estimate([0.5, 0.5]))
-    assert [summary.percent(value) for value in (-0.0001, 0.0, -0.01, 1.234, math.nan)] == [
+    text = percent(summary_of(estimate([0.5, 0.5])))
+    assert [text(value) for value in (-0.0001, 0.0, -0.01, 1.234, math.nan)] == [
         "0.0%", "0.0%", "-1.0%", "123.4%", "-",
     ]  # fmt: skip
 
@@ -154,8 +162,8 @@ def test_unbounded_guarantees_are_null_in_json_and_no_factor_on_the_page() -> No
     summary = summary_of(estimate([0.6, 0.4]))
     unbounded = replace(summary, guarantee=replace(summary.guarantee, epsilon=math.inf))
     assert json.loads(json.dumps(unbounded.to_dict(), allow_nan=False))["guarantee"]["epsilon"] is None
-    assert "epsilon = inf" in render_html(unbounded)
-    assert "factor of at most" not in render_html(unbounded)
+    assert "epsilon = inf" in render_html(estimate_page(unbounded))
+    assert "factor of at most" not in render_html(estimate_page(unbounded))
 
 
 # -------------------------------------------------------------------------------------------------- text
@@ -202,9 +210,9 @@ def test_guarantee_puts_the_whole_contributor_first_then_attributes() -> None:
 def test_table_has_the_columns_in_order() -> None:
     raw = estimate([0.6, 0.4], labels=("yes", "no"))
     summary = summary_of(raw.processed([0.6, 0.4], "norm-sub"), truth={"a": [90, 10]})
-    lines = attribute_lines(summary, summary.attributes[0], 80)
-    assert re.split(r"  +", lines[1]) == ["category", "estimate", "std. error", "95% interval", "truth", "norm-sub"]
-    assert re.split(r"  +", lines[3]) == ["yes", "60.0%", "6.3%", "47.6% to 72.4%", "90.0%*", "60.0%"]
+    lines = chart_lines(charts(summary)[0], 80)
+    assert re.split(r"  +", lines[0]) == ["category", "estimate", "std. error", "95% interval", "truth", "norm-sub"]
+    assert re.split(r"  +", lines[2]) == ["yes", "60.0%", "6.3%", "47.6% to 72.4%", "90.0%*", "60.0%"]
 
 
 def test_lines_fit_eighty_columns_whatever_the_labels() -> None:
@@ -218,7 +226,7 @@ def test_lines_fit_eighty_columns_whatever_the_labels() -> None:
 def test_widest_numbers_fit_eighty_columns() -> None:
     raw = Estimate(np.array([-12.3456, 13.4]), 10**9, np.array(4.0), np.array(4.0), attribute="a")
     summary = summary_of(raw.processed([0.0, 1.0], "clip-normalize"), n=10**9, truth={"a": [1, 2]})
-    assert summary.decimals == 4
+    assert percent(summary)(0.5) == "50.0000%"
     assert max(map(cell_len, printed(summary).splitlines())) <= 80
 
 
@@ -226,9 +234,37 @@ def test_narrow_terminals_keep_whole_numbers() -> None:
     assert "47.6% to 72.4%" in printed(summary_of(estimate([0.6, 0.4])), width=50)
 
 
+@pytest.mark.parametrize("width", [60, 44])
+def test_columns_that_do_not_fit_follow_below(width: int) -> None:
+    raw = estimate([0.6, 0.4], labels=("yes, and more than once", "no"))
+    text = printed(summary_of(raw.processed([0.55, 0.45], "clip-normalize"), truth={"a": [90, 10]}), width=width)
+    assert max(map(cell_len, text.splitlines())) <= width
+    for number in ("60.0%", "6.3%", "47.6% to 72.4%", "90.0%*", "55.0%", "45.0%"):
+        assert number in text
+    headers = [line for line in text.splitlines() if line.startswith("category")]
+    assert len(headers) == (2 if width == 60 else 3)
+    assert "  ".join(headers).split() == (
+        " category".join(["category estimate std. error 95% interval truth", " clip-normalize"]).split()
+        if width == 60
+        else [
+            "category",
+            "estimate",
+            "std.",
+            "error",
+            "category",
+            "95%",
+            "interval",
+            "truth",
+            "category",
+            "clip-normalize",
+        ]
+    )
+
+
 def test_guarantee_is_printed_before_any_estimate() -> None:
     text = printed(summary_of(estimate([0.6, 0.4])))
     assert text.startswith("epsilon = 1 for the whole contributor")
+    assert text.index("implemented") < text.index("\nEstimated frequencies\n") < text.index("category")
     assert text.index("n = 1,000 contributors") < text.index("category")
     assert "noise of the randomisation only" in " ".join(text.split())
 
@@ -249,10 +285,13 @@ def test_large_domains_list_the_largest_estimates() -> None:
     assert f"\n{k - 1} " in text
     assert "and 900 categories with smaller estimates" in text
     # Nobody asked for a selection, but it is one.
-    said = "every interval holds for its own category, and does not allow for that choice. Those of --top do."
+    said = (
+        "every interval holds for its own category, and does not allow for that choice. Those of a list of the largest "
+        "(--top) do."
+    )
     assert said in " ".join(text.split())
     assert said not in " ".join(printed(summary_of(estimate([0.6, 0.4]))).split())
-    assert len(text.splitlines()) < MAX_ROWS + 20
+    assert len(text.splitlines()) < MAX_ROWS + 30
 
 
 def test_long_sentences_wrap_at_words() -> None:
@@ -267,13 +306,12 @@ def test_long_sentences_wrap_at_words() -> None:
 
 
 def test_axis_holds_everything_and_zero() -> None:
-    row = summary_of(estimate([0.5, 0.6]), truth={"a": [99, 1]}).attributes[0]
-    low, high = axis_limits([row])
+    low, high = axis_limits(charts(summary_of(estimate([0.5, 0.6]), truth={"a": [99, 1]})))
     assert low <= 0
     assert high >= 0.99
-    negative = summary_of(estimate([-3.0, -2.0])).attributes[0]
-    assert axis_limits([negative])[0] < -3
-    assert axis_limits([negative])[1] >= 0
+    negative = axis_limits(charts(summary_of(estimate([-3.0, -2.0]))))
+    assert negative[0] < -3
+    assert negative[1] >= 0
 
 
 def test_ticks_are_round_and_inside() -> None:
@@ -290,9 +328,9 @@ def pixels(path: Path) -> NDArray[np.uint8]:
 
 
 def test_picture_is_a_png_with_a_panel_per_attribute(tmp_path: Path) -> None:
-    figure = draw(hostile())
+    figure = draw(estimate_page(hostile()))
     assert len(figure.axes) == 2
-    save_png(hostile(), tmp_path / "a.png")
+    save_png(estimate_page(hostile()), tmp_path / "a.png")
     assert pixels(tmp_path / "a.png").shape[0] > 300
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
 
@@ -304,7 +342,8 @@ def test_no_texts_of_a_picture_overlap(d: int) -> None:
     mechanism = CountMeanSketch(k=4, epsilon=0.123456, m=1234567)
     truth = {raw.attribute: [1, 2, 3, 4] for raw in raws}
     processed = {raw.attribute: raw.processed(raw.frequencies, "clip-normalize") for raw in raws}
-    figure = draw(summarize(processed, mechanism=mechanism, n=10**9, truth=truth, title="Title " * 30))
+    summary = summarize(processed, mechanism=mechanism, n=10**9, truth=truth, title="Title " * 30)
+    figure = draw(estimate_page(summary))
     canvas = figure.canvas
     canvas.draw()
     renderer = canvas.get_renderer()  # type: ignore[attr-defined]
@@ -323,7 +362,7 @@ def test_no_texts_of_a_picture_overlap(d: int) -> None:
 
 def test_whiskers_truth_and_zero_line_are_where_the_numbers_are() -> None:
     summary = summary_of(estimate([0.6, 0.4], labels=("yes", "no")), truth={"a": [55, 45]})
-    axes = draw(summary).axes[0]
+    axes = draw(estimate_page(summary)).axes[0]
     segments = axes.collections[0].get_segments()  # type: ignore[attr-defined]
     assert [list(segment[:, 0]) for segment in segments] == [
         [summary.attributes[0].lower[i], summary.attributes[0].upper[i]] for i in range(2)
@@ -337,15 +376,14 @@ def test_whiskers_truth_and_zero_line_are_where_the_numbers_are() -> None:
 
 def test_attribute_without_reports_has_no_whisker() -> None:
     nothing = Estimate(np.full(2, np.nan), 0, np.array(4.0), np.array(4.0), contributors=1000, attribute="b")
-    axes = draw(summary_of(estimate([0.6, 0.4]), nothing)).axes[1]
-    assert not axes.collections
-    assert not axes.lines
-    assert [text.get_text() for text in axes.texts] == ["no reports"]
+    figure = draw(estimate_page(summary_of(estimate([0.6, 0.4]), nothing)))
+    assert len(figure.axes) == 1
+    assert "no reports: nothing is known about this attribute" in [text.get_text() for text in figure.texts]
 
 
 def test_unwritable_picture_is_a_typed_error_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot write"):
-        save_png(summary_of(estimate([0.6, 0.4])), tmp_path / "absent" / "a.png")
+        save_png(estimate_page(summary_of(estimate([0.6, 0.4]))), tmp_path / "absent" / "a.png")
     assert not list(tmp_path.iterdir())
 
 
@@ -353,7 +391,7 @@ def test_unwritable_picture_is_a_typed_error_and_leaves_nothing(tmp_path: Path) 
 
 
 def test_labels_cannot_inject_markup() -> None:
-    page = render_html(hostile(), introduction=["<script>x</script>"])
+    page = render_html(estimate_page(hostile(), introduction=["<script>x</script>"]))
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "\x1b" not in page
@@ -361,13 +399,13 @@ def test_labels_cannot_inject_markup() -> None:
 
 
 def test_page_is_self_contained() -> None:
-    page = render_html(hostile())
+    page = render_html(estimate_page(hostile()))
     assert not re.search(r"(src|href)=|url\(|@import|https?://", page)
     assert "Content-Security-Policy" in page
 
 
 def test_page_is_well_formed_and_every_chart_has_a_text() -> None:
-    page = render_html(hostile())
+    page = render_html(estimate_page(hostile()))
     body = page[page.index("<body>") : page.index("</html>")]
     tree = ElementTree.fromstring(body.strip())
     for svg in tree.iter("td"):
@@ -378,39 +416,39 @@ def test_page_is_well_formed_and_every_chart_has_a_text() -> None:
 
 
 def test_page_has_the_guarantee_before_the_numbers() -> None:
-    page = render_html(summary_of(estimate([0.6, 0.4])))
+    page = render_html(estimate_page(summary_of(estimate([0.6, 0.4]))))
     assert page.index("epsilon = 1 for the whole contributor") < page.index("60.0%")
     assert "factor of at most 2.72" in page
 
 
 def test_page_compares_several_summaries_on_one_axis() -> None:
     summaries = [summary_of(estimate([0.6, 0.4], n=n), n=n) for n in (100, 10_000)]
-    page = render_html(summaries)
+    page = render_html(estimate_page(*summaries))
     axes = re.findall(r'<text x="([^"]+)" y="13"[^>]*>([^<]+)<', page)
     assert len(axes) % 2 == 0
     assert axes[: len(axes) // 2] == axes[len(axes) // 2 :]
     other = summary_of(estimate([0.6, 0.4], attribute="b"))
     with pytest.raises(InvalidParameterError, match="same attributes"):
-        render_html([summaries[0], other])
+        estimate_page(summaries[0], other)
     with pytest.raises(InvalidParameterError, match="at least one"):
-        render_html([])
+        estimate_page()
 
 
 def test_positions_on_the_page_are_the_numbers() -> None:
     summary = summary_of(estimate([0.6, 0.4]))
-    low, high = axis_limits(summary.attributes)
+    low, high = axis_limits(charts(summary))
     expected = 100 * (0.6 - low) / (high - low)
-    found = re.search(r'cx="([0-9.]+)%"', render_html(summary))
+    found = re.search(r'cx="([0-9.]+)%"', render_html(estimate_page(summary)))
     assert found is not None
     assert float(found[1]) == pytest.approx(expected, abs=0.01)
 
 
 def test_page_of_no_reports_says_so_and_draws_nothing(tmp_path: Path) -> None:
     nothing = Estimate(np.full(2, np.nan), 0, np.array(4.0), np.array(4.0), contributors=10, attribute="b")
-    save_html(summary_of(nothing), tmp_path / "a.html")
+    save_html(estimate_page(summary_of(nothing)), tmp_path / "a.html")
     page = (tmp_path / "a.html").read_text()
     assert "no reports" in page
-    assert "whisker" not in page[page.index('id="attribute-1"') :]
+    assert "<line" not in page[page.index('id="section-1"') :]
 
 
 @pytest.mark.parametrize("cap", [None, 2.0])
@@ -419,8 +457,8 @@ def test_a_picture_does_not_hide_whom_the_guarantee_trusts(cap: float | None) ->
     rng = SimulationRandomness(1)
     reports = quota.randomize(np.repeat([0, 1], 50), quota.deal(100, rng), rng)
     summary = summarize(quota.estimate(quota.aggregate(reports)), mechanism=quota, n=100)
-    assert summary.budget_text == "epsilon = 0.5 unless the dealer colludes"
-    assert "None" not in summary.mechanism_text
+    assert budget_text(summary.guarantee) == "epsilon = 0.5 unless the dealer colludes"
+    assert "None" not in mechanism_text(summary)
     grr = GRR(k=2, epsilon=0.5)
     plain = summarize(grr.estimate(grr.aggregate(np.array([0, 1]))), mechanism=grr, n=2)
-    assert plain.budget_text == "epsilon = 0.5 for the whole contributor"
+    assert budget_text(plain.guarantee) == "epsilon = 0.5 for the whole contributor"

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from deniable import GRR, Estimate, InvalidParameterError
-from deniable.report import render_html, save_png, summarize
-from deniable.report.tables import attribute_lines
+from deniable.answers import Summary, summarize
+from deniable.report import estimate_page, render_html, save_png
+from deniable.report.page import Text
+from deniable.report.text import chart_lines
 
 GRR6 = GRR(k=6, epsilon=1.0)
 FREQUENCIES = [0.1, 0.4, -0.05, 0.3, 0.2, 0.05]
@@ -19,6 +21,12 @@ FREQUENCIES = [0.1, 0.4, -0.05, 0.3, 0.2, 0.05]
 def estimate_of(frequencies: list[float], labels: str, attribute: str = "letter") -> Estimate:
     noise = np.full(len(frequencies), 0.5)
     return Estimate(np.array(frequencies), 1000, noise, noise).named(attribute, tuple(labels))
+
+
+def listed(summary: Summary) -> list[str]:
+    """The lines about the first attribute."""
+    (part,) = estimate_page(summary).sections[0].charts
+    return chart_lines(part, 80)
 
 
 ESTIMATE = estimate_of(FREQUENCIES, "abcdef")
@@ -35,20 +43,21 @@ def test_the_largest_come_first_and_their_intervals_hold_for_all() -> None:
     assert row.truth is not None
     assert row.truth.tolist() == [0.5, 0.2]
     assert "all 6 hold together" in summary.interval_text
-    assert "selected by its estimates" in summary.selection_text
-    lines = attribute_lines(summary, row, 80)
-    assert lines[-1] == "and 4 categories with smaller estimates"
-    assert "2 largest estimates, 4 categories are not listed" in render_html(summary)
+    assert any("selected by its estimates" in note for note in estimate_page(summary).notes)
+    assert listed(summary)[-1] == "and 4 categories with smaller estimates"
+    assert "the 2 largest, 4 categories with smaller estimates are not listed" in render_html(estimate_page(summary))
 
 
 def test_a_list_that_is_cut_says_that_it_was_selected() -> None:
     every = Estimate(np.linspace(0, 0.02, 300), 1000, np.full(300, 0.5), np.full(300, 0.5))
     named = every.named("letter", tuple(map(str, range(300))))
     plain, wide = (summarize(named, mechanism=GRR(300, 1.0), n=1000, simultaneous=both) for both in (False, True))
-    assert "does not allow for that choice" in plain.cut_text(299)
-    assert "does not allow for that choice" in render_html(plain)
-    assert plain.cut_text(300) == wide.cut_text(299) == ""
-    assert summarize(named, mechanism=GRR(300, 1.0), n=1000, top=10).cut_text(5) == ""
+    said = "does not allow for that choice"
+    assert said in " ".join(estimate_page(plain).all_notes(299))
+    assert said in render_html(estimate_page(plain))
+    assert said not in " ".join([*estimate_page(plain).all_notes(300), *estimate_page(wide).all_notes(299)])
+    top = summarize(named, mechanism=GRR(300, 1.0), n=1000, top=10)
+    assert said not in " ".join(estimate_page(top).all_notes(5))
 
 
 def test_what_was_asked_for_is_no_selection() -> None:
@@ -58,25 +67,27 @@ def test_what_was_asked_for_is_no_selection() -> None:
     assert plain.attributes[0].categories == wide.attributes[0].categories == ("f", "a")
     assert plain.attributes[0].lower.tolist() == ESTIMATE.interval(0.95)[0][[5, 0]].tolist()
     assert wide.attributes[0].lower.tolist() == ESTIMATE.interval(0.95, simultaneous=2)[0][[5, 0]].tolist()
-    assert plain.selection_text == ""
-    assert "smaller estimates" not in "".join(attribute_lines(plain, plain.attributes[0], 80))
+    assert not any("selected" in note for note in estimate_page(plain).notes)
+    assert "these 2 of 6 were asked for" in listed(plain)[0]
+    assert "smaller estimates" not in "".join(listed(plain))
 
 
 def test_what_a_search_found_holds_for_everything_it_looked_at() -> None:
     summary = summarize(ESTIMATE, mechanism=GRR6, n=1000, looked_at=10**6, top=10)
     assert summary.attributes[0].upper.tolist() == ESTIMATE.interval(0.95, simultaneous=10**6)[1].tolist()
     assert "all 1,000,000 hold together" in summary.interval_text
-    assert "found in the same reports" in summary.selection_text
+    assert any("found in the same reports" in note for note in estimate_page(summary).notes)
     assert summarize(ESTIMATE, mechanism=GRR6, n=1000, looked_at=10**6, top=2).attributes[0].categories == ("b", "d")
 
 
 def test_nothing_found_is_an_answer(tmp_path: Path) -> None:
     nothing = estimate_of([], "")
     summary = summarize(nothing, mechanism=GRR6, n=1000, looked_at=100, top=5)
-    lines = attribute_lines(summary, summary.attributes[0], 80)
-    assert lines == ["letter", "nothing found: no answer stands out from the noise"]
-    assert "nothing found" in render_html(summary)
-    save_png(summary, tmp_path / "nothing.png")
+    (section,) = estimate_page(summary).sections
+    assert section.heading == "letter"
+    assert section.parts == (Text(("nothing found: no answer stands out from the noise",)),)
+    assert "nothing found" in render_html(estimate_page(summary))
+    save_png(estimate_page(summary), tmp_path / "nothing.png")
     assert (tmp_path / "nothing.png").stat().st_size > 1000
     assert json.loads("".join(summary.json_parts())) == summary.to_dict()
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.checks import listed
 from deniable.cli._app import Report, progress
 from deniable.drafting import draft_schema
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.io import open_answers
 from deniable.io.randomizing import with_progress
-from deniable.report.leakage_caveats import listed
 from deniable.schema import Schema
 
 

@@ -6,22 +6,24 @@ import contextlib
 import errno
 import functools
 import importlib.metadata
+import json
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, ParamSpec
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from deniable.errors import DeniableError, OutputError
-from deniable.report.text import visible
+from deniable.report import Page, print_page, save_html, save_png
+from deniable.report.labels import visible
+from deniable.result import Result
 
 Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
 Report = Callable[[int, int | None], None]
 """What the library calls with (records done, records in all or None)."""
 
@@ -134,11 +136,20 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
-def print_lines(lines: Sequence[str]) -> None:
-    """Print the lines of a table as they are."""
-    screen = console()
-    for line in lines:
-        screen.print(line, no_wrap=True, crop=False)
+def print_result(result: Result, page: Page, as_json: bool) -> None:
+    """Print a result: its page, or everything in full precision."""
+    if as_json:
+        typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        print_page(console(), page)
+
+
+def save_page(page: Page, plot: Path | None, html: Path | None) -> None:
+    """Write the picture and the HTML page that were asked for."""
+    for output, save in ((plot, save_png), (html, save_html)):
+        if output is not None:
+            with writing(output):
+                save(page, output)
 
 
 def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", force: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.cells import cell_len
 
-from deniable.cli._app import check_output, console, note, print_lines, progress, verb, writing
+from deniable.cli._app import check_output, console, note, progress, verb, writing
 from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
 from deniable.cli.inspecting import print_guarantee, warn
 from deniable.collection import Collection
@@ -19,8 +19,9 @@ from deniable.io import draft_schema_file
 from deniable.mechanisms.heavy_hitters import HeavyHitters
 from deniable.mechanisms.ocms import ocms_choice
 from deniable.planning import recommend, records_default
-from deniable.report.tables import print_line, table_lines
-from deniable.report.text import shorten
+from deniable.report.labels import shorten
+from deniable.report.page import Table
+from deniable.report.text import print_line, print_lines, table_lines
 from deniable.schema import Attribute, Schema
 from deniable.spec import to_spec
 
@@ -47,7 +48,7 @@ def schema(
     check_output(output, [answers], keep="somebody may have edited it", force=force)
     with writing(output), progress("reading the answers") as report:
         draft = draft_schema_file(answers, output, max_categories, progress=report)
-    print_lines(_attribute_table(draft.schema.attributes, console().width))
+    print_lines(console(), _attribute_table(draft.schema.attributes, console().width))
     for warning in draft.warnings:
         note(f"warning: {warning}")
 
@@ -211,7 +212,7 @@ def _questions(
 
 def _attribute_table(attributes: tuple[Attribute, ...], width: int) -> list[str]:
     columns = [[attribute.name for attribute in attributes], [str(attribute.k) for attribute in attributes]]
-    lines = table_lines(["attribute", "k"], columns, width // 2)
+    lines = table_lines(Table.of(["attribute", "k"], columns), width // 2)
     room = width - len(lines[1]) - 2
     texts = ["categories", "─" * room, *(", ".join(attribute.labels) for attribute in attributes)]
     widest = len(lines[1])

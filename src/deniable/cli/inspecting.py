@@ -11,8 +11,9 @@ import typer
 from deniable.cli._app import console, note, verb
 from deniable.collection import Collection
 from deniable.inspection import Inspection, inspect_collection, question_text
-from deniable.report.tables import print_line
-from deniable.report.text import guarantee_lines, visible
+from deniable.report.guarantee import guarantee_lines
+from deniable.report.labels import visible
+from deniable.report.text import print_line
 
 
 @verb("inspect")

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from deniable.checks import checked_probability
 from deniable.cli._answers import parse_names, read_answers
-from deniable.cli._app import check_output, console, progress, verb, writing
-from deniable.cli._clients import collection_subjects, module_subject, naming, parse_codes
+from deniable.cli._app import check_output, print_result, progress, save_page, verb
+from deniable.cli._clients import module_subject, parse_codes
 from deniable.cli._mechanisms import constructor_names
 from deniable.cli._releases import ANY, factory, parse_caps, releases
 from deniable.collection import Collection
-from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.leakage.auditor import audit as run_audit
+from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
+from deniable.leakage.budgets import calibrate_records
+from deniable.leakage.collection_audit import audit_subjects, collection_subjects
+from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
 from deniable.randomness import SecureRandomness, SimulationRandomness
-from deniable.report.leakage_audit import audit_data, print_audit
-from deniable.report.leakage_budgets import summarize_calibration
-from deniable.report.leakage_calibration import print_calibration, save_calibration_html
-from deniable.report.leakage_from_records import summarize_collection_leakage, summarize_leakage
-from deniable.report.leakage_html import save_leakage_html
-from deniable.report.leakage_plot import save_leakage_png
-from deniable.report.leakage_summary import LeakageSummary
-from deniable.report.leakage_tables import print_leakage
-from deniable.report.text import visible
+from deniable.report import audit_page, budgets_page, leakage_page
 from deniable.schema import Schema
 from deniable.thresholds import checked_epsilon, exact
 
@@ -118,7 +110,7 @@ def leakage(
         names = released if released is None or target in (None, *released) else (*released, str(target))
         read = read_answers(answers, _loaded(schema), names, max_categories, target=target, quiet=as_json)
         by, chosen = releases(mechanism, read.schema.sizes, epsilon, settings or [])
-        summary = summarize_leakage(
+        summary = summarize(
             read.codes,
             read.schema,
             chosen,
@@ -129,30 +121,19 @@ def leakage(
             strongest=strongest,
             notes=read.notes,
         )
-    _show(summary, plot, html, as_json)
+    page = leakage_page(summary)
+    save_page(page, plot, html)
+    print_result(summary, page, as_json)
 
 
 def _of_collection(path: Path, answers: Path, target: str | None, strongest: int, quiet: bool) -> LeakageSummary:
     chosen = Collection.load(path)
     read = read_answers(answers, chosen.schema, None, 2, quiet=quiet)
-    return summarize_collection_leakage(read.codes, chosen, source=answers.name, target=target, strongest=strongest)
+    return summarize_collection(read.codes, chosen, source=answers.name, target=target, strongest=strongest)
 
 
 def _loaded(schema: Path | None) -> Schema | None:
     return None if schema is None else Schema.load(schema)
-
-
-def _show(summary: LeakageSummary, plot: Path | None, html: Path | None, as_json: bool) -> None:
-    if plot is not None:
-        with writing(plot):
-            save_leakage_png(summary, plot)
-    if html is not None:
-        with writing(html):
-            save_leakage_html(summary, html)
-    if as_json:
-        typer.echo(json.dumps(summary.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        print_leakage(console(), summary)
 
 
 @verb("calibrate")
@@ -201,7 +182,7 @@ def calibrate(
     exact(epsilon_total, "epsilon_total")
     read = read_answers(answers, _loaded(schema), parse_names(attributes), max_categories, quiet=as_json)
     try:
-        summary = summarize_calibration(
+        summary = calibrate_records(
             read.codes,
             read.schema,
             epsilon_total,
@@ -217,13 +198,9 @@ def calibrate(
         raise TooLargeError(
             f"{error}; here: fewer --attributes, --mechanism GRR, --tree, or --criterion prior-free"
         ) from error
-    if html is not None:
-        with writing(html):
-            save_calibration_html(summary, html)
-    if as_json:
-        typer.echo(json.dumps(summary.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        print_calibration(console(), summary)
+    page = budgets_page(summary)
+    save_page(page, None, html)
+    print_result(summary, page, as_json)
 
 
 @verb("audit", interrupted="an audit writes nothing")
@@ -280,29 +257,14 @@ def audit(
     else:
         claimed = None if epsilon is None else float(checked_epsilon(epsilon))
         subjects = [module_subject(module, claimed, k, reports_of)]
-    checked_probability("alpha", alpha, open_interval=True)
     rng = SecureRandomness() if seed is None else SimulationRandomness(seed)
-    codes, found = parse_codes(inputs), []
-    for subject in subjects:
-        with progress(f"auditing {visible(subject.name)}", quiet=as_json) as report, naming(subject, len(subjects)):
-            found.append(
-                (
-                    subject.name,
-                    run_audit(
-                        subject.client,
-                        subject.claimed,
-                        rng=rng,
-                        inputs=list(range(subject.k or 0)) if codes is None else codes,
-                        reports_of=subject.reports_of,
-                        samples=samples,
-                        alpha=alpha / len(subjects),
-                        progress=report,
-                    ),
-                )
+    with progress("auditing", quiet=as_json) as report:
+        try:
+            summary = audit_subjects(
+                subjects, rng=rng, inputs=parse_codes(inputs), samples=samples, alpha=alpha, progress=report
             )
-    if as_json:
-        typer.echo(json.dumps(audit_data(found, alpha), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        print_audit(console(), found, alpha)
-    if any(result.exceeds_claim for _, result in found):
+        except InvalidReportError as error:
+            raise InvalidReportError(f"{error} (--reports-of NAME)") from error
+    print_result(summary, audit_page(summary), as_json)
+    if summary.refuted:
         raise typer.Exit(REFUTED)

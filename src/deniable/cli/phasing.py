@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from deniable.aggregate import Aggregate
+from deniable.answers import summarize_phases
 from deniable.cli._app import check_output, note, verb
 from deniable.cli._mechanisms import parse_settings, spelling
 from deniable.cli.designing import print_collection, save_collection
@@ -17,7 +18,6 @@ from deniable.errors import InvalidParameterError
 from deniable.multi.phases import Phases, learner_names, next_round
 from deniable.multi.two_phase import WEIGHTS
 from deniable.postprocess import POSTPROCESSORS
-from deniable.report import summarize_phases
 
 
 @verb("learn")

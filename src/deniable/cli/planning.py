@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from deniable.cli._app import console, print_lines, verb
+from deniable.cli._app import print_result, verb
 from deniable.cli._mechanisms import parse_sizes
 from deniable.errors import InvalidParameterError
-from deniable.planning import Plan, PlanRow
 from deniable.planning import plan as make_plan
-from deniable.report.tables import print_line, table_lines
+from deniable.report import plan_page
 
 
 @verb("plan")
@@ -48,15 +46,7 @@ def plan(
     result = make_plan(
         parse_sizes(sizes), epsilon, contributors, target_error, frequency, confidence, mechanisms or None, expected
     )
-    if as_json:
-        typer.echo(json.dumps(_plan_data(result), indent=2, ensure_ascii=False, allow_nan=False))
-        return
-    screen = console()
-    print_lines(_plan_table(result, screen.width))
-    print_line(screen, result.assumptions)
-    for remark, names in _remarks(result).items():
-        print_line(screen, f"  {', '.join(names)}: {remark}")
-    print_line(screen, _verdict(result), style="bold")
+    print_result(result, plan_page(result), as_json)
 
 
 def _parse_marginals(text: str) -> list[list[float]]:
@@ -67,70 +57,3 @@ def _parse_marginals(text: str) -> list[list[float]]:
         raise InvalidParameterError(
             f"marginals must be a JSON list of frequencies per attribute, such as [[0.5,0.5],[0.2,0.8]], got {text!r}"
         ) from None
-
-
-def _plan_table(result: Plan, width: int) -> list[str]:
-    shown = [*result.rows, *result.dealt]
-    header = ["mechanism", "std. error", "mean s.e.", f"{100 * result.confidence:g}% +-", "bits"]
-    columns = [
-        [("* " if row.recommended else "  ") + row.name for row in shown],
-        [_frequency(row.standard_error) for row in shown],
-        [_frequency(row.mean_standard_error) for row in shown],
-        [_frequency(row.half_width) for row in shown],
-        ["-" if row.bits_per_report is None else f"{row.bits_per_report:,.1f}" for row in shown],
-    ]
-    if result.target_error is not None:
-        header.append("needed")
-        columns.append([_needed(row) for row in shown])
-    return table_lines(["  " + header[0], *header[1:]], columns, width)
-
-
-def _verdict(result: Plan) -> str:
-    if result.recommended is not None:
-        return f"recommended: {result.recommended.name}"
-    nearest = min(
-        (row for row in result.rows if row.contributors_needed is not None),
-        key=lambda row: row.contributors_needed or 0,
-        default=None,
-    )
-    if nearest is None:
-        return f"infeasible: {'; '.join(dict.fromkeys(row.reason for row in result.rows))}"
-    return f"infeasible: {nearest.name} {nearest.reason}"
-
-
-def _remarks(result: Plan) -> dict[str, list[str]]:
-    """Return what a reader must know, each remark with the mechanisms it is about."""
-    remarks: dict[str, list[str]] = {}
-    for row in [*result.rows, *result.dealt]:
-        remark = f"cannot be built: {row.reason}" if row.mechanism is None else row.note
-        if remark:
-            remarks.setdefault(remark, []).append(row.name)
-    return remarks
-
-
-def _needed(row: PlanRow) -> str:
-    return "-" if row.contributors_needed is None else f"{row.contributors_needed:,}"
-
-
-def _frequency(value: float | None) -> str:
-    return "-" if value is None else f"{value:.5f}"
-
-
-def _plan_data(result: Plan) -> dict[str, Any]:
-    def data(rows: Sequence[PlanRow]) -> list[dict[str, Any]]:
-        plain = [{name: value for name, value in vars(row).items() if name != "mechanism"} for row in rows]
-        return [{**one, "parameters": dict(one["parameters"])} for one in plain]
-
-    return {
-        "sizes": list(result.sizes),
-        "epsilon": float(result.epsilon),
-        "contributors": result.contributors,
-        "n": result.n,
-        "target_error": result.target_error,
-        "frequency": result.frequency,
-        "confidence": result.confidence,
-        "assumptions": result.assumptions,
-        "recommended": None if result.recommended is None else result.recommended.name,
-        "rows": data(result.rows),
-        "dealt": data(result.dealt),
-    }

@@ -13,7 +13,8 @@ import typer
 from numpy.typing import NDArray
 
 from deniable.aggregate import Aggregate
-from deniable.cli._app import check_output, console, note, progress, verb, writing
+from deniable.answers import Summary, summarize
+from deniable.cli._app import check_output, console, note, progress, save_page, verb
 from deniable.cli.collecting import CollectionFile
 from deniable.collection import Collection
 from deniable.dictionary_file import read_lines
@@ -21,7 +22,7 @@ from deniable.errors import InvalidParameterError
 from deniable.io import read_truth
 from deniable.joint.several_deals import estimate_deals
 from deniable.postprocess import POSTPROCESSORS
-from deniable.report import Summary, print_summary, save_html, save_png, summarize
+from deniable.report import estimate_page, print_page
 
 
 class TargetName(StrEnum):
@@ -153,14 +154,10 @@ def show(summary: Summary, plot: Path | None, html: Path | None, as_json: bool) 
     """Write the picture and the page that were asked for, and print the summary."""
     if summary.truth_n is not None and summary.truth_n != summary.n:
         note(f"warning: the truth is about {summary.truth_n:,} records, the reports about {summary.n:,} contributors")
-    if plot is not None:
-        with writing(plot):
-            save_png(summary, plot)
-    if html is not None:
-        with writing(html):
-            save_html(summary, html)
+    page = estimate_page(summary)
+    save_page(page, plot, html)
     if as_json:
         sys.stdout.writelines(summary.json_parts())
         typer.echo()
     else:
-        print_summary(console(), summary)
+        print_page(console(), page)

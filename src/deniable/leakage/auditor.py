@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ from deniable.leakage._audit_events import Labels, Reader, block_rows, event_pro
 from deniable.leakage._audit_events import features as features
 from deniable.leakage._inference_rules import Attackable
 from deniable.randomness import Randomness
+from deniable.result import Result
 
 MAX_INPUTS = 100
 """Largest number of inputs that one audit compares."""
@@ -47,7 +48,7 @@ class Client(Protocol):
 
 
 @dataclass(frozen=True)
-class AuditResult:
+class AuditResult(Result):
     """What `audit` found.
 
     Parameters
@@ -67,6 +68,8 @@ class AuditResult:
     samples : int
         Reports made per input; half chose the events, half bounded their probabilities.
     """
+
+    also: ClassVar = {"verdict": "verdict", "exceeds_claim": "exceeds_claim"}
 
     epsilon_lower: float
     alpha: float

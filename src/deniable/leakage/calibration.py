@@ -11,9 +11,9 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
-from typing import Any
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 from scipy import optimize
@@ -34,6 +34,7 @@ from deniable.leakage.figures import Leakage
 from deniable.leakage.total import ADDITIVE_LABEL
 from deniable.leakage.tree import TreePrior
 from deniable.mechanisms.grr import GRR
+from deniable.result import HIDDEN, Result
 from deniable.thresholds import EPSILON_MAX, checked_epsilon, exact
 
 ADDITIVE_WARNING = (
@@ -49,7 +50,7 @@ _ANY = "for any joint distribution"
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Result):
     """Budgets and what they guarantee; what `calibrate` and `calibrate_unequal` return.
 
     Parameters
@@ -72,11 +73,13 @@ class Calibration:
         What the figures are relative to, or the warning that they are no bounds.
     """
 
+    also: ClassVar = {"is_guarantee": "is_guarantee", "figures_are": "figures_are"}
+
     epsilons: tuple[Epsilon, ...]
     caps: tuple[float, ...]
     criterion: Criterion
     figures: Floats
-    exact: Floats | None
+    exact: Floats | None = field(metadata=HIDDEN)
     totals: tuple[Leakage, ...]
     mechanism: str
     caveat: str
@@ -108,20 +111,6 @@ class Calibration:
         largest = max(self.totals, key=lambda total: total.epsilon)
         lines.append(f"  largest total: {largest}")
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the calibration as plain JSON data, which says what its figures are."""
-        return {
-            "criterion": self.criterion,
-            "is_guarantee": self.is_guarantee,
-            "caveat": self.caveat,
-            "mechanism": self.mechanism,
-            "epsilons": [float(epsilon) for epsilon in self.epsilons],
-            "caps": list(self.caps),
-            "figures": [float(figure) for figure in self.figures],
-            "figures_are": self.figures_are,
-            "totals": [dict(vars(total)) for total in self.totals],
-        }
 
 
 def calibrate(

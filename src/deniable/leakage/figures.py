@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from deniable.privacy import Status
@@ -48,3 +49,18 @@ def weakest(*statuses: Status) -> Status:
     """
     order: tuple[Status, ...] = ("exact", "upper bound", "assumption")
     return order[max((order.index(status) for status in statuses), default=0)]
+
+
+def leakage_text(value: float, scale: float) -> str:
+    """Return a leakage with two decimals, with more where the budget it is measured against is small.
+
+    Examples
+    --------
+    >>> leakage_text(0.5694, 1.0), leakage_text(0.00123, 0.01)
+    ('0.57', '0.0012')
+    """
+    if math.isinf(value):
+        return "unbounded"
+    # A hair more, so that 0.01 as implemented, just below, counts as 0.01.
+    decimals = max(2, 2 - math.floor(math.log10(1.000001 * scale))) if 0 < scale < math.inf else 2
+    return f"{value:.{decimals}f}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from math import fsum
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.checks import Codes
 from deniable.errors import TooLargeError
 from deniable.leakage.distributions import Floats
-from deniable.leakage.figures import weakest
+from deniable.leakage.figures import leakage_text, weakest
 from deniable.leakage.mechanism_leakage import mechanism_cpl, release_epsilon
 from deniable.leakage.observed import Observed, Releases, observed
 from deniable.privacy import Status
+from deniable.result import Result
 
 MAX_CATEGORIES = 1 << 12
 """Largest number of categories of all attributes together: 128 MiB of pair counts."""
@@ -24,20 +26,41 @@ MAX_CATEGORIES = 1 << 12
 _BLOCK_CELLS = 1 << 19
 
 
-@dataclass(frozen=True)
-class Pair:
-    """One directed pair: releasing `source` reveals `epsilon` nats of a possible `possible` about `target`."""
+@dataclass(frozen=True, eq=False)
+class Pair(Result):
+    """One directed pair: what releasing `source` reveals about `target`, in nats.
+
+    Parameters
+    ----------
+    target, source : str
+        Names of the attributes.
+    epsilon : float
+        The leakage.
+    possible : float
+        The epsilon that the source is released with: no leakage is larger.
+    plausible : (float, float) or None
+        Where the leakage lies for 90% of the populations that these records could have come from; given where cells
+        hold so few records that it matters.
+    """
+
+    also: ClassVar = {"text": "text"}
 
     target: str
     source: str
     epsilon: float
     possible: float
+    plausible: tuple[float, float] | None = None
+
+    @property
+    def text(self) -> str:
+        """The pair in words."""
+        figures = (self.epsilon, self.possible, *(self.plausible or ()))
+        leaked, possible, *ends = (leakage_text(figure, self.possible) for figure in figures)
+        few = f" (few records: {' to '.join(ends)} is plausible)" if ends else ""
+        return f"releasing {self.source} reveals up to {leaked} of a possible {possible} about {self.target}{few}"
 
     def __str__(self) -> str:
-        return (
-            f"releasing {self.source} reveals up to {self.epsilon:.2f} of a possible {self.possible:.2f} "
-            f"about {self.target}"
-        )
+        return self.text
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +98,20 @@ class PairwiseLeakage:
 
     def strongest(self, count: int = 10) -> list[Pair]:
         """Return the pairs with the largest leakage, largest first."""
-        d = len(self.names)
-        order = np.argsort(-self.matrix, axis=None, kind="stable")
-        places = [divmod(int(place), d) for place in order]
-        return [
-            Pair(self.names[i], self.names[j], float(self.matrix[i, j]), float(self.direct[j]))
-            for i, j in [place for place in places if place[0] != place[1]][:count]
-        ]
+        return strongest_pairs(self.matrix, self.direct, self.names, count)
+
+
+def strongest_pairs(
+    matrix: Floats, direct: Floats, names: Sequence[str], count: int, target: str | None = None
+) -> list[Pair]:
+    """Return the pairs with the largest entries of a matrix of leakages, largest first; about the target only."""
+    order = (divmod(int(place), len(names)) for place in np.argsort(-matrix, axis=None, kind="stable"))
+    pairs = (
+        Pair(names[i], names[j], float(matrix[i, j]), float(direct[j]))
+        for i, j in order
+        if i != j and target in (None, names[i])
+    )
+    return list(islice(pairs, count))
 
 
 def pairwise_leakage(

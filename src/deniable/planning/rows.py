@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from deniable.mechanism import Mechanism
+from deniable.result import HIDDEN, Result
 
 TIE = 0.01
 """Mean variances within 1% of the least are a tie: nobody sees half a percent of a standard error, but reports may
@@ -18,7 +19,7 @@ differ a thousandfold in size."""
 
 
 @dataclass(frozen=True)
-class PlanRow:
+class PlanRow(Result):
     """What to expect of one mechanism; numbers are None where it cannot be built.
 
     Parameters
@@ -63,7 +64,7 @@ class PlanRow:
     """
 
     name: str
-    mechanism: Mechanism[Any, Any] | None = field(default=None, repr=False)
+    mechanism: Mechanism[Any, Any] | None = field(default=None, repr=False, metadata=HIDDEN)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     mean_variance: float | None = None
     mean_standard_error: float | None = None
@@ -79,7 +80,7 @@ class PlanRow:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Result):
     """The rows of a comparison and what they assume; made by `plan`.
 
     Parameters
@@ -113,6 +114,8 @@ class Plan:
     array([0.0198, 0.0198])
     """
 
+    also: ClassVar = {"assumptions": "assumptions", "recommended": "choice"}
+
     sizes: tuple[int, ...]
     epsilon: float | Fraction
     n: int
@@ -127,6 +130,22 @@ class Plan:
     def recommended(self) -> PlanRow | None:
         """The recommended row; None if nothing is feasible."""
         return next((row for row in self.rows if row.recommended), None)
+
+    @property
+    def choice(self) -> str | None:
+        """Name of the recommended row."""
+        return None if self.recommended is None else self.recommended.name
+
+    @property
+    def verdict(self) -> str:
+        """The recommendation in words, or why there is none."""
+        if self.recommended is not None:
+            return f"recommended: {self.choice}"
+        known = [(row.contributors_needed, row) for row in self.rows if row.contributors_needed is not None]
+        if not known:
+            return f"infeasible: {'; '.join(dict.fromkeys(row.reason for row in self.rows))}"
+        nearest = min(known, key=lambda one: one[0])[1]
+        return f"infeasible: {nearest.name} {nearest.reason}"
 
     @property
     def feasible(self) -> bool:
@@ -150,7 +169,7 @@ class Plan:
         texts = ("name", "parameters", "reason", "note")
         flags = ("feasible", "recommended")
         columns = {}
-        for name in PlanRow.__dataclass_fields__:
+        for name in (one.name for one in fields(PlanRow)):
             if name != "mechanism":
                 kind = pa.string() if name in texts else pa.bool_() if name in flags else pa.float64()
                 kind = pa.int64() if name == "contributors_needed" else kind

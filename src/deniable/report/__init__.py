@@ -1,13 +1,15 @@
-"""What people read: tables for a terminal, pictures, and a self-contained HTML page, all from one `Summary`."""
+"""What people read: one `Page` per result, drawn as text, as self-contained HTML or as a picture."""
 
 from __future__ import annotations
 
-from deniable.report.from_estimates import summarize as summarize
-from deniable.report.from_phases import summarize_phases as summarize_phases
+from deniable.report.estimates import estimate_page as estimate_page
 from deniable.report.html import render_html as render_html
 from deniable.report.html import save_html as save_html
-from deniable.report.plot import draw as draw
-from deniable.report.plot import save_png as save_png
-from deniable.report.summary import AttributeSummary as AttributeSummary
-from deniable.report.summary import Summary as Summary
-from deniable.report.tables import print_summary as print_summary
+from deniable.report.leakages import audit_page as audit_page
+from deniable.report.leakages import budgets_page as budgets_page
+from deniable.report.leakages import leakage_page as leakage_page
+from deniable.report.page import Page as Page
+from deniable.report.plans import plan_page as plan_page
+from deniable.report.png import draw as draw
+from deniable.report.png import save_png as save_png
+from deniable.report.text import print_page as print_page

@@ -1,121 +1,50 @@
-"""A self-contained HTML page: embedded SVG, no scripts, no network, every label escaped."""
+"""Pages as self-contained HTML: embedded SVG, no scripts, no network, every label escaped; read on phones, too."""
 
 from __future__ import annotations
 
 import functools
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jinja2
+from rich.cells import cell_len
 
-from deniable.errors import InvalidParameterError
 from deniable.files import write_text
-from deniable.privacy import odds_text
-from deniable.report.axis import axis_limits, axis_ticks, tick_text
-from deniable.report.summary import AttributeSummary, Summary
-from deniable.report.tables import NOTHING_FOUND
-from deniable.report.text import attribute_epsilons, status_text, visible
+from deniable.report.colours import MAX_NUMBERS, OWN, STOPS, shade, text_on
+from deniable.report.labels import shorten, visible
+from deniable.report.page import HeatMap, IntervalChart, Limits, MarkKind, Page, Section, axis_limits, axis_ticks
 
 MAX_ROWS = 200
-"""Categories of one attribute that a page lists."""
+"""Rows of one chart that a page lists."""
+
+_LABELS = 30
+_CHARACTER = 6.6  # pixels of one character of 12 pixels height, on the safe side
 
 
-@dataclass(frozen=True)
-class Row:
-    """One category of one table: its numbers as text, and its positions on the axis in percent of the width."""
-
-    category: str
-    estimate: str
-    standard_error: str
-    interval: str
-    truth: str
-    processed: str
-    missed: bool
-    estimate_at: str
-    lower_at: str
-    upper_at: str
-    truth_at: str
-    processed_at: str
-    spoken: str
-
-
-@dataclass(frozen=True)
-class TableView:
-    """One table of one attribute; `hidden` counts the categories that are left out."""
-
-    summary: Summary
-    reports: int
-    rows: tuple[Row, ...]
-    hidden: int
-
-
-@dataclass(frozen=True)
-class Section:
-    """One attribute: a common axis, and one table per summary."""
-
-    name: str
-    ticks: tuple[tuple[str, str], ...]
-    zero_at: str
-    tables: tuple[TableView, ...]
-
-
-def render_html(summaries: Summary | Sequence[Summary], *, title: str = "", introduction: Sequence[str] = ()) -> str:
-    """Return the page: what was promised, how to read it, and every attribute's chart and table.
-
-    Parameters
-    ----------
-    summaries : Summary or sequence of Summary
-        What to show. Several summaries of the same attributes, for instance at different epsilon, are shown below each
-        other on a common axis.
-    title : str
-        Heading; the first summary's by default.
-    introduction : sequence of str
-        Paragraphs below the heading.
-
-    Raises
-    ------
-    InvalidParameterError
-        If there is no summary, or the summaries describe different attributes.
+def render_html(page: Page) -> str:
+    """Return the page as HTML.
 
     Examples
     --------
-    >>> from deniable import GRR
-    >>> from deniable.report import render_html, summarize
-    >>> import numpy as np
-    >>> grr = GRR(k=2, epsilon=3.0)
-    >>> estimate = grr.estimate(grr.aggregate(np.array([0, 0, 0, 1]))).named("smokes", ["no", "<b>yes"])
-    >>> page = render_html(summarize(estimate, mechanism=grr, n=4))
-    >>> "&lt;b&gt;yes" in page, "<script" in page, "http://" in page
-    (True, False, False)
+    >>> from deniable.report.page import Section
+    >>> budgets = Table.of(["attribute", "epsilon"], [["<b>bald", "male"], ["1.25", "0.5"]])
+    >>> html = render_html(Page("Budgets", (), (Section("By attribute", (budgets,)),)))
+    >>> "&lt;b&gt;bald" in html, "<b>bald" in html, "<script" in html, "http://" in html
+    (True, False, False, False)
     """
-    shown = (summaries,) if isinstance(summaries, Summary) else tuple(summaries)
-    if not shown:
-        raise InvalidParameterError("summaries must hold at least one summary, got none")
-    names = [row.attribute for row in shown[0].attributes]
-    if any([row.attribute for row in summary.attributes] != names for summary in shown):
-        raise InvalidParameterError("summaries must describe the same attributes in the same order")
-    sections = [_section(shown, j) for j in range(len(names))]
+    keys = [tuple(dict.fromkeys(entry for chart in section.charts for entry in chart.key)) for section in page.sections]
     return _template().render(
-        title=visible(title or shown[0].title or "Estimated frequencies"),
-        introduction=introduction,
-        summaries=shown,
-        several=len(shown) > 1,
-        sections=sections,
-        any_truth=any(summary.truth_n is not None for summary in shown),
-        cuts=[text for text in dict.fromkeys(summary.cut_text(MAX_ROWS) for summary in shown) if text],
-        processing_names=sorted({summary.processing_name for summary in shown if summary.processing}),
+        page=page,
+        notes=page.all_notes(MAX_ROWS),
+        sections=[
+            (section, _Axis.of(section), () if i and keys[i] == keys[i - 1] else keys[i])
+            for i, section in enumerate(page.sections)
+        ],
     )
 
 
-def save_html(
-    summaries: Summary | Sequence[Summary],
-    path: str | os.PathLike[str],
-    *,
-    title: str = "",
-    introduction: Sequence[str] = (),
-) -> None:
+def save_html(page: Page, path: str | os.PathLike[str]) -> None:
     """Write `render_html` to a file, atomically.
 
     Raises
@@ -123,7 +52,7 @@ def save_html(
     OutputError
         If the file cannot be written.
     """
-    write_text(path, render_html(summaries, title=title, introduction=introduction))
+    write_text(path, render_html(page))
 
 
 @functools.cache
@@ -134,56 +63,121 @@ def _template() -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        # What templates add themselves is markup already, a subclass.
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
-    environment.filters |= {"visible": visible, "status": status_text, "odds": odds_text}
-    environment.tests["finite"] = math.isfinite
-    environment.globals |= {"attribute_epsilons": attribute_epsilons, "nothing_found": NOTHING_FOUND}
-    return environment.get_template("report.html")
+    environment.filters |= {"kind": lambda part: type(part).__name__}
+    environment.globals |= {"chart_view": _chart, "map_view": _map, "stops": STOPS, "own": OWN}
+    return environment.get_template("page.html")
 
 
-def _section(summaries: Sequence[Summary], j: int) -> Section:
-    limits = axis_limits([summary.attributes[j] for summary in summaries])
-    ticks = tuple((_position(tick, limits), tick_text(tick)) for tick in axis_ticks(limits))
-    tables = tuple(_table(summary, summary.attributes[j], limits) for summary in summaries)
-    return Section(visible(summaries[0].attributes[j].attribute), ticks, _position(0.0, limits), tables)
+@dataclass(frozen=True)
+class _Axis:
+    """The common axis of a section's charts: positions are percentages of the width."""
+
+    limits: Limits
+    ticks: tuple[tuple[str, str], ...]
+    zero: str
+
+    @classmethod
+    def of(cls, section: Section) -> _Axis:
+        charts = section.charts
+        limits = axis_limits(charts)
+        ticks = tuple((_position(tick, limits), charts[0].axis(tick)) for tick in axis_ticks(limits)) if charts else ()
+        return cls(limits, ticks, _position(0.0, limits))
 
 
-def _table(summary: Summary, row: AttributeSummary, limits: tuple[float, float]) -> TableView:
-    shown = row.largest(MAX_ROWS) if row.reports else ()
-    rows = tuple(_row(summary, row, int(i), limits) for i in shown)
-    total = row.total or len(row.categories)
-    return TableView(summary, row.reports, rows, total - len(rows) if row.reports else 0)
+@dataclass(frozen=True)
+class _Row:
+    """One row of a chart: its texts, its marks with where they are from and to, and what it says in words."""
+
+    cells: tuple[str, ...]
+    marks: tuple[tuple[MarkKind, str, str], ...]
+    spoken: str
 
 
-def _row(summary: Summary, row: AttributeSummary, i: int, limits: tuple[float, float]) -> Row:
-    percent = summary.percent
-    truth = math.nan if row.truth is None else float(row.truth[i])
-    processed = math.nan if row.processed is None else float(row.processed[i])
-    interval = f"{percent(row.lower[i])} to {percent(row.upper[i])}" if math.isfinite(row.lower[i]) else "-"
-    category = visible(row.categories[i])
-    spoken = f"{category}: estimate {percent(row.estimate[i])}, {summary.level_text} interval {interval}"
-    if math.isfinite(truth):
-        spoken += f", truth {percent(truth)}"
-    return Row(
-        category=category,
-        estimate=percent(row.estimate[i]),
-        standard_error=percent(row.standard_error[i]),
-        interval=interval,
-        truth=percent(truth),
-        processed=percent(processed),
-        missed=row.truth is not None and not bool(row.covered[i]),
-        estimate_at=_position(row.estimate[i], limits),
-        lower_at=_position(row.lower[i], limits),
-        upper_at=_position(row.upper[i], limits),
-        truth_at=_position(truth, limits),
-        processed_at=_position(processed, limits),
-        spoken=spoken,
-    )
+@dataclass(frozen=True)
+class _ChartView:
+    header: tuple[str, ...]
+    rows: tuple[_Row, ...]
+    caption: str
+
+    @property
+    def widths(self) -> list[float]:
+        """Widths of the columns of numbers, in units of the font's height."""
+        columns = zip(self.header, *(row.cells for row in self.rows), strict=True)
+        return [1 + max(0.55 * max(map(cell_len, cells)), min(0.5 * len(name), 8)) for name, *cells in columns][1:]
 
 
-def _position(frequency: float, limits: tuple[float, float]) -> str:
-    """Return where a frequency lies on the axis, "" if it does not exist."""
-    if not math.isfinite(frequency):
-        return ""
+def _chart(chart: IntervalChart, axis: _Axis) -> _ChartView:
+    shown = chart.shown(MAX_ROWS)
+    rows = []
+    for i in shown:
+        cells = tuple(map(visible, chart.table.cells(i)))
+        marks = []
+        for mark in chart.marks:
+            ends = mark.values[i].tolist() if mark.kind == "interval" else [0.0, float(mark.values[i])]
+            if not any(map(math.isnan, ends)):
+                marks.append((mark.kind, _position(ends[0], axis.limits), _position(ends[1], axis.limits)))
+        spoken = ", ".join(f"{name} {cell}" for name, cell in zip(chart.table.header[1:], cells[1:], strict=True))
+        rows.append(_Row(cells, tuple(marks), f"{cells[0]}: {spoken}"))
+    hidden = chart.table.rows - len(shown) + chart.hidden
+    largest = f"the {len(shown)} largest, {hidden:,} {chart.rest} are not listed" if hidden else ""
+    return _ChartView(chart.table.header, tuple(rows), "; ".join(filter(None, [chart.caption, largest])))
+
+
+def _position(value: float, limits: Limits) -> str:
+    """Return where a value lies on the axis; what is beyond its ends, at the end."""
     low, high = limits
-    return f"{100 * (frequency - low) / (high - low):.2f}%"
+    return f"{100 * (min(max(value, low), high) - low) / (high - low):.2f}%"
+
+
+@dataclass(frozen=True)
+class _Cell:
+    x: float
+    y: float
+    fill: str
+    number: str
+    ink: str
+    spoken: str
+
+
+@dataclass(frozen=True)
+class _MapView:
+    """A drawing in pixels: cells, and labels with their positions."""
+
+    width: float
+    height: float
+    left: float
+    top: float
+    side: float
+    font: float
+    cells: tuple[_Cell, ...]
+    rows: tuple[tuple[float, str], ...]
+    columns: tuple[tuple[float, str], ...]
+
+
+def _map(chart: HeatMap) -> _MapView:
+    count = max(chart.values.shape)
+    side, font = (46.0, 13.0) if count <= 8 else (36.0, 12.0) if count <= MAX_NUMBERS else (20.0, 11.0)
+    rows, columns = ([shorten(name, _LABELS) for name in names] for names in (chart.rows, chart.columns))
+    left, top = (26 + _CHARACTER * font / 12 * max(map(cell_len, names)) for names in (rows, columns))
+    cells = []
+    for y in range(len(rows)):
+        for x in range(len(columns)):
+            value = float(chart.values[y, x])
+            fraction, empty = value / chart.scale, math.isnan(value)
+            number = "" if empty or count > MAX_NUMBERS else chart.number(value)
+            place, fill = (left + x * side, top + y * side), OWN if empty else shade(fraction)
+            cells.append(_Cell(*place, fill, number, text_on(fraction), chart.spoken(y, x)))
+    return _MapView(
+        width=left + side * len(columns) + 2,
+        height=top + side * len(rows) + 2,
+        left=left,
+        top=top,
+        side=side,
+        font=font,
+        cells=tuple(cells),
+        rows=tuple((top + (y + 0.5) * side, label) for y, label in enumerate(rows)),
+        columns=tuple((left + (x + 0.5) * side, label) for x, label in enumerate(columns)),
+    )

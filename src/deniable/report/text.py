@@ -1,81 +1,172 @@
-"""Text that is safe and short enough to show: labels from strangers, and the guarantee in words."""
+"""Pages for a terminal: no line is longer than it is wide, and no column is lost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text as Styled
 
-from deniable.privacy import Guarantee, TrustModel, bound_text
+from deniable.report.labels import shorten, visible
+from deniable.report.page import Card, HeatMap, IntervalChart, Page, Part, Table, Text
 
-_JOINERS = "\u200c\u200d"
+MAX_ROWS = 50
+"""Rows of one chart that a terminal lists."""
 
-
-def visible(label: str) -> str:
-    r"""Return a label on one line, control characters and direction marks written as escapes.
-
-    Categories come from files that strangers wrote: a terminal must not obey them.
-
-    Examples
-    --------
-    >>> visible("yes\n\x1b[31mno")
-    'yes\\n\\x1b[31mno'
-    """
-    return "".join(
-        character if character.isprintable() or character in _JOINERS else ascii(character)[1:-1] for character in label
-    )
+_GAP = "  "
+_SMALLEST_LABEL = 8
 
 
-def shorten(label: str, width: int) -> str:
-    """Return a visible label in at most `width` terminal cells, with an ellipsis where it was cut.
+def print_page(console: Console, page: Page) -> None:
+    """Print a page: what was promised, the numbers, how to read them.
 
     Examples
     --------
-    >>> shorten("managerial, administrative", 12)
-    'managerial,…'
+    >>> from deniable.report.page import Section
+    >>> budgets = Table.of(["attribute", "epsilon"], [["bald", "male"], ["1.25", "0.5"]])
+    >>> print_page(Console(width=40), Page("Budgets", (), (Section("By attribute", (budgets,)),), ("Read on.",)))
+    Budgets
+    <BLANKLINE>
+    By attribute
+    attribute  epsilon
+    ──────────────────
+    bald          1.25
+    male           0.5
+    <BLANKLINE>
+    Read on.
     """
-    label = visible(label)
-    if cell_len(label) <= width:
-        return label
-    return set_cell_size(label, max(width - 1, 0)).rstrip() + "…"
+    _print_cards(console, [card for card in page.cards if card.promise])
+    print_line(console, page.title, style="bold")
+    for line in page.introduction:
+        print_line(console, line)
+    _print_cards(console, [card for card in page.cards if not card.promise])
+    widths = [
+        cell_len(visible(label)) for section in page.sections for part in section.charts for label in _labels(part)
+    ]
+    for section in page.sections:
+        console.print()
+        print_line(console, section.heading, style="bold")
+        for part in section.parts:
+            _print_part(console, part, max(widths, default=0))
+    notes = page.all_notes(MAX_ROWS)
+    if notes:
+        console.print()
+    for line in notes:
+        print_line(console, line)
 
 
-def status_text(row: TrustModel) -> str:
-    """Return how sure a bound is, with its condition."""
-    return f"{row.status}; {row.note}" if row.note else row.status
+def _print_cards(console: Console, cards: Sequence[Card]) -> None:
+    for card in cards:
+        print_line(console, f"WARNING: {card.headline}" if card.warning else card.headline, style="bold")
+        for line in card.lines:
+            print_line(console, f"  {line}")
 
 
-def attribute_epsilons(guarantee: Guarantee, attributes: Sequence[str]) -> str:
-    """Return the budget of each attribute in one line; "" if there is only one attribute.
+def print_line(console: Console, line: str, style: str = "") -> None:
+    """Print one line of text without markup, wrapped at words; an indented line continues indented further."""
+    line = visible(line)
+    indent = line[: len(line) - len(line.lstrip())]
+    further = indent + "    " if indent else ""
+    wrapped = textwrap.wrap(line, width=console.width, subsequent_indent=further, break_on_hyphens=False)
+    for part in wrapped or [""]:
+        console.print(Styled(part, style=style), no_wrap=True, crop=False)
 
-    Examples
-    --------
-    >>> from deniable import GRR
-    >>> attribute_epsilons(GRR(k=4, epsilon=1.0).privacy(), ["age"])
-    ''
+
+def print_lines(console: Console, lines: Sequence[str]) -> None:
+    """Print the lines of a table as they are."""
+    for line in lines:
+        console.print(Styled(line), no_wrap=True, crop=False)
+
+
+def _print_part(console: Console, part: Part, label_width: int) -> None:
+    match part:
+        case Text():
+            for line in part.lines:
+                print_line(console, f"  {line}" if part.items else line)
+        case Table():
+            print_lines(console, table_lines(part, console.width))
+        case IntervalChart():
+            print_lines(console, chart_lines(part, console.width, label_width))
+        case HeatMap():
+            lines = map_lines(part, console.width)
+            print_lines(console, lines)
+            if not lines:
+                print_line(
+                    console, "too many pairs for a table: --plot and --html draw them all, --json lists them all"
+                )
+
+
+def chart_lines(chart: IntervalChart, width: int, label_width: int = 0) -> list[str]:
+    """Return a chart's table and how many rows it leaves out, as lines of at most `width` terminal cells."""
+    shown = chart.shown(MAX_ROWS)
+    cut = chart.table.rows - len(shown)
+    lines = [shorten(chart.caption, width)] if chart.caption else []
+    lines += table_lines(chart.table, width, rows=shown, label_width=label_width)
+    if cut + chart.hidden:
+        lines.append(f"and {cut + chart.hidden:,} {chart.rest}{' (--json lists all)' if cut else ''}")
+    return lines
+
+
+def table_lines(table: Table, width: int, *, rows: Sequence[int] | None = None, label_width: int = 0) -> list[str]:
+    """Return a table as lines; columns that do not fit beside the others follow below, with the labels again.
+
+    Labels are cut, with an ellipsis, to what the numbers leave over; they take at least `label_width` cells if there is
+    room, so that tables below each other line up.
     """
-    values = guarantee.per_attribute
-    if len(values) < 2:
-        return ""
-    if len(set(values)) == 1:
-        return f"epsilon = {bound_text(values[0])} for each of the {len(values)} attributes"
-    names = attributes if len(attributes) == len(values) else [str(j) for j in range(len(values))]
-    return ", ".join(f"{visible(name)} {bound_text(value)}" for name, value in zip(names, values, strict=True))
+    cells = [[visible(cell) for cell in table.cells(i)] for i in (range(table.rows) if rows is None else rows)]
+    columns = [list(column) for column in zip([visible(name) for name in table.header], *cells, strict=True)]
+    widths = [max(map(cell_len, column)) for column in columns]
+    lines: list[str] = []
+    for group in _groups(widths, width):
+        used = sum(widths[j] + len(_GAP) for j in group)
+        label = min(max(widths[0], label_width), max(width - used, _SMALLEST_LABEL))
+        block = []
+        for i in range(len(cells) + 1):
+            texts = [shorten(columns[0][i], label), *(columns[j][i] for j in group)]
+            spaces = [
+                " " * (size - cell_len(text))
+                for size, text in zip([label, *(widths[j] for j in group)], texts, strict=True)
+            ]
+            first, *others = zip(texts, spaces, strict=True)
+            block.append(_GAP.join(["".join(first), *(space + text for text, space in others)]).rstrip())
+        lines += [*([""] if lines else []), block[0], "─" * (label + used), *block[1:]]
+    return lines
 
 
-def guarantee_lines(guarantee: Guarantee, attributes: Sequence[str] = ()) -> list[str]:
-    """Return the guarantee as lines of text, the whole contributor first, then per attribute, then who may attack.
+def _groups(widths: Sequence[int], width: int) -> Iterator[list[int]]:
+    """Yield the numbers of the columns that fit beside the labels, group after group."""
+    least = min(widths[0], _SMALLEST_LABEL)
+    group: list[int] = []
+    for j in range(1, len(widths)):
+        if group and least + sum(widths[i] + len(_GAP) for i in (*group, j)) > width:
+            yield group
+            group = []
+        group.append(j)
+    yield group
 
-    Examples
-    --------
-    >>> from deniable import GRR
-    >>> guarantee_lines(GRR(k=4, epsilon=1.0).privacy())[0]
-    'epsilon = 1 for the whole contributor (implemented: 1.000000000000)'
+
+def map_lines(chart: HeatMap, width: int) -> list[str]:
+    """Return the matrix as lines; none if it is too wide.
+
+    Columns are named, or numbered like the rows where names do not fit.
     """
-    lines = [guarantee.headline]
-    per_attribute = attribute_epsilons(guarantee, attributes)
-    if per_attribute:
-        lines.append(f"  per attribute: {per_attribute}")
-    for row in guarantee.trust_models:
-        lines.append(f"  {row.adversary} who sees {row.view}: {row.bound} ({status_text(row)})")
-    return lines + [f"  note: {remark}" for remark in guarantee.remarks]
+    numbers = [["-" if math.isnan(one) else chart.number(one) for one in column] for column in chart.values.T.tolist()]
+    digits = max(len(cell) for column in numbers for cell in column)
+    places = {label: str(i) for i, label in enumerate(dict.fromkeys([*chart.rows, *chart.columns]), start=1)}
+    corner = f"{chart.row_name} ↓"
+    numbered = [f"{places[label]} {label}" for label in chart.rows]
+    least = _SMALLEST_LABEL + len(str(len(places)))
+    for header, labels, room in (
+        (chart.columns, chart.rows, max(cell_len(visible(label)) for label in (*chart.rows, corner))),
+        ([places[label] for label in chart.columns], numbered, least),
+    ):
+        if room + sum(max(digits, cell_len(visible(name))) + len(_GAP) for name in header) <= width:
+            return table_lines(Table.of([corner, *header], [labels, *numbers]), width)
+    return []
+
+
+def _labels(chart: IntervalChart) -> list[str]:
+    return [chart.table.cells(i)[0] for i in chart.shown(MAX_ROWS)]

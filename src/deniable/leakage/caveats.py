@@ -7,21 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from deniable.checks import Codes
+from deniable.checks import Codes, listed
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.distributions import Floats, conditional_from_joint
 from deniable.leakage.estimated import SMALL_CELL, range_from_counts
 from deniable.leakage.mechanism_leakage import Release, mechanism_cpl
 from deniable.leakage.observed import Observed, observed
-from deniable.leakage.pairwise import PairCounts
+from deniable.leakage.pairwise import Pair, PairCounts
 from deniable.randomness import SimulationRandomness
-from deniable.report.leakage_summary import PairSummary
 from deniable.schema import Schema
 
 _DRAWS, _SEED = 100, 1
 _NEGLIGIBLE = 0.02
 _RARE_SHARE = 0.05
-_NAMED = 5
 
 
 def varying(codes: Codes, schema: Schema, target: str | None = None) -> Observed:
@@ -38,7 +36,7 @@ def varying(codes: Codes, schema: Schema, target: str | None = None) -> Observed
     return data
 
 
-def with_ranges(pairs: Sequence[PairSummary], data: Observed, releases: Sequence[Release]) -> tuple[PairSummary, ...]:
+def with_ranges(pairs: Sequence[Pair], data: Observed, releases: Sequence[Release]) -> tuple[Pair, ...]:
     """Return the pairs, those with few records in a cell with their range over plausible populations."""
     counts = PairCounts.of(data.codes, data.sizes)
     result = []
@@ -97,9 +95,3 @@ def warnings_of(data: Observed, schema: Schema, *, exact: bool) -> tuple[str, ..
                 f"{SMALL_CELL} share. Totals then tell these very people apart; in the population they are smaller"
             )
     return tuple(warnings)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
-    shown = ", ".join(names[:_NAMED])
-    return (shown or "none") + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

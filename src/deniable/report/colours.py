@@ -5,6 +5,9 @@ from __future__ import annotations
 STOPS = ("#ffffff", "#d6e6f4", "#a3cbe6", "#5ba3d0", "#2171b5", "#08306b")
 """Equally spaced along the scale; lightness falls all the way."""
 
+MAX_NUMBERS = 15
+"""Rows and columns up to which cells carry their numbers."""
+
 INK, PAPER, OWN, LINE = "#1a1a1a", "#ffffff", "#c9c9c9", "#dcdcdc"
 """Text on light cells, text on dark cells, an attribute's own cell, and the lines between cells."""
 

@@ -1,0 +1,445 @@
+"""An estimate with what analysts read beside it: intervals, a selection that they allow for, and the truth if known.
+
+A list that was selected by its own estimates needs intervals that hold for everything it was selected from
+(Bonferroni): for all categories if the largest are listed, for all candidates if a search found them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.checks import checked_integer
+from deniable.errors import InvalidInputError
+from deniable.estimate import Estimate, Floats, RecordEstimate, Target
+from deniable.joint.dealing import DealtMechanism
+from deniable.joint.dealt_estimate import DealtEstimate
+from deniable.mechanism import Mechanism
+from deniable.multi.phases import Phases
+from deniable.privacy import Guarantee
+from deniable.result import HIDDEN, OPTIONAL, Result
+from deniable.spec import to_spec
+
+Selection = Literal["all", "top", "queries", "found"]
+
+_COLUMNS = ("estimate", "standard_error", "lower", "upper", "processed", "truth")
+_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeSummary(Result):
+    """What is known about one attribute: arrays over its k categories, NaN where a number does not exist.
+
+    Parameters
+    ----------
+    attribute : str
+        Name, as the schema declares it.
+    categories : tuple of str
+        Category names, length k.
+    reports : int
+        Number of reports about this attribute; fewer than the contributors if the mechanism samples attributes.
+    estimate, standard_error, lower, upper : float64[k]
+        Raw unbiased frequencies with their uncertainty; NaN without reports.
+    processed : float64[k] or None
+        Post-processed frequencies; they have no interval.
+    truth : float64[k] or None
+        True frequencies, where somebody knows them.
+    total : int
+        Number of categories that those here were selected from (`Summary.selection`); 0 if they are all.
+    """
+
+    also: ClassVar = {"categories": "rows"}
+
+    attribute: str
+    reports: int
+    categories: tuple[str, ...] = field(metadata=HIDDEN)
+    estimate: Floats = field(metadata=HIDDEN)
+    standard_error: Floats = field(metadata=HIDDEN)
+    lower: Floats = field(metadata=HIDDEN)
+    upper: Floats = field(metadata=HIDDEN)
+    processed: Floats | None = field(default=None, metadata=HIDDEN)
+    truth: Floats | None = field(default=None, metadata=HIDDEN)
+    total: int = field(default=0, metadata={"json": "selected_from", **OPTIONAL})
+
+    @cached_property
+    def covered(self) -> NDArray[np.bool_]:
+        """Whether the interval contains the truth, bool[k]; False where either does not exist."""
+        if self.truth is None:
+            return np.zeros(len(self.categories), dtype=np.bool_)
+        # At the very end of an interval, rounding must not decide.
+        slack = 1e-12
+        return (self.lower - slack <= self.truth) & (self.truth <= self.upper + slack)
+
+    def order(self) -> NDArray[np.intp]:
+        """Return the positions of all categories, the largest estimate first."""
+        return np.argsort(-self.estimate, kind="stable")
+
+    def select(self, positions: NDArray[np.intp]) -> AttributeSummary:
+        """Return only these categories, in this order."""
+        columns: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[positions] for name in _COLUMNS
+        }
+        categories = tuple(self.categories[i] for i in positions)
+        return dataclasses.replace(self, categories=categories, total=len(self.categories), **columns)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What is known about every category, by name."""
+        return list(self.iterate())
+
+    def iterate(self) -> Iterator[dict[str, Any]]:
+        """Yield `rows`, None for numbers that do not exist."""
+        columns = {name: getattr(self, name) for name in _COLUMNS if getattr(self, name) is not None}
+        for start in range(0, len(self.categories), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            values = zip(*(column[block].tolist() for column in columns.values()), strict=True)
+            for label, row in zip(self.categories[block], values, strict=True):
+                known = (value if math.isfinite(value) else None for value in row)
+                yield {"category": label, **dict(zip(columns, known, strict=True))}
+
+
+@dataclass(frozen=True, eq=False)
+class Summary(Result):
+    """An estimate as analysts read it; made by `summarize`.
+
+    Parameters
+    ----------
+    title : str
+        Heading; may be empty.
+    mechanism : Mechanism
+        Where the reports came from.
+    guarantee : Guarantee
+        What was promised to the contributors.
+    n : int
+        Number of contributors.
+    attributes : tuple of AttributeSummary
+        In the schema's order.
+    confidence : float
+        Coverage of the intervals.
+    target : {"contributors", "population"}
+        What the intervals cover.
+    simultaneous : bool
+        Whether all intervals hold together.
+    processing : tuple of str
+        Post-processing of the additional column, oldest step first.
+    truth_n : int or None
+        Number of records behind the truth.
+    collection : str
+        Id of the collection, or "".
+    selection : {"all", "top", "queries", "found"}
+        Which categories are listed: all, those of the largest estimates, those asked for, or those that a search found.
+    together : int
+        Number of intervals that hold together, if `simultaneous`; 0 for those that are listed.
+    earlier : tuple of str
+        Names of the mechanisms of earlier phases whose reports the estimate combines.
+    biased : tuple of str
+        Why estimates of the mechanism itself are biased, where they are: those have no intervals.
+    """
+
+    format = "deniable estimate"
+    also: ClassVar = {"mechanism": "specification", "guarantee": "promised", "interval": "interval"}
+
+    title: str
+    mechanism: Mechanism[Any, Any] = field(metadata=HIDDEN)
+    guarantee: Guarantee = field(metadata=HIDDEN)
+    n: int
+    attributes: tuple[AttributeSummary, ...]
+    confidence: float = field(default=0.95, metadata=HIDDEN)
+    target: Target = field(default="contributors", metadata=HIDDEN)
+    simultaneous: bool = field(default=False, metadata=HIDDEN)
+    processing: tuple[str, ...] = ()
+    truth_n: int | None = None
+    collection: str = ""
+    selection: Selection = "all"
+    together: int = field(default=0, metadata=HIDDEN)
+    earlier: tuple[str, ...] = field(default=(), metadata=HIDDEN)
+    biased: tuple[str, ...] = field(default=(), metadata=HIDDEN)
+
+    @property
+    def level_text(self) -> str:
+        """The confidence as "95%", without digits that are not there."""
+        return f"{100 * self.confidence:.10g}%"
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any interval exists."""
+        return any(bool(np.isfinite(row.lower).any()) for row in self.attributes)
+
+    @property
+    def interval_text(self) -> str:
+        """What the intervals cover, or why there are none."""
+        without = f"The estimate is biased: {'; '.join(self.biased)}." if self.biased else ""
+        if without and not self.has_intervals:
+            return f"There are no intervals. {without}"
+        count = self.together or sum(len(row.categories) for row in self.attributes if row.reports)
+        together = f"; all {count:,} hold together with at least that confidence" if self.simultaneous else ""
+        covers = (
+            f"the frequency among these {self.n:,} contributors: the noise of the randomisation only"
+            if self.target == "contributors"
+            else f"the frequency in the population that these {self.n:,} contributors were drawn from: "
+            "the noise of the randomisation and of the sampling"
+        )
+        text = f"The {self.level_text} interval covers {covers}{together}."
+        return f"{text} Where there is none: {without[0].lower()}{without[1:]}" if without else text
+
+    @cached_property
+    def coverage(self) -> tuple[int, int] | None:
+        """(intervals that contain the truth, intervals), or None if the truth is not known."""
+        if self.truth_n is None:
+            return None
+        known = [row for row in self.attributes if row.reports and row.truth is not None]
+        return sum(int(row.covered.sum()) for row in known), sum(len(row.categories) for row in known)
+
+    @property
+    def coverage_text(self) -> str:
+        """One sentence: how many intervals contain the truth; empty if it is not known."""
+        if self.coverage is None:
+            return ""
+        hits, total = self.coverage
+        expected = "all of them together" if self.simultaneous else f"about {self.confidence * total:.1f} expected"
+        return f"{hits} of {total} intervals contain the truth ({expected})."
+
+    @property
+    def interval(self) -> dict[str, Any]:
+        """What the intervals are: confidence, target, whether they hold together, and the same in words."""
+        names = ("confidence", "target", "simultaneous")
+        return {name: getattr(self, name) for name in names} | {"covers": self.interval_text}
+
+    @property
+    def promised(self) -> dict[str, Any]:
+        """The guarantee as data."""
+        return self.guarantee.to_dict()
+
+    @property
+    def specification(self) -> dict[str, Any]:
+        """The mechanism as data."""
+        return to_spec(self.mechanism)
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the JSON text of `to_dict` piece by piece, one category per line: for domains of millions."""
+        head = dataclasses.replace(self, attributes=()).to_dict() | {"interval": self.interval}
+        del head["attributes"]
+        yield (
+            json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False).removesuffix("\n}") + ',\n  "attributes": ['
+        )
+        for j, row in enumerate(self.attributes):
+            own = {"attribute": row.attribute, "reports": row.reports}
+            own |= {"selected_from": row.total} if row.total else {}
+            text = json.dumps(own, ensure_ascii=False, allow_nan=False).removesuffix("}")
+            yield f'{"," if j else ""}\n    {text}, "categories": ['
+            comma = ""
+            for category in row.iterate():
+                yield f"{comma}\n      {json.dumps(category, ensure_ascii=False, allow_nan=False)}"
+                comma = ","
+            yield "\n    ]}"
+        yield "\n  ]\n}"
+
+
+def summarize(
+    estimates: Estimate | RecordEstimate | DealtEstimate | Mapping[str, Estimate],
+    *,
+    mechanism: Mechanism[Any, Any] | DealtMechanism,
+    n: int,
+    title: str = "",
+    confidence: float = 0.95,
+    target: Target = "contributors",
+    simultaneous: bool = False,
+    truth: Mapping[str, ArrayLike] | None = None,
+    truth_n: int | None = None,
+    collection: str = "",
+    top: int | None = None,
+    queries: Mapping[str, ArrayLike] | None = None,
+    looked_at: int = 0,
+) -> Summary:
+    """Analyst: put intervals, and what they must allow for, beside an estimate.
+
+    Post-processed estimates are shown beside the raw ones they were made from: the raw ones come first and carry
+    the intervals.
+
+    Parameters
+    ----------
+    estimates : Estimate, RecordEstimate, DealtEstimate or mapping attribute -> Estimate
+        What ``mechanism.estimate`` or ``collection.estimate`` returned, or a post-processed version of it.
+    mechanism : Mechanism or DealtMechanism
+        Where the reports came from; its ``privacy()`` is shown first.
+    n : int
+        Number of contributors.
+    title : str
+        Heading.
+    confidence : float
+        Coverage of the intervals, in (0, 1).
+    target : {"contributors", "population"}
+        What the intervals cover.
+    simultaneous : bool
+        All intervals of all attributes hold together.
+    truth : mapping attribute -> int[k], optional
+        True counts, for demonstrations and rehearsals.
+    truth_n : int, optional
+        Number of contributors behind the truth, where not all of what they hold is a category: the sum of the counts by
+        default.
+    collection : str
+        Id of the collection.
+    top : int, optional
+        List only so many categories per attribute, those of the largest estimates, the largest first. Because that is a
+        selection, the intervals then hold for all categories together, listed or not.
+    queries : mapping attribute -> int[q], optional
+        List only these categories (codes) of each attribute, in this order. They must have been chosen without a look
+        at the estimates.
+    looked_at : int
+        For estimates that a search found: how many candidates it looked at; the intervals then hold for all of them.
+
+    Raises
+    ------
+    InvalidInputError
+        If the truth of an attribute has another number of categories.
+    InvalidParameterError
+        If confidence or target is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> from deniable.answers import summarize
+    >>> import numpy as np
+    >>> grr = GRR(k=2, epsilon=3.0)
+    >>> estimate = grr.estimate(grr.aggregate(np.array([0, 0, 0, 1]))).named("smokes", ["no", "yes"])
+    >>> summary = summarize(estimate, mechanism=grr, n=4, truth={"smokes": [3, 1]})
+    >>> summary.coverage_text
+    '2 of 2 intervals contain the truth (about 1.9 expected).'
+    """
+    if top is not None:
+        checked_integer("top", top, 1)
+    named = _named(estimates)
+    asked = None if queries is None else {name: np.asarray(queries[name], dtype=np.intp) for name in named}
+    comparisons = sum(
+        estimate.k if asked is None else len(asked[name]) for name, estimate in named.items() if estimate.n
+    )
+    comparisons = looked_at or comparisons
+    simultaneous = simultaneous or top is not None or looked_at > 0
+    together: bool | int = comparisons if simultaneous and comparisons else False
+    attributes = tuple(
+        _attribute(name, estimate, confidence, target, together, None if truth is None else truth.get(name), truth_n)
+        for name, estimate in named.items()
+    )
+    processing = next((_steps(estimate) for estimate in named.values() if estimate.raw is not None), ())
+    biased = [step for estimate in named.values() for step in (estimate.raw or estimate).processing]
+    records = None
+    if truth is not None:
+        records = truth_n or max((int(np.sum(np.asarray(counts))) for counts in truth.values()), default=0)
+    selection: Selection = "found" if looked_at else "all"
+    if asked is not None:
+        selection = "queries"
+        attributes = tuple(row.select(asked[row.attribute]) for row in attributes)
+    elif top is not None:
+        selection = "found" if looked_at else "top"
+        attributes = tuple(
+            row.select(row.order()[:top]) if looked_at == 0 or len(row.categories) > top else row for row in attributes
+        )
+    # Everything but the contributor's verb is every mechanism's.
+    source = cast("Mechanism[Any, Any]", mechanism)
+    return Summary(
+        title=title,
+        mechanism=source,
+        guarantee=source.privacy(),
+        n=n,
+        attributes=attributes,
+        confidence=confidence,
+        target=target,
+        simultaneous=simultaneous,
+        processing=processing,
+        biased=tuple(dict.fromkeys(biased)),
+        truth_n=records,
+        collection=collection,
+        selection=selection,
+        together=comparisons if simultaneous else 0,
+    )
+
+
+def summarize_phases(phases: Phases, estimates: RecordEstimate, **options: Any) -> Summary:
+    """Analyst: put intervals, and what they must allow for, beside the estimate of all phases of a survey together.
+
+    Parameters
+    ----------
+    phases : Phases
+        Where the reports came from; its guarantee is shown first, and says who took part where.
+    estimates : RecordEstimate
+        What ``phases.estimate`` returned, or a post-processed version of it.
+    **options
+        As `summarize` takes them: confidence, target, simultaneous, truth, ...
+
+    Examples
+    --------
+    >>> from deniable import SPL, Attribute, Collection, Schema, SimulationRandomness
+    >>> from deniable.multi.phases import next_phase
+    >>> import numpy as np
+    >>> rng, answers = SimulationRandomness(1), np.array([[0, 0], [0, 1], [1, 1]] * 100)
+    >>> schema = Schema((Attribute("smokes", ("no", "yes")), Attribute("drinks", ("no", "yes"))))
+    >>> first = Collection(schema, SPL(sizes=(2, 2), epsilon=1.0))
+    >>> first_reports = first.aggregate(first.randomize(answers, rng))
+    >>> second = next_phase(first, first_reports, contributors=300)
+    >>> second_reports = second.aggregate(second.randomize(answers, rng))
+    >>> phases = Phases(((first, first_reports), (second, second_reports)))
+    >>> summary = summarize_phases(phases, phases.estimate())
+    >>> summary.earlier, summary.mechanism.name, summary.n
+    (('SPL',), 'Corr-RR', 600)
+    """
+    last, _ = phases.parts[-1]
+    summary = summarize(
+        estimates, mechanism=last.mechanism, n=phases.n, title=last.title, collection=last.id, **options
+    )
+    earlier = tuple(collection.mechanism.name for collection, _ in phases.parts[:-1])
+    return dataclasses.replace(summary, guarantee=phases.privacy(), earlier=earlier)
+
+
+def _named(estimates: Estimate | RecordEstimate | DealtEstimate | Mapping[str, Estimate]) -> dict[str, Estimate]:
+    if isinstance(estimates, DealtEstimate):
+        estimates = estimates.to_estimate()
+    if isinstance(estimates, Estimate):
+        return {estimates.attribute or "value": estimates}
+    return {estimate.attribute or str(key): estimate for key, estimate in estimates.items()}
+
+
+def _steps(estimate: Estimate) -> tuple[str, ...]:
+    """Return the post-processing alone, without what made the mechanism's own estimate biased."""
+    return estimate.processing[len(estimate.raw.processing) :] if estimate.raw is not None else ()
+
+
+def _attribute(
+    name: str,
+    estimate: Estimate,
+    confidence: float,
+    target: Target,
+    together: bool | int,
+    counts: ArrayLike | None,
+    truth_n: int | None,
+) -> AttributeSummary:
+    raw = estimate if estimate.raw is None else estimate.raw
+    # A mechanism's own estimate may be biased, with nothing raw behind it.
+    nothing = np.full(raw.k, np.nan)
+    lower, upper = raw.interval(confidence, target=target, simultaneous=together) if raw.is_raw else (nothing, nothing)
+    truth = None
+    if counts is not None:
+        known = np.asarray(counts, dtype=np.float64)
+        if known.shape != (raw.k,):
+            raise InvalidInputError(f"truth of {name!r} must have {raw.k} counts, got shape={known.shape}")
+        total = truth_n or known.sum()
+        truth = known / total if total > 0 else np.full(raw.k, np.nan)
+    errors = raw.standard_errors_for(target)
+    return AttributeSummary(
+        attribute=name,
+        categories=raw.labels,
+        reports=raw.n,
+        estimate=raw.frequencies,
+        standard_error=np.where(np.isfinite(errors), errors, np.nan),
+        lower=lower,
+        upper=upper,
+        processed=None if estimate.raw is None else estimate.frequencies,
+        truth=truth,
+    )

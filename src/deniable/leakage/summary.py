@@ -1,0 +1,455 @@
+"""What a release says about every attribute of a data set, in one call, with how sure it is and relative to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable.checks import checked_records, listed
+from deniable.collection import Collection
+from deniable.errors import InvalidParameterError
+from deniable.leakage._any_mechanism import MAX_DOMAIN, any_mechanism_channel
+from deniable.leakage.caveats import left_out, varying, warnings_of, with_ranges
+from deniable.leakage.collections import guarantee_under_prior, sampled_leakage
+from deniable.leakage.distributions import Floats
+from deniable.leakage.figures import Leakage, leakage_text
+from deniable.leakage.mechanism_leakage import Release
+from deniable.leakage.observed import Observed
+from deniable.leakage.pairwise import Pair, strongest_pairs
+from deniable.leakage.records import DEFAULT_STATES, record_leakage
+from deniable.leakage.total import ADDITIVE_LABEL
+from deniable.multi._about import Visible
+from deniable.multi.split import SPL
+from deniable.privacy import Guarantee
+from deniable.result import HIDDEN, OPTIONAL, Result
+from deniable.schema import Schema
+from deniable.thresholds import EpsilonLike, checked_epsilon
+
+ADDITIVE_REMARK = (
+    f"The {ADDITIVE_LABEL} is an attribute's own epsilon plus the leakages of all single others. Several attributes "
+    "together can say more than that: it is printed for comparison with the literature, not to be relied on."
+)
+
+UNIT = (
+    "Leakage is in nats, like epsilon: seeing the release changes the odds between two answers by a factor of at most "
+    "e to that power."
+)
+
+_GROUP_STATES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Prior(Result):
+    """What the adversary knows: how often every combination of answers occurs in these records.
+
+    Parameters
+    ----------
+    source : str
+        Where the records come from: a file's name.
+    records : int
+        How many there are.
+    """
+
+    also: ClassVar = {"text": "text"}
+
+    source: str
+    records: int
+
+    @property
+    def text(self) -> str:
+        """The prior in words."""
+        return (
+            "All figures but those for any prior are relative to one adversary: somebody who knows how often every "
+            f"combination of answers occurs in {self.source} ({self.records:,} records), and nothing else about a "
+            "person. Who knows more, or knows another population, may learn more or less."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Released(Result):
+    """What is released, and how.
+
+    Parameters
+    ----------
+    how : str
+        In words.
+    worst_case : bool
+        Whether figures are the largest over all mechanisms with these epsilons.
+    epsilon : mapping of names to floats
+        What each released attribute's own release says about it, nats.
+    """
+
+    also: ClassVar = {"text": "text"}
+
+    how: str = field(metadata=HIDDEN)
+    worst_case: bool = field(metadata={"json": "worst_case_over_mechanisms"})
+    epsilon: Mapping[str, float]
+
+    @property
+    def text(self) -> str:
+        """The release in words."""
+        worst = " Figures are the largest over all such mechanisms." if self.worst_case else ""
+        return f"Released: {len(self.epsilon)} attribute{'s' * (len(self.epsilon) > 1)}, {self.how}.{worst}"
+
+
+@dataclass(frozen=True, eq=False)
+class Total(Result):
+    """What the whole release says about one attribute, nats.
+
+    Parameters
+    ----------
+    about : str
+        The attribute.
+    own_epsilon : float
+        What its own release says; 0 if it is not released.
+    total : Leakage
+        What everything together says.
+    along_a_tree : Leakage or None
+        The same if attributes depend on each other along a fitted tree only; None where `total` is exact.
+    additive_figure_not_a_bound : float or None
+        The paper's (6); None where attributes are not released one by one.
+    """
+
+    about: str
+    own_epsilon: float
+    total: Leakage
+    along_a_tree: Leakage | None = field(default=None, metadata=OPTIONAL)
+    additive_figure_not_a_bound: float | None = field(default=None, metadata={"json": ADDITIVE_LABEL, **OPTIONAL})
+
+
+@dataclass(frozen=True, eq=False)
+class LeakageSummary(Result):
+    """What a release leaks about a data set; what `summarize` and `summarize_collection` return.
+
+    Parameters
+    ----------
+    prior : Prior
+        What all figures are relative to.
+    release : Released
+        What is released.
+    names : tuple of str
+        The d attributes that vary.
+    direct : float64[d]
+        What an attribute's own release says about it, nats; 0 if it is not released.
+    matrix : float64[d, d]
+        matrix[i, j]: leakage about i by the release of j alone; zero on the diagonal.
+    strongest : tuple of Pair
+        The strongest pairs, strongest first.
+    all_totals : tuple of Total
+        About each attribute; `totals` has those that are asked about.
+    prior_free : float
+        Bound on every total, whatever the prior.
+    target : str or None
+        The only attribute that is asked about.
+    notes : tuple of str
+        What was left out or changed, by name.
+    warnings : tuple of str
+        Why figures may be larger than they would be in a population.
+    guarantee : Guarantee or None
+        Of the collection, with a section about this prior.
+    collection, title : str
+        Id and title of the collection, or "".
+    """
+
+    format = "deniable leakage"
+    also: ClassVar = {
+        "unit": "unit",
+        "pairs": "pairs",
+        "totals": "totals",
+        "any_prior": "any_prior",
+        "remarks": "remarks",
+        "guarantee": "promised",
+    }
+
+    prior: Prior
+    release: Released
+    names: tuple[str, ...] = field(metadata=HIDDEN)
+    direct: Floats = field(metadata=HIDDEN)
+    matrix: Floats = field(metadata=HIDDEN)
+    strongest: tuple[Pair, ...]
+    all_totals: tuple[Total, ...] = field(metadata=HIDDEN)
+    prior_free: float = field(metadata=HIDDEN)
+    target: str | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    guarantee: Guarantee | None = field(default=None, metadata=HIDDEN)
+    collection: str = ""
+    title: str = ""
+
+    @property
+    def about(self) -> list[int]:
+        """Positions of the attributes that are asked about."""
+        return [i for i, name in enumerate(self.names) if self.target in (None, name)]
+
+    @property
+    def columns(self) -> list[int]:
+        """Positions of the attributes that are released."""
+        return [j for j, name in enumerate(self.names) if name in self.release.epsilon]
+
+    @property
+    def totals(self) -> tuple[Total, ...]:
+        """Totals about the attributes that are asked about."""
+        return tuple(self.all_totals[i] for i in self.about)
+
+    @property
+    def pairs(self) -> list[dict[str, Any]]:
+        """Every leakage about an attribute that is asked about by the release of another one."""
+        return [
+            {"about": self.names[i], "released": self.names[j], "leakage": float(self.matrix[i, j])}
+            for i in self.about
+            for j in self.columns
+            if i != j
+        ]
+
+    @property
+    def promise(self) -> Guarantee | None:
+        """The collection's guarantee without the section about this prior."""
+        if self.guarantee is None:
+            return None
+        return replace(self.guarantee, trust_models=self.guarantee.trust_models[: -len(self.names)])
+
+    @property
+    def promised(self) -> dict[str, Any] | None:
+        """The guarantee as data, with the section."""
+        return None if self.guarantee is None else self.guarantee.to_dict()
+
+    @property
+    def scale(self) -> float:
+        """Upper end of every scale: the largest epsilon that an attribute is released with."""
+        return float(self.direct.max())
+
+    @property
+    def unit(self) -> str:
+        """One sentence: the unit."""
+        return UNIT
+
+    @property
+    def any_prior(self) -> dict[str, Any]:
+        """The bound that needs no prior."""
+        text = f"For any prior whatever, no total is larger than {self.number(self.prior_free)}."
+        return {"epsilon": self.prior_free, "status": "upper bound", "text": text}
+
+    @property
+    def exact(self) -> bool:
+        """Whether every total is attained under the prior."""
+        return all(total.along_a_tree is None for total in self.all_totals)
+
+    @property
+    def remarks(self) -> list[str]:
+        """How sure the totals are, and what the figures beside them mean, one sentence each."""
+        worst = self.release.worst_case
+        if self.exact:
+            by_whom = "Totals are exact for the worst of these mechanisms, and an upper bound for all."
+            remarks = [by_whom if worst else "Totals are exact: some report attains them."]
+        else:
+            named = " Smaller ones may hold for a mechanism that is named." if worst else ""
+            remarks = [
+                "Totals are upper bounds under the prior: there are too many combinations of answers and reports for "
+                f"exact ones.{named}",
+                "The figure of a tree holds if attributes depend on each other along the likeliest tree only: an "
+                "assumption that nobody checked.",
+            ]
+        additive = any(total.additive_figure_not_a_bound is not None for total in self.all_totals)
+        return [*remarks, *([ADDITIVE_REMARK] if additive else [])]
+
+    def sources(self, i: int) -> list[int]:
+        """Return the positions of the released attributes other than i, those that reveal most about i first."""
+        order = np.argsort(-self.matrix[i], kind="stable")
+        return [int(j) for j in order if j != i and j in self.columns]
+
+    def number(self, value: float) -> str:
+        """Return a leakage as text."""
+        return leakage_text(value, self.scale)
+
+
+def summarize(
+    records: ArrayLike,
+    schema: Schema,
+    releases: EpsilonLike | Sequence[Release],
+    *,
+    source: str,
+    release: str,
+    released: Sequence[str] | None = None,
+    target: str | None = None,
+    strongest: int = 10,
+    notes: Sequence[str] = (),
+) -> LeakageSummary:
+    """Data-protection officer: what a release attribute by attribute says about everybody in a data set.
+
+    Parameters
+    ----------
+    records : int[n, d]
+        Codes of the schema's attributes; their empirical distribution is the adversary's prior.
+    schema : Schema
+        Names and labels.
+    releases : epsilon, or sequence of d mechanisms
+        How each attribute is released. One epsilon: each attribute by any mechanism with this budget; figures are then
+        the largest over all such mechanisms.
+    source : str
+        Where the records come from, for instance a file's name.
+    release : str
+        How attributes are released, in words.
+    released : sequence of str, optional
+        The attributes that are released, all by default; the others are only asked about.
+    target : str, optional
+        The only attribute that is asked about.
+    strongest : int
+        Number of pairs that are put into words.
+    notes : sequence of str
+        What a reader must know about the records.
+
+    Raises
+    ------
+    InvalidInputError
+        If fewer than two attributes vary, the target or a released attribute is unknown or constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deniable.schema import Attribute
+    >>> schema = Schema((Attribute("bald", ("no", "yes")), Attribute("male", ("no", "yes"))))
+    >>> records = np.repeat([[0, 0], [0, 1], [1, 1]], [500, 400, 100], axis=0)
+    >>> found = summarize(records, schema, 1.0, source="faces.csv", release="by any mechanism, epsilon = 1")
+    >>> for pair in found.strongest:
+    ...     print(pair)
+    releasing male reveals up to 0.67 of a possible 1.00 about bald (few records: 0.62 to 0.69 is plausible)
+    releasing bald reveals up to 0.30 of a possible 1.00 about male (few records: 0.25 to 0.34 is plausible)
+    """
+    codes = checked_records(records, schema.sizes)
+    data = varying(codes, schema, target)
+    chosen = _chosen(schema, releases, released)
+    # Where the whole joint does not fit, groups stay as small as can be contracted in a second.
+    limit = DEFAULT_STATES if prod(data.sizes) <= DEFAULT_STATES else _GROUP_STATES
+    found = record_leakage(data, releases=chosen, max_states=limit)
+    pairs = _strongest(found.pairwise.matrix, found.pairwise.direct, data, target, strongest)
+    worst = isinstance(releases, str) or not isinstance(releases, Sequence)
+    direct, additive = found.pairwise.direct, found.additive_figure_not_a_bound
+    totals = tuple(map(_attained, found.totals)) if worst else found.totals
+    return LeakageSummary(
+        prior=Prior(source, len(codes)),
+        release=Released(release, worst, _epsilons(data, direct, released)),
+        names=data.names,
+        direct=direct,
+        matrix=found.pairwise.matrix,
+        strongest=with_ranges(pairs, data, chosen),
+        all_totals=tuple(
+            Total(name, float(direct[i]), totals[i], found.tree[i] if found.tree else None, float(additive[i]))
+            for i, name in enumerate(data.names)
+        ),
+        prior_free=found.prior_free,
+        target=target,
+        notes=(*notes, *left_out(data, schema)),
+        warnings=warnings_of(data, schema, exact=not found.tree),
+    )
+
+
+def summarize_collection(
+    records: ArrayLike, collection: Collection, *, source: str, target: str | None = None, strongest: int = 10
+) -> LeakageSummary:
+    """Data-protection officer: what one report of a collection says about each attribute, for a prior given by records.
+
+    The collection and its id stay as they are; its guarantee is returned with a section about this prior.
+
+    Parameters
+    ----------
+    records : int[n, d]
+        Codes of the collection's attributes; their empirical distribution is the adversary's prior.
+    collection : Collection
+        With SPL, SMP (adaptive or pivot-coded too), RS+FD or RS+RFD as its mechanism.
+    source, target, strongest
+        As for `summarize`.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism is of another kind.
+    """
+    schema = collection.schema
+    mechanism: Any = collection.mechanism
+    if len(schema.sizes) < 2:
+        raise InvalidParameterError(
+            "leakage through correlation needs at least two attributes, and the collection has one: what a report says "
+            f"about it is epsilon = {collection.privacy().epsilon:g}, whatever the prior"
+        )
+    over = f" over {mechanism.oracle}" if isinstance(getattr(mechanism, "oracle", None), str) else ""
+    release = f"by {mechanism.name}{over} with epsilon = {float(mechanism.epsilon):g} for the whole contributor"
+    if isinstance(mechanism, SPL):
+        found = summarize(
+            records, schema, mechanism.oracles, source=source, release=release, target=target, strongest=strongest
+        )
+    else:
+        found = _sampling(records, collection, source, release, target, strongest)
+    totals = [total.total for total in found.all_totals]
+    prior = f"the joint distribution of {source}"
+    return replace(
+        found,
+        guarantee=guarantee_under_prior(collection.privacy(), totals, found.names, prior),
+        collection=collection.id,
+        title=collection.title,
+    )
+
+
+def _sampling(
+    records: ArrayLike, collection: Collection, source: str, release: str, target: str | None, strongest: int
+) -> LeakageSummary:
+    schema = collection.schema
+    mechanism: Any = collection.mechanism
+    codes = checked_records(records, schema.sizes)
+    data = varying(codes, schema, target)
+    found = sampled_leakage(codes, mechanism)
+    pairs = _strongest(found.matrix, found.direct, data, target, strongest)
+    return LeakageSummary(
+        prior=Prior(source, len(codes)),
+        release=Released(release, False, _epsilons(data, found.direct, None)),
+        names=data.names,
+        direct=found.direct,
+        matrix=found.matrix,
+        strongest=with_ranges(pairs, data, mechanism.oracles) if isinstance(mechanism, Visible) else tuple(pairs),
+        all_totals=tuple(
+            Total(name, float(own), total)
+            for name, own, total in zip(data.names, found.direct, found.totals, strict=True)
+        ),
+        prior_free=mechanism.privacy().epsilon,
+        target=target,
+        notes=left_out(data, schema),
+        warnings=warnings_of(data, schema, exact=False),
+    )
+
+
+def _chosen(schema: Schema, releases: EpsilonLike | Sequence[Release], released: Sequence[str] | None) -> list[Release]:
+    """Return one release per attribute of the schema."""
+    unknown = [name for name in released or () if name not in schema.names]
+    if unknown:
+        raise InvalidParameterError(f"attributes must be among {listed(schema.names)}, got {unknown[0]!r}")
+    if isinstance(releases, Sequence) and not isinstance(releases, str):
+        chosen = list(releases)
+    else:
+        epsilon = float(checked_epsilon(releases))
+        made = {k: any_mechanism_channel(k, epsilon) for k in set(schema.sizes) if k <= MAX_DOMAIN}
+        chosen = [made.get(k, epsilon) for k in schema.sizes]
+    # What is not released has one output, which says nothing.
+    return [
+        release if released is None or name in released else np.ones((k, 1))
+        for name, k, release in zip(schema.names, schema.sizes, chosen, strict=True)
+    ]
+
+
+def _epsilons(data: Observed, direct: Floats, released: Sequence[str] | None) -> dict[str, float]:
+    shown = zip(data.names, direct.tolist(), strict=True)
+    return {name: own for name, own in shown if released is None or name in released}
+
+
+def _attained(total: Leakage) -> Leakage:
+    """Return an exact total for the worst mechanism as what it is for any other."""
+    if total.status != "exact":
+        return total
+    return Leakage(total.epsilon, "upper bound", f"{total.note}; attained by some mechanism with these epsilons")
+
+
+def _strongest(matrix: Floats, direct: Floats, data: Observed, target: str | None, count: int) -> list[Pair]:
+    return [pair for pair in strongest_pairs(matrix, direct, data.names, count, target) if pair.epsilon > 0]

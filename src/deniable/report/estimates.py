@@ -1,0 +1,198 @@
+"""An estimate as a page: a chart per attribute, what was promised before it, how to read it beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from deniable.answers.summary import AttributeSummary, Summary
+from deniable.errors import InvalidParameterError
+from deniable.report.guarantee import budget_text, guarantee_card
+from deniable.report.page import IntervalChart, Mark, Page, Part, Section, Table, Text
+
+NOTHING_FOUND = "nothing found: no answer stands out from the noise"
+
+_SHORT = 40
+"""Longest parameter that is named beside a mechanism; learned tables are in the collection's file."""
+
+_RANDOMISED = (
+    "Every answer was randomised before it was collected. The estimates remove the randomisation on average; what is "
+    "left is noise, and the interval says how much."
+)
+_RAW = (
+    "Estimates are raw: they may lie below 0% or above 100%, and need not add up to 100%. Correcting that by hand "
+    "would make them biased."
+)
+_SELECTED = {
+    "top": "The list was selected by its estimates, which noise raised in part: read the intervals, which are wide "
+    "enough to hold for all categories, listed or not.",
+    "found": "The list was found in the same reports: close to the threshold estimates are a little too high, and a "
+    "string that is not listed may be as frequent. The longest strings may be beginnings of longer ones. The intervals "
+    "hold for every string that was looked at, unless it shares a fold with a frequent one.",
+}
+_CUT = (
+    "Of a long list only the largest estimates are shown, which noise raised in part: every interval holds for its own "
+    "category, and does not allow for that choice. Those of a list of the largest (--top) do."
+)
+
+
+def estimate_page(*summaries: Summary, title: str = "", introduction: Sequence[str] = ()) -> Page:
+    """Return the page of an estimate, or of several of the same attributes, for instance at different epsilon.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no summary, or they describe different attributes.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> from deniable.answers import summarize
+    >>> import numpy as np
+    >>> grr = GRR(k=2, epsilon=3.0)
+    >>> estimate = grr.estimate(grr.aggregate(np.array([0, 0, 0, 1]))).named("smokes", ["no", "yes"])
+    >>> page = estimate_page(summarize(estimate, mechanism=grr, n=4))
+    >>> page.cards[0].headline, [section.heading for section in page.sections]
+    ('epsilon = 3 for the whole contributor (implemented: 3.000000000000)', ['smokes'])
+    """
+    if not summaries:
+        raise InvalidParameterError("summaries must hold at least one summary, got none")
+    names = [row.attribute for row in summaries[0].attributes]
+    if any([row.attribute for row in summary.attributes] != names for summary in summaries):
+        raise InvalidParameterError("summaries must describe the same attributes in the same order")
+    several = len(summaries) > 1
+    notes = [_RANDOMISED, *(summary.interval_text for summary in summaries), _RAW]
+    notes += [_SELECTED.get(summary.selection, "") for summary in summaries]
+    notes += [_processing_text(summary) for summary in summaries]
+    for summary in summaries:
+        hits, total = summary.coverage or (0, 0)
+        marked = " An asterisk marks the others." if hits < total else ""
+        notes.append(f"{_which(summary, several)}{summary.coverage_text}{marked}" if summary.coverage_text else "")
+    known = any(summary.truth_n is not None for summary in summaries)
+    return Page(
+        title=title or (repr(summaries[0].title) if summaries[0].title else "Estimated frequencies"),
+        cards=tuple(guarantee_card(one.guarantee, names, *_facts(one)) for one in summaries),
+        sections=tuple(
+            Section(name, tuple(_part(summary, summary.attributes[j], several) for summary in summaries))
+            for j, name in enumerate(names)
+        ),
+        notes=tuple(text for text in dict.fromkeys(notes) if text),
+        introduction=tuple(introduction),
+        brief="; ".join(f"{budget_text(one.guarantee)}, n = {one.n:,}, {mechanism_text(one)}" for one in summaries),
+        footer="Made by deniable."
+        + (" The truth is shown because somebody knows it here; a collector never does." if known else ""),
+    )
+
+
+def mechanism_text(summary: Summary) -> str:
+    """Return the mechanism in a few words: its name, its oracle, and its short parameters other than sizes and budget.
+
+    Mechanisms of earlier phases come first, by their names.
+    """
+    mechanism: Any = summary.mechanism
+    shown = {"k", "sizes", "epsilon", "oracle", "oracles", "priors", "copy_probabilities", "alignment"}
+    values = {
+        field.name: str(getattr(mechanism, field.name))
+        for field in dataclasses.fields(mechanism)
+        if field.init and field.name not in shown and getattr(mechanism, field.name) not in (None, "", ())
+    }
+    extra = [f"{name}={value}" for name, value in values.items() if len(value) <= _SHORT]
+    over = f" over {mechanism.oracle}" if isinstance(getattr(mechanism, "oracle", None), str) else ""
+    if any(field.name == "oracles" for field in dataclasses.fields(mechanism)):
+        over = f" over {', '.join(dict.fromkeys(oracle.name for oracle in mechanism.oracles))}"
+    here = f"{mechanism.name}{over}" + (f" ({', '.join(extra)})" if extra else "")
+    return ", then ".join([*summary.earlier, here])
+
+
+def percent(summary: Summary) -> Callable[[float], str]:
+    """Return what writes a frequency as a percentage, "-" if it does not exist.
+
+    It has two digits of the smallest standard error: 1 to 4 decimals.
+    """
+    errors = [row.standard_error for row in summary.attributes]
+    known = [float(values[values > 0].min()) for values in errors if (values > 0).any()]
+    decimals = min(max(1 - math.floor(math.log10(100 * min(known, default=0.01))), 1), 4)
+
+    def text(value: float) -> str:
+        if not math.isfinite(value):
+            return "-"
+        written = f"{100 * value:.{decimals}f}%"
+        return written[1:] if written.startswith("-") and not written.strip("-0.%") else written
+
+    return text
+
+
+def _facts(summary: Summary) -> list[str]:
+    about = [f"n = {summary.n:,} contributors, mechanism {mechanism_text(summary)}"]
+    return about + ([f"collection {summary.collection}"] if summary.collection else [])
+
+
+def _processing_text(summary: Summary) -> str:
+    if not summary.processing:
+        return ""
+    return f"The {', '.join(summary.processing)} column is post-processed: it is biased and has no interval."
+
+
+def _which(summary: Summary, several: bool) -> str:
+    return f"epsilon = {summary.guarantee.epsilon:g}: " if several else ""
+
+
+def _part(summary: Summary, row: AttributeSummary, several: bool) -> Part:
+    which = _which(summary, several)
+    if row.reports == 0:
+        return Text((f"{which}no reports: nothing is known about this attribute",))
+    if not row.categories:
+        return Text((which + NOTHING_FOUND,))
+    processing = ", ".join(summary.processing)
+    marks = [
+        Mark("interval", f"{summary.level_text} interval", np.column_stack([row.lower, row.upper])),
+        Mark("estimate", "estimate", row.estimate),
+    ]
+    if row.processed is not None:
+        marks.append(Mark("tick", f"{processing} (no interval)", row.processed))
+    if row.truth is not None:
+        marks.append(Mark("truth", "truth", row.truth))
+    asked = summary.selection == "queries"
+    caption = [f"{row.reports:,} reports"] if row.reports != summary.n or several else []
+    caption += [f"these {len(row.categories)} of {row.total:,} were asked for"] if asked else []
+    return IntervalChart(
+        _table(summary, row),
+        tuple(mark for mark in marks if np.isfinite(mark.values).any()),
+        lambda frequency: f"{100 * frequency:.10g}%",
+        caption=which + ", ".join(caption),
+        flags=None if row.truth is None else ~row.covered,
+        rank=row.estimate,
+        hidden=max(row.total - len(row.categories), 0) if not asked else 0,
+        rest="categories with smaller estimates",
+        cut=_CUT if summary.selection == "all" and not summary.simultaneous and summary.has_intervals else "",
+    )
+
+
+def _table(summary: Summary, row: AttributeSummary) -> Table:
+    text = percent(summary)
+    # The longest text is that of an end, so that the words between two ends stand below each other.
+    low, high = (
+        max((len(text(float(end))) for end in (np.nanmin(side), np.nanmax(side))), default=0)
+        if np.isfinite(side).any()
+        else 0
+        for side in (row.lower, row.upper)
+    )
+
+    def cells(i: int) -> list[str]:
+        interval = f"{text(row.lower[i]):>{low}} to {text(row.upper[i]):>{high}}"
+        found = [row.categories[i], text(row.estimate[i]), text(row.standard_error[i])]
+        found.append(interval if math.isfinite(row.lower[i]) else "-")
+        if row.truth is not None:
+            # An asterisk, and an equal space elsewhere, so that the numbers stay aligned.
+            found.append(text(row.truth[i]) + (" " if row.covered[i] else "*"))
+        if row.processed is not None:
+            found.append(text(row.processed[i]))
+        return found
+
+    header = ["category", "estimate", "std. error", f"{summary.level_text} interval"]
+    header += ["truth "] * (row.truth is not None) + [", ".join(summary.processing)] * (row.processed is not None)
+    return Table(tuple(header), len(row.categories), cells)

@@ -1,0 +1,254 @@
+"""A `Page`: what there is to say about a result, before anybody decides whether it becomes text, HTML or a picture.
+
+Builders (`estimate_page`, `leakage_page`, ...) turn results into pages and draw nothing; renderers (`text`, `html`,
+`png`) draw pages and know no results. Labels come from strangers: renderers make them visible, and escape them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Limits: TypeAlias = tuple[float, float]
+
+MarkKind = Literal["interval", "estimate", "truth", "tick", "track", "bar"]
+"""Shapes: a whisker, a dot, a diamond, a short line across, a pale bar, a bar; told apart without colours."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Sentences, a paragraph each, or the items of a list."""
+
+    lines: tuple[str, ...]
+    items: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of text: the first names the row, the others are numbers, which are never cut.
+
+    Parameters
+    ----------
+    header : tuple of str
+        Name of every column.
+    rows : int
+        Number of rows.
+    cells : callable
+        Row number to its texts, so that of millions of rows only those shown are ever written.
+    """
+
+    header: tuple[str, ...]
+    rows: int
+    cells: Callable[[int], Sequence[str]]
+
+    @classmethod
+    def of(cls, header: Sequence[str], columns: Sequence[Sequence[str]]) -> Table:
+        """Return the table of columns that exist already."""
+        rows = list(zip(*columns, strict=True))
+        return cls(tuple(header), len(rows), rows.__getitem__)
+
+
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """What is drawn in every row at the values of one series; not finite values are not drawn.
+
+    Parameters
+    ----------
+    kind : str
+        Its shape.
+    name : str
+        What the key to the chart says about it; nothing if empty.
+    values : float64[rows], or float64[rows, 2] for "interval"
+        Where.
+    """
+
+    kind: MarkKind
+    name: str
+    values: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalChart:
+    """A table whose rows are drawn on a common axis as well.
+
+    Parameters
+    ----------
+    table : Table
+        Its rows.
+    marks : tuple of Mark
+        What is drawn, from back to front.
+    axis : callable
+        A value to the text of its tick.
+    caption : str
+        A few words above, for instance the number of reports.
+    flags : bool[rows] or None
+        Rows with an asterisk, which some column of the table has as well.
+    rank : float64[rows] or None
+        Renderers that list fewer rows keep those of the largest rank.
+    hidden : int
+        Rows that were left out beforehand.
+    rest : str
+        What left-out rows are, in words.
+    cut : str
+        What a reader must know if a renderer leaves out more.
+    """
+
+    table: Table
+    marks: tuple[Mark, ...]
+    axis: Callable[[float], str]
+    caption: str = ""
+    flags: NDArray[np.bool_] | None = None
+    rank: Floats | None = None
+    hidden: int = 0
+    rest: str = ""
+    cut: str = ""
+
+    def shown(self, most: int) -> list[int]:
+        """Return the rows that a renderer of at most so many rows lists: the largest, in their own order."""
+        if self.table.rows <= most:
+            return list(range(self.table.rows))
+        if self.rank is None:
+            return list(range(most))
+        return sorted(int(i) for i in np.argsort(-self.rank, kind="stable")[:most])
+
+    @property
+    def key(self) -> tuple[tuple[MarkKind, str], ...]:
+        """The shapes that need a word, with it."""
+        return tuple((mark.kind, mark.name) for mark in self.marks if mark.name)
+
+
+@dataclass(frozen=True, eq=False)
+class HeatMap:
+    """A matrix of numbers from 0 to `scale`, NaN where a cell has none.
+
+    Parameters
+    ----------
+    rows, columns : tuple of str
+        Labels.
+    row_name, column_name : str
+        What rows and columns are.
+    values : float64[rows, columns]
+        What is drawn.
+    scale : float
+        Upper end of the scale.
+    number : callable
+        A value to its text.
+    spoken : callable
+        Row and column to what a cell says, in words.
+    nothing, top : str
+        What a cell without a number is; what the upper end means.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    row_name: str
+    column_name: str
+    values: Floats
+    scale: float
+    number: Callable[[float], str]
+    spoken: Callable[[int, int], str]
+    nothing: str
+    top: str
+
+
+Part: TypeAlias = Text | Table | IntervalChart | HeatMap
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what is below it."""
+
+    heading: str
+    parts: tuple[Part, ...]
+
+    @property
+    def charts(self) -> list[IntervalChart]:
+        """The interval charts among the parts: they share one axis."""
+        return [part for part in self.parts if isinstance(part, IntervalChart)]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is said before any number: a headline and a few lines about it.
+
+    A promise comes first, before a title in which a stranger may have put another one; a warning stands out.
+    """
+
+    headline: str
+    lines: tuple[str, ...] = ()
+    warning: bool = False
+    promise: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    cards : tuple of Card
+        What was promised, and relative to whom.
+    sections : tuple of Section
+        The numbers.
+    notes : tuple of str
+        How to read them; before the numbers on a page that scrolls, after them in a terminal.
+    introduction : tuple of str
+        Paragraphs below the heading.
+    brief : str
+        The most important facts in one line, for a picture's head.
+    footer : str
+        The last words.
+    """
+
+    title: str
+    cards: tuple[Card, ...]
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...] = ()
+    introduction: tuple[str, ...] = ()
+    brief: str = ""
+    footer: str = "Made by deniable."
+
+    def all_notes(self, most: int) -> list[str]:
+        """Return the notes, with those that a renderer of at most so many rows per chart must add."""
+        cuts = [chart.cut for part in self.sections for chart in part.charts if chart.table.rows > most]
+        return [text for text in dict.fromkeys([*self.notes, *cuts]) if text]
+
+
+def axis_limits(charts: Iterable[IntervalChart]) -> Limits:
+    """Return the range that holds every mark and zero, where bars begin.
+
+    Examples
+    --------
+    >>> axis_limits([])
+    (0.0, 1.0)
+    """
+    marks = [mark for chart in charts for mark in chart.marks]
+    values = np.concatenate([mark.values.ravel() for mark in marks]) if marks else np.empty(0)
+    values = values[np.isfinite(values)]
+    low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    if high <= low:
+        return 0.0, 1.0
+    margin = 0.03 * (high - low)
+    return (low, high) if any(mark.kind == "bar" for mark in marks) else (low - margin, high + margin)
+
+
+def axis_ticks(limits: Limits, most: int = 6) -> list[float]:
+    """Return at most `most` + 1 round numbers inside the limits, zero among them.
+
+    Examples
+    --------
+    >>> axis_ticks((-0.01, 0.52))
+    [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    """
+    low, high = limits
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power * most >= high - low)
+    return [round(i * step, 12) + 0.0 for i in range(math.ceil(low / step), math.floor(high / step) + 1)]

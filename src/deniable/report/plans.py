@@ -1,0 +1,42 @@
+"""A plan as a page."""
+
+from __future__ import annotations
+
+from deniable.planning.rows import Plan
+from deniable.report.page import Page, Section, Table, Text
+
+
+def plan_page(plan: Plan) -> Page:
+    """Return the page of a plan: every mechanism's error and cost, what they assume, and the recommendation.
+
+    Examples
+    --------
+    >>> from deniable.planning import plan
+    >>> plan_page(plan([4], 1.0, contributors=1000)).sections[0].parts[-1].lines
+    ('recommended: GRR',)
+    """
+    rows = [*plan.rows, *plan.dealt]
+    header = ["  mechanism", "std. error", "mean s.e.", f"{100 * plan.confidence:g}% +-", "bits"]
+    columns = [
+        [("* " if row.recommended else "  ") + row.name for row in rows],
+        [_frequency(row.standard_error) for row in rows],
+        [_frequency(row.mean_standard_error) for row in rows],
+        [_frequency(row.half_width) for row in rows],
+        ["-" if row.bits_per_report is None else f"{row.bits_per_report:,.1f}" for row in rows],
+    ]
+    if plan.target_error is not None:
+        header.append("needed")
+        columns.append(["-" if row.contributors_needed is None else f"{row.contributors_needed:,}" for row in rows])
+    remarks: dict[str, list[str]] = {}
+    for row in rows:
+        remark = f"cannot be built: {row.reason}" if row.mechanism is None else row.note
+        remarks.setdefault(remark, []).append(row.name)
+    named = tuple(f"{', '.join(names)}: {remark}" for remark, names in remarks.items() if remark)
+    parts = (Table.of(header, columns), Text((plan.assumptions,)), Text(named, items=True), Text((plan.verdict,)))
+    sizes = ", ".join(map(str, plan.sizes))
+    title = f"epsilon = {float(plan.epsilon):g} for {len(plan.sizes)} attribute{'s' * (len(plan.sizes) > 1)} of {sizes}"
+    return Page(f"Plan: {title} categories", (), (Section("Mechanisms", parts),))
+
+
+def _frequency(value: float | None) -> str:
+    return "-" if value is None else f"{value:.5f}"

@@ -1,0 +1,85 @@
+"""Results as data: a frozen dataclass that writes itself as JSON, without a second list of its fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import attrgetter
+from typing import Any, ClassVar
+
+import numpy as np
+
+FORMAT_VERSION = 1
+"""Version of every result that this release writes."""
+
+HIDDEN: Mapping[str, Any] = {"json": ""}
+"""Metadata of a field that JSON does not have; {"json": name} gives it another name there."""
+
+OPTIONAL: Mapping[str, Any] = {"optional": True}
+"""Metadata of a field that JSON has only where it is not the default."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Base of results.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True, eq=False)
+    ... class Share(Result):
+    ...     also = {"odds": "odds"}
+    ...     value: float
+    ...     note: str = dataclasses.field(default="", metadata=OPTIONAL)
+    ...     @property
+    ...     def odds(self) -> float:
+    ...         return self.value / (1 - self.value)
+    >>> Share(0.75).to_dict()
+    {'value': 0.75, 'odds': 3.0}
+    """
+
+    format: ClassVar[str] = ""
+    """Name of the JSON document; empty for parts of one."""
+
+    also: ClassVar[Mapping[str, str]] = {}
+    """What JSON has beside the fields: its name there, and the property, dotted, that computes it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON data in full precision, None for numbers that do not exist."""
+        head = {"format": self.format, "version": FORMAT_VERSION} if self.format else {}
+        return head | _fields(self) | {name: plain(attrgetter(path)(self)) for name, path in self.also.items()}
+
+
+def plain(value: Any) -> Any:
+    """Return a value made of dataclasses, arrays and exact numbers as plain JSON data.
+
+    Examples
+    --------
+    >>> plain({"shares": np.array([0.5, np.nan]), "epsilon": Fraction(1, 4)})
+    {'shares': [0.5, None], 'epsilon': 0.25}
+    """
+    match value:
+        case Result():
+            return value.to_dict()
+        case np.ndarray() | np.generic():
+            return plain(value.tolist())
+        case Mapping():
+            return {name: plain(item) for name, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case Fraction():
+            return float(value)
+        case float() if not math.isfinite(value):
+            return None
+    return _fields(value) if dataclasses.is_dataclass(value) else value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    found = {}
+    for field in dataclasses.fields(value):
+        name, own = field.metadata.get("json", field.name), getattr(value, field.name)
+        if name and not (field.metadata.get("optional") and own == field.default):
+            found[name] = plain(own)
+    return found
