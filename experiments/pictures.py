@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from deniable.report.leakage_colours import INK as INK
+from deniable.report.colours import INK as INK
 
 # Okabe and Ito's palette; groups differ in shape, too, wherever they share a panel.
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, GREY = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#B87700", "#5f5f5f"

@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from deniable.report.leakage_colours import LINE, OWN, STOPS, text_on
+from deniable.report.colours import LINE, OWN, STOPS, text_on
 from experiments.cpl.paper import Floats
 from experiments.pictures import BLUE, GREEN, GREY, INK, VERMILLION
 
