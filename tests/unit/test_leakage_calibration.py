@@ -20,7 +20,7 @@ from deniable.leakage.calibration import largest_below, rounded_down
 from deniable.leakage.criteria import CRITERIA
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE
+from deniable.mechanisms.unary import OUE, SUE
 from tests.unit.leakage_laws import conditionally_independent, random_joint
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "cpl.json").read_text())
@@ -239,6 +239,30 @@ def test_unequal_budgets_against_a_grid() -> None:
     reached = _variance(np.array(found.epsilons, dtype=np.float64), (2, 2))
     assert reached <= best
     assert reached >= best * 0.9
+
+
+@pytest.mark.parametrize("mechanism", [GRR, SUE])
+@pytest.mark.parametrize("cap", [4e-6, 4.1e-6, 4.0000001e-6, 6e-6, 1e-5])
+@pytest.mark.parametrize("joint", [[[0.45, 0.05], [0.1, 0.4]], [[0.5, 0.0], [0.0, 0.5]]])
+def test_caps_as_small_as_the_least_budgets_allow(joint: Any, cap: float, mechanism: Any) -> None:
+    """The least budgets, 2e-6 each, are feasible at once, whatever direction the search takes."""
+    found = calibrate_unequal(joint, [cap, 2.0], mechanism=mechanism)
+    assert found.exact is not None
+    assert found.exact[0] <= cap + 1e-15
+    assert min(map(float, found.epsilons)) >= 2e-6
+    # About the attribute with the small cap the other one says at most its budget: nothing of the cap is left over.
+    if joint[0][1] == 0:
+        assert math.fsum(map(float, found.epsilons)) == pytest.approx(cap, rel=1e-6)
+    else:
+        assert found.exact[0] >= cap * (1 - 1e-6)
+    with pytest.raises(InvalidParameterError, match="caps must be >= 4e-06 for 2 attributes, got 3.9999999e-06"):
+        calibrate_unequal(joint, [3.9999999e-6, 2.0], mechanism=mechanism)
+
+
+def test_caps_that_no_budget_reaches_leave_the_largest_ones() -> None:
+    joint = np.full((2, 2), 0.25)
+    assert calibrate_unequal(joint, [1e308, 1.5e308]).epsilons == (32.0, 32.0)
+    assert calibrate_unequal(joint, [1.0, 1e300]).epsilons == (1.0, 32.0)
 
 
 def test_equal_caps_on_exchangeable_attributes_give_equal_budgets() -> None:

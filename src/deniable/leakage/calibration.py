@@ -191,7 +191,7 @@ def largest_below(
         if -1e-9 * cap < excess(high) or high >= limit:
             return high
         high = min(2 * high, limit)
-    excess(rounded_down(optimize.brentq(excess, low, high, xtol=1e-11 * low, rtol=1e-11)))
+    excess(max(low, rounded_down(optimize.brentq(excess, low, high, xtol=1e-11 * high, rtol=1e-11))))
     over = min(x for x, value in tried.items() if value > 0)
     below = max(x for x, value in tried.items() if value <= 0 and x <= over)
     while over - below > 2e-9 * over:

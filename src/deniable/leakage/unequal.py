@@ -28,6 +28,8 @@ from deniable.mechanisms.grr import GRR
 from deniable.thresholds import EPSILON_MAX, EPSILON_MIN
 
 _STEPS = 60
+_LEAST = 2 * EPSILON_MIN
+"""The least budget of an attribute: some mechanisms spend it in two halves."""
 
 
 def calibrate_unequal(
@@ -74,13 +76,12 @@ def calibrate_unequal(
     limits = [checked_cap(f"caps[{i}]", cap) for i, cap in enumerate(caps)]
     if len(limits) != len(sizes):
         raise InvalidInputError(f"caps must have one entry per attribute ({len(sizes)}), got {len(limits)}")
-    if min(limits) < 2 * len(sizes) * EPSILON_MIN:
-        raise InvalidParameterError(
-            f"caps must be >= {2e-6 * len(sizes):g} for {len(sizes)} attributes, got {min(limits)}"
-        )
+    least = float(len(sizes) * _LEAST)
+    if min(limits) < least:
+        raise InvalidParameterError(f"caps must be >= {least:g} for {len(sizes)} attributes, got {min(limits)}")
     figure = figure_of(prior, criterion, mechanism, blocks)
     problem = _Problem(sizes, np.array(limits), mechanism, figure)
-    starts = [problem.scaled(np.ones(len(sizes))), problem.scaled(np.array(limits))]
+    starts = [problem.scaled(np.ones(len(sizes))), problem.scaled(np.minimum(limits, float(EPSILON_MAX)))]
     found = [problem.filled(problem.scaled(problem.improved(start))) for start in starts]
     best = min([*starts, *found], key=problem.variance)
     return finished(prior, [float(epsilon) for epsilon in best], limits, criterion, mechanism, figure)
@@ -106,11 +107,12 @@ class _Problem:
         return float((self._figures(budgets) / self.caps).max())
 
     def scaled(self, direction: Floats) -> Floats:
-        """Return the largest feasible multiple of a direction."""
-        # The prior-free sum is feasible, whatever the direction.
-        low = float(self.caps.min() / direction.sum())
+        """Return the largest feasible multiple of a direction, each budget raised to the least one."""
+        # The prior-free sum is feasible, whatever the direction; raising budgets adds at most the least one to each.
+        cap, total = float(self.caps.min()), float(direction.sum())
+        low = max(0.0, cap - len(direction) * float(_LEAST)) / total
         top = float(EPSILON_MAX) / float(direction.max())
-        multiple = largest_below(lambda s: self.load(s * direction), 1.0, low, min(2 * low, top), top)
+        multiple = largest_below(lambda s: self.load(s * direction), 1.0, low, 2 * cap / total, top)
         return _tidy(multiple * direction)
 
     def improved(self, start: Floats) -> Floats:
@@ -126,7 +128,7 @@ class _Problem:
             objective,
             list(np.log(start)),
             method="SLSQP",
-            bounds=[(math.log(2 * float(EPSILON_MIN)), math.log(float(EPSILON_MAX)))] * len(start),
+            bounds=[(math.log(float(_LEAST)), math.log(float(EPSILON_MAX)))] * len(start),
             constraints=optimize.NonlinearConstraint(room, 0, np.inf),
             tol=1e-9,
             options={"maxiter": _STEPS},
@@ -152,7 +154,7 @@ class _Problem:
 
 
 def _in_range(budgets: Floats) -> Floats:
-    return np.clip(budgets, 2 * float(EPSILON_MIN), float(EPSILON_MAX))
+    return np.clip(budgets, float(_LEAST), float(EPSILON_MAX))
 
 
 def _tidy(budgets: Floats) -> Floats:
