@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from matplotlib.axes import Axes
 
+from deniable.leakage import pairwise_leakage
 from deniable.leakage.mechanism_benchmark import benchmark_mechanisms
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER
@@ -30,6 +31,7 @@ def benchmark(run: Run) -> None:
         return {"scores": [asdict(s) for s in benchmark_mechanisms(table.records, table.sizes, cell["epsilon"])]}
 
     cells = run.cells([{"data": data, "epsilon": epsilon} for data in LOADERS for epsilon in BUDGETS], compute)
+    _totals(run, cells)
     rows = [{"data": cell["data"], "epsilon": cell["epsilon"], **score} for cell in cells for score in cell["scores"]]
     run.save_table(rows)
     shown = [
@@ -60,6 +62,30 @@ def benchmark(run: Run) -> None:
         axes[0].plot(x, y, MARKS[epsilon], color=COLOURS[epsilon], markersize=7)
         note(axes[0], (x, y), f"epsilon {epsilon:g}", COLOURS[epsilon], (9, 0))
     run.save_figure(figure)
+
+
+def _totals(run: Run, cells: list[Cell]) -> None:
+    """Tabulate TCPL (4) in nats: Algorithm 2's, which figure 7 divides by, and that of GRR's and OLH's reports."""
+    worst = run.cells(
+        [{"data": cell["data"], "epsilon": cell["epsilon"], "figure": "tcpl"} for cell in cells],
+        lambda cell: {"tcpl": pairwise_leakage(*LOADERS[cell["data"]]()[:2], cell["epsilon"]).tcpl},
+    )
+    rows = []
+    for cell, total in zip(cells, worst, strict=True):
+        shares = {score["name"]: score["channel_tcpl"] for score in cell["scores"]}
+        d = len(LOADERS[cell["data"]]().sizes)
+        rows.append(
+            {
+                "data": cell["data"],
+                "epsilon": cell["epsilon"],
+                "pairs": d * (d - 1),
+                "TCPL, Algorithm 2": total["tcpl"],
+                **{f"TCPL, {name}": shares[name] * total["tcpl"] for name in ("GRR", "OLH", "EXP")},
+                "of all pairs' epsilon": total["tcpl"] / (d * (d - 1) * cell["epsilon"]),
+            }
+        )
+    run.show(rows, title="Total correlation-induced leakage, nats, by reports")
+    run.save_table(rows, "-tcpl")
 
 
 def _draw(panel: Axes, rows: list[Cell], kind: str, error: str) -> None:

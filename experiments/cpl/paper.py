@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @cache
 def expected() -> dict[str, Any]:
-    """Return the digits of the paper that survive in its text, and those of an independent computation."""
+    """Return the digits of the paper that survive in its text."""
     text = Path(__file__).with_name("expected.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found

@@ -1,13 +1,13 @@
 """``python -m experiments.jrr NAME``: run one experiment, ``all`` of them, or ``list`` them."""
 
-from experiments.jrr import attackers, datasets, sweeps, two_phase, underperformance
+from experiments.jrr import attackers, couplings, datasets, extensions, sweeps, two_phase, underperformance
 from experiments.jrr.paper import PAPER
 
-MODULES = (datasets, sweeps, underperformance, attackers, two_phase)
+MODULES = (datasets, sweeps, underperformance, attackers, extensions, couplings, two_phase)
 """Importing them registers their experiments."""
 
 # What needs data comes last, so that `all` stops there, and not before, if there are none.
-PAPER.experiments = dict(sorted(PAPER.experiments.items(), key=lambda item: item[0] == "real-records"))
+PAPER.experiments = dict(sorted(PAPER.experiments.items(), key=lambda item: item[0] in ("real-records", "data-counts")))
 
 if __name__ == "__main__":
     PAPER.main()

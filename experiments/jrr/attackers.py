@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from math import exp, inf, isfinite
+from math import inf
 from typing import Any
 
 from experiments.harness import Cell, Run
-from experiments.jrr.methods import METHODS, build, count_variance, setting
+from experiments.jrr.methods import METHODS, build, count_variance, equivalent, setting
 from experiments.jrr.paper import EPSILONS, PAPER
 from experiments.jrr.pictures import legend
 from experiments.pictures import GREY, dress, panels
@@ -46,12 +46,7 @@ def learned(mechanism: Any, theta: float) -> dict[str, float]:
     }
 
 
-def equivalent(epsilon: float, n: int) -> float:
-    """Return the variance of RR's count at some epsilon, e^eps/(e^eps - 1)^2 per contributor."""
-    return n * exp(epsilon) / (exp(epsilon) - 1) ** 2 if isfinite(epsilon) else 0.0
-
-
-@PAPER.experiment("attackers", "what each adversary learns, and the error of RR of the same strength")
+@PAPER.experiment("attackers", "what each adversary learns, and the error of RR of the same strength", quick=1)
 def attackers(run: Run) -> None:
     """Print every adversary's epsilon at the paper's settings; compare with RR against the same adversary.
 
@@ -85,23 +80,24 @@ def attackers(run: Run) -> None:
             title=f"nominal epsilon {epsilon:g}, n = {n:,}, delta {DELTA:g}",
         )
     shown = [row for row in rows if row["share"] == SHARES[0]]
-    figure, axes = panels(len(EPSILONS), 12.5, 3.6, sharey=True)
+    figure, axes = panels(len(EPSILONS), 13, 4.6, sharex=True, sharey=True)
+    top = 60.0
     for panel, epsilon in zip(axes, EPSILONS, strict=True):
-        chosen = [row for row in shown if row["epsilon"] == epsilon]
-        top = 4 * max(row[key] for row in chosen for key in ADVERSARIES if isfinite(row[key]))
         panel.axvline(epsilon, color=GREY, linewidth=1)
         panel.axvline(top, color=GREY, linewidth=0.6, linestyle=":")
-        for row in chosen:
+        for j in range(len(ADVERSARIES)):
+            panel.axhline(j + 0.5, color="0.93", linewidth=0.7)
+        for row in [row for row in shown if row["epsilon"] == epsilon]:
             style = METHODS[row["method"]]
-            offset = 0.13 * (list(METHODS).index(row["method"]) - 2)
+            offset = 0.17 * (list(METHODS).index(row["method"]) - 2)
             places = [j + offset for j in range(len(ADVERSARIES))]
-            panel.scatter(
-                [min(row[key], top) for key in ADVERSARIES], places, s=24, marker=style.mark, color=style.colour
-            )
+            values = [min(row[key], top) for key in ADVERSARIES]
+            panel.scatter(values, places, s=24, marker=style.mark, color=style.colour, zorder=3)
         panel.set_xscale("log")
-        panel.text(top, -0.62, "infinite", size=8, color=GREY, ha="right", va="bottom")
+        panel.set_xlim(0.005, 100)
+        panel.text(top, -0.55, "infinite", size=8, color=GREY, ha="right", va="bottom")
         panel.set_yticks(range(len(ADVERSARIES)), ADVERSARIES)
-        panel.set_ylim(len(ADVERSARIES) - 0.3, -0.6)
+        panel.set_ylim(len(ADVERSARIES) - 0.5, -0.5)
         dress(panel, f"nominal epsilon {epsilon:g}", "epsilon the adversary really has")
-    legend(figure)
+    legend(figure, lines=False)
     run.save_figure(figure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import exp, isfinite
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,11 @@ def estimated_counts(mechanism: Any, n: int, count: int, runs: int, rng: Simulat
     truth = np.array([n - count, count])
     aggregates = (mechanism.simulate_aggregate(truth, rng) for _ in range(runs))
     return np.array([mechanism.estimate(aggregate).frequencies[1] for aggregate in aggregates]) * n
+
+
+def equivalent(epsilon: float, n: int) -> float:
+    """Return the variance of RR's count at some epsilon, e^eps/(e^eps - 1)^2 per contributor."""
+    return n * exp(epsilon) / (exp(epsilon) - 1) ** 2 if isfinite(epsilon) else 0.0
 
 
 def z_of(cell: Cell) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from experiments.harness import Cell, Run
 from experiments.jrr.methods import build, comparison, count_variance, errors, setting, z_of
 from experiments.jrr.paper import EPSILONS, PAPER, expected
-from experiments.jrr.pictures import curves, legend
+from experiments.jrr.pictures import STATED, curves, legend
 from experiments.pictures import dress, panels
 
 SHARES = (0.01, 0.1, 1.0)
@@ -40,7 +40,7 @@ def _ratio(method: str, one: Cell) -> float:
     return of[0] / of[1]
 
 
-@PAPER.experiment("fig-3", "figure 3: MSE and ARE against epsilon, three numbers of contributors", runs=1000)
+@PAPER.experiment("fig-3", "figure 3: MSE and ARE against epsilon, three numbers of contributors", runs=1000, quick=5)
 def fig_3(run: Run) -> None:
     """Measure both errors at every epsilon and share of ones; compare what the text states."""
     settings = [
@@ -53,33 +53,48 @@ def fig_3(run: Run) -> None:
     run.save_table(cells)
     run.say(worst_z(cells))
     state_claims(run)
-    figure, axes = panels(len(CONTRIBUTORS), 12, 13, rows=2 * len(SHARES))
-    for row, (quantity, share) in enumerate([(one, share) for one in ("mse", "are") for share in SHARES]):
-        for j, n in enumerate(CONTRIBUTORS):
-            panel = axes[row * len(CONTRIBUTORS) + j]
-            curves(panel, [cell for cell in cells if (cell["n"], cell["share"]) == (n, share)], "epsilon", quantity)
-            panel.set_xscale("log")
-            panel.set_yscale("log")
-            names = {"mse": "MSE of the count", "are": "ARE"}
-            dress(
-                panel, f"n = {n:,}, share {share:g}", "epsilon" if row == 5 else "", names[quantity] if j == 0 else ""
-            )
-    legend(figure)
-    run.save_figure(figure)
+    _draw(run, cells, "epsilon", "n", CONTRIBUTORS)
+
+
+def _draw(run: Run, cells: list[Cell], x: str, by: str, values: tuple[float, ...]) -> None:
+    """Draw MSE over that of RR (with what the text states) and ARE, a row per share of ones, a column per value."""
+    stated = {claim["id"]: claim["paper"] for claim in expected()["claims"]}
+    for suffix, quantity in (("", "mse"), ("-are", "are")):
+        figure, axes = panels(len(values), 12, 8.6, rows=len(SHARES), sharex=True, sharey="row")
+        for i, share in enumerate(SHARES):
+            for j, value in enumerate(values):
+                panel = axes[i * len(values) + j]
+                curves(panel, [cell for cell in cells if (cell[by], cell["share"]) == (value, share)], x, quantity)
+                if quantity == "mse":
+                    for name, (n, at, epsilon) in PLACES.items():
+                        if (run.name[-1], at, {"n": n, "epsilon": epsilon}[by]) == (name[0], share, value):
+                            panel.plot({"n": n, "epsilon": epsilon}[x], stated[name], **STATED)
+                panel.set_xscale("log")
+                panel.set_yscale("log")
+                title = f"n = {value:,}" if by == "n" else f"epsilon {value:g}"
+                names = {"mse": "MSE over that of RR", "are": "ARE"}
+                bottom = {"n": "contributors", "epsilon": "epsilon"}[x] if i == len(SHARES) - 1 else ""
+                dress(panel, f"{title}, share of ones {share:g}", bottom, names[quantity] if j == 0 else "")
+        legend(figure, stated="the paper's text" if quantity == "mse" else "")
+        run.save_figure(figure, suffix)
+
+
+PLACES = {f"3a-{share:g}": (FIRST_PANEL, share, 0.01) for share in SHARES}
+PLACES |= {f"3c-{share:g}": (80_000, share, 0.01) for share in SHARES}
+PLACES |= {f"3c-e0.1-{share:g}": (80_000, share, 0.1) for share in SHARES}
+PLACES["4a"] = (200_000, 1.0, 0.01)
+"""Where the text states a ratio: contributors, share of ones, epsilon."""
 
 
 def state_claims(run: Run) -> None:
     """Print the ratios that the text states beside ours, by Algorithm 1 as printed and by the optimum."""
     stated = {claim["id"]: claim for claim in expected()["claims"]}
-    places = {f"3a-{share:g}": (FIRST_PANEL, share, 0.01) for share in SHARES}
-    places |= {f"3c-{share:g}": (80_000, share, 0.01) for share in SHARES}
-    places |= {f"3c-e0.1-{share:g}": (80_000, share, 0.1) for share in SHARES}
-    places["4a"] = (200_000, 1.0, 0.01)
     rows = []
-    for name, (n, share, epsilon) in places.items():
+    for name, (n, share, epsilon) in PLACES.items():
         one = setting(n, round(share * n), epsilon)
         rows.append(
             {
+                "id": name,
                 "claim": stated[name]["claim"],
                 "paper": stated[name]["paper"],
                 "Algorithm 1": _ratio("JRR, Algorithm 1", one),
@@ -89,9 +104,27 @@ def state_claims(run: Run) -> None:
         )
     run.show(rows, title="MSE over that of RR, closed forms")
     run.save_table(rows, "-claims")
+    rows = []
+    for name, epsilon, n in (
+        ("3c-mse-0.1", 0.1, 80_000),
+        ("3c-mse-0.01", 0.01, 80_000),
+        ("4c-difference", 1.0, 2_000_000),
+    ):
+        one = setting(n, n, epsilon)
+        jrr, plain = (count_variance(build(method, one), n, n) for method in ("JRR, Algorithm 1", "RR"))
+        ours = plain - jrr if name == "4c-difference" else jrr
+        # A mean of `runs` squares of normal errors: relative standard error sqrt(2/runs) each.
+        spread = np.hypot(plain, jrr) if name == "4c-difference" else jrr
+        error = float(spread) * np.sqrt(2 / 1000)
+        rows.append({"id": name, "claim": stated[name]["claim"], "paper": stated[name]["paper"], "exact": ours,
+                     "z of the paper": (stated[name]["paper"] - ours) / error, "of RR": jrr / plain})  # fmt: skip
+    run.show(rows, title="Stated errors, closed forms")
+    run.save_table(rows, "-stated")
 
 
-@PAPER.experiment("fig-4", "figure 4: MSE and ARE against the number of contributors, 20 to 2,000,000", runs=1000)
+@PAPER.experiment(
+    "fig-4", "figure 4: MSE and ARE against the number of contributors, 20 to 2,000,000", runs=1000, quick=5
+)
 def fig_4(run: Run) -> None:
     """Measure both errors at every size, epsilon and share of ones."""
     settings = [
@@ -103,18 +136,7 @@ def fig_4(run: Run) -> None:
     cells = run.cells(comparison(settings), errors)
     run.save_table(cells)
     run.say(worst_z(cells))
-    figure, axes = panels(len(EPSILONS), 12, 13, rows=2 * len(SHARES))
-    for row, (quantity, share) in enumerate([(one, share) for one in ("mse", "are") for share in SHARES]):
-        for j, epsilon in enumerate(EPSILONS):
-            panel = axes[row * len(EPSILONS) + j]
-            curves(panel, [one for one in cells if (one["epsilon"], one["share"]) == (epsilon, share)], "n", quantity)
-            panel.set_xscale("log")
-            panel.set_yscale("log")
-            names = {"mse": "MSE of the count", "are": "ARE"}
-            title = f"epsilon {epsilon:g}, share {share:g}"
-            dress(panel, title, "contributors" if row == 5 else "", names[quantity] if j == 0 else "")
-    legend(figure)
-    run.save_figure(figure)
+    _draw(run, cells, "n", "epsilon", EPSILONS)
 
 
 def first_coalition(method: str, epsilon: float, found: Callable[[float], bool]) -> int:
@@ -123,13 +145,14 @@ def first_coalition(method: str, epsilon: float, found: Callable[[float], bool])
     return bisect.bisect_left(range(n), True, key=lambda m: found(_ratio(method, setting(n, count, epsilon, m))))
 
 
-@PAPER.experiment("fig-5", "figure 5: MSE against the number of colluders that are planned for", runs=1000)
+@PAPER.experiment("fig-5", "figure 5: MSE against the number of colluders that are planned for", runs=1000, quick=5)
 def fig_5(run: Run) -> None:
     """Measure the MSE for M from 0 to n - 1; the paper says that JRR is better than RR for every M."""
     settings = [setting(10_000, 1_000, epsilon, m) for epsilon in EPSILONS for m in COALITIONS]
     cells = run.cells(comparison(settings), errors)
     run.save_table(cells)
     run.say(worst_z(cells))
+    thresholds = []
     for epsilon in EPSILONS:
         first = first_coalition("JRR, Algorithm 1", epsilon, lambda ratio: ratio > 1)
         last = first_coalition("JRR, optimum", epsilon, lambda ratio: ratio >= 1) - 1
@@ -137,12 +160,14 @@ def fig_5(run: Run) -> None:
             f"epsilon {epsilon:g}: JRR by Algorithm 1 is worse than RR from M = {first:,} on; "
             f"the optimum is better than RR up to M = {last:,}, and RR itself beyond"
         )
-    figure, axes = panels(len(EPSILONS), 12, 3.8)
+        thresholds.append({"epsilon": epsilon, "Algorithm 1 worse from M": first, "optimum better to M": last})
+    run.save_table(thresholds, "-thresholds")
+    figure, axes = panels(len(EPSILONS), 12, 3.8, sharex=True, sharey=True)
     for panel, epsilon in zip(axes, EPSILONS, strict=True):
         curves(panel, [cell for cell in cells if cell["epsilon"] == epsilon], "colluders", "mse")
         panel.set_xscale("symlog", linthresh=5)
         panel.set_yscale("log")
-        dress(panel, f"epsilon {epsilon:g}", "colluders planned for", "MSE of the count" if panel is axes[0] else "")
+        dress(panel, f"epsilon {epsilon:g}", "colluders planned for", "MSE over that of RR" if panel is axes[0] else "")
     legend(figure)
     run.save_figure(figure)
 
@@ -155,11 +180,13 @@ def fig_6(run: Run) -> None:
     cells = run.cells(comparison(settings), errors)
     run.save_table(cells)
     run.say(worst_z(cells))
-    figure, axes = panels(2, 11, 4.2)
+    figure, axes = panels(2, 11, 4.2, sharey=True)
     for panel, epsilon in zip(axes, (0.1, 1.0), strict=True):
         chosen = [{**cell, "share": cell["count"] / n} for cell in cells if cell["epsilon"] == epsilon]
         curves(panel, chosen, "share", "mse")
         panel.set_yscale("log")
-        dress(panel, f"epsilon {epsilon:g}, n = {n:,}", "share of ones", "MSE of the count" if panel is axes[0] else "")
+        dress(
+            panel, f"epsilon {epsilon:g}, n = {n:,}", "share of ones", "MSE over that of RR" if panel is axes[0] else ""
+        )
     legend(figure)
     run.save_figure(figure)

@@ -39,7 +39,9 @@ def two_phases(one: Cell) -> Cell:
     return {"mse": float(squares.mean()), "mse_error": float(squares.std(ddof=1) / np.sqrt(len(squares)))}
 
 
-@PAPER.experiment("two-phase", "two phases near one half: RR first, then JRR planned for what it found", runs=1000)
+@PAPER.experiment(
+    "two-phase", "two phases near one half: RR first, then JRR planned for what it found", runs=1000, quick=5
+)
 def two_phase(run: Run) -> None:
     """Measure two phases beside one: they should lose nothing at one half and keep JRR's gain elsewhere."""
     n, epsilon = 10_000, 0.1
@@ -65,10 +67,18 @@ def two_phase(run: Run) -> None:
     lines = {"JRR, Algorithm 1": VERMILLION, "JRR, optimum": METHODS["JRR, optimum"].colour, "quota RR": BLUE}
     for name, colour in lines.items():
         panel.plot(SHARES, [row[name] for row in rows], color=colour, linewidth=1.3, label=f"one phase: {name}")
-    for first, mark in zip(FIRST, ("o", "s"), strict=True):
+    for first, mark, aside in zip(FIRST, ("o", "s"), (-0.006, 0.006), strict=True):
         key = f"two phases, {first:.0%} first"
         errors = [2 * row[f"error of {first:.0%}"] for row in rows]
-        panel.errorbar(SHARES, [row[key] for row in rows], yerr=errors, fmt=mark, color=ORANGE, markersize=4, label=key)
+        panel.errorbar(
+            [share + aside for share in SHARES],
+            [row[key] for row in rows],
+            yerr=errors,
+            fmt=mark,
+            color=ORANGE,
+            markersize=4,
+            label=key,
+        )
     panel.axhline(1, color=GREY, linewidth=0.8)
     panel.set_ylim(bottom=0)
     panel.legend(frameon=False, fontsize=8.5)

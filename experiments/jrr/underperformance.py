@@ -7,7 +7,7 @@ from math import sqrt
 from experiments.harness import Cell, Run
 from experiments.jrr.methods import METHODS, build, count_variance, setting
 from experiments.jrr.paper import EPSILONS, PAPER
-from experiments.jrr.pictures import legend
+from experiments.jrr.pictures import STATED, legend
 from experiments.pictures import GREY, dress, panels
 
 BUDGETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -18,6 +18,13 @@ COMPARED = ("JRR, Algorithm 1", "report coupling", "quota RR")
 
 ROUNDING = 1e-9
 """Thresholds of two mechanisms with equal parameters may differ by that much."""
+
+
+STATED_HERE = {
+    "epsilon": [("RI", epsilon, 1e-4) for epsilon in BUDGETS],
+    "n": [("RI", 5_000, 7.3e-5), ("R", 1_000, 0.03)],
+}
+"""What the text reads off figures 7 (RI below 1e-4 throughout) and 8, whatever the other setting."""
 
 
 def underperformance(method: str, n: int, epsilon: float) -> Cell:
@@ -41,7 +48,7 @@ def underperformance(method: str, n: int, epsilon: float) -> Cell:
 
 
 def _draw(run: Run, cells: list[Cell], x: str, by: str, values: tuple[float, ...]) -> None:
-    figure, axes = panels(len(values), 4.2 * len(values), 6.4, rows=2)
+    figure, axes = panels(len(values), 4.2 * len(values), 6.4, rows=2, sharex=True, sharey="row")
     for row, quantity in enumerate(("RI", "R")):
         for j, value in enumerate(values):
             panel = axes[row * len(values) + j]
@@ -54,8 +61,12 @@ def _draw(run: Run, cells: list[Cell], x: str, by: str, values: tuple[float, ...
                     color=style.colour,
                     marker=style.mark,
                     markersize=4,
+                    markerfacecolor="white",
                     linewidth=1.2,
                 )
+            for what, place, stated in STATED_HERE[x]:
+                if what == quantity:
+                    panel.plot(place, stated, **STATED)
             panel.set_xscale("log")
             panel.set_yscale("symlog", linthresh=1e-4 if quantity == "RI" else 1e-2)
             panel.axhline(0, color=GREY, linewidth=0.8)
@@ -64,11 +75,11 @@ def _draw(run: Run, cells: list[Cell], x: str, by: str, values: tuple[float, ...
             names = {"RI": "RI: excess at one half", "R": "R: range on which RR is better"}
             title = f"{by} {value:g}" if by == "epsilon" else f"n = {value:,.0f}"
             dress(panel, title, x if row else "", names[quantity] if j == 0 else "")
-    legend(figure, COMPARED)
+    legend(figure, COMPARED, stated="the paper's text")
     run.save_figure(figure)
 
 
-@PAPER.experiment("fig-7", "figure 7: RI and R against epsilon")
+@PAPER.experiment("fig-7", "figure 7: RI and R against epsilon", quick=1)
 def fig_7(run: Run) -> None:
     """Print RI and R; the paper reads RI < 1e-4 for every epsilon from .001 on."""
     cells = [underperformance(name, n, epsilon) for name in COMPARED for n in CONTRIBUTORS for epsilon in BUDGETS]

@@ -1,0 +1,190 @@
+"""The numbers of docs/theory/coupling.md: k values, coupled reports, OUE and local hashing (4.6.1 and 4.6.2)."""
+
+from __future__ import annotations
+
+from math import exp, inf, log
+
+import numpy as np
+from scipy.special import gammaln
+
+from deniable import GRR, OLH, OUE
+from deniable.joint.jrr_local_hashing import JRRLocalHashing
+from deniable.joint.jrr_unary import CoupledOUE
+from deniable.joint.kary_jrr import KaryJRR
+from deniable.joint.report_coupling import ReportCoupledRR
+from experiments.harness import Cell, Run
+from experiments.jrr.extensions import epsilon_at
+from experiments.jrr.methods import build, count_variance, setting
+from experiments.jrr.paper import COLLUDERS, PAPER, Floats
+
+N = 10_000
+KARY = ((3, 1.0), (4, 1.0), (10, 1.0), (20, 1.0), (10, 3.0))
+
+
+def others_data(rows: object) -> float:
+    """Return the epsilon of the row "all reports, everybody else's data" at a delta, from a guarantee's rows."""
+    found = [
+        row.epsilon
+        for row in rows  # type: ignore[attr-defined]
+        if row.delta > 0 and "all reports" in f"{row.adversary} {row.view}" and "else" in f"{row.adversary} {row.view}"
+    ]
+    return min(found, default=inf)
+
+
+@PAPER.experiment("couplings", "the tables of docs/theory/coupling.md: k values, coupled reports, OUE, OLH")
+def couplings(run: Run) -> None:
+    """Print variances by closed form, exact laws of views, and the peers that one pairing for all bits gives away."""
+    _kary(run)
+    _binary(run)
+    _worst_data(run)
+    _unary(run)
+    _peers(run)
+    _hashed(run)
+
+
+def _kary(run: Run) -> None:
+    rows = []
+    for k, epsilon in KARY:
+        plain = GRR(k, epsilon)
+        row: Cell = {"k": k, "epsilon": epsilon}
+        for label, count in {"0": 0, ".01": N // 100, "1/k": N // k, ".5": N // 2, "1": N}.items():
+            tuned = KaryJRR.optimal(k, N, epsilon, COLLUDERS, count)
+            row[f"f = {label}"] = tuned.variance(count / N) / plain.variance(count / N, N)
+        row["epsilon at delta"] = others_data(KaryJRR.optimal(k, N, epsilon, COLLUDERS, 0).privacy().trust_models)
+        rows.append(row)
+    run.show(rows, title=f"k-ary JRR: variance over GRR's, n = {N:,}, each tuned at its own f")
+    run.save_table(rows)
+
+
+def _binary(run: Run) -> None:
+    rows = []
+    for epsilon in (0.1, 0.5, 1.0):
+        for share in (0.05, 0.5):
+            one = setting(N, round(share * N), epsilon)
+            plain = count_variance(build("RR", one), N, one["count"])
+            for name in ("JRR, optimum", "report coupling", "quota RR"):
+                mechanism = build(name, one)
+                row: Cell = {"epsilon": epsilon, "share": share, "method": name}
+                row["of RR"] = count_variance(mechanism, N, one["count"]) / plain
+                row["base rate known"] = epsilon
+                if name != "quota RR":
+                    found = mechanism.privacy(theta=0.05).trust_models
+                    rates = [r.epsilon for r in found if "base rate" in f"{r.adversary} {r.view}" and r.delta > 0]
+                    row["base rate known"] = min(rates, default="")
+                rows.append(row)
+    run.show(rows, title="Variance over RR's, and the epsilon at delta 1e-6 of who knows a base rate of .05")
+    run.save_table(rows, "-binary")
+
+
+def _ways(total: int, chosen: Floats) -> Floats:
+    """Return log C(total, chosen), -inf outside."""
+    fits = (chosen >= 0) & (chosen <= total)
+    safe = np.where(fits, chosen, 0.0)
+    return np.where(fits, gammaln(total + 1) - gammaln(safe + 1) - gammaln(total - safe + 1), -np.inf)
+
+
+def views(p: float, n: int, ones: int) -> tuple[Floats, Floats]:
+    """Return the laws of all reports, given that I hold 0 and 1, `ones` of the n - 1 others hold 1, all data known.
+
+    Reports are then: mine, how many holders of 1 are told "say 0" (u), how many holders of 0 are told "say 1" (v).
+    Given the number of pairs that are told the truth, types are a uniform arrangement of their counts.
+    """
+    q, pairs, others = 1 - p, n // 2, n - 1
+    t = np.arange(pairs + 1.0)[:, None, None]
+    u = np.arange(min(ones, pairs) + 1.0)[None, :, None]
+    v = np.arange(min(others - ones, pairs) + 1.0)[None, None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        prior = _ways(pairs, t) + t * log(p - q) + (pairs - t) * log(2 * q)
+        law = {}
+        for mine, held in (("truth", 2 * t), ("one", pairs - t), ("zero", pairs - t)):
+            ups, downs = pairs - t - (mine == "one"), pairs - t - (mine == "zero")
+            # Others: u of `downs` fall on holders of 1, v of `ups` on holders of 0; the rest where there is room.
+            arranged = (
+                gammaln(np.maximum(ups, 0) + 1) + gammaln(np.maximum(downs, 0) + 1)
+                - gammaln(u + 1) - gammaln(v + 1)
+                - gammaln(np.maximum(downs - u, 0) + 1) - gammaln(np.maximum(ups - v, 0) + 1)
+            )  # fmt: skip
+            room_1 = ones - u - (ups - v)  # holders of 1 told the truth
+            room_0 = others - ones - v - (downs - u)
+            fits = (ups >= v) & (downs >= u) & (room_1 >= 0) & (room_0 >= 0)
+            places = (
+                gammaln(ones + 1) - gammaln(np.maximum(room_1, 0) + 1)
+                + gammaln(others - ones + 1) - gammaln(np.maximum(room_0, 0) + 1)
+                - gammaln(others + 1) + gammaln(np.maximum(others - ups - downs, 0) + 1)
+            )  # fmt: skip
+            logs = np.where(fits & (held > 0), prior + np.log(held / n) + places + arranged, -np.inf)
+            law[mine] = np.exp(logs).sum(axis=0)
+    answers = []
+    for answer in (0, 1):
+        says_one = law["one"] + (law["truth"] if answer else 0)
+        says_zero = law["zero"] + (0 if answer else law["truth"])
+        answers.append(np.stack([says_zero, says_one]).ravel())
+    return answers[0], answers[1]
+
+
+def _worst_data(run: Run) -> None:
+    rows = []
+    for n, epsilon in ((200, 0.1), (400, 0.1), (200, 0.5), (400, 0.5), (400, 1.0)):
+        mechanism = ReportCoupledRR.optimal(n, epsilon, 0)
+        tried = sorted({0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, n // 4, n // 2})
+        found = {ones: epsilon_at(*views(mechanism.p, n, ones)) for ones in tried}
+        worst = max(found, key=found.__getitem__)
+        rows.append({"n": n, "epsilon": epsilon, "others all equal": found[0], "worst of the data tried": found[worst],
+                     "with ones among the others": worst})  # fmt: skip
+    run.show(rows, title="Report coupling, nobody colludes, all other data known: epsilon at delta 1e-6")
+    run.save_table(rows, "-worst-data")
+
+
+def _unary(run: Run) -> None:
+    rows = []
+    for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
+        coupled = CoupledOUE.optimal(128, N, epsilon, COLLUDERS)
+        rows.append({"epsilon": epsilon, "of OUE": coupled.variance(0.0) / OUE(128, epsilon).variance(0.0, N),
+                     "1 - exp(-epsilon)": 1 - exp(-epsilon)})  # fmt: skip
+    run.show(rows, title=f"Coupled OUE, 128 values, f = 0, n = {N:,}")
+    run.save_table(rows, "-oue")
+
+
+def identified(n: int, d: int, epsilon: float, seed: int, *, own_pairs: bool) -> float:
+    """Return the part of the contributors whose peer in the first bit a collector finds by likelihood; rare values."""
+    q = 1 / (1 + exp(epsilon))
+    generator = np.random.default_rng(seed)
+    reported, first = np.zeros((n, d), dtype=np.float32), generator.permutation(n)
+    for v in range(d):
+        order = generator.permutation(n) if own_pairs and v else first
+        u = generator.random(n // 2)
+        reported[order[: n // 2], v], reported[order[n // 2 :], v] = u < q, 1 - u < q
+    both = reported @ reported.T
+    either = reported.sum(axis=1)[:, None] + reported.sum(axis=1) - 2 * both
+    # Peers never report a common one; where both report none they are less likely peers than where one does.
+    score = -1e9 * both - either * log(1 - q) + (d - both - either) * log((1 - 2 * q) / (1 - q) ** 2)
+    np.fill_diagonal(score, -np.inf)
+    peer = np.empty(n, dtype=np.int64)
+    peer[first[: n // 2]], peer[first[n // 2 :]] = first[n // 2 :], first[: n // 2]
+    return float((score.argmax(axis=1) == peer).mean())
+
+
+def _peers(run: Run) -> None:
+    cases = [(n, epsilon, False) for n in (200, 2000, 5000) for epsilon in (0.5, 1.0, 2.0)]
+    cases += [(n, 1.0, True) for n in (200, 2000, 5000)]
+    cells = run.cells(
+        [{"n": n, "epsilon": epsilon, "own pairs": own, "part": "peers"} for n, epsilon, own in cases],
+        lambda cell: {"found": identified(cell["n"], 128, cell["epsilon"], cell["seed"], own_pairs=cell["own pairs"])},
+    )
+    rows = [{key: cell[key] for key in ("n", "epsilon", "own pairs", "found")} for cell in cells]
+    run.show(rows, title="Contributors whose peer is found from 128 bits of rare values")
+    run.save_table(rows, "-peers")
+
+
+def _hashed(run: Run) -> None:
+    rows = []
+    for epsilon in (0.5, 1.0, 2.0):
+        plain = OLH(1000, epsilon)
+        row: Cell = {"epsilon": epsilon}
+        for share in (0.0, 0.01, 0.05, 0.5):
+            count = None if share == 0 else round(share * N)
+            coupled = JRRLocalHashing.optimal(1000, plain.m, N, epsilon, COLLUDERS, count)
+            row[f"f = {share:g}"] = coupled.variance(share) / plain.variance(share, N)
+        rows.append(row)
+    run.show(rows, title=f"k-ary JRR inside local hashing, 1,000 values: variance over OLH's, n = {N:,}")
+    run.save_table(rows, "-olh")
