@@ -35,7 +35,7 @@ COMMANDS, SEEDS = "commands.json", "seeds.csv"
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:e-?\d+)?%?")
 _ONE = r"(?:-?[\d,]*\.?\d+(?:e-?\d+)?)"
 _SEVERAL = rf"{_ONE}(?:(?:, | and | or | to | / |/|, and |\.\.){_ONE})*"
-_PLACE = r"(?:[A-Z]{1,4}|\d+(?:\.\d+)*)(?:\([a-z\d]\)|[a-f]\b)?"
+_PLACE = r"(?:[A-Z]{1,4}\b|\d+(?:\.\d+)*)(?:\([a-z\d]\)|[a-f]\b)?"
 NOT_RESULTS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -44,6 +44,7 @@ NOT_RESULTS = tuple(
         rf"|[Pp]ropositions?|[Ss]teps?|\bline) {_PLACE}(?:(?:, | and | to | or ){_PLACE})*",
         rf"\b(?:epsilon|epsilons|delta|seeds?) (?:of |at |is |= |from |to )?{_SEVERAL}",
         rf"\b[nkdMTm] (?:=|from|up to) {_SEVERAL}",
+        r"\b[1-9]\.\d\.\d\b",
         r"\(\d{1,2}\)(?: (?:to|and) \(\d{1,2}\))?",
         r"\b(?:PoPETs|arXiv|PVLDB|VLDB|CRYPTO) [\d.]+(?:\(\d+\))?",
     )
@@ -126,6 +127,11 @@ def traced(value: float, spec: str) -> str:
     return f"{_OPEN}{printed(value, spec)}{_CLOSE}"
 
 
+def number_of(row: Mapping[str, str], column: str, spec: str) -> str:
+    """Return the number in a cell of a row as the page prints it, marked as traced."""
+    return traced(float(row[column]), spec)
+
+
 def setting(value: float | str) -> str:
     """Return a setting that labels a row of a table, marked as none of the results."""
     return f"{_OPEN}{value if isinstance(value, str) else printed(value, 'g')}{_CLOSE}"
@@ -182,7 +188,7 @@ class Page:
         source = self.path.read_text(encoding="utf-8") if markdown is None else markdown
         text = plain(source)
         wrong, known = [], [False] * len(text)
-        for quote in self.quotes(self.results):
+        for quote in (*self.quotes(self.results), *self._other_seed()):
             wrong += _find(quote, text, known)
         for statement in self.stated:
             wrong += _find(f"{_OPEN}{plain(statement)}{_CLOSE}", text, known)
@@ -194,6 +200,15 @@ class Page:
                 around = text[max(0, found.start() - 50) : found.end() + 30]
                 wrong.append(f"nothing traces {found[0]} in: {around}")
         return [*wrong, *self._untold(), *self._uncaptioned(source)]
+
+    def _other_seed(self) -> list[str]:
+        """Return what the page says of the other seed; nothing while `differences` were not written."""
+        path = self.results.folder / SEEDS
+        if not path.exists():
+            return []
+        differ = len(path.read_text(encoding="utf-8").splitlines()) - 1
+        every = sum(len(_marked(quote)) for quote in self.quotes(self.results))
+        return [f"{traced(differ, 'd')} of the {traced(every, 'd')} numbers that this page quotes print otherwise"]
 
     def _untold(self) -> Iterator[str]:
         commands = json.loads((self.results.folder / COMMANDS).read_text(encoding="utf-8"))

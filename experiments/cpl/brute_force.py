@@ -21,7 +21,8 @@ def conditional(table: Table, about: int, released: int) -> Floats:
     cells = table.records[:, about].astype(np.int64) * table.sizes[released] + table.records[:, released]
     counts = np.bincount(cells, minlength=table.sizes[about] * table.sizes[released])
     counts = counts.reshape(table.sizes[about], table.sizes[released])
-    return counts / counts.sum(axis=1, keepdims=True)
+    found: Floats = counts / counts.sum(axis=1, keepdims=True)
+    return found
 
 
 def leakage(rows: Floats, channel: Floats) -> float:
@@ -48,7 +49,8 @@ def response(k: int, epsilon: float) -> Floats:
     """Return the channel of generalised randomised response."""
     channel = np.ones((k, k))
     np.fill_diagonal(channel, exp(epsilon))
-    return channel / channel.sum(axis=1, keepdims=True)
+    found: Floats = channel / channel.sum(axis=1, keepdims=True)
+    return found
 
 
 def _guesses(k: int, outputs: list[tuple[list[float], tuple[int, ...]]]) -> Floats:

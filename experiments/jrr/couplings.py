@@ -127,7 +127,7 @@ def _worst_data(run: Run) -> None:
     for n, epsilon in ((200, 0.1), (400, 0.1), (200, 0.5), (400, 0.5), (400, 1.0)):
         mechanism = ReportCoupledRR.optimal(n, epsilon, 0)
         tried = sorted({0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, n // 4, n // 2})
-        found = {ones: epsilon_at(*views(mechanism.p, n, ones)) for ones in tried}
+        found = {ones: epsilon_at(*views(float(mechanism.p), n, ones)) for ones in tried}
         worst = max(found, key=found.__getitem__)
         rows.append({"n": n, "epsilon": epsilon, "others all equal": found[0], "worst of the data tried": found[worst],
                      "with ones among the others": worst})  # fmt: skip
@@ -180,6 +180,7 @@ def _hashed(run: Run) -> None:
     rows = []
     for epsilon in (0.5, 1.0, 2.0):
         plain = OLH(1000, epsilon)
+        assert plain.m is not None
         row: Cell = {"epsilon": epsilon}
         for share in (0.0, 0.01, 0.05, 0.5):
             count = None if share == 0 else round(share * N)

@@ -120,8 +120,8 @@ def groups(run: Run) -> None:
             values = [min(row[column], top) for row in chosen]
             panel.plot([row["group"] for row in chosen], values, marker=mark, color=colour, linewidth=1.2, markersize=5,
                        label=f"groups, epsilon {epsilon:g}")  # fmt: skip
-            quota = next(row for row in rows if (row["epsilon"], row["group"]) == (epsilon, "quota RR"))
-            panel.axhline(quota[column], color=BLUE, linewidth=1.2, linestyle=dash, label=f"quota RR, {epsilon:g}")
+            whole = next(row for row in rows if (row["epsilon"], row["group"]) == (epsilon, "quota RR"))
+            panel.axhline(whole[column], color=BLUE, linewidth=1.2, linestyle=dash, label=f"quota RR, {epsilon:g}")
         panel.set_xscale("log")
         panel.set_yscale("log")
         panel.set_xticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])

@@ -68,7 +68,7 @@ def build(method: str, one: Cell) -> Any:
     return METHODS[method].build(one)
 
 
-def count_variance(mechanism: Any, n: int, count: int) -> float:
+def count_variance(mechanism: Any, n: int, count: float) -> float:
     """Return the variance of the estimated number of ones, in closed form."""
     return float(mechanism.variance(count / n)) * n**2
 

@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 """Thresholds of two mechanisms with equal parameters may differ by that much."""
 
 
-STATED_HERE = {
+STATED_HERE: dict[str, list[tuple[str, float, float]]] = {
     "epsilon": [("RI", epsilon, 1e-4) for epsilon in BUDGETS],
     "n": [("RI", 5_000, 7.3e-5), ("R", 1_000, 0.03)],
 }
