@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from deniable.leakage.total import ADDITIVE_LABEL
+from deniable.leakage.totals.total import ADDITIVE_LABEL
 from tests.cli.conftest import Run
 from tests.cli.test_bad_input import refused
 

@@ -33,7 +33,7 @@ from deniable import (
     SubsetSelection,
 )
 from deniable.leakage import _inference_rules as rules
-from deniable.leakage.attacks import (
+from deniable.leakage.adversary.attacks import (
     Attackable,
     attack,
     attack_channel,
@@ -44,7 +44,7 @@ from deniable.leakage.attacks import (
     effective_epsilon,
     enumerated_attack_channel,
 )
-from deniable.leakage.correlation import cpl, worst_case_cpl
+from deniable.leakage.prior.correlation import cpl, worst_case_cpl
 from deniable.mechanisms.hash_families.prime import HashedReports
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 

@@ -27,11 +27,11 @@ from deniable import (
     SubsetSelection,
     TooLargeError,
 )
-from deniable.leakage import auditor as auditing
-from deniable.leakage._audit_bounds import choose_events, lower_bound, upper_bound
-from deniable.leakage._audit_events import FeatureReader, event_probability
-from deniable.leakage.attacks import Attackable
-from deniable.leakage.auditor import AuditResult, audit, features, needed_samples
+from deniable.leakage.adversary import auditor as auditing
+from deniable.leakage.adversary.attacks import Attackable
+from deniable.leakage.adversary.audit_bounds import choose_events, lower_bound, upper_bound
+from deniable.leakage.adversary.audit_events import FeatureReader, event_probability
+from deniable.leakage.adversary.auditor import AuditResult, audit, features, needed_samples
 
 
 class Honest:

@@ -23,7 +23,7 @@ from deniable.leakage import (
     total_leakage,
     worst_case_cpl,
 )
-from deniable.leakage.figures import weakest
+from deniable.leakage.figure_status import weakest
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.unary import OUE
 from tests.unit.leakage_laws import (

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from deniable import GRR, InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import Calibration, TreePrior, calibrate, calibrate_unequal, exact_totals, total_leakage
-from deniable.leakage.calibration import largest_below, rounded_down
-from deniable.leakage.criteria import CRITERIA
+from deniable.leakage.calibration.calibration import largest_below, rounded_down
+from deniable.leakage.calibration.criteria import CRITERIA
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE, SUE

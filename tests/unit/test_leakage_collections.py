@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from deniable import GRR, RSFD, RSRFD, SMP, SPL, CountMeanSketch, SubsetSelection
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.leakage.collections import Sampling, guarantee_under_prior, sampled_leakage
-from deniable.leakage.figures import Leakage
+from deniable.leakage.figure_status import Leakage
+from deniable.leakage.totals.collections import Sampling, guarantee_under_prior, sampled_leakage
 from deniable.multi.adaptive_sample import AdaptiveSMP
 from deniable.multi.pivot_coded import PivotCoded
 

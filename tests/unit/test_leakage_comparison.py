@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import GRR, Exponential, InvalidInputError, InvalidParameterError, SimulationRandomness
-from deniable.leakage.algorithm_benchmark import benchmark_algorithms, grf, score, spl_anl
-from deniable.leakage.attacks import attack
-from deniable.leakage.mechanism_benchmark import MECHANISMS, MechanismScore, benchmark_mechanisms, nmse_cpl
-from deniable.leakage.pair_priors import PairPriors
+from deniable.leakage.adversary.algorithm_benchmark import benchmark_algorithms, grf, score, spl_anl
+from deniable.leakage.adversary.attacks import attack
+from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS, MechanismScore, benchmark_mechanisms, nmse_cpl
+from deniable.leakage.prior.pair_priors import PairPriors
 from tests.real_data import Table, adult, cardio, celeba, common_faces, lfw, requires_data
 
 

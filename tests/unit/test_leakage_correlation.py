@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from deniable import GRR, InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.leakage.correlation import cpl, fixed_size_cpl, saturation, worst_case_cpl
-from deniable.leakage.distributions import conditional_from_joint, joint_from_records
+from deniable.leakage.prior.correlation import cpl, fixed_size_cpl, saturation, worst_case_cpl
+from deniable.leakage.prior.distributions import conditional_from_joint, joint_from_records
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "cpl.json").read_text())
 

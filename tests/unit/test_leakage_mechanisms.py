@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from deniable import GRR, InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import channel_delta, cpl, fixed_size_cpl, mechanism_cpl, worst_case_cpl
-from deniable.leakage.distributions import conditional_from_joint
-from deniable.leakage.mechanism_leakage import enumerated, reaches_every_set, release_epsilon
+from deniable.leakage.prior.distributions import conditional_from_joint
+from deniable.leakage.prior.mechanism_leakage import enumerated, reaches_every_set, release_epsilon
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.hash_families.prime import PrimeFamily

@@ -23,13 +23,13 @@ from rich.console import Console
 from deniable import GRR, OUE, RSFD, SMP, SPL
 from deniable.collection import Collection
 from deniable.errors import InvalidInputError, InvalidParameterError, OutputError, TooLargeError
-from deniable.leakage._any_mechanism import any_mechanism_channel
-from deniable.leakage.budgets import Budgets, calibrate_records
-from deniable.leakage.correlation import cpl, worst_case_cpl
-from deniable.leakage.criteria import Criterion
-from deniable.leakage.figures import Leakage
+from deniable.leakage.calibration.budgets import Budgets, calibrate_records
+from deniable.leakage.calibration.criteria import Criterion
+from deniable.leakage.figure_status import Leakage
+from deniable.leakage.prior.any_mechanism import any_mechanism_channel
+from deniable.leakage.prior.correlation import cpl, worst_case_cpl
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
-from deniable.leakage.total import ADDITIVE_LABEL, exact_totals
+from deniable.leakage.totals.total import ADDITIVE_LABEL, exact_totals
 from deniable.report import Page, budgets_page, draw, leakage_page, print_page, render_html, save_html, save_png
 from deniable.report.colours import OWN, STOPS, shade, text_on
 from deniable.report.page import HeatMap

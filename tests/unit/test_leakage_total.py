@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from deniable import GRR, InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import exact_totals, total_leakage
-from deniable.leakage._contraction import contract
-from deniable.leakage.total import ADDITIVE_LABEL, merged_channel
+from deniable.leakage.prior.contraction import contract
+from deniable.leakage.prior.distributions import merged_channel
+from deniable.leakage.totals.total import ADDITIVE_LABEL
 from deniable.mechanisms.unary import OUE
 from tests.unit.leakage_laws import (
     enumerated_joint_cpl,

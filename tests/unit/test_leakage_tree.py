@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from deniable import GRR, InvalidInputError, InvalidParameterError, SimulationRandomness, TooLargeError
 from deniable.leakage import TreePrior, exact_totals, total_leakage, tree_leakage
-from deniable.leakage.pairwise import PairCounts
-from deniable.leakage.tree import chow_liu_edges
+from deniable.leakage.prior.pairwise import PairCounts
+from deniable.leakage.prior.tree import chow_liu_edges
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.cli._mechanisms import build_mechanism
 from deniable.errors import DeniableError, InvalidInputError, InvalidParameterError
-from deniable.leakage.collection_audit import Subject
+from deniable.leakage.adversary.collection_audit import Subject
 from deniable.randomness import Randomness
 
 

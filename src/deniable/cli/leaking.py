@@ -15,8 +15,8 @@ from deniable.cli._mechanisms import constructor_names
 from deniable.cli._releases import ANY, factory, parse_caps, releases
 from deniable.collection import Collection
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.leakage.budgets import calibrate_records
-from deniable.leakage.collection_audit import audit_subjects, collection_subjects
+from deniable.leakage.adversary.collection_audit import audit_subjects, collection_subjects
+from deniable.leakage.calibration.budgets import calibrate_records
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
 from deniable.randomness import SecureRandomness, SimulationRandomness
 from deniable.report import audit_page, budgets_page, leakage_page

@@ -13,16 +13,16 @@ from numpy.typing import ArrayLike
 from deniable.checks import checked_records, listed
 from deniable.collection import Collection
 from deniable.errors import InvalidParameterError
-from deniable.leakage._any_mechanism import MAX_DOMAIN, any_mechanism_channel
-from deniable.leakage.caveats import left_out, varying, warnings_of, with_ranges
-from deniable.leakage.collections import guarantee_under_prior, sampled_leakage
-from deniable.leakage.distributions import Floats
-from deniable.leakage.figures import Leakage, leakage_text
-from deniable.leakage.mechanism_leakage import Release
-from deniable.leakage.observed import Observed
-from deniable.leakage.pairwise import Pair, strongest_pairs
-from deniable.leakage.records import DEFAULT_STATES, record_leakage
-from deniable.leakage.total import ADDITIVE_LABEL
+from deniable.leakage.figure_status import Leakage, leakage_text
+from deniable.leakage.prior.any_mechanism import MAX_DOMAIN, any_mechanism_channel
+from deniable.leakage.prior.caveats import left_out, varying, warnings_of, with_ranges
+from deniable.leakage.prior.distributions import Floats
+from deniable.leakage.prior.empirical_prior import Observed
+from deniable.leakage.prior.mechanism_leakage import Release
+from deniable.leakage.prior.pairwise import Pair, strongest_pairs
+from deniable.leakage.totals.collections import guarantee_under_prior, sampled_leakage
+from deniable.leakage.totals.records import DEFAULT_STATES, record_leakage
+from deniable.leakage.totals.total import ADDITIVE_LABEL
 from deniable.multi._about import Visible
 from deniable.multi.split import SPL
 from deniable.privacy import Guarantee

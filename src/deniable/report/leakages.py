@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from deniable.leakage.budgets import Budgets
-from deniable.leakage.collection_audit import AuditSummary
+from deniable.leakage.adversary.collection_audit import AuditSummary
+from deniable.leakage.calibration.budgets import Budgets
 from deniable.leakage.summary import LeakageSummary
-from deniable.leakage.total import ADDITIVE_LABEL
+from deniable.leakage.totals.total import ADDITIVE_LABEL
 from deniable.report.guarantee import guarantee_card
 from deniable.report.page import Card, HeatMap, IntervalChart, Mark, Page, Section, Table, Text
 

@@ -1,0 +1,176 @@
+"""How an audit reads reports: as labels, or, where a report is long, as what it says about two values at a time.
+
+An event of an audit is a set of labels. Reports of one integer are their own labels. Bits, hashes, subsets and noisy
+vectors have far too many outputs to count; but of all that such a report says, only its support of x and of x' tells
+an input x from x', so for this pair its label is that pair of levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidInputError, InvalidReportError
+from deniable.leakage.adversary.inference_rules import Attackable, UnaryEncoding, candidates, checked_components
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch
+from deniable.mechanisms.exponential import Exponential
+from deniable.mechanisms.grr import GRR
+from deniable.mechanisms.histogram import SHE
+from deniable.mechanisms.subset import SubsetSelection
+
+Counts = NDArray[np.int64]
+Labels: TypeAlias = Callable[[Any], NDArray[np.integer[Any]]]
+"""A caller's own events: a batch of n reports to labels int[n], each in 0..4095."""
+
+MAX_LABELS = 4096
+"""Number of distinct labels that an audit counts."""
+
+
+def features(mechanism: Attackable, reports: Any) -> NDArray[np.uint8]:
+    """Return what every report says about every value, as small levels uint8[n, k].
+
+    Unary encodings, local hashing, count-mean sketches, subset selection: 1 if the report supports the value. GRR and
+    exponential: 1 if it is the value. SHE: 0 for a component at or below zero, 2 at or above one, 1 between; beyond
+    those bounds the likelihood ratio is constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deniable import OUE, SHE
+    >>> features(OUE(k=3, epsilon=1.0), np.array([[0b101]], dtype=np.uint8))
+    array([[1, 0, 1]], dtype=uint8)
+    >>> features(SHE(k=3, epsilon=1.0), np.array([[-2, 1, 9]], dtype=np.int16))  # one is 4 grid units
+    array([[0, 1, 2]], dtype=uint8)
+    """
+    if isinstance(mechanism, SHE):
+        components = checked_components(reports, mechanism.k)
+        return (components > 0).astype(np.uint8) + (components >= int(mechanism.resolution or 1))
+    return candidates(mechanism, reports).astype(np.uint8)
+
+
+def event_probability(mechanism: Attackable) -> float:
+    """Return the probability, under input x, of the event that tells x from another input best."""
+    if isinstance(mechanism, SHE):
+        _, present = mechanism.component_channel()
+        return float(present[-int(mechanism.clamp or 0) - 1 :].sum()) ** 2
+    k = mechanism.k
+    if isinstance(mechanism, CountMeanSketch):
+        return float(mechanism.response.support_probabilities[0] * (1 - mechanism.collision_probability))
+    p, q = map(float, mechanism.support_probabilities)
+    if isinstance(mechanism, UnaryEncoding):
+        return p * (1 - q)
+    if isinstance(mechanism, SubsetSelection):
+        return p * (k - int(mechanism.omega or 1)) / (k - 1)
+    return p
+
+
+class Reader(Protocol):
+    """Counts the labels of batches of reports, and hands the counts out pair by pair."""
+
+    def count(self, reports: Any, owners: NDArray[np.int64]) -> None:
+        """Add a batch of n reports; owners int[n] are the positions of their inputs."""
+
+    def pairs(self, x: int) -> tuple[Counts, Counts]:
+        """Return label counts under input x and under every x', both int64[inputs, labels]."""
+
+    def describe(self, event: NDArray[np.bool_], pair: tuple[Any, Any]) -> str:
+        """Say in words which reports are in an event bool[labels]."""
+
+    def fresh(self) -> Reader:
+        """Return an empty reader of the same kind."""
+
+
+class LabelReader:
+    """Reads reports through a function to labels; by default an integer report is its own label."""
+
+    def __init__(self, inputs: int, labels: Labels | None = None) -> None:
+        self._inputs, self._labels = inputs, labels
+        self._counts = np.zeros((inputs, 1), dtype=np.int64)
+
+    def count(self, reports: Any, owners: NDArray[np.int64]) -> None:
+        """Add a batch of reports."""
+        labels = np.asarray(self._labels(reports) if self._labels else reports)
+        if labels.shape != owners.shape or not np.issubdtype(labels.dtype, np.integer):
+            raise InvalidReportError(
+                f"labels of reports must be integers of shape ({len(owners)},), got dtype={labels.dtype}, "
+                f"shape={labels.shape}: pass reports_of, the mechanism whose reports they are, or events"
+            )
+        low, high = int(labels.min()), int(labels.max())
+        if low < 0 or high >= MAX_LABELS:
+            raise InvalidReportError(
+                f"labels of reports must be in 0..{MAX_LABELS - 1}, got {low if low < 0 else high}: "
+                "pass events that group the reports"
+            )
+        if high >= self._counts.shape[1]:
+            self._counts = np.pad(self._counts, ((0, 0), (0, high + 1 - self._counts.shape[1])))
+        width = self._counts.shape[1]
+        cells = np.bincount(owners * width + labels, minlength=self._counts.size)
+        self._counts += cells.reshape(self._counts.shape)
+
+    def pairs(self, x: int) -> tuple[Counts, Counts]:
+        """Return label counts under input x and under every x'."""
+        return np.broadcast_to(self._counts[x], self._counts.shape), self._counts
+
+    def describe(self, event: NDArray[np.bool_], pair: tuple[Any, Any]) -> str:  # noqa: ARG002
+        """Say in words which labels are in an event."""
+        inside = np.flatnonzero(event)
+        shown = ", ".join(str(label) for label in inside[:5]) + (", ..." if len(inside) > 5 else "")
+        return f"the report's label is in {{{shown}}}"
+
+    def fresh(self) -> LabelReader:
+        """Return an empty reader of the same kind."""
+        return LabelReader(self._inputs, self._labels)
+
+
+class FeatureReader:
+    """Reads reports through `features`: for a pair of inputs, the label is the levels of these two values."""
+
+    def __init__(self, mechanism: Attackable, codes: NDArray[np.int64]) -> None:
+        self._mechanism, self._codes = mechanism, codes
+        self._levels = 3 if isinstance(mechanism, SHE) else 2
+        m = len(codes)
+        # [u, w, a, b]: reports of input u that have level a at u and level b at w.
+        self._counts = np.zeros((m, m, self._levels, self._levels), dtype=np.int64)
+
+    def count(self, reports: Any, owners: NDArray[np.int64]) -> None:
+        """Add a batch of reports."""
+        levels = features(self._mechanism, reports)[:, self._codes]
+        for u in range(len(self._codes)):
+            rows = levels[owners == u]
+            for a in range(self._levels):
+                own = rows[rows[:, u] == a]
+                for b in range(self._levels):
+                    self._counts[u, :, a, b] += (own == b).sum(axis=0)
+
+    def pairs(self, x: int) -> tuple[Counts, Counts]:
+        """Return label counts under input x and under every x'; label a*levels + b is level a at x, b at x'."""
+        m = len(self._codes)
+        return self._counts[x].reshape(m, -1), self._counts[:, x].transpose(0, 2, 1).reshape(m, -1)
+
+    def describe(self, event: NDArray[np.bool_], pair: tuple[Any, Any]) -> str:
+        """Say in words which levels are in an event."""
+        inside = [divmod(int(label), self._levels) for label in np.flatnonzero(event)]
+        levels = ", ".join(f"({a}, {b})" for a, b in inside)
+        return f"the levels of values {pair[0]} and {pair[1]} in the report are in {{{levels}}}"
+
+    def fresh(self) -> FeatureReader:
+        """Return an empty reader of the same kind."""
+        return FeatureReader(self._mechanism, self._codes)
+
+
+def reader_for(mechanism: Any, inputs: NDArray[Any], events: Labels | None) -> Reader:
+    """Return how to read reports: the caller's events first, then what is known of the mechanism, then as they are."""
+    if events is not None or not isinstance(mechanism, Attackable) or isinstance(mechanism, GRR | Exponential):
+        return LabelReader(len(inputs), events)
+    if inputs.ndim != 1 or inputs.min() < 0 or inputs.max() >= mechanism.k:
+        raise InvalidInputError(f"inputs must be codes in 0..{mechanism.k - 1} for {mechanism!r}")
+    return FeatureReader(mechanism, inputs.astype(np.int64))
+
+
+def block_rows(mechanism: Any) -> int:
+    """Return how many reports an audit asks for at a time, so that their features stay in some megabytes."""
+    k = mechanism.k if isinstance(mechanism, Attackable) and not isinstance(mechanism, GRR | Exponential) else 1
+    return max(1, (1 << 22) // max(k, 16))

@@ -1,0 +1,302 @@
+"""Empirical audit: a lower confidence bound on the epsilon of anything that randomises.
+
+A mechanism's source may be wrong, and somebody else's client may not be what it claims. Whatever it is, it can be run:
+if an event S (a set of reports) is more than e^epsilon times likelier under input x than under x', it is not
+epsilon-private. Half of the reports choose the event for every pair of inputs, the other half bounds its two
+probabilities (Clopper and Pearson 1934), with a Bonferroni correction over pairs and bounds. So the bound holds with
+probability 1 - alpha whatever the mechanism is. An audit can refute a claim; it can never confirm one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from deniable.checks import checked_integer, checked_probability
+from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.leakage.adversary.audit_bounds import choose_events, lower_bound, upper_bound
+from deniable.leakage.adversary.audit_events import Labels, Reader, block_rows, event_probability, reader_for
+from deniable.leakage.adversary.audit_events import features as features
+from deniable.leakage.adversary.inference_rules import Attackable
+from deniable.randomness import Randomness
+from deniable.result import Result
+
+MAX_INPUTS = 100
+"""Largest number of inputs that one audit compares."""
+
+MAX_REPORTS = 10**10
+"""Largest number of reports that one audit makes."""
+
+EXCESS = 1.3
+"""An audit is sized to find a mechanism that spends this many times the claimed epsilon."""
+
+Progress = Callable[[int, int], None]
+"""Called with (reports so far, reports in all)."""
+
+
+class Client(Protocol):
+    """What is audited: anything that turns answers into reports, one row each."""
+
+    def randomize(self, inputs: Any, rng: Any) -> Any:
+        """Turn n true answers into n independent reports."""
+
+
+@dataclass(frozen=True)
+class AuditResult(Result):
+    """What `audit` found.
+
+    Parameters
+    ----------
+    epsilon_lower : float
+        With probability at least 1 - alpha, the true epsilon is no smaller. In nats.
+    alpha : float
+        Probability of a wrong bound, over all pairs of inputs together.
+    claimed_epsilon : float
+        What the client claims.
+    pair : (object, object)
+        The inputs x and x' that are told apart best.
+    event : str
+        The reports that are likelier under x than under x'.
+    inputs : int
+        Number of inputs compared.
+    samples : int
+        Reports made per input; half chose the events, half bounded their probabilities.
+    """
+
+    also: ClassVar = {"verdict": "verdict", "exceeds_claim": "exceeds_claim"}
+
+    epsilon_lower: float
+    alpha: float
+    claimed_epsilon: float
+    pair: tuple[Any, Any]
+    event: str
+    inputs: int
+    samples: int
+
+    @property
+    def exceeds_claim(self) -> bool:
+        """Whether the claim is refuted. False refutes and confirms nothing."""
+        return self.epsilon_lower > self.claimed_epsilon
+
+    @property
+    def verdict(self) -> str:
+        """The finding in words."""
+        return "exceeds the claim" if self.exceeds_claim else "no violation found (this proves nothing)"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.verdict}: epsilon >= {self.epsilon_lower:.4f} with confidence {1 - self.alpha:g}, "
+            f"claimed {self.claimed_epsilon:g}; inputs {self.pair[0]} and {self.pair[1]}, event: {self.event}; "
+            f"{self.samples} reports for each of {self.inputs} inputs"
+        )
+
+
+def audit(
+    client: Client,
+    claimed_epsilon: float | None = None,
+    *,
+    rng: Randomness,
+    inputs: ArrayLike | None = None,
+    reports_of: Attackable | None = None,
+    events: Labels | None = None,
+    samples: int | None = None,
+    alpha: float = 0.01,
+    progress: Progress | None = None,
+) -> AuditResult:
+    """Find a lower confidence bound on the epsilon of a client.
+
+    Parameters
+    ----------
+    client : object with ``randomize(inputs, rng)``
+        What is audited: a mechanism of this library, or anybody's client behind a small adapter. Its reports must be
+        independent: a client that remembers its answers is audited on fresh installations.
+    claimed_epsilon : float, optional
+        The claim; by default ``client.epsilon``.
+    rng : Randomness
+        Handed to the client.
+    inputs : array of 2..100 rows, optional
+        The answers to compare, one per row: codes, or records. By default all codes 0..k-1 of the client, or of
+        `reports_of`.
+    reports_of : mechanism, optional
+        How to read the reports, if the client is not itself a mechanism of this library: as reports of this one.
+    events : callable, optional
+        Your own events: a batch of n reports to labels int[n] in 0..4095. By default integer reports are their own
+        labels, and others are grouped by `features`, through `reports_of`.
+    samples : int, optional
+        Reports per input, both halves; by default, and at least, `needed_samples`. For a client that is only known by
+        its labels the need is that of GRR over the inputs; where your events are rarer, ask for more.
+    alpha : float
+        Probability of a wrong bound, in (0, 1).
+    progress : callable, optional
+        Called now and then with (reports so far, reports in all).
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    InvalidParameterError
+        If there are fewer samples than needed (the message says how many are), no claim, or not 2..100 inputs.
+    TooLargeError
+        If it would take more than MAX_REPORTS reports, as for claims above 15 or so.
+    InvalidReportError
+        If the reports cannot be read; the message says what to pass.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SimulationRandomness
+    >>> rng = SimulationRandomness(1)
+    >>> audit(GRR(k=4, epsilon=1.0), rng=rng).verdict
+    'no violation found (this proves nothing)'
+    >>> print(audit(GRR(k=4, epsilon=1.3), claimed_epsilon=1.0, rng=rng).verdict)
+    exceeds the claim
+    """
+    known = client if reports_of is None else reports_of
+    claim = getattr(client, "epsilon", None) if claimed_epsilon is None else claimed_epsilon
+    if claim is None or not 0 < float(claim) < math.inf:
+        raise InvalidParameterError(f"claimed_epsilon must be finite and > 0, got claimed_epsilon={claim}")
+    answers = _checked_inputs(inputs, getattr(known, "k", None))
+    alpha = checked_probability("alpha", alpha, open_interval=True)
+    probability = event_probability(known) if isinstance(known, Attackable) and events is None else None
+    needed = needed_samples(float(claim), len(answers), probability=probability, alpha=alpha)
+    samples = checked_integer("samples", needed if samples is None else samples, 1)
+    if samples < needed:
+        raise InvalidParameterError(
+            f"samples must be >= {needed} reports per input to tell epsilon {float(claim):g} from "
+            f"{EXCESS * float(claim):g} over {len(answers)} inputs, got samples={samples}"
+        )
+    if samples * len(answers) > MAX_REPORTS:
+        raise TooLargeError(
+            f"an audit must make at most {MAX_REPORTS} reports, got {samples} for each of {len(answers)} inputs: "
+            "compare fewer inputs; very small and very large claims are out of reach"
+        )
+    half, each = samples // 2, alpha / (2 * len(answers) * (len(answers) - 1))
+    total = 2 * half * len(answers)
+    learned = reader_for(known, answers, events)
+    tested = learned.fresh()
+    done = 0
+    for reader in (learned, tested):
+        for reports, owners in _batches(client, answers, half, block_rows(known), rng):
+            reader.count(reports, owners)
+            done += len(owners)
+            if progress is not None:
+                progress(done, total)
+    bound, pair, event = _strongest(learned, tested, len(answers), half, each)
+    shown = (_plain(answers[pair[0]]), _plain(answers[pair[1]]))
+    described = tested.describe(event, shown) if event.any() else "none tells any two inputs apart"
+    return AuditResult(bound, alpha, float(claim), shown, described, len(answers), 2 * half)
+
+
+def _strongest(
+    learned: Reader, tested: Reader, inputs: int, n: int, alpha: float
+) -> tuple[float, tuple[int, int], NDArray[np.bool_]]:
+    """Return the largest bound over all pairs, the pair, and its event; n trials per input in either half."""
+    best, pair, event = 0.0, (0, 1), np.zeros(1, dtype=np.bool_)
+    for x in range(inputs):
+        chosen = choose_events(*learned.pairs(x), n, alpha)
+        own, other = (_inside(counts, chosen) for counts in tested.pairs(x))
+        with np.errstate(divide="ignore"):
+            bounds = np.log(lower_bound(own, n, alpha)) - np.log(upper_bound(other, n, alpha))
+        bounds[x] = -math.inf
+        if bounds.max() > best:
+            best, pair = float(bounds.max()), (x, int(bounds.argmax()))
+            event = chosen[pair[1]]
+    return best, pair, event
+
+
+def needed_samples(
+    epsilon: float,
+    inputs: int,
+    *,
+    probability: float | None = None,
+    alpha: float = 0.01,
+    power: float = 0.95,
+) -> int:
+    """Return how many reports per input an audit needs to find a mechanism that spends 1.3 times its claim.
+
+    The number for which, at the given power, the test half alone refutes the claim from a single pair of inputs.
+
+    Parameters
+    ----------
+    epsilon : float
+        The claim, nats.
+    inputs : int
+        Number of inputs compared, 2..100; the correction grows with the number of their pairs.
+    probability : float, optional
+        Probability of the telling event under the input that makes it likely; rare events need more reports. By
+        default that of GRR over the inputs, the rarest among the standard mechanisms.
+    alpha : float
+        Probability of a wrong bound.
+    power : float
+        Probability to find the violation.
+
+    Examples
+    --------
+    >>> [needed_samples(epsilon, inputs) for epsilon, inputs in ((1.0, 2), (1.0, 10), (0.5, 100))]
+    [2816, 18176, 1228800]
+    """
+    inputs = checked_integer("inputs", inputs, 2, MAX_INPUTS)
+    alpha = checked_probability("alpha", alpha, open_interval=True)
+    power = checked_probability("power", power, open_interval=True)
+    if not 0 < epsilon < math.inf:
+        raise InvalidParameterError(f"epsilon must be finite and > 0, got epsilon={epsilon}")
+    odds = math.exp(EXCESS * epsilon)
+    likely = odds / (odds + inputs - 1) if probability is None else checked_probability("probability", probability)
+    each, miss = alpha / (2 * inputs * (inputs - 1)), (1 - power) / 2
+
+    def found(n: int) -> bool:
+        own, other = stats.binom.ppf(miss, n, likely), stats.binom.isf(miss, n, likely / odds)
+        lower, upper = lower_bound(np.array([own]), n, each), upper_bound(np.array([other]), n, each)
+        return bool(lower[0] > math.exp(epsilon) * upper[0])
+
+    high = 16
+    while not found(high):
+        high *= 2
+    low = high // 2
+    while high - low > high // 64:
+        middle = (low + high) // 2
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return 2 * high
+
+
+def _inside(counts: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    # The test half may have seen labels that the learning half did not, or the other way round.
+    width = min(counts.shape[1], chosen.shape[1])
+    inside: NDArray[np.int64] = (counts[:, :width] * chosen[:, :width]).sum(axis=1)
+    return inside
+
+
+def _batches(
+    client: Client, answers: NDArray[Any], repeats: int, rows: int, rng: Randomness
+) -> Iterator[tuple[Any, NDArray[np.int64]]]:
+    """Yield (reports, owners): every input `repeats` times in all, interleaved, about `rows` reports at a time."""
+    step = max(1, rows // len(answers))
+    for start in range(0, repeats, step):
+        owners = np.tile(np.arange(len(answers)), min(step, repeats - start))
+        yield client.randomize(answers[owners], rng), owners
+
+
+def _plain(answer: Any) -> Any:
+    return tuple(answer.tolist()) if answer.ndim else answer.item()
+
+
+def _checked_inputs(inputs: ArrayLike | None, k: int | None) -> NDArray[Any]:
+    if inputs is None:
+        if k is None:
+            raise InvalidParameterError("inputs must be given for a client without a domain size k")
+        if k > MAX_INPUTS:
+            raise InvalidParameterError(f"inputs must be 2..{MAX_INPUTS} answers to compare, chosen from the k={k}")
+        return np.arange(k)
+    answers = np.asarray(inputs)
+    if answers.ndim < 1 or not 2 <= len(answers) <= MAX_INPUTS or len(np.unique(answers, axis=0)) < len(answers):
+        raise InvalidParameterError(
+            f"inputs must be 2..{MAX_INPUTS} different answers to compare, got shape={answers.shape}"
+        )
+    return answers

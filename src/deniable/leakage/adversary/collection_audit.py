@@ -1,0 +1,219 @@
+"""The audit of a whole collection: its client is run attribute by attribute, and all findings hold together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.checks import checked_probability
+from deniable.collection import Collection
+from deniable.errors import DeniableError, InvalidParameterError
+from deniable.leakage.adversary.auditor import AuditResult, Progress, audit
+from deniable.multi._about import Visible, reports_about
+from deniable.randomness import Randomness
+from deniable.result import HIDDEN, Result
+
+
+@dataclass(frozen=True, eq=False)
+class AuditSummary(Result):
+    """Findings about several clients; what `audit_collection` and `audit_subjects` return.
+
+    Parameters
+    ----------
+    alpha : float
+        Probability of a wrong accusation, over all clients together.
+    found : tuple of (str, AuditResult)
+        The finding about each client.
+    """
+
+    format = "deniable audit"
+    also: ClassVar = {"refuted": "refuted", "clients": "clients"}
+
+    alpha: float
+    found: tuple[tuple[str, AuditResult], ...] = field(metadata=HIDDEN)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether any claim is refuted."""
+        return any(result.exceeds_claim for _, result in self.found)
+
+    @property
+    def clients(self) -> list[dict[str, Any]]:
+        """The findings as plain data."""
+        return [{"client": name, **result.to_dict()} for name, result in self.found]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One client to audit.
+
+    Parameters
+    ----------
+    name : str
+        What findings call it.
+    client : object with ``randomize(inputs, rng)``
+        What is run.
+    claimed : float or None
+        What it claims; by default what it states itself.
+    k : int or None
+        Number of answers that it takes, codes 0 to k-1.
+    reports_of : mechanism, optional
+        How its reports are read.
+    """
+
+    name: str
+    client: Any
+    claimed: float | None
+    k: int | None
+    reports_of: Any = None
+
+
+def collection_subjects(collection: Collection, names: Sequence[str] | None) -> list[Subject]:
+    """Return one subject per attribute of a collection, or those that are named."""
+    schema, mechanism = collection.schema, collection.mechanism
+    if schema.is_text:
+        raise InvalidParameterError(f"attribute {schema.names[0]!r} is open text: an audit compares listed categories")
+    if collection.dealt:
+        raise InvalidParameterError(
+            f"an audit runs a client on its own, and {mechanism.name} promises something about all reports of a deal "
+            "together: its proof and its enumeration are in docs/theory/quota_rr.md"
+        )
+    unknown = [name for name in names or () if name not in schema.names]
+    if unknown:
+        raise InvalidParameterError(f"attributes must be among {', '.join(schema.names)}, got {unknown[0]!r}")
+    promised = collection.privacy().per_attribute
+    subjects = []
+    for j, attribute in enumerate(schema.attributes):
+        if names is not None and attribute.name not in names:
+            continue
+        if hasattr(mechanism, "sizes"):
+            client = AttributeClient(mechanism, j)
+            subjects.append(Subject(attribute.name, client, promised[j], attribute.k, client.oracle))
+        else:
+            subjects.append(Subject(attribute.name, mechanism, promised[0], attribute.k))
+    return subjects
+
+
+class AttributeClient:
+    """One attribute of a record mechanism: all other answers stay the same, and only the part about it is read.
+
+    Contributors who sample one are asked until the attribute is drawn, which does not depend on their answers.
+    """
+
+    def __init__(self, mechanism: Any, attribute: int) -> None:
+        if not hasattr(mechanism, "oracles"):
+            raise InvalidParameterError(
+                f"an audit by attribute is not known for {mechanism!r}: audit an object of your own instead"
+            )
+        self._mechanism, self._attribute = mechanism, attribute
+        self.oracle = mechanism.oracles[attribute]
+
+    def randomize(self, inputs: NDArray[Any], rng: Randomness) -> NDArray[Any]:
+        """Return the part about the attribute of one report per input."""
+        records = np.zeros((len(inputs), len(self._mechanism.sizes)), dtype=np.int64)
+        records[:, self._attribute] = inputs
+        if not isinstance(self._mechanism, Visible):
+            return self._part(self._mechanism.randomize(records, rng))
+        result: NDArray[Any] | None = None
+        waiting = np.arange(len(records))
+        while len(waiting):
+            drawn, part = reports_about(
+                self._mechanism, self._mechanism.randomize(records[waiting], rng), self._attribute
+            )
+            if not isinstance(part, np.ndarray):
+                raise InvalidParameterError(
+                    f"an audit by attribute needs reports of one array, got those of {self.oracle!r}"
+                )
+            if result is None:
+                result = np.zeros((len(records), *part.shape[1:]), dtype=part.dtype)
+            result[waiting[drawn]] = part
+            waiting = waiting[~drawn]
+        return np.empty(0, dtype=np.uint8) if result is None else result
+
+    @property
+    def _width(self) -> int | None:
+        width: int | None = self.oracle.report_fields[0].width
+        return width
+
+    def _part(self, reports: NDArray[Any]) -> NDArray[Any]:
+        if not self._width:
+            return reports[:, self._attribute]
+        widths = [oracle.report_fields[0].width for oracle in self._mechanism.oracles]
+        start = sum(widths[: self._attribute])
+        return reports[:, start : start + self._width]
+
+
+def audit_collection(
+    collection: Collection, attributes: Sequence[str] | None = None, *, rng: Randomness, alpha: float = 0.01
+) -> AuditSummary:
+    """Anybody: look for a client that breaks the promise of its collection.
+
+    Parameters
+    ----------
+    collection : Collection
+        Whose own mechanism is audited.
+    attributes : sequence of str, optional
+        Audit these only.
+    rng : Randomness
+        Handed to the client.
+    alpha : float
+        Probability of a wrong accusation, over all attributes together; in (0, 1).
+
+    Raises
+    ------
+    InvalidParameterError
+        If an attribute is unknown or open text, or the mechanism's promise is not about one report.
+
+    Examples
+    --------
+    >>> from deniable import SPL, Attribute, Schema, SimulationRandomness
+    >>> schema = Schema((Attribute("smokes", ("no", "yes")), Attribute("drinks", ("no", "yes"))))
+    >>> survey = Collection(schema, SPL(sizes=(2, 2), epsilon=2.0))
+    >>> audit_collection(survey, rng=SimulationRandomness(1)).refuted
+    False
+    """
+    return audit_subjects(collection_subjects(collection, attributes), rng=rng, alpha=alpha)
+
+
+def audit_subjects(
+    subjects: Sequence[Subject],
+    *,
+    rng: Randomness,
+    inputs: ArrayLike | None = None,
+    samples: int | None = None,
+    alpha: float = 0.01,
+    progress: Progress | None = None,
+) -> AuditSummary:
+    """Audit several clients; parameters as for `audit`, alpha for all together.
+
+    Where there are several, errors name the client.
+    """
+    checked_probability("alpha", alpha, open_interval=True)
+    found = []
+    for position, subject in enumerate(subjects):
+
+        def report(done: int, total: int, before: int = position) -> None:
+            if progress is not None:
+                progress(before * total + done, len(subjects) * total)
+
+        try:
+            result = audit(
+                subject.client,
+                subject.claimed,
+                rng=rng,
+                inputs=range(subject.k or 0) if inputs is None else inputs,
+                reports_of=subject.reports_of,
+                samples=samples,
+                alpha=alpha / len(subjects),
+                progress=report,
+            )
+        except DeniableError as error:
+            if len(subjects) == 1:
+                raise
+            raise type(error)(f"{subject.name}: {error}") from error
+        found.append((subject.name, result))
+    return AuditSummary(alpha, tuple(found))

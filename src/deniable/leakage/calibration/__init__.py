@@ -1,0 +1,1 @@
+"""Budgets that keep what is leaked below a cap."""

@@ -1,0 +1,305 @@
+"""Budgets for a data set: the largest that keep what is leaked about everybody in it below a cap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+from numpy.typing import ArrayLike
+
+from deniable.checks import checked_records, listed
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.leakage.calibration.budget_allocation import calibrate_unequal
+from deniable.leakage.calibration.calibration import ADDITIVE_WARNING, Calibration, calibrate, checked_cap
+from deniable.leakage.calibration.criteria import Criterion, Epsilon, MechanismFactory
+from deniable.leakage.figure_status import Leakage
+from deniable.leakage.prior.any_mechanism import MAX_DOMAIN, any_mechanism_channel
+from deniable.leakage.prior.caveats import left_out, varying, warnings_of
+from deniable.leakage.prior.distributions import Floats
+from deniable.leakage.prior.empirical_prior import Observed
+from deniable.leakage.prior.tree import TreePrior
+from deniable.leakage.totals.total import ADDITIVE_LABEL
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch
+from deniable.mechanisms.subset import SubsetSelection
+from deniable.result import HIDDEN, OPTIONAL, Result
+from deniable.schema import Schema
+from deniable.thresholds import EpsilonLike
+
+_Prior: TypeAlias = Floats | TreePrior
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationPrior(Result):
+    """What totals are relative to.
+
+    Parameters
+    ----------
+    source : str
+        Where the records come from: a file's name.
+    records : int
+        How many there are.
+    along_tree : bool
+        Whether a fitted tree stands in for their joint distribution.
+    anybody : bool
+        Whether budgets hold whatever the adversary knows.
+    """
+
+    also: ClassVar = {"text": "text"}
+
+    source: str
+    records: int
+    along_tree: bool
+    anybody: bool = field(metadata=HIDDEN)
+
+    @property
+    def text(self) -> str:
+        """The prior in words."""
+        if self.anybody:
+            return "These budgets hold for any adversary, whatever is known about the attributes' dependence."
+        where = f"{self.source} ({self.records:,} records)"
+        if self.along_tree:
+            return (
+                f"Totals are relative to one adversary: somebody who knows how often every pair of answers occurs in "
+                f"{where}, and takes attributes to depend on each other along the likeliest tree only."
+            )
+        return (
+            "Totals are relative to one adversary: somebody who knows how often every combination of answers occurs in "
+            f"{where}, and nothing else about a person. For somebody who knows another population they may be larger."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Budget(Result):
+    """One attribute's budget, its cap, and the total at these budgets, nats.
+
+    Parameters
+    ----------
+    attribute : str
+        Its name.
+    epsilon, cap : float
+        The budget; what the criterion's figure had to stay below.
+    total : Leakage
+        What everything together says about it.
+    additive_figure_not_a_bound : float or None
+        The criterion's figure, where that bounds nothing.
+    """
+
+    attribute: str
+    epsilon: float
+    cap: float
+    total: Leakage
+    additive_figure_not_a_bound: float | None = field(default=None, metadata={"json": ADDITIVE_LABEL, **OPTIONAL})
+
+
+@dataclass(frozen=True, eq=False)
+class Budgets(Result):
+    """Budgets of the attributes of a data set, with what they hold for; what `calibrate_records` returns.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        From `calibrate` or `calibrate_unequal`.
+    names : tuple of str
+        The attributes that vary, in its order.
+    prior : CalibrationPrior
+        What totals are relative to.
+    worst_case : bool
+        Whether totals are the largest over all mechanisms with these epsilons.
+    notes, warnings : tuple of str
+        What was left out or changed; why figures may be larger than in a population.
+    """
+
+    format = "deniable calibration"
+    also: ClassVar = {
+        "criterion": "calibration.criterion",
+        "is_guarantee": "calibration.is_guarantee",
+        "warning": "warning",
+        "mechanism": "calibration.mechanism",
+        "attributes": "attributes",
+        "comparison": "comparison",
+    }
+
+    calibration: Calibration = field(metadata=HIDDEN)
+    names: tuple[str, ...] = field(metadata=HIDDEN)
+    prior: CalibrationPrior
+    worst_case: bool = field(default=False, metadata={"json": "worst_case_over_mechanisms"})
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def attributes(self) -> tuple[Budget, ...]:
+        """The budgets, one attribute at a time."""
+        found = self.calibration
+        figures: Sequence[float | None] = found.figures.tolist() if self.additive else [None] * len(self.names)
+        rows = zip(self.names, map(float, found.epsilons), found.caps, found.totals, figures, strict=True)
+        return tuple(Budget(*row) for row in rows)
+
+    @property
+    def additive(self) -> bool:
+        """Whether the budgets come from the additive figure, which bounds nothing."""
+        return self.calibration.criterion == "additive"
+
+    @property
+    def warning(self) -> str | None:
+        """Why the budgets are no guarantee; None if they are one."""
+        if self.calibration.is_guarantee:
+            return None
+        if not self.additive:
+            return (
+                "No guarantee: that attributes depend on each other along a tree only is an assumption that nobody "
+                "checked."
+            )
+        text = f"{ADDITIVE_WARNING[0].upper()}{ADDITIVE_WARNING[1:]}."
+        if self.exceeded:
+            totals = "the worst of all mechanisms exceeds" if self.worst_case else "exact totals exceed"
+            text += f" Here {totals} the cap for {self.exceeded} of {len(self.names)} attributes (*)."
+        return text
+
+    @property
+    def above(self) -> list[bool]:
+        """Whether an attribute's exact total exceeds its cap; False where exact totals are not known."""
+        exact = self.calibration.caps if self.calibration.exact is None else self.calibration.exact.tolist()
+        return [total > cap * (1 + 1e-9) for total, cap in zip(exact, self.calibration.caps, strict=True)]
+
+    @property
+    def exceeded(self) -> int:
+        """Number of attributes whose exact total exceeds its cap."""
+        return sum(self.above)
+
+    @property
+    def comparison(self) -> str:
+        """One sentence: how these budgets compare with splitting, which needs no prior."""
+        share = min(self.calibration.caps) / len(self.names)
+        split = f"Splitting the smallest cap equally gives {share:.6g} each, and that holds for any prior"
+        if not self.calibration.is_guarantee:
+            return f"{split}."
+        budgets = [float(epsilon) / share for epsilon in self.calibration.epsilons]
+        low, high = min(budgets), max(budgets)
+        span = f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"
+        return f"{split}; these budgets are {span} times that."
+
+
+def calibrate_records(
+    records: ArrayLike,
+    schema: Schema,
+    epsilon_total: EpsilonLike,
+    *,
+    source: str,
+    mechanism: MechanismFactory | None = None,
+    criterion: Criterion = "exact",
+    along_tree: bool = False,
+    unequal: bool = False,
+    caps: Mapping[str, EpsilonLike] | None = None,
+    notes: Sequence[str] = (),
+) -> Budgets:
+    """Data-protection officer: the largest budgets per attribute that keep what is leaked about each below a cap.
+
+    Parameters
+    ----------
+    records : int[n, d]
+        Codes of the schema's attributes; their empirical distribution is the adversary's prior.
+    schema : Schema
+        Names and labels.
+    epsilon_total : float, Fraction, Decimal or str
+        Cap on the total leakage about every attribute, nats.
+    source : str
+        Where the records come from, for instance a file's name.
+    mechanism : callable (k, epsilon) -> mechanism, or None
+        How attributes are released. None: by any mechanisms with these epsilons.
+    criterion : {"exact", "blocks", "prior-free", "additive"}
+        As for `calibrate`; "additive" is no guarantee and says so.
+    along_tree : bool
+        Replace the joint distribution, where it is too large, by the likeliest tree: an assumption.
+    unequal : bool
+        Unequal budgets of least total variance instead of equal ones.
+    caps : mapping of names to numbers, optional
+        Caps of single attributes, in place of epsilon_total; they make budgets unequal.
+    notes : sequence of str
+        What a reader must know about the records.
+
+    Raises
+    ------
+    InvalidInputError
+        If fewer than two attributes vary.
+    InvalidParameterError
+        If the criterion does not fit the other arguments, or a cap is for an unknown attribute or out of bounds.
+    TooLargeError
+        If exact totals are out of reach; the message names the size and the alternatives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deniable.schema import Attribute
+    >>> schema = Schema((Attribute("bald", ("no", "yes")), Attribute("male", ("no", "yes"))))
+    >>> records = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [500, 400, 10, 90], axis=0)
+    >>> budgets = calibrate_records(records, schema, 2, source="faces.csv")
+    >>> budgets.calibration.is_guarantee, round(float(budgets.calibration.epsilons[0]), 4)
+    (True, 1.3177)
+    """
+    codes = checked_records(records, schema.sizes)
+    data = varying(codes, schema)
+    total = checked_cap("epsilon_total", epsilon_total)  # type: ignore[arg-type]
+    limits = _limits(data, total, caps or {})
+    _check_fits(data, criterion, mechanism)
+    prior = _prior(data, criterion, along_tree)
+    factory: Any = mechanism
+    if mechanism is None and criterion in ("exact", "additive"):
+        factory = _AnyMechanism(data.names)
+    if unequal or caps:
+        if mechanism is None:
+            raise InvalidParameterError("mechanism must be named for unequal budgets, which minimise its variance")
+        found = calibrate_unequal(prior, limits, criterion, mechanism)
+    else:
+        found = calibrate(prior, total, criterion, factory)
+    return Budgets(
+        calibration=found,
+        names=data.names,
+        prior=CalibrationPrior(source, len(codes), along_tree and criterion != "prior-free", criterion == "prior-free"),
+        worst_case=mechanism is None,
+        notes=(*notes, *left_out(data, schema)),
+        warnings=warnings_of(data, schema, exact=criterion == "exact" and not along_tree),
+    )
+
+
+class _AnyMechanism:
+    """Stands for all mechanisms, where its sets of values can be listed."""
+
+    name = "any mechanism with this budget"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def __call__(self, k: int, epsilon: Epsilon) -> Floats:
+        if k > MAX_DOMAIN:
+            raise TooLargeError(
+                f"the worst of all mechanisms is known for at most {MAX_DOMAIN} categories, got an attribute with {k}: "
+                "name the mechanism, merge categories, or choose the criterion prior-free"
+            )
+        return any_mechanism_channel(k, float(epsilon))
+
+
+def _prior(data: Observed, criterion: Criterion, along_tree: bool) -> _Prior:
+    # The prior-free bound needs the sizes only, and a tree has them whatever the number of attributes.
+    if along_tree or criterion == "prior-free":
+        return TreePrior.from_records(data)
+    return data.joint()
+
+
+def _limits(data: Observed, total: float, caps: Mapping[str, EpsilonLike]) -> list[float]:
+    unknown = [name for name in caps if name not in data.names]
+    if unknown:
+        raise InvalidParameterError(f"caps must be for attributes among {listed(data.names)}, got {unknown[0]!r}")
+    return [checked_cap(f"cap of {name}", caps[name]) if name in caps else total for name in data.names]  # type: ignore[arg-type]
+
+
+def _check_fits(data: Observed, criterion: Criterion, mechanism: MechanismFactory | None) -> None:
+    """Refuse mechanisms whose leakage depends on categories that nobody holds: calibration sees the others only."""
+    if mechanism is None or criterion == "prior-free":
+        return
+    for name, attribute, size in zip(data.names, data.attributes, data.sizes, strict=True):
+        if size < data.domains[attribute] and isinstance(mechanism(size, 1.0), CountMeanSketch | SubsetSelection):
+            raise InvalidInputError(
+                f"every category of {name!r} must occur in the records to calibrate this mechanism, {size} of "
+                f"{data.domains[attribute]} do: leave the others out of the schema"
+            )

@@ -1,0 +1,251 @@
+"""Calibration: the largest budgets that keep what everybody's release says about each attribute below a cap.
+
+Source: *The Hidden Cost of Correlation* (2025), eq. (30), which calibrates by the additive figure (6). That figure is
+no bound: at its budgets the exact total can exceed the cap. It is offered for comparison, and everything it returns
+says what it is; the other criteria are guarantees. Erratum: signed gradient steps can stop at infeasible budgets; here
+the search ends on the safe side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, Context, Decimal
+from typing import ClassVar
+
+from numpy.typing import ArrayLike
+from scipy import optimize
+
+from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.leakage.calibration.criteria import (
+    Blocks,
+    Criterion,
+    Epsilon,
+    Figure,
+    MechanismFactory,
+    checked_prior,
+    figure_of,
+    sizes_of,
+)
+from deniable.leakage.figure_status import Leakage
+from deniable.leakage.prior.distributions import Floats
+from deniable.leakage.prior.tree import TreePrior
+from deniable.leakage.totals.total import ADDITIVE_LABEL
+from deniable.mechanisms.grr import GRR
+from deniable.result import HIDDEN, Result
+from deniable.thresholds import EPSILON_MAX, checked_epsilon, exact
+
+ADDITIVE_WARNING = (
+    f"no guarantee: the {ADDITIVE_LABEL} can lie below the true total, also where every pair of attributes is "
+    "independent"
+)
+
+_SLACK = 1e-13
+"""Relative rounding error granted to a figure in double precision."""
+
+_STATED = "for an adversary whose prior is the stated joint distribution"
+_ANY = "for any joint distribution"
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration(Result):
+    """Budgets and what they guarantee; what `calibrate` and `calibrate_unequal` return.
+
+    Parameters
+    ----------
+    epsilons : tuple of float or Fraction
+        Budget of every attribute, in nats.
+    caps : tuple of float
+        What the criterion's figure about every attribute had to stay below.
+    criterion : {"exact", "blocks", "prior-free", "additive"}
+        Which figure that was.
+    figures : float64[d]
+        The criterion's figures at these budgets. Additive figures bound nothing.
+    exact : float64[d] or None
+        Exact totals at these budgets under the stated prior; None where they are out of reach.
+    totals : tuple of Leakage
+        What is known about every attribute's total: exact where computed, else the best bound at hand.
+    mechanism : str
+        Name of the mechanism, or "any mechanism".
+    caveat : str
+        What the figures are relative to, or the warning that they are no bounds.
+    """
+
+    also: ClassVar = {"is_guarantee": "is_guarantee", "figures_are": "figures_are"}
+
+    epsilons: tuple[Epsilon, ...]
+    caps: tuple[float, ...]
+    criterion: Criterion
+    figures: Floats
+    exact: Floats | None = field(metadata=HIDDEN)
+    totals: tuple[Leakage, ...]
+    mechanism: str
+    caveat: str
+
+    @property
+    def is_guarantee(self) -> bool:
+        """Whether the caps are proved to hold for the stated prior.
+
+        Never so for the additive criterion, nor for a tree that stands in for data it was fitted to.
+        """
+        if self.criterion in ("additive", "prior-free"):
+            return self.criterion == "prior-free"
+        return all(total.status != "assumption" for total in self.totals)
+
+    @property
+    def figures_are(self) -> str:
+        """Return what `figures` are: a guarantee, a figure under an assumption, or the additive figure."""
+        if self.criterion == "additive":
+            return ADDITIVE_LABEL
+        return "guarantee" if self.is_guarantee else "figure under an assumption"
+
+    def __str__(self) -> str:
+        budgets = sorted(set(map(float, self.epsilons)))
+        span = f"{budgets[0]:.6g}" if len(budgets) == 1 else f"{budgets[0]:.6g} to {budgets[-1]:.6g}"
+        lines = [
+            f"epsilon {span} for each of {len(self.epsilons)} attributes, {self.mechanism}, criterion {self.criterion}",
+            f"  largest {self.figures_are}: {self.figures.max():.6g} of {_shown_caps(self.caps)}; {self.caveat}",
+        ]
+        largest = max(self.totals, key=lambda total: total.epsilon)
+        lines.append(f"  largest total: {largest}")
+        return "\n".join(lines)
+
+
+def calibrate(
+    joint: ArrayLike | TreePrior,
+    epsilon_total: float,
+    criterion: Criterion = "exact",
+    mechanism: MechanismFactory | None = GRR,
+    blocks: Blocks | None = None,
+) -> Calibration:
+    """Return the largest budget, the same for every attribute, that keeps every attribute's figure <= epsilon_total.
+
+    The figure of the criterion rises with the budget; the search ends below the crossing and rounds down to nine
+    digits. Where a mechanism changes shape with epsilon (a subset's size, a sketch's width) the figure may have jumps;
+    the budget returned is then feasible, but a larger one may be, too.
+
+    Parameters
+    ----------
+    joint : float[k_1, ..., k_d] or TreePrior
+        The adversary's prior. For "prior-free" only its shape matters.
+    epsilon_total : float
+        Cap on the total leakage about every attribute, nats.
+    criterion : {"exact", "blocks", "prior-free", "additive"}
+        "exact": exact totals. "blocks": direct leakage plus the joint CPL of all others, or of each block; branches
+        under a tree prior. "prior-free": the sum of all epsilons. "additive": the figure (6), which is no bound.
+    mechanism : callable (k, epsilon) -> mechanism, or None
+        How attributes are released. None: any mechanism with these epsilons (Algorithm 2), not with "exact".
+    blocks : partition of the attributes, or mapping from each attribute to a partition of the others; optional
+        For "blocks": parts that are independent given the attribute, which is checked on the joint.
+
+    Raises
+    ------
+    InvalidParameterError
+        If epsilon_total is not positive and finite, or the criterion does not fit the other arguments.
+    TooLargeError
+        If exact totals are out of reach; the message names the size and the alternatives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> xor = np.zeros((2, 2, 2))
+    >>> xor[0, 0, 0] = xor[0, 1, 1] = xor[1, 0, 1] = xor[1, 1, 0] = 0.25
+    >>> print(calibrate(xor, 1.0))
+    epsilon 0.74494 for each of 3 attributes, GRR, criterion exact
+      largest guarantee: 1 of 1; for an adversary whose prior is the stated joint distribution
+      largest total: 1.0000 (exact; for an adversary whose prior is the stated joint distribution)
+    >>> wrong = calibrate(xor, 1.0, "additive")
+    >>> wrong.is_guarantee, wrong.epsilons[0], float(wrong.exact.max().round(4))
+    (False, 1.0, 1.4338)
+    """
+    prior = checked_prior(joint)
+    cap = checked_cap("epsilon_total", epsilon_total)
+    d = len(sizes_of(prior))
+    figure = figure_of(prior, criterion, mechanism, blocks)
+    if criterion == "prior-free":
+        common: Epsilon = checked_epsilon(exact(epsilon_total) / d)
+    else:
+        common = largest_below(lambda epsilon: float(figure([epsilon] * d).max()), cap, cap / d, cap)
+    return finished(prior, [common] * d, [cap] * d, criterion, mechanism, figure)
+
+
+def largest_below(
+    figure: Callable[[float], float], cap: float, low: float, high: float, limit: float = float(EPSILON_MAX)
+) -> float:
+    """Return the largest x in [low, limit] with figure(x) <= cap, from below, rounded down to nine digits.
+
+    `figure` rises; figure(low) <= cap is known beforehand and not evaluated. The search begins at `high`.
+    """
+    tried: dict[float, float] = {low: -cap}
+
+    def excess(x: float) -> float:
+        if x not in tried:
+            tried[x] = figure(x) - cap * (1 + _SLACK)
+        return tried[x]
+
+    high = min(high, limit)
+    while excess(high) <= 0:
+        # Nearly the whole cap is used, or a mechanism spends less than it declares: look further up.
+        if -1e-9 * cap < excess(high) or high >= limit:
+            return high
+        high = min(2 * high, limit)
+    excess(max(low, rounded_down(optimize.brentq(excess, low, high, xtol=1e-11 * high, rtol=1e-11))))
+    over = min(x for x, value in tried.items() if value > 0)
+    below = max(x for x, value in tried.items() if value <= 0 and x <= over)
+    while over - below > 2e-9 * over:
+        middle = rounded_down((below + over) / 2)
+        below, over = (middle, over) if excess(middle) <= 0 else (below, middle)
+    tidy = rounded_down(below)
+    return tidy if excess(tidy) <= 0 else below
+
+
+def rounded_down(epsilon: float) -> float:
+    """Return the largest decimal of nine significant digits that is <= epsilon.
+
+    Examples
+    --------
+    >>> rounded_down(0.7449400628223746)
+    0.744940062
+    """
+    return float(Context(prec=9, rounding=ROUND_FLOOR).create_decimal(Decimal(epsilon)))
+
+
+def finished(
+    prior: Floats | TreePrior,
+    epsilons: Sequence[Epsilon],
+    caps: Sequence[float],
+    criterion: Criterion,
+    mechanism: MechanismFactory | None,
+    figure: Figure,
+) -> Calibration:
+    """Return the calibration at these budgets, with exact totals where they can be had."""
+    figures = figure(epsilons)
+    exact_totals: Floats | None = figures if criterion == "exact" else None
+    if criterion != "exact" and mechanism is not None:
+        with contextlib.suppress(TooLargeError, InvalidParameterError):
+            exact_totals = figure_of(prior, "exact", mechanism)(epsilons)
+    fitted = isinstance(prior, TreePrior) and prior.fitted
+    relative = f"{_STATED}, and if attributes depend on each other along the fitted tree only" if fitted else _STATED
+    caveat = {"additive": ADDITIVE_WARNING, "prior-free": _ANY}.get(criterion, relative)
+    if exact_totals is not None:
+        totals = [Leakage(float(total), "assumption" if fitted else "exact", relative) for total in exact_totals]
+    elif criterion == "blocks":
+        totals = [Leakage(float(total), "assumption" if fitted else "upper bound", relative) for total in figures]
+    else:
+        totals = [Leakage(math.fsum(map(float, epsilons)), "upper bound", _ANY)] * len(epsilons)
+    name = "any mechanism" if mechanism is None else str(getattr(mechanism, "name", mechanism))
+    return Calibration(tuple(epsilons), tuple(caps), criterion, figures, exact_totals, tuple(totals), name, caveat)
+
+
+def checked_cap(name: str, cap: float) -> float:
+    """Return a cap as float, or raise InvalidParameterError unless it is positive and finite."""
+    value = float(exact(cap, name))
+    if not value > 0:
+        raise InvalidParameterError(f"{name} must be > 0, got {name}={value}")
+    return value
+
+
+def _shown_caps(caps: Sequence[float]) -> str:
+    return f"{caps[0]:.6g}" if len(set(caps)) == 1 else f"caps {min(caps):.6g} to {max(caps):.6g}"

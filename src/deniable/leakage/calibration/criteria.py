@@ -1,0 +1,157 @@
+"""What a calibration holds below the cap: exact totals, block bounds, the prior-free sum, or the additive figure.
+
+A criterion turns a vector of epsilons, one per attribute, into one figure per attribute. All rise with every epsilon
+for mechanisms that more noise turns into themselves with a smaller epsilon, as GRR and the unary encodings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable.errors import InvalidParameterError
+from deniable.leakage.prior.contraction import pair_tables
+from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint
+from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsilon
+from deniable.leakage.prior.tree import TreePrior
+from deniable.leakage.totals.blocks import block_cpl, independent_blocks
+from deniable.leakage.totals.total import check_no_empty_category, checked_channels, totals
+from deniable.leakage.totals.tree_totals import tree_leakage
+
+Criterion = Literal["exact", "blocks", "prior-free", "additive"]
+CRITERIA: tuple[Criterion, ...] = ("exact", "blocks", "prior-free", "additive")
+
+Epsilon: TypeAlias = float | Fraction
+MechanismFactory: TypeAlias = Callable[[int, Epsilon], Any]
+"""(k, epsilon) -> mechanism, for instance the class GRR."""
+
+Blocks: TypeAlias = Sequence[Sequence[int]] | Mapping[int, Sequence[Sequence[int]]]
+"""A partition of all attributes, or for every target a partition of the others."""
+
+Figure: TypeAlias = Callable[[Sequence[Epsilon]], Floats]
+
+
+def figure_of(
+    prior: Floats | TreePrior, criterion: Criterion, mechanism: MechanismFactory | None, blocks: Blocks | None = None
+) -> Figure:
+    """Return the function from epsilons, one per attribute, to the criterion's figures, float64[d].
+
+    Raises
+    ------
+    InvalidParameterError
+        If the criterion is unknown, "exact" is asked for any mechanism, or blocks come with another criterion.
+    InvalidInputError
+        If blocks are not independent given a target under the joint.
+    """
+    if criterion not in CRITERIA:
+        raise InvalidParameterError(f"criterion must be one of {', '.join(CRITERIA)}, got criterion={criterion!r}")
+    if blocks is not None and (criterion != "blocks" or isinstance(prior, TreePrior)):
+        raise InvalidParameterError(
+            'blocks must be given with criterion="blocks" and a joint table only; a tree has its branches for blocks'
+        )
+    release = _releases(sizes_of(prior), mechanism)
+    if criterion == "prior-free":
+        return lambda epsilons: np.full(len(epsilons), math.fsum(map(release_epsilon, release(epsilons))))
+    if criterion == "additive":
+        return _additive(prior, release)
+    if mechanism is None and criterion == "exact":
+        raise InvalidParameterError(
+            'criterion "exact" must name a mechanism, got mechanism=None: use criterion="blocks"'
+        )
+    if isinstance(prior, TreePrior):
+        return _tree(prior, release, exact=criterion == "exact")
+    if criterion == "exact":
+        return lambda epsilons: totals(prior, checked_channels(prior.shape, release(epsilons)))[0]
+    return _blocks(prior, release, blocks)
+
+
+def checked_prior(joint: ArrayLike | TreePrior) -> Floats | TreePrior:
+    """Return a tree prior, or a joint table all of whose categories occur."""
+    if isinstance(joint, TreePrior):
+        return joint
+    table = checked_joint(joint)
+    check_no_empty_category(table)
+    return table
+
+
+def sizes_of(prior: Floats | TreePrior) -> tuple[int, ...]:
+    """Return the number of categories of every attribute."""
+    return prior.sizes if isinstance(prior, TreePrior) else prior.shape
+
+
+_Releases: TypeAlias = Callable[[Sequence[Epsilon]], list[Any]]
+
+
+def _releases(sizes: Sequence[int], mechanism: MechanismFactory | None) -> _Releases:
+    def release(epsilons: Sequence[Epsilon]) -> list[Any]:
+        if mechanism is None:
+            return [float(epsilon) for epsilon in epsilons]
+        # Equal attributes share one object, so that its channel is listed once.
+        keys = list(zip(sizes, epsilons, strict=True))
+        made = {key: mechanism(*key) for key in set(keys)}
+        return [made[key] for key in keys]
+
+    return release
+
+
+def _tree(prior: TreePrior, release: _Releases, *, exact: bool) -> Figure:
+    def figure(epsilons: Sequence[Epsilon]) -> Floats:
+        leakage = tree_leakage(prior, release(epsilons))
+        if exact and not all(leakage.attained):
+            raise InvalidParameterError(
+                'criterion "exact" must have branches small enough to list under a tree prior: use criterion="blocks"'
+            )
+        return np.array([total.epsilon for total in leakage.totals])
+
+    return figure
+
+
+def _additive(prior: Floats | TreePrior, release: _Releases) -> Figure:
+    d = len(sizes_of(prior))
+    conditionals: dict[tuple[int, int], Floats] = {}
+    if isinstance(prior, TreePrior):
+        conditionals = {(i, j): prior.conditional(i, j) for i in range(d) for j in range(d) if i != j}
+    else:
+        for i, j, pair in pair_tables(prior):
+            conditionals[i, j], conditionals[j, i] = conditional_from_joint(pair), conditional_from_joint(pair.T)
+
+    def figure(epsilons: Sequence[Epsilon]) -> Floats:
+        releases = release(epsilons)
+        result = np.array([release_epsilon(one) for one in releases])
+        for (i, j), conditional in conditionals.items():
+            result[i] += mechanism_cpl(releases[j], conditional).epsilon
+        return result
+
+    return figure
+
+
+def _blocks(prior: Floats, release: _Releases, blocks: Blocks | None) -> Figure:
+    parts = [independent_blocks(prior, i, _blocks_of(i, prior.ndim, blocks)) for i in range(prior.ndim)]
+
+    def figure(epsilons: Sequence[Epsilon]) -> Floats:
+        releases = release(epsilons)
+        return np.array(
+            [
+                release_epsilon(releases[i])
+                + math.fsum(block_cpl(table, [releases[j] for j in block]).epsilon for block, table in own.items())
+                for i, own in enumerate(parts)
+            ]
+        )
+
+    return figure
+
+
+def _blocks_of(target: int, d: int, blocks: Blocks | None) -> list[tuple[int, ...]]:
+    if blocks is None:
+        return [tuple(j for j in range(d) if j != target)]
+    if isinstance(blocks, Mapping):
+        if target not in blocks:
+            raise InvalidParameterError(f"blocks must have an entry for every attribute, got none for {target}")
+        return [tuple(block) for block in blocks[target]]
+    rest = [tuple(j for j in block if j != target) for block in blocks]
+    return [block for block in rest if block]

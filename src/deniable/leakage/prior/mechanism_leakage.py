@@ -1,0 +1,257 @@
+"""CPL of the library's mechanisms: through the channel where it can be listed, else through the sets it can reach.
+
+At the output y that leaks most, P(y | v) has two levels only: high for the values v of a set S, low for the others,
+with the mechanism's tight ratio between them. The CPL is then Algorithm 2 restricted to the sets S that some output
+reaches: singletons (GRR), sets of omega values (subset selection), every set (unary encodings and their relatives).
+Mechanisms that reach every set attain Algorithm 2 exactly, whatever the literature's attacks manage to extract.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.leakage.figure_status import Leakage
+from deniable.leakage.prior.correlation import cpl, fixed_size_cpl, worst_case_cpl
+from deniable.leakage.prior.distributions import Floats, checked_conditional, checked_distribution, merged_channel
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch
+from deniable.mechanisms.exponential import Exponential
+from deniable.mechanisms.grr import GRR
+from deniable.mechanisms.histogram import SHE
+from deniable.mechanisms.histogram_threshold import THE
+from deniable.mechanisms.rappor import RAPPOR
+from deniable.mechanisms.subset import SubsetSelection
+from deniable.mechanisms.unary import OUE, SUE
+
+MAX_HASH_FUNCTIONS = 1 << 18
+"""Largest family of hash functions whose reachable sets are listed."""
+
+MAX_HASH_EVALUATIONS = 1 << 26
+"""Largest number of hash evaluations, functions times values, for that."""
+
+_HASH_BLOCK = 1 << 12
+
+
+@runtime_checkable
+class Releasing(Protocol):
+    """What is asked of a mechanism here: its budget as implemented; `channel()` and `k` where it has them."""
+
+    def implemented_epsilon(self) -> float:
+        """Return ln of the largest likelihood ratio."""
+
+
+Release: TypeAlias = Releasing | ArrayLike
+"""How an attribute is released: a mechanism, a row-stochastic channel (k, outputs), or a number.
+
+A number is the epsilon of a mechanism of which nothing else is known.
+"""
+
+
+def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
+    """CPL of one release: exact for every mechanism of the library, but for sketches over large domains a bound.
+
+    Parameters
+    ----------
+    release : mechanism, channel or float
+        How X_j is released. A float is a budget: the figure is then Algorithm 2's.
+    conditional : float[|X_i|, |X_j|]
+        P(X_j = u | X_i = x), rows sum to one.
+
+    Returns
+    -------
+    Leakage
+        About X_i, in nats; status "exact" or "upper bound". RAPPOR: of one report, the note adds the figure for any
+        number of reports of one memoised answer.
+
+    Raises
+    ------
+    InvalidInputError
+        If the conditional is not row-stochastic or does not fit the domain.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> from deniable.mechanisms.unary import OUE
+    >>> conditional = [[0.5, 0.3, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]]
+    >>> print(mechanism_cpl(GRR(k=4, epsilon=1.0), conditional))
+    0.4615 (exact)
+    >>> print(mechanism_cpl(OUE(k=4, epsilon=1.0), conditional))
+    0.5694 (exact)
+    """
+    rows = checked_conditional(conditional)
+    if is_budget(release):
+        budget = release_epsilon(release)
+        note = "attained by some mechanism with this epsilon"
+        return Leakage(worst_case_cpl(rows, budget).epsilon, "upper bound", note)
+    if not isinstance(release, Releasing):
+        return Leakage(cpl(release, rows), "exact")
+    k = getattr(release, "k", rows.shape[1])
+    if k != rows.shape[1]:
+        raise InvalidInputError(f"conditional must have {k} columns for {release!r}, got {rows.shape[1]}")
+    theory = _theory_of(release)
+    if theory is not None:
+        return theory(release, rows)
+    channel = enumerated(release)
+    if channel is not None:
+        return Leakage(cpl(channel, rows), "exact")
+    note = "channel too large to list; all sets of values counted as reachable"
+    return Leakage(_every_set(release, rows).epsilon, "upper bound", note)
+
+
+def channel_delta(channel: ArrayLike, conditional: ArrayLike, epsilon: float) -> float:
+    """Smallest delta such that a known release of X_j is (epsilon, delta)-private about X_i.
+
+    delta = max over x, x' of sum over y of [P(y|x) - e^epsilon P(y|x')]_+ , which also serves mechanisms that are
+    private only up to a delta. It speaks of *events*: outputs that are rare one by one may be likely together.
+
+    Parameters
+    ----------
+    channel : float[|X_j|, outputs]
+        P(Y_j = y | X_j = u), rows sum to one.
+    conditional : float[|X_i|, |X_j|]
+        P(X_j = u | X_i = x), rows sum to one.
+    epsilon : float
+        Nats, >= 0.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> round(channel_delta(GRR(k=2, epsilon=1.0).channel(), [[0.8, 0.2], [0.2, 0.8]], 0.25), 4)
+    0.1746
+    """
+    if not epsilon >= 0:
+        raise InvalidParameterError(f"epsilon must be >= 0, got epsilon={epsilon}")
+    outputs, rows = checked_distribution(channel, "channel", axis=-1), checked_conditional(conditional)
+    if outputs.ndim != 2 or outputs.shape[0] != rows.shape[1]:
+        raise InvalidInputError(
+            f"channel must have one row per column of conditional ({rows.shape[1]}), got shape={outputs.shape}"
+        )
+    composed = rows @ outputs
+    factor = math.exp(epsilon)
+    return max(float(np.maximum(row - factor * composed, 0).sum(axis=1).max()) for row in composed)
+
+
+# ---------------------------------------------------------------- what other modules ask of a release
+
+
+def is_budget(release: Release) -> TypeGuard[float]:
+    """Tell whether a release is known by its epsilon only."""
+    return isinstance(release, (int, float, np.integer, np.floating)) and not isinstance(release, bool)
+
+
+def release_epsilon(release: Release) -> float:
+    """Return the direct leakage of a release: its largest log-likelihood ratio, as implemented.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a budget is negative or not finite.
+
+    Examples
+    --------
+    >>> from deniable.mechanisms.exponential import Exponential
+    >>> round(release_epsilon(Exponential(k=4, epsilon=2.0)), 6), release_epsilon(0.5)
+    (1.0, 0.5)
+    """
+    if is_budget(release):
+        budget = float(release)
+        if not 0 <= budget < math.inf:
+            raise InvalidParameterError(f"epsilon must be finite and >= 0, got epsilon={budget}")
+        return budget
+    if isinstance(release, Releasing):
+        return float(release.implemented_epsilon())
+    channel = checked_distribution(release, "channel", axis=-1)
+    return cpl(channel, np.eye(len(channel)))
+
+
+def reaches_every_set(release: Release, k: int) -> bool:
+    """Tell whether a release over k values attains Algorithm 2 for every conditional."""
+    theory = _theory_of(release)
+    return theory in (_every_set, _rappor) or (theory is not None and k == 2)  # two values: singletons are every set
+
+
+def enumerated(release: Release, max_cells: int = 1 << 20) -> Floats | None:
+    """Return the merged channel of a release if it has at most `max_cells` cells, else None; None for a budget."""
+    if is_budget(release):
+        return None
+    if not isinstance(release, Releasing):
+        return merged_channel(release)
+    listed = getattr(release, "channel", None)
+    bits = getattr(release, "report_bits", 0.0) + math.log2(getattr(release, "k", 1))
+    if listed is None or bits > math.log2(max_cells):
+        return None
+    try:
+        return merged_channel(listed())
+    except TooLargeError:
+        return None
+
+
+# ---------------------------------------------------------------- reachable sets
+
+
+def _every_set(release: Any, rows: Floats) -> Leakage:
+    return Leakage(worst_case_cpl(rows, release.implemented_epsilon()).epsilon, "exact")
+
+
+def _singletons(release: Any, rows: Floats) -> Leakage:
+    return Leakage(fixed_size_cpl(rows, release.implemented_epsilon(), 1), "exact")
+
+
+def _fixed_size(release: Any, rows: Floats) -> Leakage:
+    return Leakage(fixed_size_cpl(rows, release.implemented_epsilon(), release.omega), "exact")
+
+
+def _rappor(release: Any, rows: Floats) -> Leakage:
+    permanent = worst_case_cpl(rows, release.implemented_permanent_epsilon()).epsilon
+    note = f"one report; any number of reports of one memoised answer: {permanent:.6g}"
+    return Leakage(_every_set(release, rows).epsilon, "exact", note)
+
+
+def _hashed(release: Any, rows: Floats) -> Leakage:
+    """Return the CPL over the sets {x : h(x) = z} of the family; the family of *all* functions reaches every set."""
+    family, k, m = release.hashes, release.k, release.hashes.m
+    if k == 2:
+        return _every_set(release, rows)  # two values differ under some h: both singletons are reached
+    if family.member_count > MAX_HASH_FUNCTIONS or family.member_count * k > MAX_HASH_EVALUATIONS:
+        note = (
+            "all sets of values counted as reachable; the family reaches fewer, but has "
+            f"{family.member_count} functions to list"
+        )
+        return Leakage(_every_set(release, rows).epsilon, "upper bound", note)
+    gain = math.expm1(release.implemented_epsilon())
+    parameters, probabilities = family.members()
+    drawn = np.flatnonzero(probabilities != 0)
+    best = 0.0
+    for start in range(0, len(drawn), _HASH_BLOCK):
+        members = [values[drawn[start : start + _HASH_BLOCK]] for values in parameters]
+        n = len(members[0])
+        hashed = [family.hash(np.full(n, v), *members).astype(np.int64) for v in range(k)]
+        cells = (np.arange(n) * m + np.stack(hashed)).ravel()
+        mass = np.stack([np.bincount(cells, np.repeat(row, n), n * m) for row in rows])
+        ratio = (1 + gain * mass.max(axis=0)) / (1 + gain * mass.min(axis=0))
+        best = max(best, math.log(ratio.max()))
+    return Leakage(best, "exact")
+
+
+def _theory_of(release: Release) -> _Theory | None:
+    return next((theory for kind, theory in _THEORY.items() if isinstance(release, kind)), None)
+
+
+_Theory: TypeAlias = Callable[[Any, Floats], Leakage]
+
+_THEORY: dict[type, _Theory] = {
+    GRR: _singletons,
+    Exponential: _singletons,
+    SubsetSelection: _fixed_size,
+    OUE: _every_set,
+    SUE: _every_set,
+    THE: _every_set,
+    SHE: _every_set,
+    RAPPOR: _rappor,
+    CountMeanSketch: _hashed,
+}

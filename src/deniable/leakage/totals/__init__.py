@@ -1,0 +1,1 @@
+"""What everything released together says: exact totals, bounds, trees."""
