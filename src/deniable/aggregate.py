@@ -29,6 +29,9 @@ from deniable.state import LIMIT
 FORMAT = "deniable aggregate"
 FORMAT_VERSION = 1
 
+COMPACT_STATE = 1 << 10
+"""Histograms of so many counters are kept in int32 while every counter fits."""
+
 _SHOWN = 500
 """Characters of a mechanism that a message shows."""
 
@@ -45,7 +48,7 @@ class Aggregate:
     mechanism : Mechanism
         Where the reports came from.
     counts : int64[mechanism.state_size]
-        The mechanism's counters. Mechanisms with large histograms (``compact_state``) keep them in int32 while every
+        The mechanism's counters. Large histograms (`COMPACT_STATE` counters or more) are kept in int32 while every
         counter fits, which depends on the counters and not on how they were added up: half the memory and half the
         file, and no counter of such a histogram comes near 2^31 before 10^13 reports.
     n : int
@@ -92,7 +95,7 @@ class Aggregate:
             cell = int(counts.argmax())
             raise InvalidParameterError(f"counts must be < 2^62, got counts[{cell}]={int(counts[cell])}")
         # What nobody can write to need not be copied.
-        stored = _stored_dtype(counts, getattr(self.mechanism, "compact_state", False))
+        stored = _stored_dtype(counts)
         counts = counts.astype(stored, copy=counts.flags.writeable or counts.base is not None)
         try:
             self.mechanism.check_state(counts, n)
@@ -235,9 +238,9 @@ def check_aggregate(aggregate: Aggregate, mechanism: object) -> None:
         )
 
 
-def _stored_dtype(counts: NDArray[Any], compact: bool) -> type[np.int32 | np.int64]:
+def _stored_dtype(counts: NDArray[Any]) -> type[np.int32 | np.int64]:
     """Return the dtype that counters are kept in: a function of their values, so that equal aggregates are equal."""
-    if not compact:
+    if len(counts) < COMPACT_STATE:
         return np.int64
     bounds = np.iinfo(np.int32)
     fits = counts.dtype == np.int32 or bounds.min <= int(counts.min()) <= int(counts.max()) <= bounds.max

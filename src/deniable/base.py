@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeVar, final
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,24 @@ from deniable.state import Counts
 from deniable.thresholds import log_up
 
 Reports = TypeVar("Reports")
+
+
+class ValidReports(NamedTuple):
+    """What is left of a batch without the reports that no client can have produced.
+
+    Attributes
+    ----------
+    reports : reports
+        The valid reports, in their order.
+    rejected : int
+        Number of reports set aside.
+    first_error : str
+        What is wrong with the first of them, naming its row (1-based); "" if there is none.
+    """
+
+    reports: Any
+    rejected: int
+    first_error: str
 
 
 class Mechanism(ABC, Generic[Reports]):
@@ -46,8 +64,6 @@ class Mechanism(ABC, Generic[Reports]):
         Whether inputs are texts instead of codes.
     dealt : bool
         Whether every contributor needs a share from a dealer.
-    report_type : callable
-        Builds a batch of reports from its fields' arrays, in order.
     """
 
     name: str
@@ -56,7 +72,8 @@ class Mechanism(ABC, Generic[Reports]):
     estimators: ClassVar[tuple[str, ...]] = ()
     takes_text: ClassVar[bool] = False
     dealt: ClassVar[bool] = False
-    report_type: Callable[..., Any] = staticmethod(np.asarray)
+    _valid_rows: Callable[[Any], tuple[NDArray[np.bool_], str]] | None = None
+    """Where impossible reports can be set aside: which rows a client can have produced, and what is wrong elsewhere."""
 
     # ---------------------------------------------------------------- what is asked
 
@@ -100,6 +117,35 @@ class Mechanism(ABC, Generic[Reports]):
         EmptyAggregateError
             If it contains no reports.
         """
+
+    @property
+    @final
+    def sets_aside(self) -> bool:
+        """Whether `valid_reports` can tell impossible reports one by one."""
+        return self._valid_rows is not None
+
+    @final
+    def valid_reports(self, reports: Reports) -> ValidReports:
+        """Collector: set aside the reports that no contributor's client can have produced.
+
+        `aggregate` refuses a batch with such a report, because who counts what is left must know that something was.
+        A batch of the wrong type, dtype or shape is refused here too: that is a mistake of the collector's.
+
+        Raises
+        ------
+        InvalidReportError
+            If the batch as a whole is malformed.
+        InvalidParameterError
+            If the mechanism cannot tell (`sets_aside`).
+        """
+        if self._valid_rows is None:
+            raise InvalidParameterError(f"mechanism must be one that sets reports aside, got {self.name}")
+        valid, first_error = self._valid_rows(reports)
+        rejected = int(np.count_nonzero(~valid))
+        if not rejected:
+            return ValidReports(reports, 0, "")
+        kept = (np.asarray(column)[valid] for column in (reports if isinstance(reports, tuple) else (reports,)))
+        return ValidReports(self.report_type(*kept), rejected, first_error)
 
     @final
     def named_estimator(self, name: str | None) -> Callable[..., Any]:
@@ -176,6 +222,11 @@ class Mechanism(ABC, Generic[Reports]):
         check_channel_size(inputs, outputs, repr(self))
 
     # ---------------------------------------------------------------- reports, state and files
+
+    @property
+    @abstractmethod
+    def report_type(self) -> Callable[..., Any]:
+        """Builds a batch of reports from its fields' arrays, in order."""
 
     @property
     @abstractmethod

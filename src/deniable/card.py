@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Shelf = Literal["one attribute", "dictionaries", "open text", "records", "two phases", "dealt", "comparators"]
+Decoding = Literal["counts", "compares", "transform"]
 
 
 @dataclass(frozen=True)
@@ -20,14 +21,16 @@ class Variant:
         The parameters that are set.
     note : str
         What a reader of a plan must know about it; the card's note if empty.
-    recommended : bool or None
-        As `Card.recommended`; None: what the card says.
+    recommended, alternative, decoding
+        As in `Card`.
     """
 
     name: str
     settings: tuple[tuple[str, Any], ...] = ()
     note: str = ""
-    recommended: bool | None = None
+    recommended: bool = False
+    alternative: bool = False
+    decoding: Decoding = "counts"
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Card:
     alternative: bool = False
     planned: bool = True
     instead: str = ""
-    decoding: Literal["counts", "compares", "transform"] = "counts"
+    decoding: Decoding = "counts"
     wire: str = ""
     page: str = "choosing.md"
     note: str = ""

@@ -280,7 +280,7 @@ def test_hostile_reports_are_named() -> None:
     with pytest.raises(InvalidReportError, match="one length, got 2, 3"):
         apple.aggregate(IndexedBits(good.hash_index[:2], good.bits))
     with pytest.raises(InvalidReportError, match=r"must be IndexedBits\(hash_index, bits\), got ndarray"):
-        apple.aggregate(good.bits)  # type: ignore[arg-type]
+        apple.aggregate(good.bits)
     hadamard = AppleHCMS(5, 1.0, m=4, hashes=2)
     with pytest.raises(InvalidReportError, match=r"report must be in 0\.\.15, got report=16 in row 1"):
         hadamard.aggregate(np.array([16]))

@@ -9,7 +9,7 @@ from deniable import GRR, Aggregate, CountMeanSketch, SimulationRandomness
 
 
 def test_large_histograms_are_kept_in_32_bits_while_they_fit(tmp_path: Path) -> None:
-    sketch = CountMeanSketch(k=20, epsilon=1.0, m=2, family="spread")
+    sketch = CountMeanSketch(k=1024, epsilon=1.0, m=2, family="spread")
     counts = np.zeros(sketch.state_size, dtype=np.int64)
     counts[3], counts[5] = 2**31 - 2, 7
     small = Aggregate(sketch, counts, 2**31 + 5)
@@ -39,7 +39,7 @@ def test_other_states_stay_in_64_bits() -> None:
 
 
 def test_compact_counters_are_a_copy() -> None:
-    sketch = CountMeanSketch(k=20, epsilon=1.0, m=2, family="spread")
+    sketch = CountMeanSketch(k=1024, epsilon=1.0, m=2, family="spread")
     counts = np.zeros(sketch.state_size, dtype=np.int32)
     aggregate = Aggregate(sketch, counts, 0)
     counts[0] = 5

@@ -87,8 +87,8 @@ def test_mutant_that_forgets_collisions_is_killed(monkeypatch: pytest.MonkeyPatc
 
 
 def test_mutant_that_decodes_column_x_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = HadamardEncoding.support_counts
-    monkeypatch.setattr(HadamardEncoding, "support_counts", lambda self, a: np.roll(honest(self, a), 1))
+    honest = HadamardEncoding._support
+    monkeypatch.setattr(HadamardEncoding, "_support", lambda self, *state: np.roll(honest(self, *state), 1))
     with pytest.raises(AssertionError):
         laws.unbiased(CASE, HadamardEncoding(5, 1.0))
 

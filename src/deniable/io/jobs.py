@@ -88,8 +88,8 @@ def aggregate_files(
         The aggregate.
     on_invalid : callable, optional
         Set aside reports that no client can have produced instead of refusing their file, and say so: called with
-        (file, number of such reports, what is wrong with the first) for every file that has any. For mechanisms with
-        `valid_reports`.
+        (file, number of such reports, what is wrong with the first) for every file that has any. For mechanisms that
+        can (`sets_aside`).
     progress : callable, optional
         Called with (done, total) reports.
 
@@ -110,10 +110,9 @@ def aggregate_files(
     OutputError
         If the aggregate cannot be written.
     """
-    if on_invalid is not None and not hasattr(collection.mechanism, "valid_reports"):
+    if on_invalid is not None and not getattr(collection.mechanism, "sets_aside", False):
         raise InvalidParameterError(
-            f"{collection.mechanism.name} cannot set invalid reports aside (it has no valid_reports): "
-            "leave out the files that hold them"
+            f"{collection.mechanism.name} cannot set invalid reports aside: leave out the files that hold them"
         )
     if not reports:
         raise InvalidParameterError("reports must name at least one file, got none")

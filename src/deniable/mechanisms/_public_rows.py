@@ -7,20 +7,21 @@ Hadamard response differ only in that list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import Codes, checked_codes, checked_counts, code_dtype
+from deniable.checks import Codes, checked_counts, checked_report_codes, code_dtype
 from deniable.kernels import kernel
-from deniable.mechanism import check_channel_size, float_channel
+from deniable.mechanism import ReportField
 from deniable.mechanisms.grr import GRR
-from deniable.randomness import BLOCK_WORDS, Randomness, uniform_below
-
-CellOf = Callable[[Codes, NDArray[np.int64]], NDArray[Any]]
-"""(codes[n], rows[n]) -> unsigned integers [n], the cell in 0..m-1 of each code under the function of its row."""
+from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, uniform_below
 
 
 def parity(words: NDArray[Any]) -> NDArray[np.uint8]:
@@ -35,33 +36,102 @@ def parity(words: NDArray[Any]) -> NDArray[np.uint8]:
     return bits
 
 
-def randomize(inputs: ArrayLike, k: int, rows: int, response: GRR, cell_of: CellOf, rng: Randomness) -> Codes:
-    """Contributor: return reports row * m + cell of inputs[n], the row uniform by rejection, the cell through GRR."""
-    codes = checked_codes(inputs, k)
-    reports = np.empty(len(codes), dtype=code_dtype(rows * response.k))
-    for start in range(0, len(codes), BLOCK_WORDS):
-        part = codes[start : start + BLOCK_WORDS]
-        row = uniform_below(rng, rows, len(part))
-        reports[start : start + len(part)] = row * response.k + response.randomize(cell_of(part, row), rng)
-    return reports
+@dataclass(frozen=True)
+class PublicRows(FrequencyOracle[Codes]):
+    """An oracle whose report is row * m + cell; uint8, uint16 or uint32 [n].
+
+    The row is uniform, by rejection; the cell of the true code under the function of its row goes through GRR.
+    """
+
+    k: int
+    epsilon: float | Fraction
+
+    report_type = staticmethod(np.asarray)
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """Number of functions."""
+
+    @property
+    @abstractmethod
+    def response(self) -> GRR:
+        """The randomised response over m values that cells go through."""
+
+    @abstractmethod
+    def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the cell in 0..m-1 of each of codes[n] under the function of its row, unsigned integers [n]."""
+
+    @final
+    def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
+        m = self.response.k
+        reports = np.empty(len(codes), dtype=code_dtype(self.rows * m))
+        for start in range(0, len(codes), BLOCK_WORDS):
+            part = codes[start : start + BLOCK_WORDS]
+            row = uniform_below(rng, self.rows, len(part))
+            reports[start : start + len(part)] = row * m + self.response.randomize(self._cell(part, row), rng)
+        return reports
+
+    @final
+    def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which values have the reported cell under the reported row's function, bool[n, len(values)]."""
+        m = self.response.k
+        row, cell = np.divmod(checked_report_codes(reports, self.rows * m).astype(np.int64), m)
+        cells = self._cell(np.tile(values, len(row)), np.repeat(row, len(values))).reshape(len(row), len(values))
+        matrix: NDArray[np.bool_] = cells == cell[:, None]
+        return matrix
+
+    @final
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio p/q of the implemented thresholds, exact: that of the response.
+
+        A list of functions that all map every value to one cell tells nothing, and its ratio is 1.
+        """
+        return self.response.implemented_ratio()
+
+    @final
+    def outputs(self) -> Codes:
+        m = self.response.k
+        self._check_channel(self.k, self.rows * m)
+        return np.arange(self.rows * m, dtype=code_dtype(self.rows * m))
+
+    @final
+    def _channel(self) -> NDArray[Any]:
+        m = self.response.k
+        self._check_channel(self.k, self.rows * m)
+        p, q = (probability / self.rows for probability in self.response.support_probabilities)
+        matrix = np.full((self.k, self.rows * m), q, dtype=object)
+        row = np.arange(self.rows)
+        for v in range(self.k):
+            matrix[v, row * m + self._cell(np.full(self.rows, v), row)] = p
+        return matrix
+
+    @final
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Different rows share the contributors: no product law replaces the reports.
+        return self._simulate_by_reports(counts, rng)
+
+    @property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """Row and cell in one integer."""
+        return (ReportField("report", code_dtype(self.rows * self.response.k).name),)
 
 
-def outputs(k: int, rows: int, m: int, what: str) -> Codes:
-    """Return every report once, in order, or raise TooLargeError if the channel has too many cells."""
-    check_channel_size(k, rows * m, what)
-    return np.arange(rows * m, dtype=code_dtype(rows * m))
+def histogram_of(reports: ArrayLike, size: int) -> tuple[NDArray[np.int64], int]:
+    """Return int64[size], how often each report in 0..size-1 came, and their number."""
+    checked = checked_report_codes(reports, size)
+    histogram = np.zeros(size, dtype=np.int64)
+    add_reports(checked, histogram)
+    return histogram, len(checked)
 
 
-def channel(k: int, rows: int, response: GRR, cell_of: CellOf, what: str, *, exact: bool) -> NDArray[Any]:
-    """Return P(report | code), shape (k, rows m): p/rows at the true cell of every row, q/rows elsewhere."""
-    m = response.k
-    check_channel_size(k, rows * m, what)
-    p, q = (probability / rows for probability in response.support_probabilities)
-    matrix = np.full((k, rows * m), q, dtype=object)
-    row = np.arange(rows)
-    for v in range(k):
-        matrix[v, row * m + cell_of(np.full(rows, v), row)] = p
-    return matrix if exact else float_channel(matrix)
+def sign_sums(reports: ArrayLike, rows: int) -> tuple[NDArray[np.int64], int]:
+    """Return int64[rows], the sum of the signs (bit 0: +1, bit 1: -1) of the reports of each row, and their number."""
+    checked = checked_report_codes(reports, 2 * rows)
+    sums = np.zeros(rows, dtype=np.int64)
+    add_signs(checked, sums)
+    return sums, len(checked)
 
 
 def code_blocks(counts: ArrayLike, k: int) -> Iterator[NDArray[np.int64]]:

@@ -10,22 +10,24 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_codes, checked_counts, checked_report_codes, code_dtype
+from deniable.aggregate import Aggregate
+from deniable.card import Card
+from deniable.checks import Codes, checked_report_codes, code_dtype
 from deniable.errors import InvalidReportError
 from deniable.estimate import Estimate, affine_variance
 from deniable.kernels import kernel
-from deniable.mechanism import ReportField, check_channel_size, float_channel
+from deniable.mechanism import ReportField
 from deniable.mechanisms._apple_hashes import FixedHashes, biased_estimate
 from deniable.mechanisms._bits import Bits, check_bit_outputs, check_padding, checked_bits, packed_width
 from deniable.mechanisms._public_rows import add_reports, code_blocks
+from deniable.mechanisms.oracle import FrequencyOracle
 from deniable.mechanisms.unary import SUE
-from deniable.privacy import Guarantee, local_guarantee
+from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, uniform_below
 from deniable.spec import register
 from deniable.state import Counts, counts_between, refuse
@@ -47,9 +49,10 @@ class IndexedBits(NamedTuple):
     bits: Bits
 
 
+@final
 @register("AppleCMS")
 @dataclass(frozen=True)
-class AppleCMS:
+class AppleCMS(FrequencyOracle[IndexedBits]):
     """Apple's count-mean sketch over {0, ..., k-1}: one of a fixed list of hash functions, and m noisy bits.
 
     The m bits are the one-hot encoding of the cell h_j(x), each flipped with probability 1/(e^(epsilon/2) + 1).
@@ -103,8 +106,14 @@ class AppleCMS:
     hashes: int = 1024
     seed: int = 0
 
-    name = "AppleCMS"
     report_type = IndexedBits
+    card = Card(
+        shelf="comparators",
+        when="to compare with: biased, because its hash functions are the same for everybody",
+        decoding="compares",
+        wire="hash function and m bits",
+        page="theory/sketches.md",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
@@ -124,56 +133,44 @@ class AppleCMS:
 
     # ---------------------------------------------------------------- contributor
 
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> IndexedBits:
-        """Contributor: draw an index, and report it with m noisy bits of the true code's cell.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        codes = checked_codes(inputs, self.k)
+    def _randomize(self, codes: Codes, rng: Randomness) -> IndexedBits:
         index = uniform_below(rng, self.hashes, len(codes))
         bits = self.response.randomize(self.functions.cells(codes, index), rng)
         return IndexedBits(index.astype(code_dtype(self.hashes)), bits)
 
     # ---------------------------------------------------------------- collector
 
-    def aggregate(self, reports: IndexedBits) -> Aggregate:
-        """Collector: count how often each bit was set, for each hash function.
-
-        Parameters
-        ----------
-        reports : IndexedBits
-            Indices and packed bits, n rows.
-
-        Raises
-        ------
-        InvalidReportError
-            If an index is outside 0..hashes-1 or a padding bit is set, naming its row, or a type or shape is wrong.
-        """
+    def _checked(self, reports: Any) -> IndexedBits:
         if not isinstance(reports, tuple) or len(reports) != len(IndexedBits._fields):
             raise InvalidReportError(f"reports must be IndexedBits(hash_index, bits), got {type(reports).__name__}")
         index, bits = checked_report_codes(reports[0], self.hashes, "hash_index"), checked_bits(reports[1], self.m)
         check_padding(bits, self.m)
         if len(index) != len(bits):
             raise InvalidReportError(f"hash_index and bits must have one length, got {len(index)}, {len(bits)}")
+        return IndexedBits(index, bits)
+
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        index, bits = self._checked(reports)
         counts = np.zeros((self.hashes, self.m), dtype=np.int64)
         _add_bits(bits, index, counts)
-        return Aggregate(self, counts.ravel(), len(index))
+        return counts.ravel(), len(index)
+
+    def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which values have the bit of their cell set, bool[n, len(values)]."""
+        index, bits = self._checked(reports)
+        wide = np.repeat(index.astype(np.int64), len(values))
+        cells = (
+            self.functions.cells(np.tile(values, len(index)), wide).reshape(len(index), len(values)).astype(np.int64)
+        )
+        rows = np.arange(len(index))[:, None]
+        matrix: NDArray[np.bool_] = (bits[rows, cells >> 3] >> (cells & 7).astype(np.uint8) & 1).astype(np.bool_)
+        return matrix
 
     # ---------------------------------------------------------------- analyst
 
     def support_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
         """Analyst: return int64[k], how many reports have the bit of each value's cell set; O(hashes k) time."""
-        check_aggregate(aggregate, self)
+        self.check(aggregate)
         return self.functions.gather(aggregate.counts.reshape(self.hashes, self.m))
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
@@ -224,8 +221,7 @@ class AppleCMS:
 
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
-        remark = "the hash function in a report is public and independent of the answer"
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon(), remarks=(remark,))
+        return self._local_guarantee("the hash function in a report is public and independent of the answer")
 
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio (p/q)^2 of the implemented thresholds, exact wherever a function separates values.
@@ -234,50 +230,42 @@ class AppleCMS:
         """
         return self.response.implemented_ratio()
 
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return self.response.implemented_epsilon()
-
     def outputs(self) -> IndexedBits:
         """Every possible report once, in the order of the columns of `channel`: the bits vary fastest."""
         bits = self._cell_outputs()
         index = np.repeat(np.arange(self.hashes, dtype=code_dtype(self.hashes)), len(bits))
         return IndexedBits(index, np.tile(bits, (self.hashes, 1)))
 
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, hashes 2^m); Fractions that sum to exactly one per row if `exact`."""
+    def _channel(self) -> NDArray[Any]:
         self._cell_outputs()
         cells = self.response.channel(exact=True) / self.hashes
         matrix: NDArray[Any] = np.concatenate([cells[self.functions.of_all(j)] for j in range(self.hashes)], axis=1)
-        return matrix if exact else float_channel(matrix)
+        return matrix
 
     def _cell_outputs(self) -> Bits:
         check_bit_outputs(self.m, repr(self))
-        check_channel_size(self.k, self.hashes << self.m, repr(self))
+        self._check_channel(self.k, self.hashes << self.m)
         return self.response.outputs()
 
     # ---------------------------------------------------------------- simulation and files
 
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts int[k], exactly in distribution.
-
-        First how many contributors fall into each cell of each function, then two binomials per cell: bits are
-        independent. Time O(min(n, k hashes) + hashes m).
-        """
-        held = checked_counts(counts, self.k)
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # First how many contributors fall into each cell of each function, then two binomials per cell: bits are
+        # independent. Time O(min(n, k hashes) + hashes m).
         cells = np.zeros((self.hashes, self.m), dtype=np.int64)
-        many = held > self.hashes
+        many = counts > self.hashes
         every = np.arange(self.hashes)
         for x in np.flatnonzero(many):
-            spread = rng.generator.multinomial(held[x], np.full(self.hashes, 1 / self.hashes))
+            spread = rng.generator.multinomial(counts[x], np.full(self.hashes, 1 / self.hashes))
             cells[every, self.functions.cells(np.full(self.hashes, x), every)] += spread
-        for codes in code_blocks(np.where(many, 0, held), self.k):
+        for codes in code_blocks(np.where(many, 0, counts), self.k):
             index = rng.generator.integers(self.hashes, size=len(codes))
             add_reports(index * self.m + self.functions.cells(codes, index), cells.reshape(-1))
         p, q = map(float, self.response.support_probabilities)
         others = cells.sum(axis=1, keepdims=True) - cells
         drawn = rng.generator.binomial(cells, p) + rng.generator.binomial(others, q)
-        return Aggregate(self, drawn.ravel(), int(held.sum()))
+        flat: NDArray[np.int64] = drawn.ravel()
+        return flat
 
     @property
     def state_size(self) -> int:

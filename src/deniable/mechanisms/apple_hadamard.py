@@ -11,30 +11,30 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import Codes, checked_report_codes, code_dtype
+from deniable.aggregate import Aggregate
+from deniable.card import Card
+from deniable.checks import Codes
 from deniable.errors import InvalidParameterError
-from deniable.estimate import Estimate
-from deniable.mechanism import ReportField
-from deniable.mechanisms import _public_rows as public_rows
+from deniable.estimate import Estimate, affine_variance
 from deniable.mechanisms._apple_hashes import FixedHashes, biased_estimate
+from deniable.mechanisms._public_rows import PublicRows, parity, sign_sums
 from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.hash_families._walsh import walsh_rows
-from deniable.privacy import Guarantee, local_guarantee
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.privacy import Guarantee
 from deniable.spec import register
 from deniable.state import Counts, signs_of
 from deniable.thresholds import checked_epsilon
 
 
+@final
 @register("AppleHCMS")
 @dataclass(frozen=True)
-class AppleHCMS:
+class AppleHCMS(PublicRows):
     """Apple's Hadamard count-mean sketch over {0, ..., k-1}: a hash function, a Hadamard row, and one noisy bit.
 
     The bit says whether entry (row, h_j(x)) of the m x m Hadamard matrix is -1, that is whether they share an odd
@@ -74,14 +74,17 @@ class AppleHCMS:
     ('Apple HCMS (biased: collisions are fixed)',)
     """
 
-    k: int
-    epsilon: float | Fraction
     m: int = 1024
     hashes: int = 1024
     seed: int = 0
 
-    name = "AppleHCMS"
-    report_type = staticmethod(np.asarray)
+    card = Card(
+        shelf="comparators",
+        when="to compare with: biased, because its hash functions are the same for everybody",
+        decoding="transform",
+        wire="hash function, row and bit in one integer",
+        page="theory/sketches.md",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
@@ -101,54 +104,13 @@ class AppleHCMS:
         """The randomised response that bits go through: GRR over 2 values."""
         return GRR(2, self.epsilon)
 
-    def _bit(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return the bit of each code, row = m * index of the hash function + row of the Hadamard matrix."""
         shift = self.m.bit_length() - 1
-        return public_rows.parity(rows & (self.m - 1) & self.functions.cells(codes, rows >> shift))
+        return parity(rows & (self.m - 1) & self.functions.cells(codes, rows >> shift))
 
-    # ---------------------------------------------------------------- contributor
-
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Codes:
-        """Contributor: draw a hash function and a row, and report them with the noisy bit of the true code's cell.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8, uint16 or uint32 [n]
-            Reports 2 (m index + row) + bit.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        return public_rows.randomize(inputs, self.k, self.state_size, self.response, self._bit, rng)
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: sum the signs (bit 0: +1, bit 1: -1) of the reports of each function and row.
-
-        Parameters
-        ----------
-        reports : int[n]
-            Reported integers in 0..2 hashes m - 1.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report is out of range, naming its row.
-        """
-        checked = checked_report_codes(reports, 2 * self.state_size)
-        sums = np.zeros(self.state_size, dtype=np.int64)
-        public_rows.add_signs(checked, sums)
-        return Aggregate(self, sums, len(checked))
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        return sign_sums(reports, self.rows)
 
     # ---------------------------------------------------------------- analyst
 
@@ -160,7 +122,7 @@ class AppleHCMS:
         MismatchError, EmptyAggregateError
             If the aggregate came from another mechanism, or contains no reports.
         """
-        check_aggregate(aggregate, self)
+        self.check(aggregate)
         sums = aggregate.counts.copy()
         walsh_rows(sums, self.m)
         twice = aggregate.n + self.functions.gather(sums.reshape(self.hashes, self.m))
@@ -202,8 +164,7 @@ class AppleHCMS:
         is not the sketch with m' = 2m/(m + 1) cells of section 4.5 (7% more at epsilon = 1, m = 16), only m -> infinity
         makes them agree.
         """
-        p1, p0 = map(float, self.support_probabilities)
-        return (f * p1 * (1 - p1) + (1 - f) * p0 * (1 - p0)) / (n * (p1 - p0) ** 2)
+        return affine_variance(*self.support_probabilities, f, n)
 
     def worst_variance(self, n: int) -> float:
         """Return the larger of the variances at f = 0 and f = 1; the bias comes on top."""
@@ -224,40 +185,14 @@ class AppleHCMS:
 
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
-        remark = "the hash function and the row in a report are public and independent of the answer"
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon(), remarks=(remark,))
+        return self._local_guarantee(
+            "the hash function and the row in a report are public and independent of the answer"
+        )
 
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio p/q of the implemented thresholds, exact wherever a function separates values.
-
-        A list of functions that all map every value to one cell tells nothing, and its ratio is 1.
-        """
-        return self.response.implemented_ratio()
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return self.response.implemented_epsilon()
-
-    def outputs(self) -> Codes:
-        """Every possible report once, in the order of the columns of `channel`."""
-        return public_rows.outputs(self.k, self.state_size, 2, repr(self))
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, 2 hashes m); Fractions that sum to exactly one per row if `exact`."""
-        return public_rows.channel(self.k, self.state_size, self.response, self._bit, repr(self), exact=exact)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts int[k], exactly in distribution, in O(n) time.
-
-        Reports are made and summed a block at a time, in memory that does not grow with n.
-        """
-        sums, n = np.zeros(self.state_size, dtype=np.int64), 0
-        for codes in public_rows.code_blocks(counts, self.k):
-            public_rows.add_signs(self.randomize(codes, rng), sums)
-            n += len(codes)
-        return Aggregate(self, sums, n)
+    @property
+    def rows(self) -> int:
+        """One row per row of every hash function."""
+        return self.hashes * self.m
 
     @property
     def state_size(self) -> int:
@@ -267,11 +202,6 @@ class AppleHCMS:
     def check_state(self, counts: Counts, n: int) -> None:
         """Refuse all but sums of n signs."""
         signs_of(counts, n)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """Hash function, row and bit in one integer."""
-        return (ReportField("report", code_dtype(2 * self.state_size).name),)
 
     @property
     def report_bits(self) -> float:

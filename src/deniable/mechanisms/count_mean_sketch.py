@@ -17,29 +17,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_codes, checked_counts, checked_integer, code_dtype
+from deniable.card import Card, Variant
+from deniable.checks import Codes, checked_codes, checked_integer, code_dtype
 from deniable.errors import EmptyAggregateError, InvalidReportError
 from deniable.estimate import Estimate, affine_estimate
-from deniable.mechanism import ReportField, check_channel_size, float_channel
+from deniable.mechanism import ReportField
 from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.hash_families._columns import columns_of
 from deniable.mechanisms.hash_families.family import HashFamily
 from deniable.mechanisms.hash_families.hash_range import Objective
 from deniable.mechanisms.hash_families.registry import family_entry
-from deniable.privacy import Guarantee, local_guarantee
+from deniable.mechanisms.pure import PureOracle
+from deniable.privacy import Guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
 from deniable.spec import register
 from deniable.state import Counts
 from deniable.thresholds import checked_epsilon
-
-SIMULATION_ROWS = 1 << 22
-"""Most reports that a simulation makes before it adds them up."""
 
 QUERY_ROWS = 1 << 20
 """Reports compared with a query list before progress is told."""
@@ -48,27 +46,10 @@ Progress = Callable[[int, int], None]
 """Called with the number of reports done and the number in all."""
 
 
-class ValidReports(NamedTuple):
-    """What `CountMeanSketch.valid_reports` kept, and what it did not.
-
-    Parameters
-    ----------
-    reports : reports
-        Those that the mechanism can have produced, in their order.
-    rejected : int
-        Number of the others.
-    first_error : str
-        What is wrong with the first of them, naming its row (1-based); "" if there are none.
-    """
-
-    reports: Any
-    rejected: int
-    first_error: str
-
-
+@final
 @register("CMS")
 @dataclass(frozen=True)
-class CountMeanSketch:
+class CountMeanSketch(PureOracle[Any]):
     """Count-mean sketch over {0, ..., k-1} with m cells per hash function.
 
     Parameters
@@ -120,7 +101,47 @@ class CountMeanSketch:
     m: int | None = None
     family: str = "prime"
 
-    name = "CMS"
+    support_law = None
+    card = Card(
+        shelf="dictionaries",
+        when="a thousand values and more: the error of OUE, a report of a few bytes",
+        aliases=("CountMeanSketch", "count-mean sketch"),
+        wire="hash function and cell",
+        page="theory/sketches.md",
+        variants=(
+            Variant(
+                "CMS[spread]",
+                (("family", "spread"),),
+                "one integer per report; one transform decodes all values",
+                recommended=True,
+                decoding="transform",
+            ),
+            Variant(
+                "CMS[partition]",
+                (("family", "partition"),),
+                "the collector adds about 10 m integers per report; one transform decodes all values",
+                alternative=True,
+            ),
+            Variant(
+                "CMS[linear]", (("family", "linear"),), "one transform over F_p decodes all values", alternative=True
+            ),
+            Variant(
+                "CMS[prime]",
+                (("family", "prime"),),
+                "the collector compares every report with every value",
+                recommended=True,
+                decoding="compares",
+            ),
+            Variant(
+                "CMS[binary]",
+                (("family", "binary"),),
+                "for chosen values among up to 2^64; for all of them the collector compares every report with every "
+                "value",
+                alternative=True,
+                decoding="compares",
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         entry = family_entry(self.family)
@@ -144,28 +165,8 @@ class CountMeanSketch:
 
     # ---------------------------------------------------------------- contributor
 
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Any:
-        """Contributor: draw a public hash function, and report it with the noisy cell of the true code.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        reports
-            In the family's layout, see `report_fields`: HashedReports(a0, a1, value) for the prime family, one uint32
-            (or uint64) per report for Spread.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        codes = checked_codes(inputs, self.k)
+    def _randomize(self, codes: Codes, rng: Randomness) -> Any:
+        # In the family's layout: HashedReports(a0, a1, value) for the prime family, one uint32 or uint64 for Spread.
         columns = [np.empty(len(codes), dtype=field.dtype) for field in self.report_fields]
         for start in range(0, len(codes), BLOCK_WORDS):
             rows = slice(start, start + BLOCK_WORDS)
@@ -178,51 +179,23 @@ class CountMeanSketch:
 
     # ---------------------------------------------------------------- collector
 
-    def aggregate(self, reports: Any) -> Aggregate:
-        """Collector: sum reports into the family's state (support counts or a histogram).
-
-        Parameters
-        ----------
-        reports : reports
-            What contributors sent, n rows.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report is not one that the mechanism can have produced, naming its row; `valid_reports` sets such
-            reports aside and says how many there are.
-        TooLargeError
-            If the state would be too large to set up.
-        """
+    def _tally(self, reports: Any) -> tuple[NDArray[np.integer[Any]], int]:
         checked = self.hashes.checked(reports)
-        return Aggregate(self, self.hashes.tally(checked), len(columns_of(checked)[0]))
+        return self.hashes.tally(checked), len(columns_of(checked)[0])
 
-    def valid_reports(self, reports: Any) -> ValidReports:
-        """Collector: set aside the reports that no contributor's client can have produced.
-
-        `aggregate` refuses a batch with such a report, because who counts what is left must know that something was.
-        A batch of the wrong type, dtype or shape is refused here too: that is a mistake of the collector's.
-
-        Examples
-        --------
-        >>> sketch = CountMeanSketch(k=1000, epsilon=1.0, family="spread")
-        >>> kept = sketch.valid_reports(np.array([5, 2**31, 17]))
-        >>> kept.reports, kept.rejected, kept.first_error
-        (array([ 5, 17]), 1, 'report must be in 0..1375, got report=2147483648 in row 2')
-        >>> sketch.aggregate(kept.reports).n
-        2
-
-        Raises
-        ------
-        InvalidReportError
-            If the batch as a whole is malformed.
-        """
+    def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
         try:
-            return ValidReports(self.hashes.checked(reports), 0, "")
+            return np.ones(len(columns_of(self.hashes.checked(reports))[0]), dtype=np.bool_), ""
         except InvalidReportError as error:
-            valid = self.hashes.valid_rows(reports)
-            kept = self.report_type(*(np.asarray(column)[valid] for column in columns_of(reports)))
-            return ValidReports(kept, int(np.count_nonzero(~valid)), str(error))
+            return self.hashes.valid_rows(reports), str(error)
+
+    def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which values each report's hash function maps to its cell, bool[n, len(values)]."""
+        parameters, cells = self.hashes.split(self.hashes.checked(reports))
+        codes = np.tile(values, len(cells))
+        own = self.hashes.hash(codes, *(np.repeat(column, len(values)) for column in parameters))
+        matrix: NDArray[np.bool_] = own.reshape(len(cells), len(values)) == cells[:, None]
+        return matrix
 
     def count_support(
         self, reports: Any, queries: ArrayLike, *, progress: Progress | None = None
@@ -260,36 +233,8 @@ class CountMeanSketch:
 
     # ---------------------------------------------------------------- analyst
 
-    def estimate(self, aggregate: Aggregate, queries: ArrayLike | None = None) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (C/n - p0)/(p1 - p0) with the implemented p1 and p0.
-
-        Pan, Theorem 3.4, with its c the family's constant. Erratum: eq. (9) means E[g(x)] = f(x).
-
-        Parameters
-        ----------
-        aggregate : Aggregate
-            The collector's state.
-        queries : int[q], optional
-            Estimate only these codes, in any order; the labels of the estimate are the codes. All k by default.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        InvalidInputError
-            If a query is out of range, naming its row.
-        DamagedStateError
-            If decoding finds that no n reports have this state.
-        """
-        check_aggregate(aggregate, self)
-        if queries is None:
-            return self._estimate(self.hashes.decode(aggregate.counts, aggregate.n), aggregate.n)
-        codes = checked_codes(queries, self.k)
-        return self.estimate_support(
-            self.hashes.decode_queries(aggregate.counts, aggregate.n, codes), aggregate.n, codes
-        )
+    def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.integer[Any]]:
+        return self.hashes.decode(counts, n) if codes is None else self.hashes.decode_queries(counts, n, codes)
 
     def estimate_support(self, support: ArrayLike, n: int, queries: ArrayLike) -> Estimate:
         """Analyst: unbiased frequencies of a query list from its support counts among n reports (`count_support`).
@@ -306,16 +251,8 @@ class CountMeanSketch:
         """
         if n == 0:
             raise EmptyAggregateError(f"an estimate needs at least one report, got n=0 for {self!r}")
-        return self._estimate(support, n).named("", [str(code) for code in checked_codes(queries, self.k)])
-
-    def _estimate(self, support: ArrayLike, n: int) -> Estimate:
-        p1, p0 = self.support_probabilities
-        return affine_estimate(support, n, float(p1), float(p0))
-
-    def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency whose true value is f, noise only, n contributors (Pan, eq. (10))."""
         p1, p0 = map(float, self.support_probabilities)
-        return (f * p1 * (1 - p1) + (1 - f) * p0 * (1 - p0)) / (n * (p1 - p0) ** 2)
+        return affine_estimate(support, n, p1, p0).named("", [str(code) for code in checked_codes(queries, self.k)])
 
     # ---------------------------------------------------------------- guarantee and exact law
 
@@ -341,80 +278,39 @@ class CountMeanSketch:
 
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
-        return local_guarantee(
-            float(self.epsilon),
-            self.implemented_epsilon(),
-            remarks=("the hash function in a report is public and independent of the answer",),
-        )
+        return self._local_guarantee("the hash function in a report is public and independent of the answer")
 
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio p/q of the implemented thresholds, exact."""
         return self.response.implemented_ratio()
 
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return self.response.implemented_epsilon()
-
     def outputs(self) -> Any:
-        """Every possible report once, in the order of the columns of `channel`: by hash function, then by cell.
-
-        Raises
-        ------
-        TooLargeError
-            If the channel would have more than 2^22 cells.
-        """
+        """Return every possible report once: by hash function, then by cell."""
         return self._outputs()[0]
 
     def _outputs(self) -> tuple[Any, NDArray[Any]]:
         """Return every possible report, and the probability of its hash function."""
         hashes = self.hashes
-        check_channel_size(self.k, hashes.member_count * hashes.m, repr(self))
+        self._check_channel(self.k, hashes.member_count * hashes.m)
         parameters, probabilities = hashes.members()
         repeated = tuple(np.repeat(column, hashes.m) for column in parameters)
         cells = np.tile(np.arange(hashes.m), len(probabilities)).astype(code_dtype(hashes.m))
         return hashes.join(repeated, cells), np.repeat(probabilities, hashes.m)
 
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, member_count x m); Fractions that sum to exactly one per row if `exact`.
-
-        Raises
-        ------
-        TooLargeError
-            If it would have more than 2^22 cells; `response_channel` and `collision_probability` then say the same.
-        """
+    def _channel(self) -> NDArray[Any]:
+        # Where this is too large, `response_channel` and `collision_probability` say the same.
         outputs, drawn = self._outputs()
         parameters, cells = self.hashes.split(outputs)
         p, q = (drawn * probability for probability in self.response.support_probabilities)
         rows = [np.where(self.hashes.hash(np.full(len(cells), v), *parameters) == cells, p, q) for v in range(self.k)]
-        matrix = np.array(rows, dtype=object)
-        return matrix if exact else float_channel(matrix)
+        return np.array(rows, dtype=object)
 
     # ---------------------------------------------------------------- simulation and files
 
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts, exactly in distribution.
-
-        Different values share the contributors' hashes, so no product law replaces the reports: they are made and
-        summed a block at a time, in memory that does not grow with n and in the time of `randomize` and `aggregate`.
-
-        Parameters
-        ----------
-        counts : int[k]
-            Number of contributors who hold each value.
-        rng : SimulationRandomness
-            Source of the draw.
-        """
-        last = np.cumsum(checked_counts(counts, self.k))
-        n, step = int(last[-1]), min(max(BLOCK_WORDS, self.state_size), SIMULATION_ROWS)
-        total = np.zeros(self.state_size, dtype=np.int64)
-        for start in range(0, n, step):
-            stop = min(start + step, n)
-            # The values that contributors start..stop-1 hold, sorted: those whose stretches meet this block.
-            first, end = np.searchsorted(last, (start, stop - 1), side="right")
-            edges = np.clip(last[first : end + 1], start, stop)
-            codes = np.repeat(np.arange(first, end + 1), np.diff(edges, prepend=start))
-            total += self.hashes.tally(self.randomize(codes, rng))
-        return Aggregate(self, total, n)
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Different values share the contributors' hashes, so no product law replaces the reports: in the time of
+        # `randomize` and `aggregate`.
+        return self._simulate_by_reports(counts, rng)
 
     @property
     def state_size(self) -> int:
@@ -424,11 +320,6 @@ class CountMeanSketch:
     def check_state(self, counts: Counts, n: int) -> None:
         """Refuse what no n reports of the family's hash functions add up to."""
         self.hashes.check_state(counts, n)
-
-    @property
-    def compact_state(self) -> bool:
-        """Whether an aggregate keeps its counters in int32 while they fit."""
-        return self.hashes.compact_state
 
     @property
     def report_type(self) -> Callable[..., Any]:

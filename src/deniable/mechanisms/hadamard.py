@@ -11,20 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import Codes, checked_integer, checked_report_codes, code_dtype
-from deniable.estimate import Estimate, affine_estimate
-from deniable.mechanism import ReportField
-from deniable.mechanisms import _public_rows as public_rows
+from deniable.card import Card
+from deniable.checks import Codes, checked_integer
+from deniable.mechanisms._public_rows import PublicRows, parity, sign_sums
 from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.hash_families._walsh import walsh_hadamard
-from deniable.privacy import Guarantee, local_guarantee
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.mechanisms.pure import PureOracle
+from deniable.privacy import Guarantee
 from deniable.spec import register
 from deniable.state import Counts, signs_of
 from deniable.thresholds import checked_epsilon
@@ -33,9 +31,10 @@ MAX_HADAMARD_DOMAIN = 1 << 30
 """Largest k, so that a report fits 32 bits."""
 
 
+@final
 @register("HE")
 @dataclass(frozen=True)
-class HadamardEncoding:
+class HadamardEncoding(PublicRows, PureOracle[Codes]):
     """Hadamard encoding over {0, ..., k-1}: a uniform row r of 0..K-1 and one noisy bit, K = 2^ceil(log2(k + 1)).
 
     The bit says whether entry (r, x + 1) of the K x K Hadamard matrix is -1, that is whether r and x + 1 share an odd
@@ -66,11 +65,15 @@ class HadamardEncoding:
     1000
     """
 
-    k: int
-    epsilon: float | Fraction
-
-    name = "HE"
-    report_type = staticmethod(np.asarray)
+    support_law = None
+    card = Card(
+        shelf="comparators",
+        when="to compare with: a sketch of two cells, whose variance stays above 1/n however large epsilon is",
+        aliases=("Hadamard encoding",),
+        decoding="transform",
+        wire="row and bit in one integer",
+        page="theory/sketches.md",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_HADAMARD_DOMAIN))
@@ -86,92 +89,19 @@ class HadamardEncoding:
         """The randomised response that bits go through: GRR over 2 values."""
         return GRR(2, self.epsilon)
 
-    # ---------------------------------------------------------------- contributor
+    def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the bit of each code in its row: 0 where entry (row, code + 1) of the Hadamard matrix is +1."""
+        return parity(rows & (codes.astype(np.int64) + 1))
 
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Codes:
-        """Contributor: draw a public row, and report it with the noisy bit of the true code.
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        return sign_sums(reports, self.rows)
 
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8, uint16 or uint32 [n]
-            Reports 2 row + bit.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        return public_rows.randomize(inputs, self.k, self.rows, self.response, _bit, rng)
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: sum the signs (bit 0: +1, bit 1: -1) of the reports of each row.
-
-        Parameters
-        ----------
-        reports : int[n]
-            Reported integers in 0..2K-1.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report is out of range, naming its row.
-        """
-        checked = checked_report_codes(reports, 2 * self.rows)
-        sums = np.zeros(self.rows, dtype=np.int64)
-        public_rows.add_signs(checked, sums)
-        return Aggregate(self, sums, len(checked))
-
-    # ---------------------------------------------------------------- analyst
-
-    def support_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
-        """Analyst: return int64[k], how many reports carry the true bit of each value: one Walsh-Hadamard transform.
-
-        Reports that agree with v minus those that do not are the transform of the sums at v + 1.
-
-        Raises
-        ------
-        MismatchError, EmptyAggregateError
-            If the aggregate came from another mechanism, or contains no reports.
-        """
-        check_aggregate(aggregate, self)
-        sums = aggregate.counts.copy()
+    def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.int64]:
+        # Reports that agree with v minus those that do not are the Walsh-Hadamard transform of the sums at v + 1.
+        sums = counts.copy()
         walsh_hadamard(sums)
-        twice = aggregate.n + sums[1 : self.k + 1]
-        return twice // 2
-
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (C/n - p0)/(p1 - p0) with the implemented p1 and p0.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        p1, p0 = self.support_probabilities
-        return affine_estimate(self.support_counts(aggregate), aggregate.n, float(p1), float(p0))
-
-    def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency whose true value is f, noise only, n contributors.
-
-        ((e^epsilon + 1)/(e^epsilon - 1))^2/n - f/n: that of the count-mean sketch with m = 2.
-        """
-        p1, p0 = map(float, self.support_probabilities)
-        return (f * p1 * (1 - p1) + (1 - f) * p0 * (1 - p0)) / (n * (p1 - p0) ** 2)
-
-    def worst_variance(self, n: int) -> float:
-        """Largest variance of an estimated frequency over all data of n contributors: that at f = 0."""
-        return max(self.variance(0.0, n), self.variance(1.0, n))
+        twice = n + sums[1 : self.k + 1]
+        return twice // 2 if codes is None else twice[codes] // 2
 
     # ---------------------------------------------------------------- guarantee and exact law
 
@@ -188,38 +118,7 @@ class HadamardEncoding:
 
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
-        remark = "the row in a report is public and independent of the answer"
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon(), remarks=(remark,))
-
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio p/q of the implemented thresholds, exact."""
-        return self.response.implemented_ratio()
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return self.response.implemented_epsilon()
-
-    def outputs(self) -> Codes:
-        """Every possible report once, in the order of the columns of `channel`."""
-        return public_rows.outputs(self.k, self.rows, 2, repr(self))
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, 2K); Fractions that sum to exactly one per row if `exact`."""
-        return public_rows.channel(self.k, self.rows, self.response, _bit, repr(self), exact=exact)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts int[k], exactly in distribution, in O(n) time.
-
-        Sums of different rows share the contributors, so no product law replaces the reports: they are made and summed
-        a block at a time, in memory that does not grow with n.
-        """
-        sums, n = np.zeros(self.rows, dtype=np.int64), 0
-        for codes in public_rows.code_blocks(counts, self.k):
-            public_rows.add_signs(self.randomize(codes, rng), sums)
-            n += len(codes)
-        return Aggregate(self, sums, n)
+        return self._local_guarantee("the row in a report is public and independent of the answer")
 
     @property
     def state_size(self) -> int:
@@ -231,16 +130,6 @@ class HadamardEncoding:
         signs_of(counts, n)
 
     @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """Row and bit in one integer."""
-        return (ReportField("report", code_dtype(2 * self.rows).name),)
-
-    @property
     def report_bits(self) -> float:
         """Bits per report, log2 K + 1."""
         return float(self.rows.bit_length())
-
-
-def _bit(codes: Codes, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return the bit of each code in its row: 0 where entry (row, code + 1) of the Hadamard matrix is +1."""
-    return public_rows.parity(rows & (codes.astype(np.int64) + 1))

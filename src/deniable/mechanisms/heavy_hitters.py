@@ -14,18 +14,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
+from deniable.aggregate import Aggregate
+from deniable.base import Mechanism
+from deniable.card import Card
 from deniable.checks import checked_integer, checked_report_codes
-from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.estimate import Estimate, affine_estimate
 from deniable.mechanism import ReportField
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch, ValidReports
-from deniable.privacy import Guarantee, local_guarantee
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch
+from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, uniform_below
 from deniable.spec import register
 from deniable.state import Counts, check_parts, counts_sum_to
@@ -55,9 +57,10 @@ class PrefixReports(NamedTuple):
     value: NDArray[Any]
 
 
+@final
 @register("HeavyHitters")
 @dataclass(frozen=True)
-class HeavyHitters:
+class HeavyHitters(Mechanism[PrefixReports]):
     """Find and count frequent strings without a dictionary.
 
     Parameters
@@ -93,10 +96,18 @@ class HeavyHitters:
     fold_bits: int = 16
     seed: int = 0
 
-    name = "HeavyHitters"
     report_type = PrefixReports
-    compact_state = True
     takes_text = True
+    records = False
+    card = Card(
+        shelf="open text",
+        when="frequent strings of a dictionary that nobody has",
+        planned=False,
+        instead="it is chosen by asking open text",
+        decoding="transform",
+        wire="prefix length and one integer",
+        page="theory/sketches.md",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
@@ -112,6 +123,10 @@ class HeavyHitters:
     def sketch(self) -> CountMeanSketch:
         """The oracle of every group: a Spread sketch of the folded prefixes."""
         return CountMeanSketch(k=1 << self.fold_bits, epsilon=self.epsilon, family="spread")
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return (0,)
 
     # ---------------------------------------------------------------- contributor
 
@@ -204,17 +219,16 @@ class HeavyHitters:
         sizes = np.bincount(group, minlength=self.groups)
         return Aggregate(self, np.concatenate([*tallies, sizes]), len(group))
 
-    def valid_reports(self, reports: PrefixReports) -> ValidReports:
-        """Collector: set aside reports that no client can have produced, see `CountMeanSketch.valid_reports`."""
+    def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
         group, values = np.asarray(reports.group), np.asarray(reports.value)
         inside = self.sketch.hashes.valid_rows(values)
         valid = (group < self.groups) & inside
-        rejected, reason = int(np.count_nonzero(~valid)), ""
-        if rejected:
+        reason = ""
+        if not valid.all():
             row = int((~valid).argmax())
             got = f"group={group[row]}, value={values[row]} in row {row + 1}"
             reason = f"group must be in 0..{self.groups - 1} and value one of the sketch's reports, got {got}"
-        return ValidReports(PrefixReports(group[valid], values[valid]), rejected, reason)
+        return valid, reason
 
     # ---------------------------------------------------------------- analyst
 
@@ -255,7 +269,7 @@ class HeavyHitters:
         MismatchError, EmptyAggregateError
             If the aggregate came from another mechanism, or contains no reports.
         """
-        check_aggregate(aggregate, self)
+        self.check(aggregate)
         if not threshold > 0:
             raise InvalidParameterError(f"threshold must be > 0, got threshold={threshold}")
         checked_integer("max_candidates", max_candidates, 1)
@@ -307,22 +321,20 @@ class HeavyHitters:
 
     def privacy(self) -> Guarantee:
         """Return the guarantee: the sketch's, for whichever prefix is reported."""
-        return local_guarantee(
-            float(self.epsilon),
-            self.implemented_epsilon(),
-            remarks=(
-                "the collector sees which prefix length was reported; the choice is uniform and independent of the "
-                "string",
-            ),
+        return self._local_guarantee(
+            "the collector sees which prefix length was reported; the choice is uniform and independent of the string"
         )
 
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio of the implemented thresholds, exact: the sketch's, the group being independent."""
         return self.sketch.implemented_ratio()
 
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return self.sketch.implemented_epsilon()
+    def outputs(self) -> PrefixReports:
+        """Raise TooLargeError: there are no codes to list a channel for."""
+        raise TooLargeError("inputs are texts: there is no channel to list; the group's sketch has one")
+
+    def _channel(self) -> NDArray[Any]:
+        raise TooLargeError("inputs are texts: there is no channel to list; the group's sketch has one")
 
     @property
     def state_size(self) -> int:

@@ -95,6 +95,7 @@ class SHE(FrequencyOracle[Components]):
     resolution: int | None = None
     clamp: int | None = None
 
+    report_type = staticmethod(np.asarray)
     card = Card(
         shelf="one attribute",
         when="a value beyond counting: sums of noise are wanted",

@@ -12,9 +12,12 @@ from deniable.aggregate import Aggregate
 from deniable.base import Mechanism
 from deniable.checks import Codes, checked_codes, checked_counts
 from deniable.estimate import Estimate
-from deniable.randomness import Randomness, SimulationRandomness, checked_randomness
+from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, checked_randomness
 
 Reports = TypeVar("Reports")
+
+SIMULATION_ROWS = 1 << 22
+"""Most reports that a simulation makes at a time."""
 
 
 class FrequencyOracle(Mechanism[Reports]):
@@ -73,7 +76,7 @@ class FrequencyOracle(Mechanism[Reports]):
         return Aggregate(self, *self._tally(reports))
 
     @abstractmethod
-    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+    def _tally(self, reports: Any) -> tuple[NDArray[np.integer[Any]], int]:
         """Check reports, and return the sum int64[state_size] that the collector keeps and their number."""
 
     # ---------------------------------------------------------------- analyst
@@ -123,3 +126,18 @@ class FrequencyOracle(Mechanism[Reports]):
     @abstractmethod
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         """Draw the state int64[state_size] of contributors with these true counts int64[k]."""
+
+    @final
+    def _simulate_by_reports(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Make reports and sum them a block at a time, where no product law replaces them; memory independent of n."""
+        last = np.cumsum(counts)
+        n, step = int(last[-1]), min(max(BLOCK_WORDS, self.state_size), SIMULATION_ROWS)
+        total = np.zeros(self.state_size, dtype=np.int64)
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            # The values that contributors start..stop-1 hold, sorted: those whose stretches meet this block.
+            first, end = np.searchsorted(last, (start, stop - 1), side="right")
+            edges = np.clip(last[first : end + 1], start, stop)
+            codes = np.repeat(np.arange(first, end + 1), np.diff(edges, prepend=start))
+            total += self._tally(self._randomize(codes, rng))[0]
+        return total

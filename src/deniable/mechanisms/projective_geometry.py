@@ -15,16 +15,15 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import Codes, checked_codes, checked_integer, checked_report_codes, code_dtype
+from deniable.card import Card
+from deniable.checks import Codes, checked_integer, checked_report_codes, code_dtype
 from deniable.errors import InvalidParameterError
-from deniable.estimate import Estimate, affine_estimate
-from deniable.mechanism import ReportField, check_channel_size, float_channel
+from deniable.mechanism import ReportField
 from deniable.mechanisms._projective import (
     draw_points,
     incidence_counts,
@@ -32,13 +31,14 @@ from deniable.mechanisms._projective import (
     report_vectors,
     value_vectors,
 )
-from deniable.mechanisms._public_rows import add_reports, code_blocks
+from deniable.mechanisms._public_rows import histogram_of
 from deniable.mechanisms.hash_families.prime import is_prime, smallest_prime
-from deniable.privacy import Guarantee, local_guarantee
+from deniable.mechanisms.pure import PureOracle
+from deniable.privacy import Guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, draw, uniform_below
 from deniable.spec import register
 from deniable.state import Counts, counts_sum_to
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, log_up, spent, threshold_down
+from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_down
 
 MAX_PGR_DOMAIN = 1 << 31
 MAX_POINTS = 1 << 32
@@ -74,9 +74,10 @@ def dimension(k: int, q: int) -> int:
     return t
 
 
+@final
 @register("PGR")
 @dataclass(frozen=True)
-class PGR:
+class PGR(PureOracle[Codes]):
     """Projective geometry response over {0, ..., k-1}: values and reports are points of F_q^t up to a factor.
 
     There are N = (q^t - 1)/(q - 1) >= k points, t the smallest such dimension, at least 2. The report is a uniform one
@@ -116,8 +117,16 @@ class PGR:
     epsilon: float | Fraction
     q: int | None = None
 
-    name = "PGR"
+    support_law = None
     report_type = staticmethod(np.asarray)
+    card = Card(
+        shelf="comparators",
+        when="to compare with: the error and the size of a Spread sketch, and a slower decoder",
+        aliases=("projective geometry response",),
+        decoding="transform",
+        wire="one point",
+        page="theory/sketches.md",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_PGR_DOMAIN))
@@ -151,29 +160,8 @@ class PGR:
 
     # ---------------------------------------------------------------- contributor
 
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Codes:
-        """Contributor: report a point, orthogonal to the true value's with the preferred probability.
-
-        One 64-bit word decides; which of the s or N - s points is reported is drawn uniformly by rejection.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8, uint16 or uint32 [n]
-            Numbers of the reported points, in 0..N-1.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        codes = checked_codes(inputs, self.k)
+    def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
+        # One 64-bit word decides; which of the s or N - s points is reported is drawn uniformly by rejection.
         reports = np.empty(len(codes), dtype=code_dtype(self.points))
         scratch = np.zeros((2, self.dimension), dtype=np.int64)
         for start in range(0, len(codes), BLOCK_WORDS):
@@ -185,64 +173,19 @@ class PGR:
             draw_points(codes[rows], included, chosen, self._q, self.dimension, scratch, reports[rows])
         return reports
 
-    # ---------------------------------------------------------------- collector
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        return histogram_of(reports, self.points)
 
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how often each point was reported.
+    def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.int64]:
+        support = incidence_counts(counts, n, self._q, self.dimension)[: self.k]
+        return support if codes is None else support[codes]
 
-        Parameters
-        ----------
-        reports : int[n]
-            Reported points.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report is no point in 0..N-1, naming its row.
-        """
-        checked = checked_report_codes(reports, self.points)
-        histogram = np.zeros(self.points, dtype=np.int64)
-        add_reports(checked, histogram)
-        return Aggregate(self, histogram, len(checked))
-
-    # ---------------------------------------------------------------- analyst
-
-    def support_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
-        """Analyst: return int64[k], how many reports are orthogonal to each value; O(N log N) time.
-
-        Raises
-        ------
-        MismatchError, EmptyAggregateError
-            If the aggregate came from another mechanism, or contains no reports.
-        DamagedStateError
-            If the counters are no histogram of n reports.
-        """
-        check_aggregate(aggregate, self)
-        return incidence_counts(aggregate.counts, aggregate.n, self._q, self.dimension)[: self.k]
-
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (C/n - p0)/(p1 - p0) with the implemented p1 and p0.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        DamagedStateError
-            If the counters are no histogram of n reports.
-        """
-        p1, p0 = self.support_probabilities
-        return affine_estimate(self.support_counts(aggregate), aggregate.n, float(p1), float(p0))
-
-    def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency whose true value is f, noise only, n contributors."""
-        p1, p0 = map(float, self.support_probabilities)
-        return (f * p1 * (1 - p1) + (1 - f) * p0 * (1 - p0)) / (n * (p1 - p0) ** 2)
-
-    def worst_variance(self, n: int) -> float:
-        """Largest variance of an estimated frequency over all data of n contributors, at f = 0 or f = 1."""
-        return max(self.variance(0.0, n), self.variance(1.0, n))
+    def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which values are orthogonal to the reported point, bool[n, len(values)]."""
+        points = checked_report_codes(reports, self.points).astype(np.int64)
+        chosen = report_vectors(self._q, self.dimension)[points]
+        matrix: NDArray[np.bool_] = chosen @ value_vectors(values, self._q, self.dimension).T % self._q == 0
+        return matrix
 
     # ---------------------------------------------------------------- guarantee and exact law
 
@@ -260,7 +203,7 @@ class PGR:
 
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon())
+        return self._local_guarantee()
 
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio of the implemented threshold, exact: a preferred point against another."""
@@ -268,37 +211,23 @@ class PGR:
         ratio = p * (self.points - self.preferred) / ((1 - p) * self.preferred)
         return max(ratio, 1 / ratio)
 
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
     def outputs(self) -> Codes:
-        """Every possible report once, in the order of the columns of `channel`."""
-        check_channel_size(self.k, self.points, repr(self))
+        self._check_channel(self.k, self.points)
         return np.arange(self.points, dtype=code_dtype(self.points))
 
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, N); Fractions that sum to exactly one per row if `exact`."""
-        check_channel_size(self.k, self.points, repr(self))
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(self.k, self.points)
         p, _ = self.support_probabilities
         values = value_vectors(np.arange(self.k), self._q, self.dimension)
         orthogonal = values @ report_vectors(self._q, self.dimension).T % self._q == 0
         matrix = np.full(orthogonal.shape, (1 - p) / (self.points - self.preferred), dtype=object)
         matrix[orthogonal] = p / self.preferred
-        return matrix if exact else float_channel(matrix)
+        return matrix
 
     # ---------------------------------------------------------------- simulation and files
 
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts int[k], exactly in distribution, in O(n) time.
-
-        Reports are made and counted a block at a time, in memory that does not grow with n.
-        """
-        histogram, n = np.zeros(self.points, dtype=np.int64), 0
-        for codes in code_blocks(counts, self.k):
-            add_reports(self.randomize(codes, rng), histogram)
-            n += len(codes)
-        return Aggregate(self, histogram, n)
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        return self._simulate_by_reports(counts, rng)
 
     @property
     def state_size(self) -> int:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate
-from deniable.checks import checked_codes
+from deniable.checks import Codes, checked_codes
 from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate, affine_estimate, affine_variance
 from deniable.mechanisms.oracle import FrequencyOracle
@@ -47,21 +47,61 @@ class PureOracle(FrequencyOracle[Reports]):
         """Implemented (p, q): probability that a report supports v if its contributor holds v, and if not."""
 
     @abstractmethod
-    def _support(self, counts: NDArray[np.int64], n: int) -> NDArray[np.integer[Any]]:
-        """Return how many of n reports support each value, int[k], from the state of an aggregate."""
+    def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.integer[Any]]:
+        """Return how many of n reports support each value, or each of codes, from the state of an aggregate."""
 
     @final
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies f^ = (support/n - q)/(p - q) with the implemented p and q."""
+    def support_counts(self, aggregate: Aggregate) -> NDArray[np.integer[Any]]:
+        """Analyst: return int[k], how many reports support each value.
+
+        Raises
+        ------
+        MismatchError, EmptyAggregateError
+            If the aggregate came from another mechanism, or contains no reports.
+        DamagedStateError
+            If decoding finds that no n reports have this state.
+        """
         self.check(aggregate)
-        p, q = self.support_probabilities
-        return affine_estimate(self._support(aggregate.counts, aggregate.n), aggregate.n, float(p), float(q))
+        return self._support(aggregate.counts, aggregate.n, None)
+
+    @final
+    def estimate(self, aggregate: Aggregate, queries: ArrayLike | None = None) -> Estimate:
+        """Analyst: unbiased frequencies f^ = (support/n - q)/(p - q) with the implemented p and q.
+
+        Parameters
+        ----------
+        aggregate : Aggregate
+            The collector's state.
+        queries : int[m], optional
+            Estimate only these codes, in any order; the labels of the estimate are the codes. All k by default.
+
+        Raises
+        ------
+        MismatchError
+            If the aggregate came from another mechanism.
+        EmptyAggregateError
+            If it contains no reports.
+        InvalidInputError
+            If a query is out of range, naming its row.
+        DamagedStateError
+            If decoding finds that no n reports have this state.
+        """
+        self.check(aggregate)
+        codes = None if queries is None else checked_codes(queries, self.k)
+        p, q = map(float, self.support_probabilities)
+        estimate = affine_estimate(self._support(aggregate.counts, aggregate.n, codes), aggregate.n, p, q)
+        return estimate if codes is None else estimate.named("", list(map(str, codes)))
 
     # ---------------------------------------------------------------- how sure the analyst is
 
     @final
     def variance(self, f: float, n: int) -> float:
         return affine_variance(*self.support_probabilities, f, n)
+
+    @final
+    def worst_variance(self, n: int) -> float:
+        """Return the largest variance of an estimated frequency over all data of n contributors, at f = 0 or f = 1."""
+        return max(self.variance(0.0, n), self.variance(1.0, n))
 
     @final
     def covariance(self, f: ArrayLike, n: int, values: ArrayLike | None = None) -> Floats:
@@ -155,7 +195,7 @@ class PureOracle(FrequencyOracle[Reports]):
 class CountingOracle(PureOracle[Reports]):
     """A pure oracle whose state is the support itself: one counter per value."""
 
-    records: ClassVar[bool] = False
+    report_type = staticmethod(np.asarray)
 
     @property
     @final
@@ -164,5 +204,5 @@ class CountingOracle(PureOracle[Reports]):
         return self.k
 
     @final
-    def _support(self, counts: NDArray[np.int64], n: int) -> NDArray[np.integer[Any]]:  # noqa: ARG002
-        return counts
+    def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.integer[Any]]:  # noqa: ARG002
+        return counts if codes is None else counts[codes]

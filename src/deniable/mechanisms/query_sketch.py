@@ -7,20 +7,22 @@ fingerprints of strings. The collector's state is one counter per query, mergeab
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
+from deniable.aggregate import Aggregate
+from deniable.base import Mechanism
+from deniable.card import Card
 from deniable.checks import Codes, checked_counts
 from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate
 from deniable.mechanism import ReportField
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch, Progress, ValidReports
+from deniable.mechanisms.count_mean_sketch import CountMeanSketch, Progress
 from deniable.mechanisms.hash_families._columns import columns_of
 from deniable.privacy import Guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
@@ -28,9 +30,10 @@ from deniable.spec import register
 from deniable.state import Counts, counts_between
 
 
+@final
 @register("CMS-queries")
 @dataclass(frozen=True)
-class QuerySketch:
+class QuerySketch(Mechanism[Any]):
     """The count-mean sketch, decoded for a query list only.
 
     Parameters
@@ -58,8 +61,19 @@ class QuerySketch:
 
     sketch: CountMeanSketch
     queries: tuple[int, ...]
+    k: int = field(init=False, repr=False, compare=False)
+    epsilon: float | Fraction = field(init=False, repr=False, compare=False)
 
-    name = "CMS-queries"
+    records = False
+    card = Card(
+        shelf="dictionaries",
+        when="chosen values of a dictionary that nobody can list",
+        planned=False,
+        instead="compare CMS[prime] or CMS[binary], which report the same",
+        decoding="compares",
+        wire="hash function and cell",
+        page="theory/sketches.md",
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.sketch, CountMeanSketch):
@@ -74,20 +88,16 @@ class QuerySketch:
         if not queries:
             raise InvalidParameterError("queries must be at least one code, got none")
         object.__setattr__(self, "queries", tuple(seen))
+        object.__setattr__(self, "k", self.sketch.k)
+        object.__setattr__(self, "epsilon", self.sketch.epsilon)
 
     @cached_property
     def _codes(self) -> Codes:
         return np.array(self.queries, dtype=np.uint64 if self.sketch.k > 1 << 63 else np.int64)
 
     @property
-    def k(self) -> int:
-        """Domain size of the sketch."""
-        return self.sketch.k
-
-    @property
-    def epsilon(self) -> float | Fraction:
-        """The sketch's budget."""
-        return self.sketch.epsilon
+    def domain(self) -> tuple[int, ...]:
+        return (self.k,)
 
     # ---------------------------------------------------------------- the three actors
 
@@ -113,21 +123,12 @@ class QuerySketch:
         counts = self.sketch.count_support(reports, self._codes, progress=progress)
         return Aggregate(self, counts, len(columns_of(reports)[0]))
 
-    def valid_reports(self, reports: Any) -> ValidReports:
-        """Collector: set aside impossible reports, see `CountMeanSketch.valid_reports`."""
-        return self.sketch.valid_reports(reports)
+    def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
+        return self.sketch._valid_rows(reports)
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies of the queries, in their order; the labels are the codes.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self)
+        """Analyst: unbiased frequencies of the queries, in their order; the labels are the codes."""
+        self.check(aggregate)
         return self.sketch.estimate_support(aggregate.counts, aggregate.n, self._codes)
 
     def variance(self, f: float, n: int) -> float:
@@ -146,20 +147,13 @@ class QuerySketch:
         return self.sketch.privacy()
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio of the sketch, exact."""
         return self.sketch.implemented_ratio()
 
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return self.sketch.implemented_epsilon()
-
     def outputs(self) -> Any:
-        """Every possible report of the sketch once."""
         return self.sketch.outputs()
 
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return the sketch's channel."""
-        return self.sketch.channel(exact=exact)
+    def _channel(self) -> NDArray[Any]:
+        return self.sketch._channel()
 
     def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
         """Draw the aggregate of contributors who hold the queries, exactly in distribution, in O(n q) time.

@@ -10,24 +10,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import Codes, checked_integer, checked_report_codes, code_dtype
+from deniable.aggregate import Aggregate
+from deniable.card import Card
+from deniable.checks import Codes, checked_integer, code_dtype
 from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate
-from deniable.mechanism import ReportField
-from deniable.mechanisms import _public_rows as public_rows
+from deniable.mechanisms._public_rows import PublicRows, histogram_of, parity
 from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.hadamard import MAX_HADAMARD_DOMAIN
 from deniable.mechanisms.hash_families._walsh import walsh_rows
-from deniable.privacy import Guarantee, local_guarantee
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.privacy import Guarantee
 from deniable.spec import register
 from deniable.state import Counts, counts_sum_to
 from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
@@ -45,9 +43,10 @@ def recursive_hadamard_bits(k: int, epsilon: EpsilonLike) -> int:
     return min(math.floor(odds).bit_length(), (k - 1).bit_length())
 
 
+@final
 @register("RHR")
 @dataclass(frozen=True)
-class RecursiveHadamard:
+class RecursiveHadamard(PublicRows):
     """Recursive Hadamard response over {0, ..., k-1} with b bits.
 
     Write x = high 2^(b-1) + low. The contributor draws a public row r of a Hadamard matrix of size R, the smallest
@@ -83,12 +82,16 @@ class RecursiveHadamard:
     1000
     """
 
-    k: int
-    epsilon: float | Fraction
     bits: int | None = None
 
-    name = "RHR"
-    report_type = staticmethod(np.asarray)
+    card = Card(
+        shelf="comparators",
+        when="to compare with: loses more than Hadamard encoding where frequent values share their low bits",
+        aliases=("recursive Hadamard response",),
+        decoding="transform",
+        wire="row and cell in one integer",
+        page="theory/sketches.md",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_HADAMARD_DOMAIN))
@@ -116,52 +119,11 @@ class RecursiveHadamard:
         """Return the cell 2 low + s of each code in its row."""
         wide = codes.astype(np.int64)
         shift = self.classes.bit_length() - 1
-        low, sign = wide & (self.classes - 1), public_rows.parity(rows & ((wide >> shift) + 1))
+        low, sign = wide & (self.classes - 1), parity(rows & ((wide >> shift) + 1))
         return (2 * low + sign).astype(code_dtype(2 * self.classes))
 
-    # ---------------------------------------------------------------- contributor
-
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Codes:
-        """Contributor: draw a public row, and report it with the noisy cell of the true code.
-
-        Parameters
-        ----------
-        inputs : int[n]
-            True codes in 0..k-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8, uint16 or uint32 [n]
-            Reports 2^b row + cell.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row.
-        """
-        return public_rows.randomize(inputs, self.k, self.rows, self.response, self._cell, rng)
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how often each report came.
-
-        Parameters
-        ----------
-        reports : int[n]
-            Reported integers in 0..2^b R - 1.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report is out of range, naming its row.
-        """
-        checked = checked_report_codes(reports, self.state_size)
-        histogram = np.zeros(self.state_size, dtype=np.int64)
-        public_rows.add_reports(checked, histogram)
-        return Aggregate(self, histogram, len(checked))
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        return histogram_of(reports, self.state_size)
 
     # ---------------------------------------------------------------- analyst
 
@@ -176,7 +138,7 @@ class RecursiveHadamard:
         MismatchError, EmptyAggregateError
             If the aggregate came from another mechanism, or contains no reports.
         """
-        check_aggregate(aggregate, self)
+        self.check(aggregate)
         histogram = aggregate.counts.reshape(self.rows, self.classes, 2)
         signed = np.ascontiguousarray((histogram[:, :, 0] - histogram[:, :, 1]).T).reshape(-1)
         walsh_rows(signed, self.rows)
@@ -259,37 +221,7 @@ class RecursiveHadamard:
 
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon against everybody, for one report."""
-        remark = "the row in a report is public and independent of the answer"
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon(), remarks=(remark,))
-
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio p/q of the implemented thresholds, exact."""
-        return self.response.implemented_ratio()
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return self.response.implemented_epsilon()
-
-    def outputs(self) -> Codes:
-        """Every possible report once, in the order of the columns of `channel`."""
-        return public_rows.outputs(self.k, self.rows, 2 * self.classes, repr(self))
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | code), shape (k, 2^b R); Fractions that sum to exactly one per row if `exact`."""
-        return public_rows.channel(self.k, self.rows, self.response, self._cell, repr(self), exact=exact)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these true counts int[k], exactly in distribution, in O(n) time.
-
-        Reports are made and counted a block at a time, in memory that does not grow with n.
-        """
-        histogram, n = np.zeros(self.state_size, dtype=np.int64), 0
-        for codes in public_rows.code_blocks(counts, self.k):
-            public_rows.add_reports(self.randomize(codes, rng), histogram)
-            n += len(codes)
-        return Aggregate(self, histogram, n)
+        return self._local_guarantee("the row in a report is public and independent of the answer")
 
     @property
     def state_size(self) -> int:
@@ -299,11 +231,6 @@ class RecursiveHadamard:
     def check_state(self, counts: Counts, n: int) -> None:
         """Refuse all but histograms of n reports."""
         counts_sum_to(counts, n)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """Row and cell in one integer."""
-        return (ReportField("report", code_dtype(self.state_size).name),)
 
     @property
     def report_bits(self) -> float:

@@ -283,11 +283,6 @@ class AdaptiveSMP:
         check_parts(self.oracles, counts, reported)
 
     @property
-    def compact_state(self) -> bool:
-        """Whether an aggregate keeps its counters in int32 while they fit: if an oracle's histogram does."""
-        return any(getattr(oracle, "compact_state", False) for oracle in self.oracles)
-
-    @property
     def report_fields(self) -> tuple[ReportField, ...]:
         """The sampled attribute, and its payload."""
         attribute = ReportField("attribute", code_dtype(len(self.sizes)).name)

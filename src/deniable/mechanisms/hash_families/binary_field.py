@@ -193,8 +193,6 @@ class BinaryFieldFamily:
         """Refuse support counts outside 0..n."""
         counts_between(counts, 0, n)
 
-    compact_state = False
-
     def tally(self, reports: BinaryFieldReports) -> Counts:
         """Collector: return the support counts of all values; O(n k) time.
 

@@ -113,10 +113,6 @@ class HashFamily(Protocol):
     def check_state(self, counts: Counts, n: int) -> None:
         """Raise DamagedStateError unless n reports can have this state, as far as one pass over it tells."""
 
-    @property
-    def compact_state(self) -> bool:
-        """Whether aggregates keep the state in int32 while every counter fits (large histograms)."""
-
     def tally(self, reports: Any) -> Counts:
         """Collector: return the state of checked reports, int[state_size].
 

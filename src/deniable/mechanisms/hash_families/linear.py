@@ -217,8 +217,6 @@ class LinearFamily:
         else:
             hyperplanes.check_hyperplanes(counts, n, self.p, self.m)
 
-    compact_state = True
-
     def tally(self, reports: LinearReports) -> Counts:
         """Collector: return the state of the reports, int[state_size], in (m-1)/(p-1) additions per report.
 

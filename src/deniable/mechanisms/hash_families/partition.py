@@ -208,8 +208,6 @@ class PartitionFamily:
         check_spectrum(counts, n, self.edges)
         counts_between(counts[:1], 0, n << self.value_bits)
 
-    compact_state = True
-
     def tally(self, reports: PartitionReports) -> Counts:
         """Collector: return the spectrum of the reports, int[2^b], in 2^L additions per different w.
 

@@ -190,8 +190,6 @@ class PrimeFamily:
         """Refuse support counts outside 0..n."""
         counts_between(counts, 0, n)
 
-    compact_state = False
-
     def tally(self, reports: HashedReports) -> NDArray[np.int64]:
         """Collector: return the support counts of all values; O(n k) time."""
         return self.count_all(reports)

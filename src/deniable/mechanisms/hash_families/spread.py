@@ -235,8 +235,6 @@ class SpreadFamily:
         counts_sum_to(counts, n)
         counts_between(counts[self.levels[-1].offset :][: self.m], 0, 0, self.levels[-1].offset)
 
-    compact_state = True
-
     def tally(self, reports: NDArray[Any]) -> Counts:
         """Collector: return the histogram of the reports, int32[state_size] (int64 for 2^31 reports or more).
 
