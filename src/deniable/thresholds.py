@@ -73,7 +73,7 @@ def checked_epsilon(epsilon: EpsilonLike, name: str = "epsilon") -> float | Frac
     if number <= 0:
         raise InvalidParameterError(f"{name} must be > 0, got {name}={shown}")
     # As floats: half of 2e-6, as it is spent, is less than a millionth by less than a float can tell.
-    if not float(EPSILON_MIN) <= float(number) <= EPSILON_MAX:
+    if number > EPSILON_MAX or float(number) < float(EPSILON_MIN):
         raise InvalidParameterError(f"{name} must be in [1e-06, 32], got {name}={shown}")
     return number if isinstance(number, BudgetShare) or exact(float(number)) != number else float(number)
 

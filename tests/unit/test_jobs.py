@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from deniable.aggregate import Aggregate
 from deniable.collection import Collection
 from deniable.errors import (
     InvalidInputError,
+    InvalidParameterError,
     OutputError,
+    PrivacyLimitError,
     UnknownCategoryError,
 )
 from deniable.io import csv_files
@@ -107,6 +110,18 @@ def test_progress_reaches_the_total(name: str, tmp_path: Path, small_blocks: Non
         assert {total for _, total in seen.calls} == {N if name == "a.parquet" else answers.stat().st_size}
         assert seen.calls == sorted(seen.calls)
         assert seen.calls[-1][0] == seen.calls[-1][1]
+
+
+@pytest.mark.parametrize("maximum", [0.5, "0.999999", Fraction(1, 2)])
+def test_a_weaker_guarantee_than_accepted_is_refused_before_answers_are_read(maximum: Any, tmp_path: Path) -> None:
+    with pytest.raises(PrivacyLimitError, match=r"epsilon must be <= max_epsilon=.*, this guarantee has epsilon = "):
+        randomize_file(SURVEY, tmp_path / "no such file.csv", tmp_path / "r.parquet", rng(), max_epsilon=maximum)
+    assert files(tmp_path) == set()
+    with pytest.raises(InvalidParameterError, match=r"max_epsilon must be in \[1e-06, 32\]"):
+        randomize_file(SURVEY, answers_file(tmp_path / "a.csv"), tmp_path / "r.parquet", rng(), max_epsilon=33)
+    epsilon = SURVEY.privacy().epsilon
+    done = randomize_file(SURVEY, tmp_path / "a.csv", tmp_path / "r.parquet", rng(), max_epsilon=epsilon)
+    assert done.n == N
 
 
 def test_every_row_is_valid_before_anything_appears(tmp_path: Path, small_blocks: None) -> None:

@@ -421,6 +421,22 @@ def test_page_has_the_guarantee_before_the_numbers() -> None:
     assert "factor of at most 2.72" in page
 
 
+def test_a_promise_in_a_title_is_quoted_and_comes_after_the_guarantee() -> None:
+    lie, truth = "epsilon = 0.1 for the whole contributor", "epsilon = 1 for the whole contributor"
+    page = estimate_page(summary_of(estimate([0.6, 0.4]), title=lie))
+    html = render_html(page)
+    body = html[html.index("<body>") :]
+    assert f"<h1>&#39;{lie}&#39;</h1>" in body
+    assert html.count(lie) == html.count(f"&#39;{lie}&#39;")
+    assert body.index(truth) < body.index(lie)
+    # In the picture from top to bottom.
+    texts = sorted(draw(page).texts, key=lambda text: -text.get_position()[1])
+    seen = [text.get_text() for text in texts]
+    assert seen[0].startswith(truth)
+    assert [text for text in seen if lie in text] == [f"'{lie}'"]
+    assert texts[0].get_weight() == "bold"
+
+
 def test_page_compares_several_summaries_on_one_axis() -> None:
     summaries = [summary_of(estimate([0.6, 0.4], n=n), n=n) for n in (100, 10_000)]
     page = render_html(estimate_page(*summaries))

@@ -85,6 +85,13 @@ def test_a_float_of_any_precision_means_its_shortest_decimal(written: Any) -> No
 AWKWARD = (0.1, 0.2, 0.3, 0.35, 0.37, 0.7, 1.1, 1.3, 2.3, 3.3, 4.1, 5.7, "0.35000000000000000001", Fraction(7, 3))
 
 
+@pytest.mark.parametrize("written", ["1e400", Decimal("1e400"), 10**400, Fraction(10**400), "33", 32.000001])
+def test_a_budget_that_no_float_holds_is_too_large_like_any_other(written: Any) -> None:
+    for check in (checked_epsilon, GRR(k=2, epsilon=1.0).privacy().require):
+        with pytest.raises(InvalidParameterError, match=r"epsilon must be (in \[1e-06, 32\]|a finite number)"):
+            check(written)
+
+
 def test_what_is_spent_is_the_lesser_of_the_decimal_and_its_nearest_float() -> None:
     assert Fraction(0.35) < Fraction("0.35")
     assert spent(0.35) == spent("0.35") == Fraction(0.35)

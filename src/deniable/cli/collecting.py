@@ -47,15 +47,20 @@ def randomize(
     """
     check_output(output, [survey, answers], keep="its reports have spent their contributors' epsilon", force=force)
     collection = Collection.load(survey)
-    # The guarantee is shown, then checked; only then are answers read and coins drawn.
+    # The guarantee is shown, then checked (max_epsilon); only then are answers read and coins drawn.
     found = inspect_collection(collection)
     print_guarantee(found)
-    if max_epsilon is not None:
-        found.guarantee.require(max_epsilon)
     warn(found)
     with writing(output), progress("randomizing") as report:
         result = randomize_file(
-            collection, answers, output, SecureRandomness(), again=again, shares=shares, progress=report
+            collection,
+            answers,
+            output,
+            SecureRandomness(),
+            again=again,
+            shares=shares,
+            max_epsilon=max_epsilon,
+            progress=report,
         )
     for warning in result.warnings:
         note(f"warning: {warning}")

@@ -22,6 +22,7 @@ from deniable.io.shares import ShareReader, ShareStream
 from deniable.io.shuffling import shuffled
 from deniable.io.tables import AnswerReader, open_answers
 from deniable.randomness import SpawningRandomness, checked_randomness
+from deniable.thresholds import EpsilonLike
 
 Progress = Callable[[int, int | None], None]
 """Called with (done, total) after every batch, in rows or bytes; total is None where it is not known."""
@@ -59,6 +60,7 @@ def randomize_file(
     *,
     again: bool = False,
     shares: PathLike | None = None,
+    max_epsilon: EpsilonLike | None = None,
     progress: Progress | None = None,
 ) -> RandomizeResult:
     """Contributors in bulk: randomise a file of answers into a report file.
@@ -89,6 +91,8 @@ def randomize_file(
     shares : path, optional
         Shares from the dealer, a file or a directory, for a mechanism that needs them: row i of the answers takes the
         i-th. Of more shares than answers the last are left.
+    max_epsilon : float, Fraction, Decimal or str, optional
+        Refuse, before answers are read, a collection whose whole-contributor epsilon is larger.
     progress : callable, optional
         Called with (done, total).
 
@@ -97,8 +101,10 @@ def randomize_file(
     AlreadyRandomizedError
         If these answers were randomised before for this collection, or for the phase that it learned from, and not
         `again`; or a share was used before.
+    PrivacyLimitError
+        If the collection's epsilon is larger than `max_epsilon`.
     InvalidParameterError
-        If shares are given to a mechanism that takes none, or not given to one that does.
+        If shares are given to a mechanism that takes none, or not given to one that does; or `max_epsilon` is no budget.
     InvalidInputError
         If an answer cannot be encoded, naming row and attribute; or has no share, or a contributor has two.
     MismatchError
@@ -110,6 +116,8 @@ def randomize_file(
     OutputError
         If the reports or a ledger cannot be written.
     """
+    if max_epsilon is not None:
+        collection.privacy().require(max_epsilon)
     refuse_overwriting(output, [answers])
     output = Path(output)
     collection.check_shares(shares is not None)

@@ -137,6 +137,8 @@ def draw(page: Page) -> Figure:
     maps = [_map_width(part) for part in parts if isinstance(part, HeatMap)]
     sheet = _Sheet(max([_LEAST_WIDTH, _MARGIN + sum(label + least + _MARGIN for label in labels), *maps]))
     panel = least if len(columns) > 1 else sheet.width - 2 * _MARGIN - sum(labels)
+    # As elsewhere, before a title in which a stranger may have put another promise.
+    sheet.write([card.headline for card in page.cards if card.promise], _FIXED, weight="bold", color=INK)
     sheet.write_lines([shorten(page.title, int(7.2 * sheet.width))], size=14, weight="bold", color=INK)
     sheet.space(0.06)
     sheet.write([page.brief], _NINE)
