@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from deniable import SimulationRandomness
-from deniable.leakage.attacks import attack_channel
-from deniable.leakage.mechanism_benchmark import MECHANISMS, nmse_cpl
-from deniable.leakage.pair_priors import PairPriors
-from deniable.leakage.statistical import statistical_cpl
+from deniable.leakage.adversary.attack_workflow import statistical_cpl
+from deniable.leakage.adversary.attacks import attack_channel
+from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS, nmse_cpl
+from deniable.leakage.prior.pair_priors import PairPriors
 from experiments.cpl.data import LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, expected
 from experiments.harness import Cell, Run

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from deniable import GRR, SimulationRandomness
 from deniable.leakage import calibrate, exact_totals, joint_from_records
-from deniable.leakage.attacks import attack_success
+from deniable.leakage.adversary.attacks import attack_success
 from experiments.cpl.data import COMMON_FACES, Table, celeba, common_faces, lfw
 from experiments.cpl.paper import PAPER, Floats
 from experiments.harness import Cell, Run

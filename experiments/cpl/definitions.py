@@ -9,10 +9,10 @@ import numpy as np
 
 from deniable import GRR
 from deniable.leakage import joint_from_records, total_leakage
-from deniable.leakage.algorithm_benchmark import benchmark_algorithms
-from deniable.leakage.attacks import attack_channel
-from deniable.leakage.mechanism_benchmark import MECHANISMS
-from deniable.leakage.pair_priors import PairPriors
+from deniable.leakage.adversary.algorithm_benchmark import benchmark_algorithms
+from deniable.leakage.adversary.attacks import attack_channel
+from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
+from deniable.leakage.prior.pair_priors import PairPriors
 from experiments.cpl import brute_force
 from experiments.cpl.additive import TELLING, exclusive_or
 from experiments.cpl.data import LOADERS

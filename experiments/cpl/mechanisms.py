@@ -11,7 +11,7 @@ from dataclasses import asdict
 from matplotlib.axes import Axes
 
 from deniable.leakage import pairwise_leakage
-from deniable.leakage.mechanism_benchmark import benchmark_mechanisms
+from deniable.leakage.adversary.mechanism_benchmark import benchmark_mechanisms
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER
 from experiments.harness import Cell, Run

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from deniable.leakage import conditional_from_joint, joint_from_records, saturation
-from deniable.leakage.pair_priors import PairPriors
+from deniable.leakage.prior.pair_priors import PairPriors
 from experiments.cpl import brute_force
 from experiments.cpl.data import COMMON_FACES, LOADERS, Table, common_faces
 from experiments.cpl.pairs import grr_matrix

@@ -10,10 +10,10 @@ import numpy as np
 
 from deniable import SimulationRandomness
 from deniable.leakage import mechanism_cpl
-from deniable.leakage.attacks import attack_cpl
-from deniable.leakage.mechanism_benchmark import MECHANISMS
-from deniable.leakage.pair_priors import PairPriors
-from deniable.leakage.statistical import statistical_cpl
+from deniable.leakage.adversary.attack_workflow import statistical_cpl
+from deniable.leakage.adversary.attacks import attack_cpl
+from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
+from deniable.leakage.prior.pair_priors import PairPriors
 from experiments.cpl.data import CARDIO_NUMERIC, LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, pairs_of
 from experiments.cpl.pictures import DATA_COLOURS, DATA_MARKS, heat_map

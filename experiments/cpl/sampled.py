@@ -12,10 +12,10 @@ import numpy as np
 
 from deniable import SimulationRandomness
 from deniable.leakage import conditional_from_joint, cpl
-from deniable.leakage.attacks import attack_channel
-from deniable.leakage.mechanism_benchmark import MECHANISMS
-from deniable.leakage.pair_priors import PairPriors
-from deniable.leakage.statistical import SPARSE_CELL, statistical_cpl
+from deniable.leakage.adversary.attack_workflow import SPARSE_CELL, statistical_cpl
+from deniable.leakage.adversary.attacks import attack_channel
+from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
+from deniable.leakage.prior.pair_priors import PairPriors
 from experiments.cpl.attacks import nmse_of_finite
 from experiments.cpl.data import LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, expected, pairs_of

@@ -20,9 +20,9 @@ from experiments.harness import MissingDataError
 from matplotlib.figure import Figure
 
 from deniable.leakage import channel_delta, conditional_from_joint, cpl, total_leakage, worst_case_cpl
-from deniable.leakage.algorithm_benchmark import its
-from deniable.leakage.attacks import attack_channel
-from deniable.leakage.mechanism_benchmark import MECHANISMS
+from deniable.leakage.adversary.algorithm_benchmark import its
+from deniable.leakage.adversary.attacks import attack_channel
+from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
 from deniable.mechanisms.grr import GRR
 from tests.real_data import requires_data
 
