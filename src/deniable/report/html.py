@@ -27,7 +27,7 @@ def render_html(page: Page) -> str:
 
     Examples
     --------
-    >>> from deniable.report.page import Section
+    >>> from deniable.report.page import Section, Table
     >>> budgets = Table.of(["attribute", "epsilon"], [["<b>bald", "male"], ["1.25", "0.5"]])
     >>> html = render_html(Page("Budgets", (), (Section("By attribute", (budgets,)),)))
     >>> "&lt;b&gt;bald" in html, "<b>bald" in html, "<script" in html, "http://" in html
