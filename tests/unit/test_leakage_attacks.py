@@ -32,7 +32,7 @@ from deniable import (
     SimulationRandomness,
     SubsetSelection,
 )
-from deniable.leakage import _inference_rules as rules
+from deniable.leakage.adversary import inference_rules as rules
 from deniable.leakage.adversary.attacks import (
     Attackable,
     attack,
