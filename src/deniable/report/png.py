@@ -225,7 +225,7 @@ def _panel(sheet: _Sheet, chart: IntervalChart, left: float, room: float) -> Non
     # Bars are read as numbers, beside them.
     numbers = list(zip(*rows, strict=True))[1:] if any(mark.kind == "bar" for mark in chart.marks) else []
     headers = [textwrap.fill(name, 15) for name in chart.table.header[1 : len(numbers) + 1]]
-    widths = [_text_width([name, *cells], 8.5) + 0.15 for name, cells in zip(headers, numbers, strict=True)]
+    widths = [_text_width([name, *cells], 8.5) + 0.25 for name, cells in zip(headers, numbers, strict=True)]
     width = room - sum(widths)
     over = _LINE * max((name.count("\n") + 1 for name in headers), default=0)
 
