@@ -5,13 +5,14 @@
 # make mutants  60 small faults, drawn by SEED=1, and whether a test notices; half an hour; results/mutants-1.json
 # make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
 # make crash-files   kill -9 at 30 random moments of every command that writes (minutes)
+# make fuzz     every reader of files against atheris, a minute each, results/fuzz.json
 # make bench    side by side with peers (its own virtual environment)
 PYTHON ?= python3.11
 SEED ?= 1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick mutants soak crash-files bench clean
+.PHONY: demo test check quick mutants soak crash-files fuzz bench clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -36,6 +37,10 @@ soak: $(VENV)/.installed-dev
 
 crash-files: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.crash_files --kills 30 -o results/crash-files.json
+
+fuzz: $(VENV)/.installed-dev
+	$(RUN)/pip install --quiet --group fuzz
+	$(RUN)/python -m tests.fuzz.run --seconds 60 --output results/fuzz.json
 
 bench: $(VENV)/.installed-dev .venv-peers/.installed
 	$(RUN)/python -m benchmarks

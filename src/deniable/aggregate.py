@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.checks import checked_integer
+from deniable.documents import loads
 from deniable.errors import (
     DamagedStateError,
     DuplicateReportsError,
@@ -193,7 +193,7 @@ class Aggregate:
         try:
             with pa.OSFile(str(path), "rb") as source:
                 table = pa.ipc.open_file(source).read_all()
-            header = json.loads((table.schema.metadata or {})[b"deniable"])
+            header = loads((table.schema.metadata or {})[b"deniable"])
             found = header["format"], header["version"]
             counts = table.column("counts").to_numpy()
         except FileNotFoundError as error:

@@ -13,6 +13,9 @@ from deniable.errors import InvalidInputError, InvalidParameterError, InvalidRep
 Codes = NDArray[np.integer[Any]]
 MAX_DOMAIN = 1 << 32
 
+MAX_ATTRIBUTES = 1 << 12
+"""Largest number of attributes of a mechanism."""
+
 MAX_COUNTERS = 1 << 28
 """Largest histogram that a collector sets up (2 GiB)."""
 
@@ -38,6 +41,8 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     listed = isinstance(sizes, Sequence) and not isinstance(sizes, (str, bytes))
     if not (listed or (isinstance(sizes, np.ndarray) and sizes.ndim)) or len(sizes) == 0:
         raise InvalidParameterError(f"sizes must be a non-empty sequence of domain sizes, got sizes={sizes!r}")
+    if len(sizes) > MAX_ATTRIBUTES:
+        raise TooLargeError(f"sizes must be those of at most {MAX_ATTRIBUTES} attributes, got {len(sizes)}")
     return tuple(checked_integer(f"sizes[{j}]", size, 2, MAX_DOMAIN) for j, size in enumerate(sizes))
 
 

@@ -15,6 +15,13 @@ FORMAT_VERSION = 1
 """Version of every JSON document that this release writes, and the only one it reads."""
 
 
+MAX_CHARACTERS = 1 << 26
+"""Longest document that is read: far above a schema of a million categories."""
+
+MAX_DEPTH = 32
+"""Deepest nesting of lists and objects in a document."""
+
+
 class Document(BaseModel):
     """Base of the shapes that documents are checked against: no unknown keys, no conversions."""
 
@@ -33,6 +40,8 @@ def read_document(path: str | os.PathLike[str]) -> str:
         If there is no such file, or it is not UTF-8 text.
     """
     try:
+        if (size := os.path.getsize(path)) > 4 * MAX_CHARACTERS:
+            raise FileFormatError(f"{path} must have at most {4 * MAX_CHARACTERS} bytes, got {size}")
         return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise FileFormatError(f"there is no file {path}") from error
@@ -42,6 +51,34 @@ def read_document(path: str | os.PathLike[str]) -> str:
         ) from (error)
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def loads(text: str | bytes) -> Any:
+    """Return what a JSON text says: no key twice, no NaN, nothing nested deeper than `MAX_DEPTH`.
+
+    Raises
+    ------
+    ValueError
+        If it is no such text (json.JSONDecodeError with the place), or longer than `MAX_CHARACTERS`.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"a document must have at most {MAX_CHARACTERS} characters, got {len(text)}")
+    try:
+        data = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels") from error
+    level = [data]
+    for _ in range(MAX_DEPTH):
+        # Level by level, so that whoever reads it may recurse.
+        level = [item for value in level for item in _items(value)]
+        if not level:
+            return data
+    raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+
+
+def _items(value: Any) -> list[Any]:
+    found = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [item for item in found if isinstance(item, (dict, list))]
 
 
 def parse_document(text: str, source: str, name: str, shape: type[Shape]) -> Shape:
@@ -65,12 +102,12 @@ def parse_document(text: str, source: str, name: str, shape: type[Shape]) -> Sha
         of the wrong type (naming the place, as in ``attributes[2].categories``).
     """
     try:
-        data = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+        data = loads(text)
     except json.JSONDecodeError as error:
         raise FileFormatError(
             f"{source} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
         ) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise FileFormatError(f"{source} is not a {name}: {error}") from error
     if not isinstance(data, dict) or data.get("format") != name:
         got = f"format={data.get('format')!r}" if isinstance(data, dict) else type(data).__name__

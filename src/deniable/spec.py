@@ -20,16 +20,25 @@ from deniable.thresholds import exact_text
 Class = TypeVar("Class", bound=type)
 
 _REGISTRY: dict[str, type] = {}
+_STATED: dict[str, tuple[str, ...]] = {}
 _SPECIAL_CASES: dict[str, Callable[..., Any]] = {}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def register(name: str) -> Callable[[Class], Class]:
-    """Decorate a class: make the mechanism known to `from_spec` under its field name."""
+def register(name: str, stated: tuple[str, ...] = ()) -> Callable[[Class], Class]:
+    """Decorate a class: make the mechanism known to `from_spec` under its field name.
+
+    Parameters
+    ----------
+    name : str
+        Its name in specifications.
+    stated : tuple of str
+        Fields that a specification must state, because finding their defaults takes long.
+    """
 
     def decorate(cls: Class) -> Class:
-        _REGISTRY[name] = cls
+        _REGISTRY[name], _STATED[name] = cls, stated
         cls.name = name  # type: ignore[attr-defined]
         return cls
 
@@ -91,6 +100,9 @@ def from_spec(spec: dict[str, Any]) -> Mechanism[Any, Any]:
     name = spec.get("mechanism") if isinstance(spec, dict) else None
     if not isinstance(name, str) or name not in _REGISTRY:
         raise FileFormatError(f"unknown mechanism {name!r}: this release knows {', '.join(sorted(_REGISTRY))}")
+    for field in _STATED[name]:
+        if spec.get(field) in (None, []):
+            raise FileFormatError(f"damaged specification of {name}: it must state {field}, which `to_spec` writes")
     parameters = {key: _tupled(value) for key, value in spec.items() if key != "mechanism"}
     try:
         mechanism: Mechanism[Any, Any] = _REGISTRY[name](**parameters)

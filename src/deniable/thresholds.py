@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Rational, Real
 
 from deniable.errors import InvalidParameterError
@@ -25,7 +26,11 @@ class BudgetShare(Fraction):
     """A part of a budget that `spent` has rounded already: what a mechanism gives to one of its parts, as it is."""
 
 
+MAX_DIGITS = 4096
+"""Longest text of a number, and largest power of ten in one."""
+
 _DIGITS = 60
+_SHOWN = 60
 
 
 def exact(value: EpsilonLike, name: str = "value") -> Fraction:
@@ -34,20 +39,33 @@ def exact(value: EpsilonLike, name: str = "value") -> Fraction:
     Raises
     ------
     InvalidParameterError
-        If the value is not a finite number.
+        If the value is not a number in the range of a double, or has more than `MAX_DIGITS` digits.
     """
     try:
-        if isinstance(value, bool):
+        if isinstance(value, Rational) and not isinstance(value, bool):
+            number = Fraction(value)
+        elif isinstance(value, (Decimal, str)) or (isinstance(value, Real) and not isinstance(value, bool)):
+            # A float is of its own precision: numpy.float32(0.1) is 1/10 as well.
+            number = _parsed(str(value))
+        else:
             raise ValueError
-        if isinstance(value, Rational):
-            return Fraction(value)
-        if isinstance(value, (Decimal, str)):
-            return Fraction(value)
-        if isinstance(value, Real):
-            return Fraction(str(value))  # of its own precision: numpy.float32(0.1) is 1/10 as well
+        if abs(number.numerator) < number.denominator << 1023:
+            return number
     except (ValueError, OverflowError, ZeroDivisionError):
         pass
-    raise InvalidParameterError(f"{name} must be a finite number, got {name}={value!r}")
+    shown = repr(value) if isinstance(value, (float, str)) else str(type(value).__name__)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    bound = f" of at most {MAX_DIGITS} digits" if any(map(str.isdigit, shown)) else ""
+    raise InvalidParameterError(f"{name} must be a finite number{bound}, got {name}={shown}")
+
+
+@lru_cache(maxsize=1 << 16)
+def _parsed(text: str) -> Fraction:
+    # Before any power of ten is computed: "1e999999999" takes hours and gigabytes.
+    exponent = text.lower().partition("e")[2].strip().replace("_", "").lstrip("+-").lstrip("0")
+    if len(text) > MAX_DIGITS or len(exponent) > 4 or int(exponent or 0) > MAX_DIGITS:
+        raise ValueError
+    return Fraction(text)
 
 
 def exact_text(value: EpsilonLike) -> str:

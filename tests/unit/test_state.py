@@ -230,7 +230,7 @@ def test_sums_do_not_wrap() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_compact_states_are_checked_in_64_bits(dtype: Any) -> None:
-    sketch = CountMeanSketch(20, 1.0, 4, "spread")
+    sketch = CountMeanSketch(2000, 1.0, 4, "spread")
     counts = np.zeros(sketch.state_size, dtype=dtype)
     counts[:3] = (1 << 31) - 1
     assert Aggregate(sketch, counts, 3 * ((1 << 31) - 1)).counts.dtype == np.int32

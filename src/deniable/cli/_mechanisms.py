@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from deniable.documents import loads
 from deniable.errors import InvalidParameterError
 from deniable.joint.dealing import fresh_deal_id
 from deniable.mechanism import Mechanism
@@ -72,9 +73,11 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         if name in result:
             raise InvalidParameterError(f"set must name a parameter once, got {name!r} twice")
         try:
-            result[name] = _tuples(json.loads(text))
+            result[name] = _tuples(loads(text))
         except json.JSONDecodeError:
             result[name] = text
+        except ValueError as error:
+            raise InvalidParameterError(f"{name} is no value: {error}") from error
     return result
 
 

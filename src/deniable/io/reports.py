@@ -9,7 +9,6 @@ keeps apart two batches whose few reports happen to be equal.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -23,6 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from deniable.collection import Collection, short_id
+from deniable.documents import loads
 from deniable.errors import FileFormatError, MismatchError
 from deniable.files import Commit, atomic_path
 from deniable.io.columns import arrow_type, check_column, report_arrays, to_arrow, to_numpy
@@ -240,7 +240,7 @@ def _id_field() -> pa.Field:
 def _stated(metadata: bytes | None, path: Path) -> dict[str, str]:
     """Return what a file's metadata say about it, if they are those of a report file."""
     try:
-        stated: Any = json.loads(metadata or b"null")
+        stated: Any = loads(metadata or b"null")
     except ValueError:
         stated = None
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:

@@ -8,7 +8,6 @@ the collection, the deal, and the random number of the dealing, in its metadata.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from deniable.collection import Collection, short_id
+from deniable.documents import loads
 from deniable.errors import (
     AlreadyRandomizedError,
     FileFormatError,
@@ -304,7 +304,7 @@ def _contributors(file: pq.ParquetFile) -> tuple[int, int]:
 def _stated(metadata: bytes | None, path: Path) -> dict[str, str]:
     """Return what a file's metadata say about it, if they are those of a file of shares."""
     try:
-        stated: Any = json.loads(metadata or b"null")
+        stated: Any = loads(metadata or b"null")
     except ValueError:
         stated = None
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:

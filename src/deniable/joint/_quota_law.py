@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 _NEGLIGIBLE = -60.0
 _DIRECT = 2048
 _NOISE = 1e-13
+_DEVIATIONS = 12
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Window:
     @property
     def mean(self) -> float:
         """Mean of the normalised weights."""
-        return float(self.start + self.weights @ np.arange(len(self.weights)) / self.weights.sum())
+        return float(self.start + self.weights @ np.arange(float(len(self.weights))) / self.weights.sum())
 
     @property
     def variance(self) -> float:
@@ -80,13 +81,18 @@ def sum_of(parts: list[tuple[Window, int]]) -> Window:
             for _ in range(times):
                 weights = np.convolve(weights, window.weights / window.weights.sum())
         return Window(start, weights)
-    size = fft.next_fast_len(length, real=True)
+    # Of many counts the sum stays within a few standard deviations: a shorter, cyclic convolution has room for them.
+    mean = sum((window.mean - window.start) * times for window, times in parts)
+    spread = math.sqrt(sum(window.variance * times for window, times in parts))
+    room = max(2 * int(_DEVIATIONS * spread) + 512, *(len(window.weights) for window, _ in parts))
+    first = max(0, int(mean) - room // 2) if 2 * room < length else 0
+    size = fft.next_fast_len(room if first else length, real=True)
     transform = np.ones(size // 2 + 1, dtype=np.complex128)
     for window, times in parts:
         transform *= fft.rfft(window.weights / window.weights.sum(), size) ** times
-    weights = fft.irfft(transform, size)[:length]
+    weights = np.roll(fft.irfft(transform, size), -(first % size))[: room if first else length]
     # The transform's rounding is uniform noise, which a second moment would magnify.
-    return Window(start, np.where(weights > _NOISE * weights.max(), weights, 0.0))
+    return Window(start + first, np.where(weights > _NOISE * weights.max(), weights, 0.0))
 
 
 def trimmed(window: Window) -> Window:

@@ -54,7 +54,7 @@ def _minimum(n: int, k: int, weight: Fraction, truth: Fraction, lie: Fraction, d
     return never_worse(*law, best_minimum(*law, 0.5)) if design is None else best_minimum(*law, design)
 
 
-@register("QuotaRR")
+@register("QuotaRR", stated=("minimum",))
 @dataclass(frozen=True)
 class QuotaRR:
     """Quota randomised response over {0, ..., k-1} for one deal to n contributors.

@@ -88,7 +88,7 @@ def smallest_batch(epsilon: EpsilonLike, k: int = 2, epsilon_aux: EpsilonLike | 
     return high
 
 
-@register("QuotaBatches")
+@register("QuotaBatches", stated=("minimum",))
 @dataclass(frozen=True)
 class QuotaBatches:
     """Quota randomised response over {0, ..., k-1} for contributors who come in batches.

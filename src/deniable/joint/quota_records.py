@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate, check_aggregate
 from deniable.checks import Codes, checked_counts, checked_integer, checked_records, checked_sizes, code_dtype
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.estimate import Estimate, RecordEstimate
 from deniable.joint._quota_deal import deal_types
 from deniable.joint._quota_estimate import Bounds, tangent_estimate
@@ -59,7 +59,12 @@ class DealtAttribute(NamedTuple):
     value: Codes
 
 
-@register("QuotaRecords")
+MAX_ATTRIBUTES = 1 << 8
+MAX_WORK = 1 << 32
+"""Attributes times contributors: the laws of all deals together take as long as the root of it."""
+
+
+@register("QuotaRecords", stated=("minima",))
 @dataclass(frozen=True)
 class QuotaRecords:
     """One dealt attribute of a record by quota randomised response, in one deal to n contributors.
@@ -118,6 +123,11 @@ class QuotaRecords:
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         d = len(self.sizes)
         object.__setattr__(self, "n", checked_integer("n", self.n, 2 * d))
+        if d > MAX_ATTRIBUTES or d * self.n > MAX_WORK:
+            raise TooLargeError(
+                f"a deal of records must have <= {MAX_ATTRIBUTES} attributes and attributes times n <= 2^32, "
+                f"got {d} attributes, n={self.n}"
+            )
         if not isinstance(self.deal_id, str):
             raise InvalidParameterError(f"deal_id must be a string, got deal_id={self.deal_id!r}")
         if self.minima is not None and len(self.minima) != d:

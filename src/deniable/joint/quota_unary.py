@@ -89,7 +89,7 @@ class UnaryShares:
         return UnaryShares(self.deal_id, np.atleast_2d(self.types[rows]))
 
 
-@register("QuotaUnary")
+@register("QuotaUnary", stated=("said", "denied"))
 @dataclass(frozen=True)
 class QuotaUnary:
     """Optimised unary encoding over {0, ..., k-1} for one deal to n contributors, with quotas of forced bits.

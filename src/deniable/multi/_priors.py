@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.kernels import kernel
 from deniable.multi._oracles import stretches
 from deniable.randomness import Randomness, Words, blocks
@@ -23,6 +23,12 @@ from deniable.thresholds import SCALE, exact
 SUM_TOLERANCE = Fraction(1, 10**9)
 GUIDE_BITS = 16
 """At most this many leading bits of a word index the guide; four more than a code's bits settle most draws."""
+
+MAX_PRIORS = 1 << 16
+"""Largest number of values, over all attributes, that have a prior."""
+
+MAX_DENOMINATOR_BITS = 1 << 15
+"""Largest common denominator of a prior: fractions of different denominators would take forever to add up."""
 
 Priors = tuple[tuple[float | Fraction, ...], ...]
 
@@ -38,6 +44,8 @@ def checked_priors(priors: Sequence[Any], sizes: Sequence[int]) -> Priors:
     """
     if isinstance(priors, (str, bytes)) or not hasattr(priors, "__len__") or len(priors) != len(sizes):
         raise InvalidParameterError(f"priors must have one distribution per attribute ({len(sizes)}), got {priors!r}")
+    if sum(sizes) > MAX_PRIORS:
+        raise TooLargeError(f"priors must be of at most {MAX_PRIORS} values together, got {sum(sizes)}")
     return tuple(_checked_prior(j, prior, size) for j, (prior, size) in enumerate(zip(priors, sizes, strict=True)))
 
 
@@ -48,7 +56,11 @@ def _checked_prior(j: int, prior: Any, size: int) -> tuple[float | Fraction, ...
     for v, number in enumerate(numbers):
         if number < 0:
             raise InvalidParameterError(f"priors[{j}][{v}] must be >= 0, got {float(number)}")
-    total = sum(numbers, start=Fraction(0))
+    total = Fraction(0)
+    for number in numbers:
+        total += number
+        if total.denominator.bit_length() > MAX_DENOMINATOR_BITS:
+            raise TooLargeError(f"priors[{j}] must have a common denominator below 2^{MAX_DENOMINATOR_BITS}")
     if abs(total - 1) > SUM_TOLERANCE:
         raise InvalidParameterError(f"priors[{j}] must sum to 1 within 1e-09, got sum={float(total)}")
     return tuple(float(number) if exact(float(number)) == number else number for number in numbers)

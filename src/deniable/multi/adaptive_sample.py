@@ -60,7 +60,7 @@ class AdaptiveReports(NamedTuple):
     payload: NDArray[np.uint8]
 
 
-@register("SMP[ADP]")
+@register("SMP[ADP]", stated=("oracles",))
 @dataclass(frozen=True)
 class AdaptiveSMP:
     """One uniformly sampled attribute, through its own oracle with the whole budget; the collector sees which.

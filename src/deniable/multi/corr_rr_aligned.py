@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate, check_aggregate
 from deniable.checks import checked_counts, checked_records, checked_report_records, checked_sizes, code_dtype
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.estimate import RecordEstimate
 from deniable.mechanism import ReportField, check_channel_size, float_channel
 from deniable.multi._pivot_law import every_report
@@ -33,6 +33,10 @@ from deniable.spec import register
 from deniable.state import Counts
 
 SPREAD = "uniform expansion (biased: frequencies within a group are not identifiable)"
+
+
+MAX_MAPPED = 1 << 18
+"""Largest number of codes, over all attributes, whose groups are listed."""
 
 
 @register("Corr-RR aligned")
@@ -79,6 +83,8 @@ class AlignedCorrRR:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", checked_sizes(self.sizes))
+        if sum(self.sizes) > MAX_MAPPED:
+            raise TooLargeError(f"the maps must be of at most {MAX_MAPPED} codes, got {sum(self.sizes)}")
         if not hasattr(self.maps, "__len__") or len(self.maps) not in (0, len(self.sizes)):
             raise InvalidParameterError(f"maps must have one map per attribute ({len(self.sizes)}), got {self.maps!r}")
         given = self.maps or [contiguous_map(size, self.groups) for size in self.sizes]

@@ -1,0 +1,84 @@
+"""Every reader of a file as a function of bytes, with a valid file of each."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deniable import Aggregate, SimulationRandomness
+from deniable.collection import Collection
+from deniable.dictionary_file import read_dictionary, read_lines
+from deniable.errors import DeniableError
+from deniable.io.reports import ReportReader, write_reports
+from deniable.io.shares import ShareReader, write_shares
+from deniable.io.tables import open_answers
+from deniable.joint.quota import QuotaRR
+from deniable.schema import Attribute, Schema
+from tests.unit.survey_files import SCHEMA, SURVEY, answers_file
+
+_QUOTA: Any = QuotaRR(1.0, 20, 4, deal_id="a")
+DEALT = Collection(Schema((Attribute("smoker", ("yes", "no")),)), _QUOTA)
+
+Reader = Callable[[Path], Any]
+
+
+def _answers(path: Path) -> None:
+    with open_answers(path) as reader:
+        for _ in reader:
+            pass
+
+
+READERS: dict[str, tuple[str, Reader]] = {
+    "collection": (".json", Collection.load),
+    "schema": (".json", Schema.load),
+    "aggregate": (".aggregate", Aggregate.load),
+    "reports": (".parquet", lambda path: list(ReportReader(path, SURVEY))),
+    "shares": (".parquet", lambda path: list(ShareReader(path, DEALT).batches())),
+    "csv": (".csv", _answers),
+    "parquet": (".parquet", _answers),
+    "dictionary": (".txt", read_dictionary),
+    "lines": (".txt", read_lines),
+}
+"""Name -> (suffix, reader)."""
+
+
+@cache
+def valid(name: str) -> bytes:
+    """A small file that the reader accepts."""
+    with tempfile.TemporaryDirectory() as directory:
+        path, rng = Path(directory) / f"valid{READERS[name][0]}", SimulationRandomness(1)
+        if name in ("csv", "parquet"):
+            answers_file(path, 20)
+        elif name in ("dictionary", "lines"):
+            path.write_text("apple\nbanana\ncherry\n")
+        elif name == "collection":
+            SURVEY.save(path)
+        elif name == "schema":
+            SCHEMA.save(path)
+        elif name == "aggregate":
+            counted = SURVEY.mechanism.aggregate(SURVEY.randomize({"smoker": ["no"], "age": [30]}, rng))
+            replace(counted, collection=SURVEY.id).save(path)
+        elif name == "reports":
+            write_reports(path, SURVEY, [SURVEY.randomize({"smoker": ["no", "yes"], "age": [30, 50]}, rng)], rng)
+        else:
+            write_shares(path, DEALT, "d" * 32, np.arange(1, 21), _QUOTA.deal(20, rng))
+        return path.read_bytes()
+
+
+def read(name: str, content: bytes) -> bool:
+    """Read a file of this content: True if it was accepted, False after a typed error; anything else is a finding."""
+    suffix, reader = READERS[name]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / f"input{suffix}"
+        path.write_bytes(content)
+        try:
+            reader(path)
+        except DeniableError:
+            return False
+    return True
