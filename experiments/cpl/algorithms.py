@@ -70,8 +70,8 @@ def benchmark(run: Run) -> None:
     its = [row for row in rows if row["reference"] != "Algorithm 2" and row["algorithm"] == "ITS"]
     run.show(its, ["data", "reference", "undershoot", "overshoot", "region"], "ITS against other references")
     run.save_table(rows)
-    figure, axes = panels(4, 14, 4.2)
-    for panel, data in zip(axes, LOADERS, strict=False):
+    figure, axes = panels(3, 11, 4.2, sharex=True, sharey=True)
+    for panel, data in zip(axes, LOADERS, strict=True):
         (cell,) = (c for c in cells if (c["data"], c["reference"]) == (data, "Algorithm 2"))
         _plane(panel, f"{data}, against Algorithm 2", 0.6, 1.0, roots=True)
         for point in [point for point in cell["points"] if point["name"] in SHOWN]:
@@ -80,22 +80,27 @@ def benchmark(run: Run) -> None:
             panel.plot(x, y, mark, color=colour, markersize=8, zorder=4, clip_on=False)
             name = "ITS = GRR-ANL" if point["name"] == "ITS" else point["name"]
             on_axis = y < 1e-9
-            note(panel, (x, y), name, colour, (5, 10) if on_axis else (9, 0), turn=90 if on_axis else 0)
+            aside = (-6, 10) if point["name"] == "EXP-ANL" else (6, 10)
+            note(panel, (x, y), name, colour, aside if on_axis else (9, 0), turn=90 if on_axis else 0)
     axes[0].set_ylabel("overshoot (leakage that is not there)", size=9, color=GREY)
-    _plane(axes[3], "ITS, against OUE: its attack or its report", 0.055, 0.15)
+    run.save_figure(figure)
+    figure, (panel,) = panels(1, 5.6, 4.2)
+    _plane(panel, "ITS, against OUE: its attack or its report", 0.055, 0.15)
+    panel.set_ylabel("overshoot (leakage that is not there)", size=9, color=GREY)
+    kinds = {"OUE, attack": "attack", "OUE, channel": "report"}
     for data, colour in DATA_COLOURS.items():
-        for reference in ("OUE, attack", "OUE, channel"):
+        for reference in kinds:
             (cell,) = (c for c in cells if (c["data"], c["reference"]) == (data, reference))
             (point,) = (point for point in cell["points"] if point["name"] == "ITS")
             hollow = reference == "OUE, attack"
             fill = "white" if hollow else colour
             x, y = point["undershoot"], point["overshoot"]
-            axes[3].plot(
+            panel.plot(
                 x, y, DATA_MARKS[data], color=colour, markerfacecolor=fill, markersize=8, zorder=4, clip_on=False
             )
-            text, offset = f"{data}, {reference.split(', ')[1]}", (9, 0) if hollow else (5, 10)
-            note(axes[3], (x, y), text, colour, offset, turn=0 if hollow else 90)
-    run.save_figure(figure)
+            text, offset = f"{data}, {kinds[reference]}", (9, 0) if hollow else (6, 10)
+            note(panel, (x, y), text, colour, offset, turn=0 if hollow else 90)
+    run.save_figure(figure, "-oue")
 
 
 def _plane(panel: Axes, title: str, right: float, top: float, *, roots: bool = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 from deniable import SimulationRandomness
 from deniable.leakage.adversary.attack_workflow import statistical_cpl
@@ -12,7 +13,7 @@ from deniable.leakage.prior.pair_priors import PairPriors
 from experiments.cpl.data import LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, expected
 from experiments.harness import Cell, Run
-from experiments.pictures import BLUE, GREY, VERMILLION, dress, note, panels
+from experiments.pictures import BLUE, GREY, VERMILLION, dress, panels
 
 EPSILONS = (1.0, 3.0)
 TOLERANCE = 0.01
@@ -117,9 +118,7 @@ def _picture(run: Run, cells: list[Cell]) -> None:
         for y, name in enumerate(names):
             panel.plot([cell["channel"][name], cell["attack"][name]], [y, y], color="#dddddd", linewidth=3, zorder=1)
             panel.plot(cell["channel"][name], y, "o", color=BLUE, markersize=6.5, zorder=3)
-            panel.plot(
-                cell["attack"][name], y, "D", color=VERMILLION, markersize=6.5, markerfacecolor="white", zorder=4
-            )
+            panel.plot(cell["attack"][name], y, "D", color=VERMILLION, markersize=8.5, markerfacecolor="none", zorder=4)
             panel.plot(paper[name], y, "|", color="black", markersize=13, markeredgewidth=1.6, zorder=5)
         dress(panel, f"{cell['data']}, epsilon {cell['epsilon']:g}")
         panel.set_xlim(-0.02, 0.66)
@@ -129,8 +128,12 @@ def _picture(run: Run, cells: list[Cell]) -> None:
         panel.set_axisbelow(True)
     for panel in axes[3:]:
         panel.set_xlabel("squared distance from Algorithm 2 (NMSE)", size=9, color=GREY)
-    first = axes[0]
-    note(first, (0.02, 3.5), "the report (channel)", BLUE, (2, 0), 8)
-    note(first, (0.36, 0.0), "the guess (attack)", VERMILLION, (0, 0), 8)
-    note(first, (0.36, 0.65), "bar: the paper", "black", (0, 0), 8)
+    handles = [
+        Line2D([], [], marker="o", linestyle="none", color=BLUE, label="the report (channel)"),
+        Line2D([], [], marker="D", linestyle="none", color=VERMILLION, markersize=8, markerfacecolor="none",
+               label="the guess (attack)"),
+        Line2D([], [], marker="|", linestyle="none", color="black", markersize=12, markeredgewidth=1.6,
+               label="the paper, Table I"),
+    ]  # fmt: skip
+    figure.legend(handles=handles, loc="outside upper left", ncols=3, frameon=False, fontsize=9)
     run.save_figure(figure)

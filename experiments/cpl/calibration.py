@@ -13,7 +13,7 @@ from deniable import GRR, SimulationRandomness
 from deniable.leakage import calibrate, exact_totals, joint_from_records
 from deniable.leakage.adversary.attacks import attack_success
 from experiments.cpl.data import COMMON_FACES, Table, celeba, common_faces, lfw
-from experiments.cpl.paper import PAPER, Floats
+from experiments.cpl.paper import PAPER, Floats, expected
 from experiments.harness import Cell, Run
 from experiments.pictures import BLUE, GREEN, GREY, INK, ORANGE, VERMILLION, apart, dress, note, panels
 
@@ -202,6 +202,11 @@ def _lines(panel: Axes, rows: list[Cell], value: str) -> None:
     error = [1 - attack_success(GRR(2, epsilon)) for epsilon in split]
     panel.plot(CAPS, split if value == "epsilon" else error, color=GREY, linewidth=1.2)
     ends.append((split[-1] if value == "epsilon" else error[-1], "SPL: cap/21", GREY))
+    if value == "epsilon":
+        five = [expected()["figure 8"]["times SPL"] * budget for budget in split]
+        shown = [cap for cap, budget in zip(CAPS, five, strict=True) if budget < 3.2]
+        panel.plot(shown, five[: len(shown)], color="black", linewidth=1.4, linestyle=(0, (1, 1.5)))
+        note(panel, (shown[-1], five[len(shown) - 1]), 'the paper: "five times"', "black", (-4, 6), 8.5, "right")
     low, high = panel.get_ylim()
     for (_, text, colour), y in zip(ends, apart([end[0] for end in ends], 0.055 * (high - low)), strict=True):
         note(panel, (20, y), text, colour, (9, 0), 8.5)
@@ -226,7 +231,7 @@ def _draw_failures(panel: Axes, additive: list[Cell], public: list[Cell]) -> Non
                 place, ratio, mark, color=colour, markersize=5.5, markerfacecolor=colour if ratio > 1 else "white"
             )
             if cell is worst:
-                note(panel, (place, ratio), f"{cell['exact']:.1f} of {cell['cap']:g}", colour, (0, 10), 8.5, "center")
+                note(panel, (place, ratio), f"{cell['exact']:.1f} of {cell['cap']:g}", colour, (0, 10), 8.5, "right")
     note(panel, (-0.45, 1.28), "above the line the cap is broken", INK, (0, 0))
     note(panel, (-0.45, 0.62), "additive criterion, CelebA's joint,", VERMILLION, (0, 0))
     note(panel, (-0.45, 0.59), "twelve choices of 21 attributes", VERMILLION, (0, 0))

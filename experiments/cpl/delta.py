@@ -63,6 +63,9 @@ def curve(run: Run) -> None:
     run.save_table(rows)
     run.show(rows[::20], title=f"Bald <- Male, release with epsilon {EPSILON:g}, delta {DELTA:g}")
     closed = DELTA * math.expm1(worst.epsilon) / math.expm1(EPSILON)
+    summary = {"CPL": worst.epsilon, "delta'": worst.delta, "closed form": closed, "nonce, by outputs": pointwise,
+               "nonce, over events": channel_delta(channel, np.eye(2), 0.0)}  # fmt: skip
+    run.save_table([summary], "-summary")
     run.say(f"at epsilon' = {worst.epsilon:.4f}: delta' {worst.delta:.6f}, closed form {closed:.6f}")
     figure, (panel,) = panels(1, 6, 3.8)
     dress(panel, "Bald <- Male; the release of Male has epsilon 1, delta .01", "epsilon'", "smallest valid delta'")

@@ -9,17 +9,16 @@ import math
 from dataclasses import asdict
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from deniable.leakage import pairwise_leakage
 from deniable.leakage.adversary.mechanism_benchmark import benchmark_mechanisms
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER
 from experiments.harness import Cell, Run
-from experiments.pictures import BLUE, GREEN, VERMILLION, apart, dress, note, panels
+from experiments.pictures import BLUE, INK, VERMILLION, apart, dress, note, panels
 
 BUDGETS = (1.0, 2.0, 3.0)
-COLOURS = {1.0: BLUE, 2.0: GREEN, 3.0: VERMILLION}
-MARKS = {1.0: "o", 2.0: "s", 3.0: "^"}
 
 
 @PAPER.experiment("fig7", "Benchmark 2: utility against leakage of eight mechanisms")
@@ -47,20 +46,22 @@ def benchmark(run: Run) -> None:
         if row["data"] == "Adult"
     ]
     run.show(shown, title="Adult")
-    figure, axes = panels(2, 11, 9.2, rows=2, sharex=True, sharey="row")
+    figure, axes = panels(len(BUDGETS), 13, 8.4, rows=2, sharex=True, sharey="row")
     adult = [row for row in rows if row["data"] == "Adult"]
     for place, panel in enumerate(axes):
-        error = "frequency_nmse" if place < 2 else "zero_one_error"
-        kind = "channel_tcpl" if place % 2 == 0 else "attack_tcpl"
-        _draw(panel, adult, kind, error)
-    dress(axes[0], "what the reports leak (channel)", "", "error of estimated frequencies (NMSE, logarithmic)")
-    dress(axes[1], "what the paper's attacks guess", "", "")
-    dress(axes[2], "", "total leakage as a share of Algorithm 2's", "share of wrong guesses (0-1 error)")
-    dress(axes[3], "", "total leakage as a share of Algorithm 2's", "")
-    for epsilon, x in zip(BUDGETS, (0.20, 0.20, 0.20), strict=True):
-        y = {1.0: 0.055, 2.0: 0.035, 3.0: 0.0223}[epsilon]
-        axes[0].plot(x, y, MARKS[epsilon], color=COLOURS[epsilon], markersize=7)
-        note(axes[0], (x, y), f"epsilon {epsilon:g}", COLOURS[epsilon], (9, 0))
+        epsilon = BUDGETS[place % len(BUDGETS)]
+        error = "frequency_nmse" if place < len(BUDGETS) else "zero_one_error"
+        _draw(panel, [row for row in adult if row["epsilon"] == epsilon], error)
+        names = {"frequency_nmse": "error of estimated frequencies (NMSE)", "zero_one_error": "share of wrong guesses"}
+        first, below = place % len(BUDGETS) == 0, place >= len(BUDGETS)
+        x = "total leakage as a share of Algorithm 2's" if below else ""
+        dress(panel, f"epsilon {epsilon:g}", x, names[error] if first else "")
+    handles = [
+        Line2D([], [], marker="o", linestyle="none", color=BLUE, markersize=6, label="what the reports leak (channel)"),
+        Line2D([], [], marker="D", linestyle="none", color=VERMILLION, markersize=7, markerfacecolor="none",
+               label="what the paper's attacks guess; its figure 7 plots these"),
+    ]  # fmt: skip
+    figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False, fontsize=9)
     run.save_figure(figure)
 
 
@@ -88,28 +89,23 @@ def _totals(run: Run, cells: list[Cell]) -> None:
     run.save_table(rows, "-tcpl")
 
 
-def _draw(panel: Axes, rows: list[Cell], kind: str, error: str) -> None:
-    """Draw one panel; labels of a budget that would collide are moved apart vertically."""
+def _draw(panel: Axes, rows: list[Cell], error: str) -> None:
+    """Draw one budget: a mechanism's report and guess on one line, its name in a column at the right."""
     logarithmic = error == "frequency_nmse"
+    low, high = (6e-5, 0.04) if logarithmic else (0.2, 0.75)
     if logarithmic:
         panel.set_yscale("log")
-    panel.set_xlim(0.15, 1.2)
+    panel.set_xlim(0.15, 1.35)
+    panel.set_ylim(low, high)
+    panel.set_xticks([0.2, 0.4, 0.6, 0.8, 1.0])
     panel.grid(color="0.94")
     panel.set_axisbelow(True)
     heights = [math.log10(row[error]) if logarithmic else row[error] for row in rows]
-    span = max(heights) - min(heights)
-    # Names stand to the right of their marks; rows whose marks are near each other share a column of names.
-    order = sorted(range(len(rows)), key=lambda r: (round(rows[r][kind] / 0.12), heights[r]))
-    columns: dict[int, list[int]] = {}
-    for r in order:
-        columns.setdefault(round(rows[r][kind] / 0.12), []).append(r)
-    for members in columns.values():
-        wanted = apart([heights[r] for r in members], 0.034 * span)
-        right = max(rows[r][kind] for r in members)
-        for r, height in zip(members, wanted, strict=True):
-            row = rows[r]
-            colour, mark = COLOURS[row["epsilon"]], MARKS[row["epsilon"]]
-            panel.plot(row[kind], row[error], mark, color=colour, markersize=6.5, zorder=4)
-            y = 10**height if logarithmic else height
-            panel.plot([row[kind], right + 0.02], [row[error], y], color=colour, linewidth=0.5, alpha=0.6, zorder=3)
-            note(panel, (right + 0.02, y), row["name"], colour, (2, 0), 8)
+    span = math.log10(high / low) if logarithmic else high - low
+    for row, place in zip(rows, apart(heights, 0.045 * span), strict=True):
+        y = 10**place if logarithmic else place
+        channel, attack = row["channel_tcpl"], row["attack_tcpl"]
+        panel.plot([attack, max(channel, attack), 1.1], [row[error], row[error], y], color="0.75", linewidth=0.8)
+        panel.plot(channel, row[error], "o", color=BLUE, markersize=6, zorder=4)
+        panel.plot(attack, row[error], "D", color=VERMILLION, markersize=7, markerfacecolor="none", zorder=5)
+        note(panel, (1.1, y), row["name"], INK, (3, 0), 8)

@@ -190,6 +190,23 @@ def conventional(run: Run) -> None:
                     }
                 )
     run.save_table(summary, "-bins")
+    extremes: list[Cell] = []
+    for name in LOADERS:
+        own = [p for p in points if p["data"] == name]
+        figures = {key: np.array([p[key] for p in own]) for key in ("cpl", "nmi", "pearson")}
+        surprise = max((p for p in own if p["nmi"] < 0.005), key=lambda p: float(p["cpl"]))
+        extremes.append(
+            {
+                "data": name,
+                "correlation with Pearson": float(np.corrcoef(figures["cpl"], figures["pearson"])[0, 1]),
+                "correlation with NMI": float(np.corrcoef(figures["cpl"], figures["nmi"])[0, 1]),
+                "largest at NMI below .005": surprise["cpl"],
+                "its pair": f"{surprise['about']} <- {surprise['released']}",
+                "its NMI": surprise["nmi"],
+            }
+        )
+    run.show(extremes, title="CPL and correlation metrics, by data set")
+    run.save_table(extremes, "-extremes")
     run.show(summary, title="CPL by bin of a correlation metric, all data sets")
     figure, axes = panels(2, 10.5, 4.2, sharey=True)
     titles = {"nmi": "normalised mutual information", "pearson": "absolute Pearson correlation of the codes"}

@@ -34,15 +34,16 @@ def others_data(rows: object) -> float:
 @PAPER.experiment("couplings", "the tables of docs/theory/coupling.md: k values, coupled reports, OUE, OLH")
 def couplings(run: Run) -> None:
     """Print variances by closed form, exact laws of views, and the peers that one pairing for all bits gives away."""
-    _kary(run)
-    _binary(run)
+    kary(run)
+    binary(run)
     _worst_data(run)
-    _unary(run)
+    unary(run)
     _peers(run)
-    _hashed(run)
+    hashed(run)
 
 
-def _kary(run: Run) -> None:
+def kary(run: Run) -> None:
+    """Tabulate k-ary JRR over GRR, each tuned at its own frequency."""
     rows = []
     for k, epsilon in KARY:
         plain = GRR(k, epsilon)
@@ -56,7 +57,8 @@ def _kary(run: Run) -> None:
     run.save_table(rows)
 
 
-def _binary(run: Run) -> None:
+def binary(run: Run) -> None:
+    """Tabulate JRR, report coupling and quota RR in binary."""
     rows = []
     for epsilon in (0.1, 0.5, 1.0):
         for share in (0.05, 0.5):
@@ -135,7 +137,8 @@ def _worst_data(run: Run) -> None:
     run.save_table(rows, "-worst-data")
 
 
-def _unary(run: Run) -> None:
+def unary(run: Run) -> None:
+    """Tabulate coupled OUE over OUE for a rare value."""
     rows = []
     for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
         coupled = CoupledOUE.optimal(128, N, epsilon, COLLUDERS)
@@ -176,7 +179,8 @@ def _peers(run: Run) -> None:
     run.save_table(rows, "-peers")
 
 
-def _hashed(run: Run) -> None:
+def hashed(run: Run) -> None:
+    """Tabulate k-ary JRR inside local hashing over OLH."""
     rows = []
     for epsilon in (0.5, 1.0, 2.0):
         plain = OLH(1000, epsilon)

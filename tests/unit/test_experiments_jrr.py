@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.harness import Cell
+from experiments.harness import Cell, Run
 from experiments.jrr import couplings, datasets, extensions, second, sweeps
 from experiments.jrr.__main__ import MODULES
 from experiments.jrr.attackers import ADVERSARIES, learned
@@ -25,6 +25,7 @@ from experiments.jrr.methods import (
 )
 from experiments.jrr.paper import DATASETS, PAPER, expected
 from experiments.jrr.underperformance import underperformance
+from experiments.pages import Results, printed
 
 from deniable import GRR, SimulationRandomness
 from deniable.joint.jrr import JRR
@@ -265,3 +266,32 @@ def test_quick_needs_no_data() -> None:
     quick = {name for name, one in PAPER.experiments.items() if one.quick is not None}
     assert quick >= {"table-3", "fig-3", "fig-5", "attackers", "groups", "shuffle", "means", "two-phase"}
     assert not quick & {"real-records", "data-counts"}
+
+
+def test_the_tables_of_the_coupling_page_are_those_of_its_command(tmp_path: Path) -> None:
+    """Every closed form of docs/theory/coupling.md that `couplings` prints stands there in the same digits."""
+    text = (FOLDER.parents[1] / "docs" / "theory" / "coupling.md").read_text(encoding="utf-8")
+    run = Run("jrr", "couplings", tmp_path, 1, 1)
+    for part in (couplings.kary, couplings.binary, couplings.unary, couplings.hashed):
+        part(run)
+    table = Results(tmp_path / "jrr")
+
+    def digits(value: str) -> str:
+        return re.sub(
+            r"^1\.000$|^\.000$", lambda found: "1" if found[0][0] == "1" else "0", printed(float(value), ".3f")
+        )
+
+    for row in table.rows("couplings"):
+        k, epsilon, *rest = row.values()
+        assert f"| {k}, {float(epsilon):g} | {' | '.join(map(digits, rest))} |" in text
+    for method, share, label in (
+        ("report coupling", 0.05, "report coupling"),
+        ("report coupling", 0.5, ".5: report coupling"),
+    ):
+        chosen = [row["of RR"] for row in table.rows("couplings-binary", method=method, share=share)]
+        assert f"{label} | {' | '.join(map(digits, chosen))} |" in text
+    assert ", ".join(digits(row["of OUE"]) for row in table.rows("couplings-oue")) in text
+    for row in table.rows("couplings-olh"):
+        epsilon, *rest = row.values()
+        cells = " | ".join(printed(float(value), ".3f") for value in rest)
+        assert f"| epsilon = {printed(float(epsilon), 'g')} | {cells} |" in text
