@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+from matplotlib.figure import Figure
+
 from experiments.corr_rr.paper import PAPER
 from experiments.corr_rr.pictures import dress, panels
-from experiments.corr_rr.real import ENCODINGS, PRINTED_DATA, correlations, everybody
+from experiments.corr_rr.real import ENCODINGS, PREPRINT_DATA, PRINTED_DATA, codes, correlations, everybody
 from experiments.harness import Run
 
 
@@ -46,3 +49,22 @@ def real_data(run: Run) -> None:
         panel.legend(frameon=False, fontsize=8.5, loc="upper right")
         panel.set_ylim(0, max(part.max() for part in parts) * 1.45)
     run.save_figure(figure)
+    run.save_figure(_matrices(), "-matrices")
+
+
+def _matrices() -> Figure:
+    """Draw the preprint's Figure 3: the correlations of all pairs of attributes, its colours and its order of axes."""
+    figure, axes = panels(1, len(PREPRINT_DATA), height=3.4)
+    for name, panel in zip(PREPRINT_DATA, axes[0], strict=True):
+        matrix = np.atleast_2d(np.corrcoef(codes(name).T))
+        drawn = panel.imshow(matrix, cmap="RdBu", vmin=-1, vmax=1)
+        low, high = ENCODINGS[name].printed
+        off = matrix[~np.eye(len(matrix), dtype=np.bool_)]
+        heading = f"{name}: {off.min():.2f} to {off.max():.2f}"
+        dress(panel, heading, f"attribute; printed: {low:g} to {high:g}", "attribute" if panel is axes[0][0] else "")
+        panel.grid(visible=False)
+        numbers = [str(number) for number in range(1, len(matrix) + 1)]
+        panel.set_xticks(range(len(matrix)), numbers, fontsize=7)
+        panel.set_yticks(range(len(matrix)), numbers, fontsize=7)
+    figure.colorbar(drawn, ax=axes[0], shrink=0.8, label="correlation of the codes")
+    return figure

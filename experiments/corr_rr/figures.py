@@ -11,7 +11,7 @@ from experiments.corr_rr.layouts import LAYOUTS, NAMES, Layout
 from experiments.corr_rr.measure import measure, rows_of
 from experiments.corr_rr.methods import DEFAULT
 from experiments.corr_rr.paper import PAPER
-from experiments.corr_rr.pictures import HEADINGS, STYLES, curves, dress, legend, line, panels
+from experiments.corr_rr.pictures import GREY, HEADINGS, STYLES, curves, dress, legend, line, panels, shown
 from experiments.harness import Cell, Run
 
 POSTS = ("raw", "simplex")
@@ -24,13 +24,15 @@ def draw_layout(layout: Layout, cells: list[Cell], post: str) -> Figure:
     axis, place = layout.axis[0], iter(cells)
     for source, row in zip(layout.sources, axes, strict=True):
         for value, panel in zip(layout.panel[1], row, strict=True):
-            shown = [next(place) for _ in layout.axis[1]]
-            lines = {name: [cell["mse"][line(name, post)][0] for cell in shown] for name in STYLES}
+            own = [next(place) for _ in layout.axis[1]]
+            lines = {name: [cell["mse"][line(name, post)][0] for cell in own] for name in shown(post)}
             curves(panel, layout.axis[1], lines)
             title = f"{value}" if layout.panel[0] == "data" else f"{layout.panel[0]} = {value}"
             heading = f"{HEADINGS[source]}, {title}" if source else title
             dress(panel, heading, NAMES[axis], "mean squared error" if panel is row[0] else "")
-    legend(figure, list(STYLES))
+    legend(figure, shown(post))
+    what = "raw estimates" if post == "raw" else "estimates projected onto the simplex"
+    figure.suptitle(f"{what}; {cells[0]['runs']} runs, seed {cells[0]['seed']}", x=0.01, ha="left", size=9, color=GREY)
     return figure
 
 
@@ -39,12 +41,12 @@ def perform(layout: Layout, run: Run) -> None:
     cells = run.cells(layout.all_cells(), measure)
     run.save_table(rows_of(cells))
     for source in layout.sources:
-        shown = [
+        summarised = [
             {column: cell[column] for column in (layout.panel[0], layout.axis[0])} | short_row(cell, "raw")
             for cell in cells
             if cell.get("source", "") == source
         ]
-        run.show(shown, title=f"{layout.title}; {HEADINGS[source] or 'raw'}; mean squared error, {run.runs} runs")
+        run.show(summarised, title=f"{layout.title}; {HEADINGS[source] or 'raw'}; mean squared error, {run.runs} runs")
     for post in POSTS:
         run.save_figure(draw_layout(layout, cells, post), "" if post == "raw" else f"-{post}")
     wins = {post: np.mean([corr_rr_wins(cell, post) for cell in cells]) for post in POSTS}

@@ -57,7 +57,7 @@ def rows_of(cells: list[Cell]) -> list[Cell]:
     """Return one row per cell and line: the setting, the mean squared error and its Monte-Carlo error."""
     rows: list[Cell] = []
     for cell in cells:
-        setting = {name: value for name, value in cell.items() if name != "mse"}
+        setting = {name: value for name, value in cell.items() if name not in ("mse", "quantiles")}
         for key, (mean, deviation) in cell["mse"].items():
             method, post = key.split("|")
             rows.append(

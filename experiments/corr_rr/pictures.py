@@ -31,7 +31,8 @@ STYLES = {
     "RS+RFD clipped": Style("RS+RFD (clipped)", "#009E73", "^"),
     "Corr-RR": Style("Corr-RR", "#D55E00", "o"),
     "SMP": Style("SMP (papers omit it)", "#0072B2", "D", "--"),
-    DEFAULT: Style("default, decoded", "#000000", "P", "--"),
+    "default": Style("default", "#000000", "P", "--"),
+    DEFAULT: Style("default, hierarchical decoder", "#000000", "", "-."),
     "uniform": Style("1/k, nobody asked", "#8a8a8a", "", ":"),
 }
 """Okabe and Ito's palette; markers and dashes tell the lines apart without colour."""
@@ -42,6 +43,11 @@ HEADINGS = {
     "shared_marginals": "data with one skewed marginal",
     "": "",
 }
+
+
+def shown(post: str) -> list[str]:
+    """Return the lines of a picture: like beside like, so the decoder only where everything else is projected."""
+    return [name for name in STYLES if post != "raw" or name != DEFAULT]
 
 
 def line(name: str, post: str) -> str:
@@ -79,7 +85,7 @@ def curves(axes: Axes, x: Sequence[float], lines: Mapping[str, Sequence[float]])
             marker=style.marker or None,
             markersize=4.5,
             linewidth=1.3,
-            zorder=4 if name in ("Corr-RR", DEFAULT) else 3,
+            zorder=4 if name in ("Corr-RR", "default", DEFAULT) else 3,
         )
     axes.set_yscale("log")
     axes.xaxis.set_major_locator(FixedLocator(list(x)[:: 1 + (len(x) > 6)]))

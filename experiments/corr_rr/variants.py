@@ -27,6 +27,9 @@ from experiments.ocms.statistics import randomness
 ROUNDS = 4
 """Rounds of the refinement; each has a tenth of its contributors in phase one."""
 
+QUANTILES = (0.1, 0.5, 0.9)
+"""Of the errors over the runs: a matrix that phase one makes nearly singular gives means that a few runs decide."""
+
 Learn = Callable[[Aggregate, int], Any]
 
 LEARNED: dict[str, Learn] = {
@@ -103,7 +106,8 @@ def measure(cell: Cell) -> Cell:
         group = draw(cell, rng)
         found = variants(group, cell["epsilon"], round(cell["share"] * group.n), rng)
         repeated.append(errors(group.frequencies, found))
-    return summary(repeated)
+    quantiles = {line: np.quantile([one[line] for one in repeated], QUANTILES).tolist() for line in repeated[0]}
+    return summary(repeated) | {"quantiles": quantiles}
 
 
 @PAPER.experiment("variants", "Sections 3.3.2-3.3.6: Cond-RR, groups, rounds, two pivots, beside Corr-RR", runs=40)
@@ -114,8 +118,16 @@ def run_variants(run: Run) -> None:
         (base if "source" in setting else {}) | setting | {"share": 0.1, "setting": name}
         for name, setting in SETTINGS.items()
     ]
-    cells = run.cells(settings, measure)
+    cells = run.cells(settings, measure, version=2)
     run.save_table(rows_of(cells))
+    spread = [
+        {"setting": cell["setting"], "method": line.split("|")[0], "post": line.split("|")[1]}
+        | {"mean": cell["mse"][line][0]}
+        | {f"{level:.0%}": value for level, value in zip(QUANTILES, cell["quantiles"][line], strict=True)}
+        for cell in cells
+        for line in cell["quantiles"]
+    ]
+    run.save_table(spread, "-quantiles")
     names = list(dict.fromkeys(key.split("|")[0] for key in cells[0]["mse"]))
     lines = {name: f"{name}|simplex" for name in names} | {"default, decoded": DEFAULT}
     table = [

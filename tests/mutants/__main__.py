@@ -38,6 +38,7 @@ ROOT = Path(__file__).parents[2]
 COPIED = ("src", "tests", "experiments", "benchmarks", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header")
 FOLDER = ROOT / "build" / "mutants"
+ALL_TESTS = (*(argument for argument in PYTEST if argument != "-x"), "--continue-on-collection-errors")
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 
 
@@ -74,20 +75,24 @@ def recorded(folder: Path, files: Sequence[Path], jobs: int) -> Record:
     """Return which test runs which line; run the suite for it unless nothing changed since."""
     parts = [folder / f"record-{digest(files)}-{part}-of-{jobs}.json" for part in range(jobs)]
     if not all(part.exists() for part in parts):
-        tests = [str(file) for file in files if file.match("tests/**/test_*.py") or file.match("src/**/*.py")]
+        tests = [str(file) for file in files if _has_tests(file)]
         running = [
             subprocess.Popen(
                 # Doctests and unit tests alternate between the parts; a failing test must not end the record.
-                [*(arg for arg in PYTEST if arg != "-x"), "-p", "tests.mutants.recorder", *tests[part::jobs]],
+                [*ALL_TESTS, "-p", "tests.mutants.recorder", *tests[part::jobs]],
                 cwd=ROOT,
                 env={**environment(ROOT), RECORD: str(path)},
                 stdout=subprocess.DEVNULL,
             )
             for part, path in enumerate(parts)
         ]
-        for process in running:
-            process.wait()
+        if any(process.wait() not in (0, 1) for process in running):
+            raise SystemExit("the tests could not be run: try them without mutants first")
     return Record.read(parts, ROOT)
+
+
+def _has_tests(file: Path) -> bool:
+    return file.suffix == ".py" and (file.parts[0] == "src" or (file.parts[0], file.name[:5]) == ("tests", "test_"))
 
 
 @dataclass

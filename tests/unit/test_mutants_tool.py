@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import ROOT, Copy, environment
+from tests.mutants.__main__ import ROOT, Copy, _has_tests, environment, files_of_the_project
 from tests.mutants.operators import Mutant, compiles, mutants
 from tests.mutants.recorder import RECORD
 from tests.mutants.selection import Record, drawn
@@ -170,3 +170,12 @@ def test_what_one_test_runs_is_recorded(tmp_path: Path) -> None:
     assert set(record.failed) == {"tests/test_f.py::test_b"}
     lines = {line: sorted(tests) for line, tests in record.lines["src/deniable/__init__.py"].items()}
     assert lines == {1: [], 2: [0, 1, 2, 3], 3: [0, 2], 4: [1, 3]}
+
+
+def test_the_whole_suite_is_recorded() -> None:
+    """Doctests of every depth, and every file of tests; nothing else."""
+    chosen = {str(file) for file in files_of_the_project() if _has_tests(file)}
+    assert "tests/unit/test_mutants_tool.py" in chosen
+    assert {str(file.relative_to(ROOT)) for file in (ROOT / "src").rglob("*.py")} <= chosen
+    assert {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py")} <= chosen
+    assert not [name for name in chosen if name.startswith(("experiments", "benchmarks", "tests/mutants"))]

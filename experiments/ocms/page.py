@@ -1,0 +1,421 @@
+"""How docs/papers/ocms.md quotes the results of these experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from experiments.pages import Page, Results, setting, traced
+
+EPSILONS = (1, 2, 3, 4, 5)
+
+
+def each(values: Iterable[str]) -> str:
+    """Return values as a list in a sentence."""
+    return ", ".join(values)
+
+
+def row(*cells: str) -> str:
+    """Return a row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def verdicts(r: Results, data: str, column: str, keep: Callable[[str], bool] = lambda _: True) -> list[float]:
+    """Return a column of a data set's verdicts, of the methods to keep."""
+    return [float(one[column]) for one in r.rows(f"{data}-verdicts") if keep(one["method"])]
+
+
+def over_theory(r: Results, data: str, keep: Callable[[str], bool] = lambda _: True) -> str:
+    """Return the range of the l2 loss over theory."""
+    found = verdicts(r, data, "l2/theory", keep)
+    return f"{traced(min(found), '.3f')} to {traced(max(found), '.3f')}"
+
+
+def largest_z(r: Results, data: str) -> str:
+    """Return the largest |z| of a data set's l2 losses."""
+    return traced(max(abs(z) for z in verdicts(r, data, "z(l2)")), ".1f")
+
+
+def _prime(method: str) -> bool:
+    return "prime" in method
+
+
+def _families(r: Results) -> list[str]:
+    def excess(family: str, objective: str) -> str:
+        mean = r.number("families-summary", "mean %", ".1f", family=family, objective=objective)
+        return f"{mean} ({r.number('families-summary', 'largest %', '.1f', family=family, objective=objective)})"
+
+    chosen = r.number("families-summary", "chosen", ".0%", family="spread", objective="f*=1")
+    rows = [
+        ("a small mean error over the dictionary (l1, l2)", "Spread", "spread", "l2"),
+        ("a small worst error, every f <= 0.1", "Spread", "spread", "f*=0.1"),
+        ("a small worst error, no bound on f (f* = 1)", "Partition", "partition", "f*=1"),
+        ("the same, reports may be compared one by one", "prime (the paper's)", "prime", "f*=1"),
+        ("the same, prime-power cells are enough", "linear", "linear", "f*=1"),
+        ("f* = 1 on Spread: avoid", "Spread", "spread", "f*=1"),
+    ]
+    found = [row(setting(words), name, excess(family, objective)) for words, name, family, objective in rows]
+    practice = []
+    for epsilon in (2, 4):
+        for family in ("spread", "partition", "linear", "prime"):
+
+            def cell(column: str, spec: str, family: str = family, epsilon: int = epsilon) -> str:
+                return r.number("families-practice", column, spec, family=family, epsilon=epsilon)
+
+            loss = f"{cell('l2/theory', '.3f')} +- {cell('error', '.3f')}"
+            practice.append(
+                row(
+                    *(setting(epsilon), family, cell("m", ".0f"), cell("bits", ".1f"), cell("counters", ",.0f")),
+                    *(loss, cell("sum ms", ".2g"), cell("decode ms", ".2g")),
+                )
+            )
+    others = (excess("prime", "l2"), excess("linear", "l2"), excess("partition", "l2"))
+    return [
+        *found,
+        f"For the mean error the others have: prime {others[0]}, linear {others[1]}, Partition {others[2]}. `OCMS` "
+        f"takes the "
+        f"cheapest family to decode within {setting('10%')} of the best; at {setting('f* = 1')} that is Spread for "
+        f"{chosen} "
+        "of these epsilons and Partition for the rest.",
+        *practice,
+    ]
+
+
+def _losses(r: Results) -> list[str]:
+    def worst(method: str, column: str) -> list[str]:
+        return [r.number("zipf", column, ".1e", method=method, epsilon=e) for e in EPSILONS]
+
+    ratio = [float(one["worst/theory"]) for one in r.rows("zipf-verdicts", method="OCMS-MSE (prime)")]
+    cells = {data: len(r.rows(f"{data}-verdicts")) for data in ("zipf", "gaussian", "kosarak", "kosarak-separators")}
+    rhr, he = (
+        [r.number("kosarak", "worst mse", ".2g", method=method, epsilon=e) for e in EPSILONS]
+        for method in ("RHR", "HE")
+    )
+    separated = [
+        r.value("kosarak-separators", "worst theory", method="RHR", epsilon=e)
+        / r.value("kosarak-separators", "worst theory", method="HE", epsilon=e)
+        for e in EPSILONS
+    ]
+
+    def l2(data: str, method: str, spec: str) -> str:
+        return r.number(data, "l2", spec, method=method, epsilon=1)
+
+    def at_4(method: str, column: str) -> str:
+        return r.number("kosarak", column, ".2g", method=method, epsilon=4)
+
+    return [
+        f"In {traced(sum(cells.values()), 'd')} settings (four data sets, up to twelve mechanisms, epsilon 1 to 5) no "
+        "measured l2 loss differs from the calculated one by more than chance allows, and no worst-case MSE exceeds "
+        "the "
+        "bound of Theorem K.1.",
+        f"The l2 loss over theory is {over_theory(r, 'zipf', _prime)} for the paper's sketch (both modes), and the "
+        f"largest "
+        f"|z| of all {traced(cells['zipf'], 'd')} cells is {largest_z(r, 'zipf')}.",
+        row("OCMS-MSE (prime), measured", *worst("OCMS-MSE (prime)", "worst mse")),
+        row("its theory", *worst("OCMS-MSE (prime)", "worst theory")),
+        row("HE, measured", *worst("HE", "worst mse")),
+        row("RHR, measured", *worst("RHR", "worst mse")),
+        f"A measured maximum over 100 values and 100 runs is {traced(min(ratio), '.2f')} to "
+        f"{traced(max(ratio), '.2f')} "
+        "times the largest variance for the paper's sketch; Theorem K.1 allows 1.70.",
+        f"The l2 loss over theory is {over_theory(r, 'gaussian', _prime)} for the paper's sketch. The largest |z| of "
+        f"{traced(cells['gaussian'], 'd')} cells is {largest_z(r, 'gaussian')}, below the 3.8 that chance allows at "
+        f"1%.",
+        f"{r.number('kosarak', 'n', ',.0f', method='HE', epsilon=1)} clicks, each one contributor, "
+        f"{r.number('kosarak', 'k', ',.0f', method='HE', epsilon=1)} pages, judged on the "
+        f"{r.number('kosarak', 'values', ',.0f', method='HE', epsilon=1)} commonest. l2 over theory is "
+        f"{over_theory(r, 'kosarak')} for all nine mechanisms, largest |z| {largest_z(r, 'kosarak')}.",
+        f"with n = 801,947 it has {each(rhr)} for epsilon 1 to 5, HE {each(he)}.",
+        f"RHR's largest variance is {traced(min(separated), '.2f')} to {traced(max(separated), '.2f')} times HE's "
+        f"at every "
+        "epsilon.",
+        f"At epsilon 1 RHR is behind HE on Gaussian data (l2 {l2('gaussian', 'RHR', '.2f')} against "
+        f"{l2('gaussian', 'HE', '.2f')}) and on Kosarak's clicks ({l2('kosarak', 'RHR', '.4f')} against "
+        f"{l2('kosarak', 'HE', '.4f')})",
+        f"at epsilon 4 the largest variances are {at_4('OCMS-MSE', 'worst theory')} and "
+        f"{at_4('OCMS', 'worst theory')}, "
+        f"measured {at_4('OCMS-MSE', 'worst mse')} and {at_4('OCMS', 'worst mse')}.",
+    ]
+
+
+def _by_hand(r: Results) -> list[str]:
+    rows = []
+    for one in r.rows("brute-force", quantity="l2"):
+        where = {"data": "gaussian", "method": one["method"], "epsilon": int(one["epsilon"])}
+        spec = ".4f" if float(one["loss"]) < 1 else ".3f"
+        ours = r.number("gaussian", "l2", spec, method=one["method"], epsilon=int(one["epsilon"]))
+        theirs = (
+            f"{r.number('brute-force', 'loss', spec, **where)} +- {r.number('brute-force', 'error', spec, **where)}"
+        )
+        theory, z = r.number("brute-force", "theory", spec, **where), r.number("brute-force", "z", ".1f", **where)
+        rows.append(row(setting(one["epsilon"]), one["method"], theory, ours, theirs, z))
+    chi = sum(float(one["z"]) ** 2 for one in r.rows("brute-force", quantity="l2"))
+
+    def zipf(method: str) -> str:
+        by_hand = r.number("brute-force", "loss", ".1e", data="zipf", method=method)
+        return f"{by_hand} ({r.number('zipf', 'worst mse', '.1e', method=method, epsilon=4)} with the library)"
+
+    return [
+        *rows,
+        f"The sum of z^2 is {traced(chi, '.1f')} of twelve; chance allows |z| up to 3.3 at 1%. The largest mean "
+        f"squared "
+        f"error on Zipf data at epsilon 4, in 100 runs of each: RHR {zipf('RHR')}, HE {zipf('HE')}, OCMS "
+        f"{r.number('brute-force', 'loss', '.1e', data='zipf', method='OCMS (prime)')}.",
+    ]
+
+
+def _mechanics(r: Results) -> list[str]:
+    ratios = [float(one["ratio"]) for one in r.rows("bias")]
+    off = [abs(float(one["ratio"]) - 1) / float(one["error"]) for one in r.rows("bias")]
+    fixed = [float(one["fixed assignment"]) for one in r.rows("assignment")]
+    random = [abs(float(one["random assignment"])) / float(one["random error"]) for one in r.rows("assignment")]
+
+    def worst(column: str, method: str, data: str) -> str:
+        spec = ".2f" if method == "HE" else ".3g"
+        return each(r.number("rhr", column, spec, method=method, data=data, epsilon=e) for e in EPSILONS)
+
+    def tail(n: int, epsilon: int, column: str, spec: str, kind: str = "pairwise") -> str:
+        return r.number("random-bits", column, spec, n=n, epsilon=epsilon, kind=kind)
+
+    def bits(column: str, d: int, epsilon: int, spec: str = ".1f") -> str:
+        return r.number("random-bits-traffic", column, spec, d=d, n=1_000_000, epsilon=epsilon)
+
+    floor = r.number("bias-floor", "bias", ".4f", method="Apple CMS", n=10**9)
+    return [
+        f"Squared bias over eq. (18), 400 lists of hash functions each, for three distributions and three sizes: "
+        f"{traced(min(ratios), '.3f')} to {traced(max(ratios), '.3f')}, all within {traced(max(off), '.1f')} "
+        f"standard errors. "
+        f"For one list of 16 functions of 64 cells the error over 1,000 values stays at {floor} from n = 10^6 to 10^9, "
+        "exactly the calculated bias; the unbiased sketch is at "
+        f"{r.number('bias-floor', 'rmse', '.1e', method='OCMS (Spread)', n=10**7)} for n = 10^7.",
+        f"make the estimate of the target {traced(min(fixed), '.3f')} to {traced(max(fixed), '.3f')} although "
+        f"nobody holds "
+        "it. With the same answers and freshly drawn functions it is 0 within "
+        f"{traced(max(random), '.1f')} standard errors",
+        f"{worst('n theory', 'RHR', 'companions')} for epsilon 1 to 5, measured "
+        f"{worst('n MSE', 'RHR', 'companions')}. HE "
+        f"has {worst('n theory', 'HE', 'companions')}. With contributors spread out, RHR has "
+        f"{worst('n theory', 'RHR', 'spread-out')}.",
+        f"{tail(1000, 4, 'bits', '.1f')} bits assign all functions, for any n up to their number, and the variance "
+        f"is eq. "
+        f"(20)'s: {tail(100, 1, 'variance over eq. (20)', '.2f')} of it at n = 100, epsilon 1. But the theorem "
+        f"promises the "
+        "variance only: the errors of different contributors are no longer independent together. At n = 100 and "
+        "epsilon 4 "
+        f"the estimate is off by more than four standard errors in {tail(100, 4, 'beyond 4', '.1%')} of 20,000 "
+        f"draws, at "
+        f"n = 1,000 in {tail(1000, 4, 'beyond 4', '.1%')}, the farthest by {tail(1000, 4, 'largest', '.0f')}; "
+        f"independent "
+        f"assignments in {tail(100, 4, 'beyond 4', '.2%', 'independent')} and "
+        f"{tail(1000, 4, 'beyond 4', '.2%', 'independent')}. So Theorem 3.5, and every other interval here, needs "
+        f"functions "
+        "that are drawn independently.",
+        f"With a million contributors, d = 2^20 and epsilon 1, section 5.3 counts {bits('each alone', 1 << 20, 1)} "
+        f"bits of "
+        f"each alone and {bits('client group', 1 << 20, 1)} in a client group; alone on Spread it is "
+        f"{bits('Spread, each alone', 1 << 20, 1)}.",
+    ]
+
+
+def _wrong_bound(r: Results) -> list[str]:
+    rows = []
+    for one in r.rows("wrong-bound"):
+        where = {"epsilon": int(one["epsilon"]), "believed": float(one["believed"]), "true": float(one["true"])}
+
+        def cell(column: str, spec: str, where: dict[str, float] = where) -> str:
+            return r.number("wrong-bound", column, spec, **where)
+
+        measured = f"{cell('n MSE', '.3g')} +- {cell('error', '.2g')}"
+        rows.append(
+            row(
+                *(setting(one["epsilon"]), setting(where["believed"]), setting(where["true"]), cell("m", ".0f")),
+                *(cell("as believed", ".3f"), cell("theorem 3.7", ".3f"), cell("variance", ".3f"), measured),
+                cell("times best", ".2f"),
+            )
+        )
+    return rows
+
+
+def _tables(r: Results) -> list[str]:
+    found = []
+    for name in ("HE", "RHR", "OLH", "OCMS+RR", "CMS+HE", "SS", "a-RP", "RP", "PGR", "Spread"):
+        cells = []
+        for epsilon in (1, 4):
+            where = {"row": name, "d": 100_000, "epsilon": epsilon}
+            cells.append(traced(r.value("table-1", "l2", **where) / 100_000, ".4g"))
+            printed = r.text("table-1", "l2/paper", **where)
+            cells.append(traced(float(printed), ".3f") if printed else "-")
+            cells.append(r.number("table-1", "MSE", ".3f", **where))
+            printed = r.text("table-1", "MSE/paper", **where)
+            cells.append(traced(float(printed), ".3f") if printed else "-")
+        found.append(row(name, *cells))
+    for one in r.rows("table-2", d=100_000, epsilon=1):
+        name = one["row"]
+        cells = []
+        for epsilon in (1, 4):
+            where = {"row": name, "d": 100_000, "epsilon": epsilon}
+            printed = r.text("table-2", "paper bits", **where)
+            cells += [
+                r.number("table-2", "bits", ",.1f", **where),
+                traced(float(printed), ",.1f") if printed else "-",
+            ]
+        found.append(row(name, *cells))
+    at_5 = {"d": 1000, "epsilon": 5}
+    costs = each(
+        traced(100 * (r.value("table-1", "MSE/paper", row="OCMS+RR", d=100_000, epsilon=e) - 1), ".1f")
+        for e in EPSILONS
+    )
+    over = [r.value("table-1", "l2/paper", row="OCMS+RR", **at_5), r.value("table-1", "l2/paper", row="SS", **at_5)]
+    mse = r.value("table-1", "MSE/paper", row="SS", **at_5)
+    return [
+        *found,
+        f"In MSE whole numbers of cells cost OCMS {costs} per cent at epsilon 1 to 5.",
+        f"at k = 1,000, epsilon 5, OCMS is {traced(over[0] - 1, '.1%')} above its l2 entry, subset selection "
+        f"{traced(1 - over[1], '.1%')} below it and {traced(mse - 1, '.0%')} above its MSE entry.",
+    ]
+
+
+def _intervals(r: Results) -> list[str]:
+    def cells(mode: str, column: str, spec: str) -> list[str]:
+        return [
+            r.number("intervals", column, spec, mode=mode, n=1_000_000, failure=1e-6, epsilon=e) for e in (1, 2, 4, 6)
+        ]
+
+    def small(column: str, epsilon: int, spec: str) -> str:
+        return r.number("intervals", column, spec, mode="l2", n=10_000, failure=1e-6, epsilon=epsilon)
+
+    both = [f"{a} / {b}" for a, b in zip(cells("l2", "Chernoff", ".1f"), cells("mse", "Chernoff", ".1f"), strict=True)]
+    return [
+        row("Chernoff (Theorem 3.5), l2 / MSE mode", *both),
+        row("Bernstein, l2 mode", *cells("l2", "Bernstein", ".1f")),
+        row("normal", *cells("l2", "normal", ".1f")),
+        row("what the binomial law needs, l2 mode", *cells("l2", "exact", ".2f")),
+        f"the normal interval misses too often where reports are rarely supported: "
+        f"{small('normal misses', 5, '.1e')} at "
+        f"epsilon 5, {small('normal misses', 6, '.1e')} at epsilon 6 (l2 mode). Bernstein's "
+        f"({small('Bernstein', 5, '.1f')} "
+        f"and {small('Bernstein', 6, '.1f')}) holds",
+    ]
+
+
+def _errata(r: Results) -> list[str]:
+    def shown(where: str, spec: str) -> str:
+        return r.number("errata", "number", spec, where=where)
+
+    def fact(name: str, spec: str) -> str:
+        return r.number("example-a-facts", "number", spec, fact=name)
+
+    excess = r.value("errata", "number", where="Theorem 3.6") - 1
+    separator = float(r.rows("errata", where="Section 6.3")[0]["number"])
+    return [
+        f"the estimate at f = 0 is {shown('Algorithm 1, line 44', '.2f')} too large",
+        f"{traced(excess, '.1%')} |",
+        f"has {shown('Corollary 3.5', '.2%')} where",
+        f"the share of one more symbol per click is {traced(separator, '.3f')}",
+        f"Spread has {shown('Sections 3.1 and 5.3', '.1f')} at d = 2^20",
+        f"{shown('Table II, subset selection', '.1f')} times as much at epsilon 1",
+        f"their largest difference is {fact('largest difference', '.3f')}, and the printed Q times the printed P is "
+        f"{fact('farthest entry of Q P from the identity, printed', '.3f')} from the identity at most: both are "
+        f"rounded. The "
+        f"example's epsilon is {fact('epsilon', '.2f')}, and its first column sums to "
+        f"{fact('sum of column 1', '.3f')}.",
+    ]
+
+
+def quotes(r: Results) -> list[str]:
+    """Return what the page says of the results, numbers marked."""
+    return [
+        *_families(r),
+        *_losses(r),
+        *_by_hand(r),
+        *_mechanics(r),
+        *_wrong_bound(r),
+        *_tables(r),
+        *_intervals(r),
+        *_errata(r),
+    ]
+
+
+_SETTING, _PAPER, _DERIVED = "a setting of the experiments", "the paper", "docs/theory/sketches.md"
+
+STATED = {
+    "100 runs per setting": _SETTING,
+    'its "frequency above 0.4"': _PAPER,
+    "from 0.5 to 6 in steps of 0.01": _SETTING,
+    "at collision probability 1/m": _DERIVED,
+    "epsilon 0.5 to 6; nothing": _SETTING,
+    "Above 2^32 values": "the limit of CountMeanSketch's prime family",
+    "over GF(2^l)": _DERIVED,
+    "(10 runs; processor time of the fastest, one core of a shared 2.6 GHz machine)": _SETTING,
+    "sum 100,000 reports": _SETTING,
+    "f proportional to 1/r^2, judged on the 100 commonest values": _SETTING,
+    "100 runs, seed 1": _SETTING,
+    "worst-case MSE, Zipf | epsilon 1 | 2 | 3 | 4 | 5": _SETTING,
+    "A measured maximum over 100 values and 100 runs": _SETTING,
+    "Theorem K.1 allows 1.70": "statistics.upper_factor(100, 100)",
+    "standard deviation 50, f = 0, judged": _SETTING,
+    "below the 3.8 that chance allows at 1%": "statistics.critical_z(60)",
+    "on Gaussian data, f = 0": _SETTING,
+    "100 runs (subset selection 20)": _SETTING,
+    "The first 100,000 of 990,002 lines only": "experiments/ocms/README.md",
+    "the 1,000 commonest pages": _SETTING,
+    "asked of every report; 10 runs": _SETTING,
+    "the library, 100 runs": _SETTING,
+    "The sum of z^2 is": "the square",
+    "as printed the estimate at f = 0 is": _SETTING,
+    "chance allows |z| up to 3.3 at 1%": "statistics.critical_z(12)",
+    "in 100 runs of each": _SETTING,
+    "400 lists of hash functions each": _SETTING,
+    "For one list of 16 functions of 64 cells the error over 1,000 values": _SETTING,
+    "n = 10^6 to 10^9": _SETTING,
+    "for n = 10^7": _SETTING,
+    "freshly drawn functions it is 0 within": "nobody holds the target",
+    "of 20,000 draws": _SETTING,
+    "Over the 101^2 functions": _SETTING,
+    "d = 2^20": _SETTING,
+    "1,000, n = 10,000, 400 runs": _SETTING,
+    "(E+1)(E+2^b-1)/(E-1)^2, E = e^epsilon": _DERIVED,
+    "in units of 1/n": _SETTING,
+    "Failure 1e-6, in standard errors at f = 0, n = 10^6": _SETTING,
+    "| | epsilon 1 | 2 | 4 | 6 |": _SETTING,
+    'frequency above 0.4, and 1% of it has 80,000 clicks, not "over 170,000 entries". The commonest page has 7.6% '
+    "of the "
+    "clicks. But (2 x 8,019,015 clicks + 990,002 lines)/100 = 170,280": "the published totals of Kosarak; its prefix",
+    "ends every click with -1 and every line with -2": "the format of sequence files",
+    "so that the smallest is 0": "the paper's published code",
+    "No bound (f = 1) costs something": _SETTING,
+    "worst case at f = 1": _SETTING,
+    "known to be below 10%": "advice",
+    "with n = 801,947": "kosarak.csv, quoted above",
+    "(E+m-1)/(E-1)": _DERIVED,
+    "(E+m-2)/(E-1)": _DERIVED,
+    "E[g(x)] = 0": _PAPER,
+    "alpha up to sqrt(E n/(m-1)) | alpha up to sqrt(n/(m-1)): Appendix F needs delta <= 1": _DERIVED,
+    "e^-1 in A; a factor n in (40), (41) | -1; no n": _DERIVED,
+    "at f = 1, epsilon .8": _SETTING,
+    "m = 3 and not 2": _DERIVED,
+    "delta (1 - 2f) = O(4E/(n(E-1)^2)) | O(4E/(E-1)^2): both sides of (14) have their 1/n": _DERIVED,
+    "2q+1 > sqrt(1/tau) | sqrt(2/tau): m = 2, P = 11": _DERIVED,
+    "less than 1% is claimed. So P >= 7m, not 5m": _DERIVED,
+    "the prime 2^64 - 59": _PAPER,
+    "max(k, 7m)": _DERIVED,
+    "4^epsilon (asymmetric RAPPOR) | 4 e^epsilon": _DERIVED,
+    "(e^epsilon - 1)^2 below the optimised MSE | (e^(epsilon/2) - 1)^2": _DERIVED,
+    'm = 1 + Delta; two derivatives "by f" | 1 + Delta/(f E + 1 - f)': _DERIVED,
+    "m' = m - m/(2q+1)^2; Var c = (m-1)/m | m' >= that; (m-1)/m^2": _DERIVED,
+    "2^(b-1) | 2^-(b-1)": _DERIVED,
+    "a value above .4 in 170,000 entries": _PAPER,
+    "d/min(epsilon, epsilon^2) | exactly (E+2^b-1)/(E+1) times HE's": _DERIVED,
+    "epsilon/2 or epsilon | nats are not bits: .72 epsilon and 1.44 epsilon": "log2(e)/2 and log2(e)",
+    "d/(1 + E) bits": _PAPER,
+    "so 2 log2 d bits are unavoidable | it is stronger. log2 d + 1 bits": _DERIVED,
+}
+"""Text of the page with numbers that no experiment measured."""
+
+PICTURES = {
+    "ocms-families.png": "families.png",
+    "ocms-zipf.png": "zipf.png",
+    "ocms-gaussian.png": "gaussian.png",
+    "ocms-kosarak.png": "kosarak.png",
+}
+
+PAGE = Page("ocms", quotes, STATED, PICTURES)
