@@ -9,6 +9,7 @@ from experiments.corr_rr.paper import PAPER
 from experiments.corr_rr.pictures import dress, panels
 from experiments.corr_rr.real import ENCODINGS, PREPRINT_DATA, PRINTED_DATA, codes, correlations, everybody
 from experiments.harness import Run
+from experiments.pictures import panels as unshared
 
 
 @PAPER.experiment("real-data", "Table 3, Figure 12; preprint Table I: encodings of the real data")
@@ -54,17 +55,17 @@ def real_data(run: Run) -> None:
 
 def _matrices() -> Figure:
     """Draw the preprint's Figure 3: the correlations of all pairs of attributes, its colours and its order of axes."""
-    figure, axes = panels(1, len(PREPRINT_DATA), height=3.4)
-    for name, panel in zip(PREPRINT_DATA, axes[0], strict=True):
+    figure, axes = unshared(len(PREPRINT_DATA), 11, 3.8)
+    for name, panel in zip(PREPRINT_DATA, axes, strict=True):
         matrix = np.atleast_2d(np.corrcoef(codes(name).T))
         drawn = panel.imshow(matrix, cmap="RdBu", vmin=-1, vmax=1)
         low, high = ENCODINGS[name].printed
         off = matrix[~np.eye(len(matrix), dtype=np.bool_)]
         heading = f"{name}: {off.min():.2f} to {off.max():.2f}"
-        dress(panel, heading, f"attribute; printed: {low:g} to {high:g}", "attribute" if panel is axes[0][0] else "")
+        dress(panel, heading, f"attribute; printed: {low:g} to {high:g}", "attribute" if panel is axes[0] else "")
         panel.grid(visible=False)
         numbers = [str(number) for number in range(1, len(matrix) + 1)]
         panel.set_xticks(range(len(matrix)), numbers, fontsize=7)
         panel.set_yticks(range(len(matrix)), numbers, fontsize=7)
-    figure.colorbar(drawn, ax=axes[0], shrink=0.8, label="correlation of the codes")
+    figure.colorbar(drawn, ax=axes, shrink=0.8, label="correlation of the codes")
     return figure
