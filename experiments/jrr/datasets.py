@@ -95,7 +95,7 @@ def _rr(cells: list[Cell], like: Cell) -> Cell:
     return next(cell for cell in cells if cell["method"] == "RR" and all(cell.get(k) == like.get(k) for k in same))
 
 
-@PAPER.experiment("fig-2", "figure 2: percentiles of the relative error on the four data sets", runs=1000, quick=5)
+@PAPER.experiment("fig-2", "figure 2: percentiles of the relative error on the four data sets", runs=1000)
 def fig_2(run: Run) -> None:
     """Measure percentiles of the ARE; the paper states the 80th for Kosarak at epsilon .1."""
     cells = dataset_cells(run)

@@ -59,7 +59,7 @@ def algorithm_1(n: int, epsilon: float, colluders: int, step: float = 1e-4) -> t
     raise ArithmeticError("no pair (p, rho) satisfies the constraint")
 
 
-def best(n: int, count: int, epsilon: float, colluders: int, points: int = 2_000, rounds: int = 12) -> float:
+def best(n: int, count: int, epsilon: float, colluders: int, points: int = 400, rounds: int = 8) -> float:
     """Return the least variance of any JRR that m colluders with their shares cannot see through; a grid, then finer.
 
     The constraint is the true one: given the shares of m of the others, a report is true with probability at most

@@ -40,7 +40,7 @@ def _ratio(method: str, one: Cell) -> float:
     return of[0] / of[1]
 
 
-@PAPER.experiment("fig-3", "figure 3: MSE and ARE against epsilon, three numbers of contributors", runs=1000, quick=5)
+@PAPER.experiment("fig-3", "figure 3: MSE and ARE against epsilon, three numbers of contributors", runs=1000)
 def fig_3(run: Run) -> None:
     """Measure both errors at every epsilon and share of ones; compare what the text states."""
     settings = [
@@ -122,9 +122,7 @@ def state_claims(run: Run) -> None:
     run.save_table(rows, "-stated")
 
 
-@PAPER.experiment(
-    "fig-4", "figure 4: MSE and ARE against the number of contributors, 20 to 2,000,000", runs=1000, quick=5
-)
+@PAPER.experiment("fig-4", "figure 4: MSE and ARE against the number of contributors, 20 to 2,000,000", runs=1000)
 def fig_4(run: Run) -> None:
     """Measure both errors at every size, epsilon and share of ones."""
     settings = [

@@ -79,7 +79,7 @@ def _draw(run: Run, cells: list[Cell], x: str, by: str, values: tuple[float, ...
     run.save_figure(figure)
 
 
-@PAPER.experiment("fig-7", "figure 7: RI and R against epsilon", quick=1)
+@PAPER.experiment("fig-7", "figure 7: RI and R against epsilon")
 def fig_7(run: Run) -> None:
     """Print RI and R; the paper reads RI < 1e-4 for every epsilon from .001 on."""
     cells = [underperformance(name, n, epsilon) for name in COMPARED for n in CONTRIBUTORS for epsilon in BUDGETS]

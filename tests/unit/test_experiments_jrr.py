@@ -264,7 +264,7 @@ def test_the_papers_numbers_are_complete() -> None:
 
 def test_quick_needs_no_data() -> None:
     quick = {name for name, one in PAPER.experiments.items() if one.quick is not None}
-    assert quick >= {"table-3", "fig-3", "fig-5", "attackers", "groups", "shuffle", "means", "two-phase"}
+    assert quick >= {"table-3", "fig-5", "attackers", "groups", "shuffle", "means", "two-phase"}
     assert not quick & {"real-records", "data-counts"}
 
 
