@@ -44,7 +44,7 @@ NOT_RESULTS = tuple(
         rf"|[Pp]ropositions?|[Ss]teps?|\bline) {_PLACE}(?:(?:, | and | to | or ){_PLACE})*",
         rf"\b(?:epsilon|epsilons|delta|seeds?) (?:of |at |is |= |from |to )?{_SEVERAL}",
         rf"\b[nkdMTm] (?:=|from|up to) {_SEVERAL}",
-        r"\b[1-9]\.\d\.\d\b",
+        r"\b[1-9]\.\d\.\d\b|\bepsilon/\d+",
         r"\(\d{1,2}\)(?: (?:to|and) \(\d{1,2}\))?",
         r"\b(?:PoPETs|arXiv|PVLDB|VLDB|CRYPTO) [\d.]+(?:\(\d+\))?",
     )
