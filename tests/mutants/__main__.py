@@ -71,23 +71,25 @@ def digest(files: Sequence[Path]) -> str:
     return whole.hexdigest()[:16]
 
 
-def recorded(folder: Path, files: Sequence[Path], jobs: int) -> Record:
-    """Return which test runs which line; run the suite for it unless nothing changed since."""
-    parts = [folder / f"record-{digest(files)}-{part}-of-{jobs}.json" for part in range(jobs)]
+def recorded(folder: Path, files: Sequence[Path], jobs: int, tests: Sequence[str] = ()) -> Record:
+    """Return which test runs which line; run the suite (or some files) for it unless nothing changed since."""
+    chosen = hashlib.sha256("\0".join(tests).encode()).hexdigest()[:4] if tests else "all"
+    parts = [folder / f"record-{digest(files)}-{chosen}-{part}-of-{jobs}.json" for part in range(jobs)]
     if not all(part.exists() for part in parts):
-        tests = [str(file) for file in files if _has_tests(file)]
+        tests = tests or [str(file) for file in files if _has_tests(file)]
         running = [
             subprocess.Popen(
                 # Doctests and unit tests alternate between the parts; a failing test must not end the record.
                 [*ALL_TESTS, "-p", "tests.mutants.recorder", *tests[part::jobs]],
                 cwd=ROOT,
                 env={**environment(ROOT), RECORD: str(path)},
-                stdout=subprocess.DEVNULL,
+                stdout=path.with_suffix(".log").open("w"),
+                stderr=subprocess.STDOUT,
             )
             for part, path in enumerate(parts)
         ]
-        if any(process.wait() not in (0, 1) for process in running):
-            raise SystemExit("the tests could not be run: try them without mutants first")
+        if any([process.wait() not in (0, 1) for process in running]):
+            raise SystemExit(f"the tests could not be run: see the logs in {folder}")
     return Record.read(parts, ROOT)
 
 
@@ -177,16 +179,17 @@ def main(
     jobs: int = typer.Option(2, help="How many run at once."),
     minutes: float = typer.Option(30.0, help="No mutant is begun after so long."),
     folder: Path = typer.Option(FOLDER, help="Where records and copies go."),
-    only: str = typer.Option("", help="Only mutants of the sample whose file contains this."),
+    only: str = typer.Option("", help="Draw from files whose path contains this."),
+    tests: list[str] = typer.Option([], help="Files of tests to choose from; all by default."),
 ) -> None:
     """Draw mutants, run the tests that meet them, and write what became of them."""
     started = time.monotonic()
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     files = files_of_the_project()
-    record = recorded(folder, files, jobs)
-    found = every_mutant(ROOT)
-    sample = [one for one in drawn(found, count, seed, ROOT) if only in one.file]
+    record = recorded(folder, files, jobs, tests)
+    found = [one for one in every_mutant(ROOT) if only in one.file]
+    sample = drawn(found, count, seed, ROOT)
     typer.echo(
         f"{len(record.tests)} tests ({len(record.failed)} fail without a mutant), {len(found):,} mutants, "
         f"{len(sample)} drawn; {time.monotonic() - started:.0f} s so far"

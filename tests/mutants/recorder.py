@@ -21,7 +21,7 @@ class Recorder:
     """One coverage measurement, switched from test to test."""
 
     def __init__(self, target: Path) -> None:
-        self.target = target
+        self.target, self.root = target, Path.cwd()
         self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
         self.coverage = coverage.Coverage(data_file=None, source=["src/deniable"], messages=False)
@@ -49,8 +49,7 @@ class Recorder:
         lines: dict[str, dict[int, list[int]]] = {}
         tests = {name: number for number, name in enumerate(self.seconds)}
         for file in data.measured_files():
-            relative = str(Path(file).relative_to(Path.cwd()))
-            lines[relative] = {
+            lines[str(Path(file).relative_to(self.root))] = {
                 line: [tests[name] for name in names if name in tests]
                 for line, names in data.contexts_by_lineno(file).items()
             }
