@@ -88,7 +88,8 @@ def recorded(folder: Path, files: Sequence[Path], jobs: int, tests: Sequence[str
             )
             for part, path in enumerate(parts)
         ]
-        if any([process.wait() not in (0, 1) for process in running]):
+        codes = [process.wait() for process in running]
+        if not set(codes) <= {0, 1}:
             raise SystemExit(f"the tests could not be run: see the logs in {folder}")
     return Record.read(parts, ROOT)
 
