@@ -25,8 +25,8 @@ ADVERSARIES = (
 
 def learned(mechanism: Any, theta: float) -> dict[str, float]:
     """Return the epsilon of each adversary from the mechanism's own guarantee."""
-    options = {"theta": theta, "delta": DELTA} if mechanism.name == "JRR" else {}
-    rows = mechanism.privacy(**options).trust_models
+    known = mechanism.guarantee_against(theta=theta, delta=DELTA) if mechanism.name == "JRR" else mechanism.privacy()
+    rows = known.trust_models
 
     def smallest(*words: str, delta: bool) -> float:
         found = [

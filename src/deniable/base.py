@@ -64,6 +64,8 @@ class Mechanism(ABC, Generic[Reports]):
         Whether inputs are texts instead of codes.
     dealt : bool
         Whether every contributor needs a share from a dealer.
+    deal_id : str or None
+        Name of the deal, where there is one.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Mechanism(ABC, Generic[Reports]):
     estimators: ClassVar[tuple[str, ...]] = ()
     takes_text: ClassVar[bool] = False
     dealt: ClassVar[bool] = False
+    deal_id: str | None = None
     _valid_rows: Callable[[Any], tuple[NDArray[np.bool_], str]] | None = None
     """Where impossible reports can be set aside: which rows a client can have produced, and what is wrong elsewhere."""
 
@@ -180,8 +183,11 @@ class Mechanism(ABC, Generic[Reports]):
         return local_guarantee(tight, self.implemented_epsilon(), per_attribute, remarks)
 
     @abstractmethod
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two contributors' answers, exact, from the implemented thresholds."""
+    def implemented_ratio(self) -> Fraction | float:
+        """Largest likelihood ratio between two contributors' answers, exact, from the implemented thresholds.
+
+        Infinite, the one float, where a view has no bound: of dealt mechanisms alone.
+        """
 
     @final
     def implemented_epsilon(self) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from deniable import base
 from deniable.aggregate import Aggregate
 from deniable.checks import checked_integer
 from deniable.documents import Document, document_text, parse_document, read_document
@@ -131,7 +132,7 @@ class Collection:
                 f"the mechanism must have the schema's domain sizes {_sizes(self.schema.sizes)}, "
                 f"got {self.mechanism!r} with {_sizes(domain)}"
             )
-        if getattr(self.mechanism, "deal_id", None) == "":
+        if isinstance(self.mechanism, base.Mechanism) and self.mechanism.deal_id == "":
             raise InvalidParameterError(
                 "deal_id must name the deal, so that shares and reports of two deals do not mix, got deal_id=''"
             )
@@ -222,8 +223,7 @@ class Collection:
         return self.named(named_estimator(self.mechanism, estimator)(aggregate, **options))
 
     def named(self, result: Any) -> RecordEstimate:
-        """Return what the mechanism's `estimate` returned by the schema's names, dealt coins' as an `Estimate`."""
-        result = result.to_estimate() if hasattr(result, "to_estimate") else result
+        """Return what the mechanism's `estimate` returned by the schema's names."""
         parts = [result] if isinstance(result, Estimate) else [result[j] for j in range(len(self.schema.attributes))]
         return RecordEstimate(
             {
@@ -246,7 +246,7 @@ class Collection:
     @property
     def dealt(self) -> bool:
         """Whether every contributor needs a share from a dealer."""
-        return hasattr(self.mechanism, "deal")
+        return isinstance(self.mechanism, base.Mechanism) and self.mechanism.dealt
 
     def check_shares(self, given: bool) -> None:
         """Raise InvalidParameterError unless shares are given exactly if the mechanism needs them."""

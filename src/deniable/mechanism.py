@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from deniable.aggregate import Aggregate
     from deniable.estimate import Estimate, RecordEstimate
     from deniable.privacy import Guarantee
-    from deniable.randomness import Randomness, SimulationRandomness
+    from deniable.randomness import SimulationRandomness
 
 Inputs_contra = TypeVar("Inputs_contra", contravariant=True)
 Reports = TypeVar("Reports")
@@ -49,7 +49,7 @@ class ReportField:
 
 
 @runtime_checkable
-class Mechanism(Protocol[Inputs_contra, Reports]):
+class Mechanism(Protocol[Inputs_contra, Reports]):  # type: ignore[misc]
     """A frozen dataclass of public parameters that configures contributor, collector and analyst alike."""
 
     name: str
@@ -58,8 +58,9 @@ class Mechanism(Protocol[Inputs_contra, Reports]):
     def epsilon(self) -> float | Fraction:
         """The whole contributor's budget, as declared."""
 
-    def randomize(self, inputs: Inputs_contra, rng: Randomness) -> Reports:
-        """Contributor: turn true answers into reports, one row each."""
+    @property
+    def randomize(self) -> Callable[..., Reports]:
+        """Contributor: turn true answers, and a share each where a dealer deals, into reports, one row each."""
 
     def aggregate(self, reports: Reports) -> Aggregate:
         """Collector: sum reports; the result's size does not depend on their number."""
@@ -92,7 +93,7 @@ class Mechanism(Protocol[Inputs_contra, Reports]):
     def report_bits(self) -> float:
         """Bits that one report needs on the wire."""
 
-    def implemented_ratio(self) -> Fraction:
+    def implemented_ratio(self) -> Any:
         """Largest likelihood ratio between two contributors' answers, exact, from the implemented thresholds."""
 
 

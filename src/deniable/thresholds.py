@@ -132,8 +132,13 @@ def threshold_up(probability: Fraction) -> int:
     return math.ceil(probability * SCALE)
 
 
-def log_up(ratio: Fraction) -> float:
-    """Return ln(ratio), rounded up to a float: the smallest double that is surely not below it, or one above."""
+def log_up(ratio: Fraction | float) -> float:
+    """Return ln(ratio), rounded up to a float: the smallest double that is surely not below it, or one above.
+
+    The ratio is exact; the one float is infinity.
+    """
+    if not isinstance(ratio, Fraction):
+        return math.inf
     context = Context(prec=_DIGITS, rounding=ROUND_CEILING)
     quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     value = context.next_plus(context.ln(quotient))

@@ -177,7 +177,7 @@ def test_one_collection_is_dealt_once(dealt: Run) -> None:
 def test_another_number_of_contributors_is_refused(quota: Run) -> None:
     result = quota("deal", "survey.json", "--contributors", 10, "-o", "shares")
     assert result.exit_code == 2
-    assert "n must be 4000, the number that the quotas are meant for, got n=10" in result.stderr
+    assert "n must be 4000, the number that the deal is meant for, got n=10" in result.stderr
     assert not Path("shares").exists()
     assert (
         "cannot write absent/shares" in quota("deal", "survey.json", "--contributors", N, "-o", "absent/shares").stderr

@@ -29,7 +29,7 @@ def test_helpers_write_the_files_of_a_dealer(dealt: Run) -> None:
     ((numbers, shares),) = ShareReader("shares", Collection.load("survey.json")).batches()
     assert numbers.tolist() == list(range(1, 22))
     assert shares.deal_id == "monday"
-    assert (np.bincount(shares.types)[:2] >= 4).all()
+    assert (np.bincount(shares.columns[0])[:2] >= 4).all()
 
 
 @pytest.mark.parametrize("helpers", [2, 6])

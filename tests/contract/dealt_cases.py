@@ -316,8 +316,8 @@ DEALT_CASES: list[DealtCase] = [
     DealtCase("QuotaRR-capped", _quota(2, 0.5, 1.5), _quota_types, _quota_says, view=OTHERS),
     DealtCase("QuotaRR-3", _quota(3, 2.0), _quota_types, _quota_says, (2, 3, 4), 4, view=OTHERS),
     DealtCase("QuotaRR-3-capped", _quota(3, 1.0, 2.0), _quota_types, _quota_says, (2, 3, 4), 4, view=OTHERS),
-    DealtCase("QuotaUnary", _unary(2), _unary_types, _unary_says, view=OTHERS, combines=False),
-    DealtCase("QuotaUnary-3", _unary(3), _unary_types, _unary_says, (2, 3), 2, view=OTHERS, combines=False),
+    DealtCase("QuotaUnary", _unary(2), _unary_types, _unary_says, view=OTHERS),
+    DealtCase("QuotaUnary-3", _unary(3), _unary_types, _unary_says, (2, 3), 2, view=OTHERS),
     DealtCase(
         "QuotaRecords", _records(None, 2, 2), _record_types, _record_says, (4, 5), 4, view=OTHERS, combines=False
     ),

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.io.shares import joined_shares
-from deniable.joint.dealt_estimate import combine_deals
 from deniable.joint.jrr import JRR
+from deniable.joint.several_deals import combine_deals
 from tests.contract import dealt_laws, laws
 from tests.contract.dealt_cases import DEALT_CASES, DealtCase
 
@@ -33,7 +32,7 @@ class IndependentDealer(Mutant):
     """Deals each contributor a share with the right law, independently of all others: quotas and pairs are lost."""
 
     def deal(self, n: int, rng: Any) -> Any:
-        return joined_shares(self.honest, [self.honest.deal(n, rng)[i] for i in range(n)])
+        return dn.Shares.joined([self.honest.deal(n, rng)[i] for i in range(n)])
 
 
 class SortedDealer(Mutant):
@@ -43,7 +42,7 @@ class SortedDealer(Mutant):
         shares = self.honest.deal(n, rng)
         arrays = dealt_laws.fields_of(self.honest, shares)
         order = np.lexsort([column for array in arrays[::-1] for column in array.reshape(n, -1).T[::-1]])
-        return self.honest.share_type(shares.deal_id, *(array[order] for array in arrays))
+        return dn.Shares(shares.deal_id, tuple(array[order] for array in arrays))
 
 
 class DeafContributor(Mutant):

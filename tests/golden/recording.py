@@ -55,7 +55,7 @@ def record(spec: dict[str, Any]) -> dict[str, Any]:
         run: dict[str, Any] = {"rows": rows}
         if mechanism.dealt:
             shares = mechanism.deal(rows, rng)
-            run["shares"] = columns(tuple(getattr(shares, field.name) for field in mechanism.share_fields))
+            run["shares"] = columns(shares.columns)
             reports = mechanism.randomize(inputs, shares, rng)
         else:
             reports = mechanism.randomize(inputs, rng)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from deniable import Aggregate, Attribute, Collection, Schema, SimulationRandomness
 from deniable.errors import (
@@ -21,12 +22,11 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
 )
-from deniable.joint.dealing import is_dealt
-from deniable.joint.dealt_estimate import DealtEstimate, combine_deals
+from deniable.estimate import Estimate
 from deniable.joint.jrr import JRR
-from deniable.joint.jrr_shares import JRRShares, deal_signs
 from deniable.joint.quota import QuotaRR
-from deniable.joint.quota_shares import QuotaShares
+from deniable.joint.several_deals import combine_deals
+from deniable.joint.shares import Shares
 from deniable.mechanisms.grr import GRR
 from deniable.randomness import draw
 from deniable.spec import from_spec, to_spec
@@ -35,6 +35,12 @@ from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 from tests.unit.jrr_laws import count_law, mean_and_variance, sign_law, truth_law
 
 COINS = [(Fraction(3, 5), Fraction(-2, 3)), (Fraction(3, 5), Fraction(-1, 2)), (Fraction(4, 5), Fraction(-1, 16))]
+
+
+def signs(shares: Shares) -> NDArray[np.int64]:
+    """Return R of every contributor, 0 for the unpaired one."""
+    found: NDArray[np.int64] = np.array([-1, 1, 0])[shares.columns[0]]
+    return found
 
 
 def _reports(jrr: JRR, truth: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any, Any]:
@@ -51,7 +57,7 @@ def test_deals_have_the_law_of_random_pairs(n: int) -> None:
     law = {signs: float(weight) for signs, weight in sign_law(n).items()}
     assert len(law) == math.comb(n, n // 2) * (math.comb((n + 1) // 2, 1) if n % 2 else 1)
     rng = SimulationRandomness(n)
-    dealt = [tuple(deal_signs("", n, rng).signs.tolist()) for _ in range(4000)]
+    dealt = [tuple(signs(JRR(0.6, 0, n).deal(n, rng)).tolist()) for _ in range(4000)]
     assert p_value(dealt, law) > FAMILY_WISE_ERROR
     # Mutant: signs drawn independently.
     assert p_value([tuple(np.random.default_rng(1).choice([-1, 1], n).tolist())] * 4000, law) < FAMILY_WISE_ERROR
@@ -107,12 +113,12 @@ def test_mutants_of_the_coins_are_seen() -> None:
     rng = SimulationRandomness(3)
 
     def counts(types: Any) -> list[int]:
-        return [int(jrr.randomize(truth, JRRShares("", types()), rng).sum()) for _ in range(4000)]
+        return [int(jrr.randomize(truth, Shares("", (types(),)), rng).sum()) for _ in range(4000)]
 
     def same() -> Any:
         return np.repeat(draw(rng, 3).astype(np.uint8) % 2, 2)
 
-    assert p_value(counts(lambda: deal_signs("", 6, rng).types), law) > FAMILY_WISE_ERROR
+    assert p_value(counts(lambda: JRR(0.6, 0, 6).deal(6, rng).columns[0]), law) > FAMILY_WISE_ERROR
     assert p_value(counts(same), law) < FAMILY_WISE_ERROR
     assert p_value(counts(lambda: draw(rng, 6).astype(np.uint8) % 2), law) < FAMILY_WISE_ERROR
 
@@ -123,13 +129,13 @@ def test_reports_are_functions_of_share_truth_and_word() -> None:
     shares = jrr.deal(40, SimulationRandomness(1))
     words = draw(SimulationRandomness(9), 40).tolist()
     thresholds = {-1: jrr.coin.minus, 1: jrr.coin.plus, 0: jrr.coin.unpaired}
-    expected = [int(x) ^ (word < thresholds[int(r)]) for x, word, r in zip(truth, words, shares.signs, strict=True)]
+    expected = [int(x) ^ (word < thresholds[int(r)]) for x, word, r in zip(truth, words, signs(shares), strict=True)]
     assert jrr.randomize(truth, shares, SimulationRandomness(9)).tolist() == expected
     with always_interpreted():
         assert jrr.randomize(truth, shares, SimulationRandomness(9)).tolist() == expected
     assert jrr.randomize(truth, shares, SimulationRandomness(9)).dtype == np.uint8
     one = jrr.randomize(truth[3:4], shares[3], SimulationRandomness(9))
-    assert one.tolist() == [int(truth[3]) ^ (words[0] < thresholds[int(shares.signs[3])])]
+    assert one.tolist() == [int(truth[3]) ^ (words[0] < thresholds[int(signs(shares)[3])])]
 
 
 def test_at_the_extreme_half_report_the_truth() -> None:
@@ -138,7 +144,7 @@ def test_at_the_extreme_half_report_the_truth() -> None:
     rng = SimulationRandomness(2)
     shares = jrr.deal(1000, rng)
     reports = jrr.randomize(truth, shares, rng)
-    plus = shares.signs == 1
+    plus = signs(shares) == 1
     assert (reports[plus] == truth[plus]).all()
     assert 400 < int((reports[~plus] != truth[~plus]).sum()) < 500
 
@@ -160,7 +166,7 @@ def test_estimates_have_their_mean_and_variance(n: int, count: int, p: Fraction,
         # Mutant: as if coins were independent.
         assert abs(estimates.var() / JRR(p, 0, n).count_variance(count) - 1) > z * math.sqrt(2 / runs)
     assert counts[3].tolist() != counts[4].tolist()
-    found = jrr.frequencies(Aggregate(jrr._source, counts[0], n))
+    found = jrr.frequencies(Aggregate(jrr, counts[0], n))
     assert found[1] == pytest.approx(estimates[0] / n, rel=1e-9)
     assert found.sum() == pytest.approx(1.0)
     # Mutant: p and q swapped.
@@ -173,15 +179,15 @@ def test_table_3_by_simulation() -> None:
     n, n1, runs = 20_000, 659, 20_000
     jrr = JRR.optimal(n, 0.1, 5, n1)
     counts = jrr.simulate_counts([n - n1, n1], runs, SimulationRandomness(11))
-    estimates = (counts[:, 1] / n - float(jrr.coin.q)) / float(jrr.coin.gain) * n
+    estimates = (counts[:, 1] / n - float(jrr.coin.q)) / float(1 - 2 * jrr.coin.q) * n
     assert abs(((estimates - n1) ** 2).mean() / 423_870 - 1) < 6 * math.sqrt(2 / runs)
 
 
 def test_the_estimator_uses_the_implemented_probabilities() -> None:
     """p - 1/2 of two and a half units of 2^-64 becomes two: the slope of the estimator tells."""
     jrr = JRR(Fraction(1, 2) + Fraction(5, 2 * SCALE), 0, 10)
-    assert jrr.coin.gain == Fraction(4, SCALE)
-    few, many = (Aggregate(jrr._source, np.array([10 - i, i]), 10) for i in (5, 6))
+    assert 1 - 2 * jrr.coin.q == Fraction(4, SCALE)
+    few, many = (Aggregate(jrr, np.array([10 - i, i]), 10) for i in (5, 6))
     slope = jrr.frequencies(many)[1] - jrr.frequencies(few)[1]
     assert slope * 10 * 4 / SCALE == pytest.approx(1.0, rel=1e-12)
     # Mutant: the declared p.
@@ -199,14 +205,14 @@ def test_intervals_cover() -> None:
         counts = jrr.simulate_counts([2000 - count, count], runs, SimulationRandomness(13))
         covered = 0
         for ones, times in zip(*np.unique(counts[:, 1], return_counts=True), strict=True):
-            lower, upper = jrr.estimate(Aggregate(jrr._source, np.array([2000 - ones, ones]), 2000)).interval(0.95)
+            lower, upper = jrr.estimate(Aggregate(jrr, np.array([2000 - ones, ones]), 2000)).interval(0.95)
             covered += int(times) * bool(lower[1] <= theta <= upper[1])
         assert abs(covered / runs - 0.95) < 5 * math.sqrt(0.95 * 0.05 / runs) + 0.01, (epsilon, theta, cap)
 
 
 def test_score_bounds_are_where_the_test_turns() -> None:
     jrr = JRR(0.6, -0.6, 500)
-    aggregate = Aggregate(jrr._source, np.array([290, 210]), 500)
+    aggregate = Aggregate(jrr, np.array([290, 210]), 500)
     estimate = jrr.estimate(aggregate)
     (low, high), f = [bound[1] for bound in estimate.interval(0.9)], estimate.frequencies[1]
     for bound in (low, high):
@@ -214,7 +220,7 @@ def test_score_bounds_are_where_the_test_turns() -> None:
     assert low < f < high
     lower, upper = estimate.interval(0.9)
     assert [lower[0], upper[0]] == pytest.approx([1 - high, 1 - low], abs=1e-12)
-    far = jrr.estimate(Aggregate(jrr._source, np.array([0, 500]), 500)).interval()
+    far = jrr.estimate(Aggregate(jrr, np.array([0, 500]), 500)).interval()
     assert far[0][1] < 3.0 < far[1][1]
 
 
@@ -237,7 +243,7 @@ def test_parts_of_one_deal_add_and_deals_combine() -> None:
     assert combine_deals([parts, quota]).n == 1500
     with pytest.raises(MismatchError, match="two aggregates belong to one deal"):
         combine_deals([parts, parts])
-    plain = jrr.estimate(parts).to_estimate()
+    plain = jrr.estimate(parts)
     assert plain.standard_errors.tolist() == pytest.approx(jrr.estimate(parts).standard_errors.tolist(), rel=1e-9)
 
 
@@ -259,20 +265,20 @@ def test_drop_outs() -> None:
 
 def test_a_mechanism_is_data() -> None:
     jrr = JRR(0.6, Fraction(-1, 3), 100, deal_id="monday")
-    assert from_spec(to_spec(jrr._source)) == jrr._source
-    assert to_spec(jrr._source) == {
+    assert from_spec(to_spec(jrr)) == jrr
+    assert to_spec(jrr) == {
         "mechanism": "JRR", "p": 0.6, "rho": "-1/3", "n": 100, "colluders": 5, "deal_id": "monday",
     }  # fmt: skip
     optimal = JRR.optimal(101, 0.1, 3, 10, deal_id="d")
-    assert from_spec(to_spec(optimal._source)) == optimal._source
+    assert from_spec(to_spec(optimal)) == optimal
     assert pickle.loads(pickle.dumps(optimal)) == optimal
     assert hash(optimal) == hash(JRR.optimal(101, 0.1, 3, 10, deal_id="d"))
     assert JRR(0.6, 0, 3).colluders == 2
-    assert is_dealt(jrr)
+    assert jrr.dealt
     shares = jrr.deal(100, SimulationRandomness(1))
-    again = jrr.share_type(shares.deal_id, *(getattr(shares, field.name) for field in jrr.share_fields))
-    assert again.types.tolist() == shares.types.tolist()
-    assert [shares.types.dtype.name] == [field.dtype for field in jrr.share_fields]
+    again = Shares(shares.deal_id, shares.columns)
+    assert again.columns[0].tolist() == shares.columns[0].tolist()
+    assert [shares.columns[0].dtype.name] == [field.dtype for field in jrr.share_fields]
     assert [field.dtype for field in jrr.report_fields] == ["uint8"]
     assert jrr.outputs().tolist() == [0, 1]
     assert (jrr.k, jrr.state_size, jrr.report_bits) == (2, 2, 1.0)
@@ -305,7 +311,7 @@ def test_bad_parameters_name_the_nearest_feasible_value() -> None:
     jrr = JRR(0.6, -0.5, 10)
     for arguments in ({"theta": 1.5}, {"delta": 0.0}, {"delta": 1.0}, {"colluders": 10}):
         with pytest.raises(InvalidParameterError, match=next(iter(arguments))):
-            jrr.privacy(**arguments)
+            jrr.guarantee_against(**arguments)
     with pytest.raises(InvalidParameterError, match="n must be 10, the number that the deal is meant for, got n=12"):
         jrr.deal(12, SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="n must be 10"):
@@ -321,18 +327,18 @@ def test_bad_shares_are_named() -> None:
     with pytest.raises(InvalidInputError, match="got 9 inputs and 10 shares"):
         jrr.randomize([0] * 9, shares, rng)
     with pytest.raises(MismatchError, match="the shares belong to deal 'b', not to deal 'a'"):
-        jrr.randomize([0] * 10, JRRShares("b", shares.types), rng)
-    with pytest.raises(InvalidInputError, match="must be JRRShares from the dealer, got QuotaShares"):
-        jrr.randomize([0] * 10, QuotaShares("a", shares.types), rng)  # type: ignore[arg-type]
+        jrr.randomize([0] * 10, Shares("b", (shares.columns[0],)), rng)
+    with pytest.raises(InvalidInputError, match="must be Shares from the dealer, got list"):
+        jrr.randomize([0] * 10, [0] * 10, rng)  # type: ignore[arg-type]
     twice = np.array([1] * 6 + [0] * 4, dtype=np.uint8)
     with pytest.raises(InvalidInputError, match="n=10 has at most 5 shares of type 1, got 6: a share is duplicated"):
-        jrr.randomize([0] * 10, JRRShares("a", twice), rng)
+        jrr.randomize([0] * 10, Shares("a", (twice,)), rng)
     with pytest.raises(InvalidInputError, match="a share is duplicated"):
-        jrr.randomize([0] * 11, JRRShares("a", np.append(shares.types, shares.types[:1])), rng)
+        jrr.randomize([0] * 11, Shares("a", (np.append(shares.columns[0], shares.columns[0][:1]),)), rng)
     with pytest.raises(InvalidInputError, match="n=10 has at most 0 shares of type 2, got 1"):
-        jrr.randomize([0], JRRShares("a", np.array([2], dtype=np.uint8)), rng)
+        jrr.randomize([0], Shares("a", (np.array([2], dtype=np.uint8),)), rng)
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got another in row 10"):
-        jrr.randomize([0] * 10, JRRShares("a", np.append(shares.types[:9], np.uint8(3))), rng)
+        jrr.randomize([0] * 10, Shares("a", (np.append(shares.columns[0][:9], np.uint8(3)),)), rng)
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.1, got another in row 1"):
         jrr.randomize([2], shares[0], rng)
     with pytest.raises(InvalidParameterError, match="rng must be"):
@@ -344,23 +350,21 @@ def test_bad_aggregates_are_named() -> None:
     with pytest.raises(InvalidReportError, match=r"report must be in 0\.\.1, got report=2 in row 1"):
         jrr.aggregate([2])
     with pytest.raises(EmptyAggregateError):
-        jrr.estimate(Aggregate.empty(jrr._source))
+        jrr.estimate(Aggregate.empty(jrr))
     with pytest.raises(DamagedStateError, match="n=10 contributors has at most as many reports, got 11"):
-        jrr.estimate(Aggregate(jrr._source, np.array([5, 6]), 11))
+        jrr.estimate(Aggregate(jrr, np.array([5, 6]), 11))
     with pytest.raises(MismatchError):
         jrr.estimate(Aggregate.empty(GRR(2, 1.0)))
     with pytest.raises(MismatchError):
         jrr.estimate(JRR(0.6, -0.5, 10, deal_id="other").simulate_aggregate([5, 5], SimulationRandomness(1)))
     with pytest.raises(InvalidInputError, match="counts must sum to n=10, got 9"):
         jrr.simulate_aggregate([4, 5], SimulationRandomness(1))
-    assert isinstance(jrr.estimate(jrr.simulate_aggregate([5, 5], SimulationRandomness(1))), DealtEstimate)
+    assert isinstance(jrr.estimate(jrr.simulate_aggregate([5, 5], SimulationRandomness(1))), Estimate)
 
 
 def test_a_collection_keeps_its_guarantee() -> None:
     """Infinite and numerical rows survive the document; a changed one is refused."""
-    survey = Collection(
-        Schema((Attribute("smoker", ("no", "yes")),)), JRR.optimal(1000, 0.5, 5, 50, deal_id="spring")._source
-    )
+    survey = Collection(Schema((Attribute("smoker", ("no", "yes")),)), JRR.optimal(1000, 0.5, 5, 50, deal_id="spring"))
     assert Collection.from_json(survey.to_json()) == survey
     row = next(row.epsilon for row in survey.privacy().trust_models if row.delta)
     noisy = survey.to_json().replace(repr(row), repr(row * (1 + 1e-12)))

@@ -91,7 +91,7 @@ def test_guarantee_is_that_of_the_response() -> None:
 
 def test_is_data() -> None:
     hashed = JRRLocalHashing(100, 4, 0.5, -1.5, 100, 7, "x")
-    again: Any = from_spec(to_spec(hashed._source))
+    again: Any = from_spec(to_spec(hashed))
     assert again == hashed
     assert pickle.loads(pickle.dumps(hashed)) == hashed
     assert hashed.state_size == 100
@@ -100,11 +100,11 @@ def test_is_data() -> None:
     assert hashed.share_fields[0].name == "types"
     rng = SimulationRandomness(1)
     reports = hashed.randomize(np.arange(100), hashed.deal(100, rng), rng)
-    assert isinstance(reports, hashed.report_type)
+    assert type(reports) is hashed.report_type
     estimate = hashed.estimate(hashed.aggregate(reports))
     assert (estimate.n, estimate.k) == (100, 100)
     assert (estimate.interval(0.9)[0] < estimate.frequencies).all()
-    assert hashed.share_type("x", np.zeros(3, np.uint8)).deal_id == "x"
+    assert hashed.report_type is hashed.hashes.report_type
 
 
 def test_bad_use_is_named() -> None:
@@ -119,6 +119,6 @@ def test_bad_use_is_named() -> None:
     with pytest.raises(InvalidInputError, match="counts must sum to n=10, got 9"):
         hashed.simulate_aggregate([9, 0, 0, 0, 0], rng)
     with pytest.raises(DamagedStateError, match="at most as many reports, got 11"):
-        hashed.estimate(Aggregate(hashed._source, np.zeros(5, np.int64), 11))
+        hashed.estimate(Aggregate(hashed, np.zeros(5, np.int64), 11))
     with pytest.raises(EmptyAggregateError):
-        hashed.estimate(Aggregate.empty(hashed._source))
+        hashed.estimate(Aggregate.empty(hashed))

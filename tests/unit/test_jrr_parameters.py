@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidParameterError
+from deniable.joint._coin_guarantee import known_data, known_data_at, revealed_lies, revealed_shares, worst_epsilon
 from deniable.joint.jrr import JRR
 from deniable.joint.jrr_parameters import (
     algorithm_1,
@@ -19,14 +20,6 @@ from deniable.joint.jrr_parameters import (
     optimal_parameters,
     peer_posterior,
     theorem2_as_printed,
-)
-from deniable.joint.jrr_privacy import (
-    everybody,
-    known_data,
-    known_data_at,
-    own_report,
-    revealed_signs,
-    revealed_truthfulness,
 )
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "vectors" / "jrr.json").read_text())
@@ -40,15 +33,15 @@ def _check(jrr: JRR, row: dict[str, Any]) -> None:
     coin, mu = jrr.coin, peer_posterior(jrr.n, row["M"])
     found = {
         "var": jrr.count_variance(row["n1"]),
-        "a_marginal": own_report(coin),
+        "a_marginal": worst_epsilon(2, coin.q, coin.q),
         "b_paper_theorem2": theorem2_as_printed(float(jrr.p), float(jrr.rho), jrr.n, row["M"]),
-        "b_colluders_reveal_T_safe": revealed_truthfulness(coin, mu),
-        "b_colluders_reveal_R_exact": revealed_signs(coin, mu),
+        "b_colluders_reveal_T_safe": revealed_lies(2, coin, mu),
+        "b_colluders_reveal_R_exact": revealed_shares(2, coin, mu),
         "c_strong_pure": known_data(coin, jrr.n),
-        "d_aux_colludes": everybody(coin),
+        "d_aux_colludes": jrr.epsilon,
     }
     if row["c_strong_eps_at_delta"] is not None:
-        found["c_strong_eps_at_delta"] = known_data_at(coin, jrr.n, row["delta"])
+        found["c_strong_eps_at_delta"] = known_data_at(2, coin, jrr.n, row["delta"])
     for name, value in found.items():
         assert value == pytest.approx(_number(row[name]), rel=1e-10), name
 

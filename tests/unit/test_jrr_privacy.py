@@ -9,11 +9,11 @@ from fractions import Fraction
 
 import pytest
 
-from deniable.joint._jrr_coin import coin
+from deniable.joint._coin_guarantee import known_data_at, revealed_lies, revealed_shares
+from deniable.joint._coins import coin
 from deniable.joint._jrr_laws import binomial_law, coin_beside_reports, delta_at, epsilon_at
 from deniable.joint.jrr import JRR
 from deniable.joint.jrr_parameters import peer_posterior, theorem2_as_printed
-from deniable.joint.jrr_privacy import known_data_at, revealed_signs, revealed_truthfulness
 from deniable.privacy import TrustModel
 from deniable.thresholds import SCALE
 from tests.unit.jrr_laws import (
@@ -52,7 +52,7 @@ def _shares_and_lies(m: int) -> Callable[[Deal], Hashable]:
 
 
 def _row(jrr: JRR, start: str, *, at_delta: bool = False, theta: float = 0.05, colluders: int = 0) -> TrustModel:
-    rows = jrr.privacy(theta=theta, colluders=colluders, delta=0.01).trust_models
+    rows = jrr.guarantee_against(theta=theta, colluders=colluders, delta=0.01).trust_models
     found = [row for row in rows if f"{row.adversary}: {row.view}".startswith(start) and (row.delta > 0) == at_delta]
     assert len(found) == 1
     return found[0]
@@ -82,7 +82,7 @@ def test_rows_of_who_sees_all_reports(n: int, p: Fraction, rho: Fraction, s: Fra
     at = _row(jrr, "collector: all reports and everybody else's data", at_delta=True)
     assert _same_delta(at, known)
     for delta in (0.05, 0.2, 0.5):
-        epsilon = known_data_at(jrr.coin, n, delta)
+        epsilon = known_data_at(2, jrr.coin, n, delta)
         assert _same_delta(TrustModel("collector", "all reports", epsilon, delta), known)
     dropped = _row(jrr, "collector: all reports and who dropped out")
     assert dropped.status == "assumption"
@@ -181,10 +181,10 @@ def test_theorem_2_is_false() -> None:
     assert exact == pytest.approx(1.6993861490970383, abs=1e-12)
     assert theorem2_as_printed(0.6, -0.5, 6, 3) == pytest.approx(1.2656663733312756, rel=1e-12)
     mu = peer_posterior(6, 3)
-    assert revealed_truthfulness(coin(0.6, -0.5), mu) == pytest.approx(2.1972, abs=1e-4)  # a bound, not attained
-    assert revealed_signs(coin(0.6, -0.5), mu) == pytest.approx(2.871316580001252, abs=1e-12)
+    assert revealed_lies(2, coin(0.6, -0.5), mu) == pytest.approx(2.1972, abs=1e-4)  # a bound, not attained
+    assert revealed_shares(2, coin(0.6, -0.5), mu) == pytest.approx(2.871316580001252, abs=1e-12)
     # Mutant: the prior probability m/(n - 1) that one's peer colludes, in place of the posterior.
-    assert revealed_truthfulness(coin(0.6, -0.5), Fraction(3, 5)) < exact
+    assert revealed_lies(2, coin(0.6, -0.5), Fraction(3, 5)) < exact
     # It is true for one colluder, and for all.
     for m in (0, 1, 5):
         printed = theorem2_as_printed(0.6, -0.5, 6, m)
@@ -195,7 +195,7 @@ def test_a_known_base_rate_as_published_numbers() -> None:
     jrr = JRR(0.6, -0.5, 4)
     view = "collector: all reports; everybody else's answer"
     assert [round(_row(jrr, view, theta=theta).epsilon, 3) for theta in (0.5, 0.3, 0.05)] == [0.405, 0.868, 1.844]
-    extreme = JRR(0.5247, 1 - 1 / 0.5247, 10_000).privacy(theta=0.05)
+    extreme = JRR(0.5247, 1 - 1 / 0.5247, 10_000).guarantee_against(theta=0.05)
     at = [row for row in extreme.trust_models if "base rate" in row.view and row.delta]
     assert at[0].epsilon == pytest.approx(0.2113, abs=1e-4)
     assert [round(row.epsilon, 4) for row in extreme.trust_models if "my report only" in row.view] == [0.0989]
@@ -205,7 +205,7 @@ def test_a_known_base_rate_as_published_numbers() -> None:
 def test_honest_numbers_at_the_extreme(epsilon: float, expected: str) -> None:
     jrr = JRR.optimal(10_000, epsilon, 5, count=0)
     assert jrr.coin.plus == 0
-    assert f"{known_data_at(jrr.coin, 10_000, 1e-6):.3g}" == expected
+    assert f"{known_data_at(2, jrr.coin, 10_000, 1e-6):.3g}" == expected
     guarantee = jrr.privacy()
     assert guarantee.epsilon == math.inf
     assert jrr.implemented_ratio() == math.inf

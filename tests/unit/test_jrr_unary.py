@@ -23,9 +23,8 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
 )
-from deniable.joint.bit_shares import BitShares
 from deniable.joint.jrr_unary import CoupledOUE
-from deniable.joint.quota_shares import QuotaShares
+from deniable.joint.shares import Shares
 from deniable.spec import from_spec, to_spec
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 from tests.unit.coupling_laws import SAY_0, SAY_1, TRUTH, divergence, first, largest_ratio, moments, reports, type_law
@@ -40,9 +39,11 @@ def _law(mechanism: CoupledOUE) -> dict[tuple[int, ...], Any]:
     return type_law(mechanism.n, q, p, Fraction(mechanism.weight))
 
 
-def _types(shares: BitShares, k: int) -> np.ndarray[Any, Any]:
+def _types(shares: Shares, k: int) -> np.ndarray[Any, Any]:
     """Types of every contributor and bit."""
-    ones, truth = (np.unpackbits(bits, axis=1, bitorder="little")[:, :k] for bits in (shares.ones, shares.truth))
+    ones, truth = (
+        np.unpackbits(bits, axis=1, bitorder="little")[:, :k] for bits in (shares.columns[0], shares.columns[1])
+    )
     return np.where(ones == 1, SAY_1, np.where(truth == 1, TRUTH, SAY_0))
 
 
@@ -106,7 +107,9 @@ def test_rows_hold_in_their_views(q: Fraction, weight: Fraction, n: int) -> None
         return own, other
 
     for colluders in range(n):
-        row = next(r for r in mechanism.privacy(colluders=colluders).trust_models if "colluders' shares" in r.view)
+        row = next(
+            r for r in mechanism.guarantee_against(colluders=colluders).trust_models if "colluders' shares" in r.view
+        )
         seen: dict[Any, Any] = defaultdict(Fraction)
         for told, w in law.items():
             seen[told[n - colluders :], told[0]] += w
@@ -139,7 +142,7 @@ def test_row_at_delta_is_a_bound(q: Fraction, weight: Fraction, n: int) -> None:
     v = {(y, z): held.get(y, 0) * free.get(z, 0) for y in {*held, *free} for z in {*held, *free}}
     w = {(z, y): weight_ for (y, z), weight_ in v.items()}
     for delta in (0.3, 0.1, 0.02):
-        rows = CoupledOUE(2, q, n, weight).privacy(delta=delta).trust_models
+        rows = CoupledOUE(2, q, n, weight).guarantee_against(delta=delta).trust_models
         row = next(r for r in rows if "none of the two answers" in r.view)
         assert row.status == "upper bound"
         if math.isfinite(row.epsilon):
@@ -174,16 +177,18 @@ def test_bits_are_dealt_independently(q: Fraction, weight: Fraction) -> None:
 def test_reports_follow_the_share() -> None:
     mechanism = CoupledOUE(11, 0.25, 30)
     shares = mechanism.deal(30, SimulationRandomness(1))
-    assert shares.ones.nbytes + shares.truth.nbytes == 30 * 4  # two bits per contributor and value, in whole bytes
+    assert (
+        shares.columns[0].nbytes + shares.columns[1].nbytes == 30 * 4
+    )  # two bits per contributor and value, in whole bytes
     truth = np.arange(30) % 11
-    found = np.unpackbits(mechanism.randomize(truth, shares), axis=1, bitorder="little")
+    found = np.unpackbits(mechanism.randomize(truth, shares, SimulationRandomness(1)), axis=1, bitorder="little")
     types = _types(shares, 11)
     expected = np.where(types == TRUTH, np.arange(11) == truth[:, None], types)
     assert (found[:, :11] == expected).all()
     assert not found[:, 11:].any()
     for i in (0, 29, -1):
         assert (
-            mechanism.randomize(truth[i : i + 1 or None], shares[i]).tolist()
+            mechanism.randomize(truth[i : i + 1 or None], shares[i], SimulationRandomness(1)).tolist()
             == np.packbits(found[i : i + 1 or None], axis=1, bitorder="little").tolist()
         )
     # Per bit exactly half are told to report 0.
@@ -222,7 +227,10 @@ def test_both_ways_to_simulate_follow_the_law() -> None:
     for y, w in reports(_law(mechanism), data).items():
         law[sum(y)] += float(w)
     rng = SimulationRandomness(5)
-    direct = [mechanism.aggregate(mechanism.randomize(list(data), mechanism.deal(5, rng))).counts for _ in range(3000)]
+    direct = [
+        mechanism.aggregate(mechanism.randomize(list(data), mechanism.deal(5, rng), SimulationRandomness(1))).counts
+        for _ in range(3000)
+    ]
     drawn = [mechanism.simulate_aggregate([3, 2], rng).counts for _ in range(3000)]
     for sample in (direct, drawn):
         assert p_value([int(counts[1]) for counts in sample], {i: w for i, w in law.items() if w}) > FAMILY_WISE_ERROR
@@ -249,15 +257,15 @@ def test_estimates_have_their_mean_and_variance() -> None:
 
 def test_is_data() -> None:
     mechanism = CoupledOUE(9, 0.25, 100, Fraction(1, 3), 7, "x")
-    again: Any = from_spec(to_spec(mechanism._source))
+    again: Any = from_spec(to_spec(mechanism))
     assert again == mechanism
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
     assert (mechanism.state_size, mechanism.report_bits, mechanism.report_fields[0].width) == (9, 9.0, 2)
     assert [(field.name, field.width) for field in mechanism.share_fields] == [("ones", 2), ("truth", 2)]
     shares = mechanism.deal(100, SimulationRandomness(1))
-    rebuilt = mechanism.share_type("x", *(getattr(shares, field.name) for field in mechanism.share_fields))
-    truth = np.zeros(100, dtype=np.int64)
-    assert (mechanism.randomize(truth, rebuilt) == mechanism.randomize(truth, shares)).all()
+    rebuilt = Shares("x", shares.columns)
+    truth, rng = np.zeros(100, dtype=np.int64), SimulationRandomness(1)
+    assert (mechanism.randomize(truth, rebuilt, rng) == mechanism.randomize(truth, shares, rng)).all()
     assert CoupledOUE(3, 0.25, 10).outputs().shape == (8, 1)
     assert mechanism.implemented_ratio() == mechanism.implemented_epsilon() == mechanism.epsilon == math.inf
 
@@ -284,18 +292,18 @@ def test_bad_use_is_named() -> None:
     shares = mechanism.deal(10, SimulationRandomness(1))
     truth = np.zeros(10, dtype=np.int64)
     with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
-        mechanism.randomize(truth, shares[:9])
+        mechanism.randomize(truth, shares[:9], SimulationRandomness(1))
     with pytest.raises(MismatchError, match="shares belong to deal 'monday', not to deal ''"):
-        CoupledOUE(10, 0.25, 10).randomize(truth, shares)
-    with pytest.raises(InvalidInputError, match="shares must be BitShares"):
-        mechanism.randomize(truth, QuotaShares("monday", np.zeros(10, np.uint8)))  # type: ignore[arg-type]
+        CoupledOUE(10, 0.25, 10).randomize(truth, shares, SimulationRandomness(1))
+    with pytest.raises(InvalidInputError, match="shares must be those"):
+        mechanism.randomize(truth, Shares("monday", (np.zeros(10, np.uint8),)), SimulationRandomness(1))
     ones = np.full((1, 2), 3, dtype=np.uint8)
     with pytest.raises(InvalidInputError, match="a bit must have one type, got one with two in row 1"):
-        mechanism.randomize([0], BitShares("monday", ones, ones))
+        mechanism.randomize([0], Shares("monday", (ones, ones)), SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match=r"padding bits 10\.\.15 must be zero"):
-        mechanism.randomize([0], BitShares("monday", ones * 0 + 255, ones * 0))
-    with pytest.raises(InvalidInputError, match=r"packed bits must have shape \(n, 2\)"):
-        mechanism.randomize([0], BitShares("monday", ones[:, :1], ones[:, :1]))
+        mechanism.randomize([0], Shares("monday", (ones * 0 + 255, ones * 0)), SimulationRandomness(1))
+    with pytest.raises(InvalidInputError, match=r"ones must have shape \(n, 2\)"):
+        mechanism.randomize([0], Shares("monday", (ones[:, :1], ones[:, :1])), SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="n must be 10, the number that the deal is meant for, got n=9"):
         mechanism.deal(9, SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="colluders must be <= 4 for n=10"):
@@ -303,8 +311,8 @@ def test_bad_use_is_named() -> None:
     with pytest.raises(InvalidReportError, match="padding bits"):
         mechanism.aggregate(ones * 0 + 255)
     with pytest.raises(DamagedStateError, match="n=10 contributors has at most as many reports, got 11"):
-        mechanism.estimate(Aggregate(mechanism._source, np.zeros(10, np.int64), 11))
+        mechanism.estimate(Aggregate(mechanism, np.zeros(10, np.int64), 11))
     with pytest.raises(EmptyAggregateError):
-        mechanism.estimate(Aggregate.empty(mechanism._source))
+        mechanism.estimate(Aggregate.empty(mechanism))
     with pytest.raises(InvalidInputError, match="counts must sum to n=10, got 9"):
         mechanism.simulate_aggregate([9, *([0] * 9)], SimulationRandomness(1))

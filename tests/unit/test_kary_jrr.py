@@ -22,13 +22,12 @@ from deniable.errors import (
     InvalidParameterError,
     MismatchError,
 )
+from deniable.joint._coin_guarantee import known_data_at
+from deniable.joint._coins import rho_range
 from deniable.joint._jrr_laws import delta_at
-from deniable.joint._kary_coin import rho_range
-from deniable.joint._kary_guarantee import known_data_at
-from deniable.joint.dealt_estimate import combine_deals
-from deniable.joint.jrr_shares import JRRShares
 from deniable.joint.kary_jrr import KaryJRR
-from deniable.joint.quota_shares import QuotaShares
+from deniable.joint.several_deals import combine_deals
+from deniable.joint.shares import Shares
 from deniable.mechanisms.grr import GRR
 from deniable.spec import from_spec, to_spec
 from deniable.thresholds import SCALE
@@ -145,7 +144,7 @@ def test_rows_are_the_worst_of_their_views(k: int, p: float, rho: float, n: int)
     truth, s, _ = _implemented(jrr)
     coins = tilted(signs(n), truth, s)
     for colluders in range(n):
-        rows = jrr.privacy(colluders=colluders).trust_models
+        rows = jrr.guarantee_against(colluders=colluders).trust_models
         shares = next(row for row in rows if "shares and lies" in row.view)
         lies = next(row for row in rows if "which colluders lied" in row.view)
         worst = math.log(_worst_of_shares(k, n, truth, s, colluders))
@@ -308,15 +307,15 @@ def test_reports_follow_the_share() -> None:
     shares = jrr.deal(40_000, SimulationRandomness(1))
     truth = np.arange(40_000) % 3
     reports = jrr.randomize(truth, shares, SimulationRandomness(2))
-    assert ((reports == truth) == (shares.signs == 1)).all()
-    wrong = (reports.astype(int) - truth)[shares.signs == -1] % 3
+    assert ((reports == truth) == (shares.columns[0] == 1)).all()
+    wrong = (reports.astype(int) - truth)[shares.columns[0] == 0] % 3
     assert p_value(wrong.tolist(), {1: 0.5, 2: 0.5}) > FAMILY_WISE_ERROR
     assert jrr.variance(1.0) == 0
     with always_interpreted():
         again = jrr.randomize(truth[:500], shares[:500], SimulationRandomness(2))
-    assert ((again == truth[:500]) == (shares[:500].signs == 1)).all()
+    assert ((again == truth[:500]) == (shares[:500].columns[0] == 1)).all()
     one = jrr.randomize(truth[7:8], shares[7], SimulationRandomness(3))
-    assert (one[0] == truth[7]) == (shares.signs[7] == 1)
+    assert (one[0] == truth[7]) == (shares.columns[0][7] == 1)
 
 
 def test_estimates_have_their_mean_and_variance() -> None:
@@ -364,10 +363,9 @@ def test_deals_combine() -> None:
 
 def test_is_data() -> None:
     jrr = KaryJRR(3, 0.6, Fraction(-1, 3), 100, 7, "x")
-    again: Any = from_spec(to_spec(jrr._source))
+    again: Any = from_spec(to_spec(jrr))
     assert again == jrr
     assert pickle.loads(pickle.dumps(jrr)) == jrr
-    assert jrr.share_type("x", np.zeros(2, np.uint8)).deal_id == "x"
     assert (jrr.state_size, jrr.outputs().tolist(), jrr.share_fields[0].name) == (3, [0, 1, 2], "types")
     assert jrr.report_bits == pytest.approx(math.log2(3))
     assert delta_at(np.array([1.0]), np.array([0.0]), 0.0) == 1.0
@@ -398,16 +396,16 @@ def test_bad_use_is_named() -> None:
         jrr.randomize([0] * 10, shares[:9], rng)
     with pytest.raises(MismatchError, match="shares belong to deal 'monday', not to deal ''"):
         KaryJRR(3, 0.6, -0.5, 10).randomize([0] * 10, shares, rng)
-    with pytest.raises(InvalidInputError, match="shares must be JRRShares"):
-        jrr.randomize([0], QuotaShares("monday", np.zeros(1, np.uint8)), rng)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="types must have shape"):
+        jrr.randomize([0], Shares("monday", (np.zeros((1, 3), np.uint8),)), rng)
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got another"):
-        jrr.randomize([0], JRRShares("monday", np.array([3], np.uint8)), rng)
+        jrr.randomize([0], Shares("monday", (np.array([3], np.uint8),)), rng)
     with pytest.raises(InvalidParameterError, match="n must be 10, the number that the deal is meant for, got n=9"):
         jrr.deal(9, rng)
     with pytest.raises(DamagedStateError, match="n=10 contributors has at most as many reports, got 11"):
-        jrr.estimate(Aggregate(jrr._source, np.array([5, 6, 0]), 11))
+        jrr.estimate(Aggregate(jrr, np.array([5, 6, 0]), 11))
     with pytest.raises(EmptyAggregateError):
-        jrr.estimate(Aggregate.empty(jrr._source))
+        jrr.estimate(Aggregate.empty(jrr))
     with pytest.raises(InvalidInputError, match="counts must sum to n=10, got 9"):
         jrr.simulate_aggregate([4, 5, 0], rng)
     with pytest.raises(InvalidParameterError, match=r"epsilon_aux must be >= epsilon=1\.0, got epsilon_aux=0\.5"):

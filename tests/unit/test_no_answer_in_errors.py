@@ -150,7 +150,7 @@ MECHANISMS: dict[str, tuple[Any, tuple[int, ...]]] = {
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_codes_are_answers_too(name: str) -> None:
     mechanism, shape = MECHANISMS[name]
-    shares = (mechanism.deal(8, RNG),) if dn.is_dealt(mechanism) else ()
+    shares = (mechanism.deal(8, RNG),) if mechanism.dealt else ()
     for wrong in (
         np.full(shape, CODE),
         np.full(shape, -CODE),
@@ -171,7 +171,7 @@ def test_shares_are_not_shown() -> None:
     groups = MECHANISMS["QuotaRecords"][0]
     dealt = groups.deal(8, RNG)
     types = np.full(8, CODE, dtype=np.int64)
-    shares = type(dealt)(dealt.deal_id, dealt.group, types)
+    shares = dn.Shares(dealt.deal_id, (dealt.columns[0], types))
     silent(lambda: groups.randomize(np.zeros((8, 2), dtype=np.int64), shares, RNG))
 
 

@@ -19,9 +19,10 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
 )
-from deniable.joint.dealt_estimate import DealtEstimate, combine_deals
+from deniable.estimate import Estimate
 from deniable.joint.quota import QuotaRR
-from deniable.joint.quota_shares import QuotaShares
+from deniable.joint.several_deals import combine_deals
+from deniable.joint.shares import Shares
 from deniable.mechanisms.grr import GRR
 from deniable.spec import from_spec, to_spec
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
@@ -37,16 +38,18 @@ def test_reports_are_functions_of_share_and_truth() -> None:
     quota = QuotaRR(1.0, 40, k=3)
     truth = np.arange(40) % 3
     shares = quota.deal(40, SimulationRandomness(1))
-    expected = [int(t) if t < 3 else int(x) for t, x in zip(shares.types, truth, strict=True)]
-    assert quota.randomize(truth, shares).tolist() == expected
-    alone = [int(quota.randomize(truth[i : i + 1], shares[i])[0]) for i in range(40)]  # interpreted
+    expected = [int(t) if t < 3 else int(x) for t, x in zip(shares.columns[0], truth, strict=True)]
+    assert quota.randomize(truth, shares, SimulationRandomness(1)).tolist() == expected
+    alone = [
+        int(quota.randomize(truth[i : i + 1], shares[i], SimulationRandomness(1))[0]) for i in range(40)
+    ]  # interpreted
     assert alone == expected
-    assert quota.randomize(truth, shares).dtype == np.uint8
+    assert quota.randomize(truth, shares, SimulationRandomness(1)).dtype == np.uint8
 
 
 def test_capped_truth_tellers_run_randomised_response() -> None:
     quota = QuotaRR(0.5, 20_000, 0, k=2, epsilon_aux=1.0)
-    told = QuotaShares("", np.full(20_000, 2, dtype=np.uint8))
+    told = Shares("", (np.full(20_000, 2, dtype=np.uint8),))
     reports = quota.randomize(np.ones(20_000, dtype=np.int64), told, SimulationRandomness(4))
     p = 1 / (1 + math.exp(-1.0))
     assert p_value(reports.tolist(), {0: 1 - p, 1: p}) > FAMILY_WISE_ERROR
@@ -54,7 +57,7 @@ def test_capped_truth_tellers_run_randomised_response() -> None:
     assert p_value([1] * 20_000, {0: 1 - p, 1: p}) < FAMILY_WISE_ERROR
     looser = GRR(2, 1.2).randomize(np.ones(20_000, dtype=np.int64), SimulationRandomness(4))
     assert p_value(looser.tolist(), {0: 1 - p, 1: p}) < FAMILY_WISE_ERROR
-    forced = QuotaShares("", np.array([0, 1, 1], dtype=np.uint8))
+    forced = Shares("", (np.array([0, 1, 1], dtype=np.uint8),))
     assert quota.randomize([1, 0, 0], forced, SimulationRandomness(1)).tolist() == [0, 1, 1]
 
 
@@ -109,10 +112,10 @@ def test_drop_outs_stay_unbiased() -> None:
 def test_a_million_shares_take_a_byte_each() -> None:
     quota = QuotaRR(1.0, 1_000_000)
     shares = quota.deal(1_000_000, SimulationRandomness(1))
-    assert shares.types.nbytes == 1_000_000
+    assert shares.columns[0].nbytes == 1_000_000
     truth = np.zeros(1_000_000, dtype=np.uint8)
     truth[::20] = 1
-    reports = quota.randomize(truth, shares)
+    reports = quota.randomize(truth, shares, SimulationRandomness(1))
     assert reports.nbytes == 1_000_000
     estimate = quota.estimate(quota.aggregate(reports))
     assert abs(estimate.frequencies[1] - 0.05) < 5.5 * estimate.standard_errors[1]
@@ -121,7 +124,7 @@ def test_a_million_shares_take_a_byte_each() -> None:
 def test_intervals_cover_whatever_is_true() -> None:
     """Exact coverage over the law, n = 9, every number of holders."""
     quota = QuotaRR(1.0, 9, 3)
-    bounds = [quota.estimate(Aggregate(quota._source, np.array([9 - i, i]), 9)).interval(0.9) for i in range(10)]
+    bounds = [quota.estimate(Aggregate(quota, np.array([9 - i, i]), 9)).interval(0.9) for i in range(10)]
     for holders in range(10):
         law = count_law(quota, (1,) * holders + (0,) * (9 - holders), 1, 9)
         covered = sum(
@@ -178,7 +181,7 @@ def test_normal_intervals_after_drop_outs_cover() -> None:
     truth = np.zeros(1000, dtype=np.int64)
     hits = 0
     for _ in range(300):
-        reports = quota.randomize(truth, quota.deal(1000, rng))[:700]
+        reports = quota.randomize(truth, quota.deal(1000, rng), SimulationRandomness(1))[:700]
         lower, upper = quota.estimate(quota.aggregate(reports)).interval(0.95)
         hits += bool(lower[1] <= 0 <= upper[1])
     assert hits / 300 >= 0.95 - 5 * math.sqrt(0.95 * 0.05 / 300)
@@ -204,14 +207,14 @@ def test_parts_of_one_deal_add_and_deals_combine() -> None:
     assert (both.frequencies < upper).all()
     # Mutant: one set of coefficients for everybody is biased by far more than the error.
     pooled = QuotaRR(1.0, 5000)
-    merged = Aggregate(pooled._source, parts.counts + second.counts, 5000)
+    merged = Aggregate(pooled, parts.counts + second.counts, 5000)
     assert abs(pooled.frequencies(merged)[1] - both.frequencies[1]) > both.standard_errors[1] / 10
 
 
 def test_as_an_estimate_for_post_processing() -> None:
     quota = QuotaRR(1.0, 2000)
     whole = quota.estimate(quota.simulate_aggregate([1600, 400], SimulationRandomness(3)))
-    plain = whole.to_estimate()
+    plain = whole
     assert plain.frequencies.tolist() == whole.frequencies.tolist()
     assert plain.standard_errors.tolist() == pytest.approx(whole.standard_errors.tolist(), rel=1e-9)
     # Compare the tangent with the variance a little further.
@@ -223,11 +226,11 @@ def test_as_an_estimate_for_post_processing() -> None:
 def test_is_data() -> None:
     quota = QuotaRR(0.1, 1000, epsilon_aux=Fraction(1, 3), deal_id="x")
     assert quota.epsilon_aux == Fraction(1, 3)
-    again: Any = from_spec(to_spec(quota._source))
+    again: Any = from_spec(to_spec(quota))
     assert again == quota
     assert pickle.loads(pickle.dumps(quota)) == quota
     assert hash(quota) == hash(QuotaRR(0.1, 1000, quota.minimum, epsilon_aux=Fraction(1, 3), deal_id="x"))
-    again = from_spec(to_spec(QuotaRR(1.0, 100)._source))
+    again = from_spec(to_spec(QuotaRR(1.0, 100)))
     assert again == QuotaRR(1.0, 100)
     assert quota.outputs().tolist() == [0, 1]
     assert (quota.state_size, quota.report_bits, quota.report_fields[0].dtype) == (2, 1.0, "uint8")
@@ -274,19 +277,19 @@ def test_bad_shares_are_named() -> None:
     shares = quota.deal(10, SimulationRandomness(1))
     truth = np.zeros(10, dtype=np.int64)
     with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
-        quota.randomize(truth, shares[:9])
+        quota.randomize(truth, shares[:9], SimulationRandomness(1))
     with pytest.raises(MismatchError, match="shares belong to deal 'monday', not to deal 'tuesday'"):
-        QuotaRR(1.0, 10, 2, deal_id="tuesday").randomize(truth, shares)
+        QuotaRR(1.0, 10, 2, deal_id="tuesday").randomize(truth, shares, SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.2, got another in row 1"):
-        quota.randomize([0], QuotaShares("monday", np.array([3], dtype=np.uint8)))
-    with pytest.raises(InvalidInputError, match="shares must be QuotaShares from the dealer, got ndarray"):
-        quota.randomize(truth, shares.types)  # type: ignore[arg-type]
+        quota.randomize([0], Shares("monday", (np.array([3], dtype=np.uint8),)), SimulationRandomness(1))
+    with pytest.raises(InvalidInputError, match="shares must be Shares from the dealer, got ndarray"):
+        quota.randomize(truth, shares.columns[0], SimulationRandomness(1))  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="got another in row 3"):
-        quota.randomize([0, 1, 2], shares[:3])
-    with pytest.raises(InvalidParameterError, match="n must be 10, the number that the quotas are meant for, got n=11"):
+        quota.randomize([0, 1, 2], shares[:3], SimulationRandomness(1))
+    with pytest.raises(InvalidParameterError, match="n must be 10, the number that the deal is meant for, got n=11"):
         quota.deal(11, SimulationRandomness(1))
-    with pytest.raises(InvalidParameterError, match="rng must be given"):
-        QuotaRR(1.0, 10, 2, epsilon_aux=2.0, deal_id="monday").randomize(truth, shares)
+    with pytest.raises(InvalidParameterError, match="rng must be"):
+        quota.randomize(truth, shares, None)  # type: ignore[arg-type]
 
 
 def test_bad_aggregates_are_named() -> None:
@@ -294,9 +297,9 @@ def test_bad_aggregates_are_named() -> None:
     with pytest.raises(InvalidReportError, match=r"report must be in 0\.\.1, got report=2 in row 1"):
         quota.aggregate([2])
     with pytest.raises(EmptyAggregateError):
-        quota.estimate(Aggregate.empty(quota._source))
+        quota.estimate(Aggregate.empty(quota))
     with pytest.raises(DamagedStateError, match="n=10 contributors has at most as many reports, got 11"):
-        Aggregate(quota._source, np.array([5, 6]), 11)
+        Aggregate(quota, np.array([5, 6]), 11)
     with pytest.raises(MismatchError):
         quota.estimate(Aggregate.empty(GRR(2, 1.0)))
     whole = quota.simulate_aggregate([5, 5], SimulationRandomness(1))
@@ -314,5 +317,5 @@ def test_bad_aggregates_are_named() -> None:
         quota.estimate(whole).interval(1.0)
     with pytest.raises(InvalidParameterError, match="n must be 10"):
         quota.variance(0.5, 11)
-    assert isinstance(quota.estimate(whole), DealtEstimate)
+    assert isinstance(quota.estimate(whole), Estimate)
     assert quota.variance(0.5, 10) == quota.variance(0.5)

@@ -20,10 +20,10 @@ from deniable import (
     MismatchError,
 )
 from deniable import SimulationRandomness as Simulation
-from deniable.joint._quota_groups import GroupShares
 from deniable.joint.quota import QuotaRR
 from deniable.joint.quota_batches import QuotaBatches, smallest_batch
 from deniable.joint.quota_records import QuotaRecords
+from deniable.joint.shares import Shares
 from tests.unit.quota_laws import counts_of, ideal_weight, says
 
 Assignment = tuple[tuple[int, int], ...]
@@ -92,8 +92,8 @@ def test_attributes_are_dealt_in_exact_numbers_and_uniform_order() -> None:
     tallies = np.zeros((11, 3))
     for _ in range(3000):
         shares = quota.deal(11, rng)
-        assert np.bincount(shares.group).tolist() == [4, 4, 3]
-        tallies[np.arange(11), shares.group] += 1
+        assert np.bincount(shares.columns[0]).tolist() == [4, 4, 3]
+        tallies[np.arange(11), shares.columns[0]] += 1
     expected = np.array([4, 4, 3]) / 11 * 3000
     # 33 cells within six standard deviations.
     assert (np.abs(tallies - expected) < 6 * np.sqrt(expected)).all()
@@ -105,7 +105,7 @@ def test_records_in_simulation_both_ways() -> None:
     truth = np.repeat(records, counts, axis=0)
 
     def dealt() -> Aggregate:
-        return quota.aggregate(quota.randomize(truth, quota.deal(600, rng)))
+        return quota.aggregate(quota.randomize(truth, quota.deal(600, rng), Simulation(1)))
 
     def drawn() -> Aggregate:
         return quota.simulate_aggregate(records, counts, rng)
@@ -141,19 +141,19 @@ def test_after_drop_outs_records_still_estimate() -> None:
     quota, rng = QuotaRecords((2, 2), 1.0, 4000), Simulation(4)
     truth = np.tile([[0, 1]], (4000, 1))
     shares = quota.deal(4000, rng)
-    estimates = quota.estimate(quota.aggregate(quota.randomize(truth[:3000], shares[:3000])))
+    estimates = quota.estimate(quota.aggregate(quota.randomize(truth[:3000], shares[:3000], Simulation(1))))
     for j in (0, 1):
         lower, upper = estimates[j].interval(1 - 1e-6)
         assert lower[j] < 1 < upper[j]
-    alone = quota.estimate(quota.aggregate(quota.randomize(truth[:1], shares[:1])))
+    alone = quota.estimate(quota.aggregate(quota.randomize(truth[:1], shares[:1], Simulation(1))))
     assert sorted(estimate.n for estimate in alone.values()) == [0, 1]
 
 
 def test_capped_records_need_randomness() -> None:
     quota = QuotaRecords((2, 3), 0.5, 100, epsilon_aux=2.0)
     shares = quota.deal(100, Simulation(1))
-    with pytest.raises(InvalidParameterError, match="rng must be given"):
-        quota.randomize(np.zeros((100, 2), dtype=int), shares)
+    with pytest.raises(InvalidParameterError, match="rng must be"):
+        quota.randomize(np.zeros((100, 2), dtype=int), shares, None)  # type: ignore[arg-type]
     assert len(quota.randomize(np.zeros((100, 2), dtype=int), shares, Simulation(2)).value) == 100
     capped = [row for row in quota.privacy().trust_models if row.adversary == "collector and dealer"]
     assert capped[0].epsilon == 2.0
@@ -164,15 +164,15 @@ def test_bad_records_are_named() -> None:
     shares = quota.deal(10, Simulation(1))
     records = np.zeros((10, 2), dtype=int)
     with pytest.raises(MismatchError, match="belong to deal 'a', not to deal 'b'"):
-        QuotaRecords((2, 3), 1.0, 10, deal_id="b").randomize(records, shares)
+        QuotaRecords((2, 3), 1.0, 10, deal_id="b").randomize(records, shares, Simulation(1))
     with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 3 shares"):
-        quota.randomize(records, shares[:3])
-    with pytest.raises(InvalidInputError, match="must be GroupShares"):
-        quota.randomize(records, shares.types)  # type: ignore[arg-type]
+        quota.randomize(records, shares[:3], Simulation(1))
+    with pytest.raises(InvalidInputError, match="must be Shares"):
+        quota.randomize(records, shares.columns[1], Simulation(1))  # type: ignore[arg-type]
     # Type 3 is "truth" for three values, and none for two.
-    wrong = GroupShares("a", np.zeros(1, dtype=np.uint8), np.array([3], dtype=np.uint8))
+    wrong = Shares("a", (np.zeros(1, dtype=np.uint8), np.array([3], dtype=np.uint8)))
     with pytest.raises(InvalidInputError, match=r"in 0..2, got another"):
-        quota.randomize(records[:1], wrong)
+        quota.randomize(records[:1], wrong, Simulation(1))
     with pytest.raises(InvalidReportError, match=r"report must be in 0..1 for attribute 0, got 2 in row 2"):
         quota.aggregate((np.array([1, 0]), np.array([2, 2])))
     with pytest.raises(InvalidReportError, match="attribute must be in"):
@@ -183,7 +183,7 @@ def test_bad_records_are_named() -> None:
         QuotaRecords((2, 3), 1.0, 10, (1,))
     with pytest.raises(InvalidInputError, match="counts must sum to n=10, got 9"):
         quota.simulate_aggregate(records[:1], [9], Simulation(1))
-    full = quota.aggregate(quota.randomize(records, shares))
+    full = quota.aggregate(quota.randomize(records, shares, Simulation(1)))
     with pytest.raises(DamagedStateError, match="at most as many reports"):
         full + full
 
@@ -194,9 +194,9 @@ def test_bad_records_are_named() -> None:
 def test_batches_are_deals_of_their_own() -> None:
     quota = QuotaBatches(1.0, 20, 5, deal_id="a")
     shares = quota.deal(100, Simulation(1))
-    assert shares.group.tolist() == [b for b in range(5) for _ in range(20)]
+    assert shares.columns[0].tolist() == [b for b in range(5) for _ in range(20)]
     for b in range(5):
-        forced = np.bincount(shares.types[shares.group == b], minlength=3)
+        forced = np.bincount(shares.columns[1][shares.columns[0] == b], minlength=3)
         assert forced[0] >= quota.parts[b].a0
         assert forced[1] >= quota.parts[b].a0
     assert len(quota.deal(47, Simulation(1))) == 47
@@ -206,7 +206,7 @@ def test_batches_are_deals_of_their_own() -> None:
 def test_estimates_of_batches_are_the_pooled_estimates_of_their_deals() -> None:
     quota, rng = QuotaBatches(1.0, 50, 4, k=3), Simulation(2)
     truth = np.repeat([0, 1, 2], [90, 60, 20])
-    reports = quota.randomize(truth, quota.deal(200, rng)[:170])
+    reports = quota.randomize(truth, quota.deal(200, rng)[:170], Simulation(1))
     estimate = quota.estimate(quota.aggregate(reports))
     pooled = np.zeros(3)
     for b, part in enumerate(quota.parts):
@@ -220,7 +220,9 @@ def test_estimates_of_batches_are_the_pooled_estimates_of_their_deals() -> None:
 def test_batches_in_simulation() -> None:
     quota, rng = QuotaBatches(1.0, 30, 20), Simulation(3)
     truth = np.tile(np.repeat([0, 1], [27, 3]), 20)
-    dealt = [quota.estimate(quota.aggregate(quota.randomize(truth, quota.deal(600, rng)))) for _ in range(300)]
+    dealt = [
+        quota.estimate(quota.aggregate(quota.randomize(truth, quota.deal(600, rng), Simulation(1)))) for _ in range(300)
+    ]
     drawn = [quota.estimate(quota.simulate_aggregate([[27, 3]] * 20, rng)) for _ in range(300)]
     for estimates in (dealt, drawn):
         found = np.array([estimate.frequencies[1] for estimate in estimates])

@@ -21,7 +21,8 @@ from deniable import (
     SimulationRandomness,
 )
 from deniable.joint._quota_unary_law import unary_tables
-from deniable.joint.quota_unary import SAY_ONE, SAY_ZERO, TRUTH, QuotaUnary, UnaryShares
+from deniable.joint.quota_unary import SAY_ONE, SAY_ZERO, TRUTH, QuotaUnary
+from deniable.joint.shares import Shares
 
 Weight = Callable[[int, int, int], Any]
 """Weight of one assignment of types to n contributors, by its counts (a, c, b)."""
@@ -165,17 +166,17 @@ def test_rare_values() -> None:
 def test_reports_are_functions_of_share_and_truth() -> None:
     quota = QuotaUnary(3, 1.0, 4, 1, 1, deal_id="d")
     types = np.array([[SAY_ONE, SAY_ZERO, TRUTH], [TRUTH, TRUTH, TRUTH]], dtype=np.uint8)
-    assert quota.randomize([2, 0], UnaryShares("d", types)).tolist() == [[0b101], [0b001]]
+    assert quota.randomize([2, 0], Shares("d", (types,)), SimulationRandomness(1)).tolist() == [[0b101], [0b001]]
 
 
 def test_every_bit_is_dealt_by_itself_with_its_quotas() -> None:
     quota = QuotaUnary(20, 1.0, 50, 12, 20)
     shares = quota.deal(50, SimulationRandomness(1))
-    assert shares.types.shape == (50, 20)
-    assert shares.types.dtype == np.uint8
-    assert ((shares.types == SAY_ONE).sum(axis=0) >= 12).all()
-    assert ((shares.types == SAY_ZERO).sum(axis=0) >= 20).all()
-    assert len({column.tobytes() for column in shares.types.T}) == 20
+    assert shares.columns[0].shape == (50, 20)
+    assert shares.columns[0].dtype == np.uint8
+    assert ((shares.columns[0] == SAY_ONE).sum(axis=0) >= 12).all()
+    assert ((shares.columns[0] == SAY_ZERO).sum(axis=0) >= 20).all()
+    assert len({column.tobytes() for column in shares.columns[0].T}) == 20
 
 
 def test_both_ways_to_simulate_have_mean_and_variance() -> None:
@@ -185,7 +186,7 @@ def test_both_ways_to_simulate_have_mean_and_variance() -> None:
     deviation = np.sqrt([quota.variance(value) for value in f.tolist()])
 
     def dealt() -> Aggregate:
-        return quota.aggregate(quota.randomize(truth, quota.deal(300, rng)))
+        return quota.aggregate(quota.randomize(truth, quota.deal(300, rng), SimulationRandomness(1)))
 
     def simulated() -> Aggregate:
         return quota.simulate_aggregate([200, 90, 10, 0], rng)
@@ -213,14 +214,14 @@ def test_bad_input_is_named() -> None:
     quota = QuotaUnary(3, 1.0, 10, deal_id="a")
     shares = quota.deal(10, SimulationRandomness(1))
     with pytest.raises(MismatchError, match="belong to deal 'a', not to deal 'b'"):
-        QuotaUnary(3, 1.0, 10, deal_id="b").randomize([0] * 10, shares)
-    with pytest.raises(InvalidInputError, match="every contributor needs one share of 3 types, got 11 inputs"):
-        quota.randomize([0] * 11, shares)
+        QuotaUnary(3, 1.0, 10, deal_id="b").randomize([0] * 10, shares, SimulationRandomness(1))
+    with pytest.raises(InvalidInputError, match="every contributor needs one share, got 11 inputs and 10 shares"):
+        quota.randomize([0] * 11, shares, SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match=r"types must be in 0..2, got another"):
-        quota.randomize([0], UnaryShares("a", np.array([[0, 1, 3]], dtype=np.uint8)))
-    with pytest.raises(InvalidInputError, match="must be UnaryShares"):
-        quota.randomize([0], None)  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match="n must be 10, the number that the quotas are meant for, got n=9"):
+        quota.randomize([0], Shares("a", (np.array([[0, 1, 3]], dtype=np.uint8),)), SimulationRandomness(1))
+    with pytest.raises(InvalidInputError, match="must be Shares"):
+        quota.randomize([0], None, SimulationRandomness(1))  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="n must be 10, the number that the deal is meant for, got n=9"):
         quota.deal(9, SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="said and denied must be given together"):
         QuotaUnary(3, 1.0, 10, said=3)
@@ -228,6 +229,6 @@ def test_bad_input_is_named() -> None:
         QuotaUnary(3, 1.0, 10, 5, 5)
     with pytest.raises(InvalidInputError, match="counts must sum to n=10, got 9"):
         quota.simulate_aggregate([3, 3, 3], SimulationRandomness(1))
-    full = quota.aggregate(quota.randomize([0] * 10, shares))
+    full = quota.aggregate(quota.randomize([0] * 10, shares, SimulationRandomness(1)))
     with pytest.raises(DamagedStateError, match="at most as many reports, got 20"):
         full + full

@@ -21,8 +21,8 @@ from deniable.errors import (
     MismatchError,
 )
 from deniable.joint.jrr import JRR
-from deniable.joint.jrr_shares import JRRShares
 from deniable.joint.report_coupling import ReportCoupledRR
+from deniable.joint.shares import Shares
 from deniable.spec import from_spec, to_spec
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 from tests.unit.coupling_laws import (
@@ -103,7 +103,9 @@ def test_rows_hold_in_their_views(p: Fraction, weight: Fraction, n: int) -> None
     mechanism = ReportCoupledRR(p, n, weight)
     law = _law(mechanism)
     for colluders in range(n):
-        row = next(r for r in mechanism.privacy(colluders=colluders).trust_models if "colluders' shares" in r.view)
+        row = next(
+            r for r in mechanism.guarantee_against(colluders=colluders).trust_models if "colluders' shares" in r.view
+        )
         seen: dict[Any, Any] = defaultdict(Fraction)
         for told, w in law.items():
             seen[told[n - colluders :], told[0]] += w
@@ -212,11 +214,11 @@ def test_deals_follow_the_law(p: Fraction, weight: Fraction, n: int) -> None:
     mechanism = ReportCoupledRR(p, n, weight)
     law = {told: float(w) for told, w in _law(mechanism).items()}
     rng = SimulationRandomness(n)
-    dealt = [tuple(mechanism.deal(n, rng).types.tolist()) for _ in range(4000)]
+    dealt = [tuple(mechanism.deal(n, rng).columns[0].tolist()) for _ in range(4000)]
     assert p_value(dealt, law) > FAMILY_WISE_ERROR
     # Mutant: nobody is coupled.
     loose = ReportCoupledRR(p, n, 0)
-    assert p_value([tuple(loose.deal(n, rng).types.tolist()) for _ in range(4000)], law) < FAMILY_WISE_ERROR
+    assert p_value([tuple(loose.deal(n, rng).columns[0].tolist()) for _ in range(4000)], law) < FAMILY_WISE_ERROR
 
 
 @pytest.mark.parametrize(("p", "weight"), PARAMETERS)
@@ -227,7 +229,9 @@ def test_both_ways_to_simulate_follow_the_law(p: Fraction, weight: Fraction) -> 
     for y, w in reports(_law(mechanism), data).items():
         law[sum(y)] += float(w)
     rng = SimulationRandomness(6)
-    direct = [int(mechanism.randomize(list(data), mechanism.deal(6, rng)).sum()) for _ in range(3000)]
+    direct = [
+        int(mechanism.randomize(list(data), mechanism.deal(6, rng), SimulationRandomness(1)).sum()) for _ in range(3000)
+    ]
     drawn = [int(mechanism.simulate_aggregate([4, 2], rng).counts[1]) for _ in range(3000)]
     assert p_value(direct, {i: w for i, w in law.items() if w}) > FAMILY_WISE_ERROR
     assert p_value(drawn, {i: w for i, w in law.items() if w}) > FAMILY_WISE_ERROR
@@ -237,12 +241,14 @@ def test_reports_are_functions_of_share_and_truth() -> None:
     mechanism = ReportCoupledRR(0.7, 40)
     truth = np.arange(40) % 2
     shares = mechanism.deal(40, SimulationRandomness(1))
-    expected = [says if says < 2 else x for says, x in zip(shares.types.tolist(), truth.tolist(), strict=True)]
-    assert mechanism.randomize(truth, shares).tolist() == expected
-    assert [int(mechanism.randomize(truth[i : i + 1], shares[i])[0]) for i in range(40)] == expected
-    assert shares.types.nbytes == 40
+    expected = [says if says < 2 else x for says, x in zip(shares.columns[0].tolist(), truth.tolist(), strict=True)]
+    assert mechanism.randomize(truth, shares, SimulationRandomness(1)).tolist() == expected
+    assert [
+        int(mechanism.randomize(truth[i : i + 1], shares[i], SimulationRandomness(1))[0]) for i in range(40)
+    ] == expected
+    assert shares.columns[0].nbytes == 40
     # Every deal is balanced: as many told to say 1 as to say 0.
-    assert (shares.types == SAY_1).sum() == (shares.types == SAY_0).sum()
+    assert (shares.columns[0] == SAY_1).sum() == (shares.columns[0] == SAY_0).sum()
 
 
 def test_estimates_have_their_mean_and_variance() -> None:
@@ -263,7 +269,7 @@ def test_estimates_have_their_mean_and_variance() -> None:
 
 def test_is_data() -> None:
     mechanism = ReportCoupledRR(0.7, 100, Fraction(1, 3), 7, "x")
-    again: Any = from_spec(to_spec(mechanism._source))
+    again: Any = from_spec(to_spec(mechanism))
     assert again == mechanism
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
     assert (mechanism.state_size, mechanism.report_bits, mechanism.outputs().tolist()) == (2, 1.0, [0, 1])
@@ -292,16 +298,16 @@ def test_bad_use_is_named() -> None:
     mechanism = ReportCoupledRR(0.7, 10, deal_id="monday")
     shares = mechanism.deal(10, SimulationRandomness(1))
     with pytest.raises(InvalidInputError, match="every contributor needs one share, got 10 inputs and 9 shares"):
-        mechanism.randomize([0] * 10, shares[:9])
+        mechanism.randomize([0] * 10, shares[:9], SimulationRandomness(1))
     with pytest.raises(MismatchError, match="shares belong to deal 'monday', not to deal ''"):
-        ReportCoupledRR(0.7, 10).randomize([0] * 10, shares)
-    with pytest.raises(InvalidInputError, match="shares must be QuotaShares"):
-        mechanism.randomize([0], JRRShares("monday", np.zeros(1, np.uint8)))  # type: ignore[arg-type]
+        ReportCoupledRR(0.7, 10).randomize([0] * 10, shares, SimulationRandomness(1))
+    with pytest.raises(InvalidInputError, match="shares must be those"):
+        mechanism.randomize([0], Shares("monday", (np.zeros(1, np.uint8),) * 2), SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="n must be 10, the number that the deal is meant for, got n=9"):
         mechanism.deal(9, SimulationRandomness(1))
     with pytest.raises(DamagedStateError, match="n=10 contributors has at most as many reports, got 11"):
-        mechanism.estimate(Aggregate(mechanism._source, np.array([5, 6]), 11))
+        mechanism.estimate(Aggregate(mechanism, np.array([5, 6]), 11))
     with pytest.raises(EmptyAggregateError):
-        mechanism.estimate(Aggregate.empty(mechanism._source))
+        mechanism.estimate(Aggregate.empty(mechanism))
     with pytest.raises(InvalidInputError, match="counts must sum to n=10, got 9"):
         mechanism.simulate_aggregate([4, 5], SimulationRandomness(1))

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from deniable import GRR, OUE, SMP, Collection, SecureRandomness, SimulationRandomness
 from deniable.io import deal_file, randomize_file
 from deniable.io.reports import ReportReader
-from deniable.io.shares import ShareReader, joined_shares
+from deniable.io.shares import ShareReader
 from deniable.io.shuffling import BLOCK_BYTES, BLOCK_ROWS, _exchange, block_rows, permutation, shuffled
 from deniable.joint.quota import QuotaRR
 from deniable.joint.quota_records import QuotaRecords
+from deniable.joint.shares import Shares
 from deniable.multi.split import SPL
 from deniable.randomness import draw
 from deniable.schema import Attribute, Schema
@@ -150,7 +151,7 @@ def test_a_share_goes_with_its_contributors_answer(
     generator = np.random.default_rng(1)
     table = pa.table({f"q{j}": list(map(str, generator.integers(k, size=650))) for j, k in enumerate(sizes)})
     pq.write_table(table, tmp_path / "answers.parquet")
-    shares = joined_shares(mechanism, [part for _, part in ShareReader(tmp_path / "deal", survey).batches()])[:650]
+    shares = Shares.joined([part for _, part in ShareReader(tmp_path / "deal", survey).batches()])[:650]
     expected = fields(survey.randomize(table, SimulationRandomness(1), shares))
     randomize_file(
         survey, tmp_path / "answers.parquet", tmp_path / "r", SimulationRandomness(1), shares=tmp_path / "deal"

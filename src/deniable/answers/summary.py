@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.checks import checked_integer
 from deniable.errors import InvalidInputError
 from deniable.estimate import Estimate, Floats, RecordEstimate, Target
-from deniable.joint.dealing import DealtMechanism
-from deniable.joint.dealt_estimate import DealtEstimate
 from deniable.mechanism import Mechanism
 from deniable.multi.phases import Phases
 from deniable.privacy import Guarantee
@@ -244,9 +242,9 @@ class Summary(Result):
 
 
 def summarize(
-    estimates: Estimate | RecordEstimate | DealtEstimate | Mapping[str, Estimate],
+    estimates: Estimate | RecordEstimate | Mapping[str, Estimate],
     *,
-    mechanism: Mechanism[Any, Any] | DealtMechanism,
+    mechanism: Mechanism[Any, Any],
     n: int,
     title: str = "",
     confidence: float = 0.95,
@@ -266,9 +264,9 @@ def summarize(
 
     Parameters
     ----------
-    estimates : Estimate, RecordEstimate, DealtEstimate or mapping attribute -> Estimate
+    estimates : Estimate, RecordEstimate or mapping attribute -> Estimate
         What ``mechanism.estimate`` or ``collection.estimate`` returned, or a post-processed version of it.
-    mechanism : Mechanism or DealtMechanism
+    mechanism : Mechanism
         Where the reports came from; its ``privacy()`` is shown first.
     n : int
         Number of contributors.
@@ -342,12 +340,10 @@ def summarize(
         attributes = tuple(
             row.select(row.order()[:top]) if looked_at == 0 or len(row.categories) > top else row for row in attributes
         )
-    # Everything but the contributor's verb is every mechanism's.
-    source = cast("Mechanism[Any, Any]", mechanism)
     return Summary(
         title=title,
-        mechanism=source,
-        guarantee=source.privacy(),
+        mechanism=mechanism,
+        guarantee=mechanism.privacy(),
         n=n,
         attributes=attributes,
         confidence=confidence,
@@ -398,9 +394,7 @@ def summarize_phases(phases: Phases, estimates: RecordEstimate, **options: Any) 
     return dataclasses.replace(summary, guarantee=phases.privacy(), earlier=earlier)
 
 
-def _named(estimates: Estimate | RecordEstimate | DealtEstimate | Mapping[str, Estimate]) -> dict[str, Estimate]:
-    if isinstance(estimates, DealtEstimate):
-        estimates = estimates.to_estimate()
+def _named(estimates: Estimate | RecordEstimate | Mapping[str, Estimate]) -> dict[str, Estimate]:
     if isinstance(estimates, Estimate):
         return {estimates.attribute or "value": estimates}
     return {estimate.attribute or str(key): estimate for key, estimate in estimates.items()}

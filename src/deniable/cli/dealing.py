@@ -12,6 +12,7 @@ from deniable.cli.collecting import CollectionFile
 from deniable.collection import Collection
 from deniable.errors import InvalidParameterError
 from deniable.io import deal_file, hand_out
+from deniable.io.shares import dealer_of
 from deniable.joint.mpc.splitting import Helpers
 from deniable.randomness import SecureRandomness
 
@@ -37,7 +38,7 @@ def deal(
     """
     collection = Collection.load(survey)
     with writing(output), progress("dealing") as report:
-        dealer = None if helpers is None else Helpers(collection.mechanism, helpers)
+        dealer = None if helpers is None else Helpers(dealer_of(collection), helpers)
         rng = SecureRandomness()
         result = deal_file(collection, contributors, output, rng, again=again, dealer=dealer, progress=report)
     for warning in result.warnings:

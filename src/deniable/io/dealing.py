@@ -15,9 +15,9 @@ from deniable.collection import Collection
 from deniable.errors import AlreadyRandomizedError, FileFormatError, InvalidParameterError, OutputError
 from deniable.files import atomic_directory, atomic_path
 from deniable.io.ledger import Entries, Entry, dealt_before, share_ledger, used_before
-from deniable.io.shares import CHUNK_ROWS, CONTRIBUTOR, ShareReader, dealer_of, joined_shares, write_shares
+from deniable.io.shares import CHUNK_ROWS, CONTRIBUTOR, ShareReader, dealer_of, write_shares
 from deniable.io.tables import open_parquet, parquet_errors
-from deniable.joint.dealing import Dealer, Shares
+from deniable.joint.shares import Dealer, Shares
 from deniable.randomness import Randomness, draw
 
 Progress = Callable[[int, int | None], None]
@@ -107,7 +107,7 @@ def deal_file(
             warnings[:] = [f"{message}: shares of the two dealings must not be used side by side"]
 
     refuse(ledger.entries())
-    shares: Shares = (dealer or mechanism).deal(contributors, rng)
+    shares = (dealer or mechanism).deal(contributors, rng)
     dealing = draw(rng, 2).astype("<u8").tobytes().hex()
     entry = Entry(event="dealt", collection=collection.id, dealing=dealing, last=contributors, into=output.name)
     with atomic_directory(output, commit=ledger.recording([entry], refuse)) as temporary:
@@ -152,7 +152,8 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
     OutputError
         If the file exists or cannot be written, or a ledger cannot.
     """
-    mechanism, directory, output = dealer_of(collection), Path(directory), Path(output)
+    dealer_of(collection)
+    directory, output = Path(directory), Path(output)
     if not 1 <= first <= last:
         raise InvalidParameterError(f"contributors must be a range 1 <= first <= last, got {first}..{last}")
     if not directory.is_dir():
@@ -177,7 +178,7 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
         clash = used_before(ledger.entries(), collection.id, reader.dealing, numbers)
         if clash is not None:
             raise AlreadyRandomizedError(f"the share of contributor {clash[0]:,} was used before (for {clash[1]})")
-        shares = joined_shares(mechanism, [part for _, part in found])[inside]
+        shares = Shares.joined([part for _, part in found])[inside]
         leaving = Entry(
             event="used",
             collection=collection.id,

@@ -9,9 +9,9 @@ the collection, the deal, and the random number of the dealing, in its metadata.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,8 @@ from deniable.files import Commit, atomic_path
 from deniable.io.columns import arrow_type, check_column, to_arrow, to_numpy
 from deniable.io.ledger import Entries, Entry, Ledger, used_before
 from deniable.io.tables import open_parquet, parquet_batches, parquet_errors
-from deniable.joint.dealing import DealtMechanism, Shares
+from deniable.joint.dealt import DealtMechanism
+from deniable.joint.shares import Shares
 from deniable.mechanism import ReportField
 from deniable.spec import canonical_json
 
@@ -45,17 +46,11 @@ _METADATA = b"deniable"
 PathLike = str | os.PathLike[str]
 
 
-def dealer_of(collection: Collection) -> Any:
+def dealer_of(collection: Collection) -> DealtMechanism[Any]:
     """Return a collection's mechanism if it deals shares, or raise InvalidParameterError."""
-    if not isinstance(collection.mechanism, DealtMechanism):
+    if not collection.dealt:
         raise InvalidParameterError(f"mechanism must be one with a dealer, got {collection.mechanism.name}")
-    return collection.mechanism
-
-
-def joined_shares(mechanism: Any, parts: Sequence[Shares]) -> Any:
-    """Return several batches of one deal's shares as one."""
-    columns = [np.concatenate([getattr(part, field.name) for part in parts]) for field in mechanism.share_fields]
-    return mechanism.share_type(mechanism.deal_id, *columns)
+    return cast("DealtMechanism[Any]", collection.mechanism)
 
 
 def write_shares(
@@ -73,10 +68,11 @@ def write_shares(
     OutputError
         If it cannot be written.
     """
-    fields: tuple[ReportField, ...] = dealer_of(collection).share_fields
+    fields = dealer_of(collection).share_fields
     stated = {"collection": collection.id, "deal": shares.deal_id, "dealing": dealing}
     metadata = canonical_json({"format": FORMAT, "format_version": FORMAT_VERSION, **stated})
-    columns = [pa.array(contributors), *(to_arrow(np.ascontiguousarray(getattr(shares, f.name)), f) for f in fields)]
+    stored = zip(shares.columns, fields, strict=True)
+    columns = [pa.array(contributors), *(to_arrow(np.ascontiguousarray(column), f) for column, f in stored)]
     schema = pa.schema(
         [pa.field(CONTRIBUTOR, pa.int64(), False), *(pa.field(f.name, arrow_type(f), False) for f in fields)],
         metadata={_METADATA: metadata},
@@ -156,7 +152,7 @@ class ShareReader:
         self._files = [path for path, (low, high) in self._ranges.items() if low <= last and high >= first]
         return self._files
 
-    def batches(self, rows: int = CHUNK_ROWS) -> Iterator[tuple[NDArray[np.int64], Any]]:
+    def batches(self, rows: int = CHUNK_ROWS) -> Iterator[tuple[NDArray[np.int64], Shares]]:
         """Yield (contributors, shares) of at most this many rows.
 
         Raises
@@ -180,7 +176,7 @@ class ShareReader:
                         raise InvalidInputError(f"{path}: contributor {number:,} has two shares, or is out of order")
                     if len(numbers):
                         last = int(numbers[-1])
-                        yield numbers, self._mechanism.share_type(self._mechanism.deal_id, *arrays)
+                        yield numbers, Shares(self._mechanism.deal_id, tuple(arrays))
 
 
 class ShareStream:
@@ -204,11 +200,11 @@ class ShareStream:
         self._known = ledger.entries()
         self._batches = reader.batches()
         self._numbers, self._at = np.empty(0, np.int64), 0
-        self._shares: Any = None
+        self._shares: Shares
         self.total = reader.n
         self._ranges: list[tuple[int, int]] = []
 
-    def take(self, count: int) -> Any:
+    def take(self, count: int) -> Shares:
         """Return the next `count` shares.
 
         Raises
@@ -218,7 +214,7 @@ class ShareStream:
         AlreadyRandomizedError
             If one was used before, naming its contributor.
         """
-        parts: list[Any] = []
+        parts: list[Shares] = []
         missing = count
         while missing:
             if self._at == len(self._numbers):
@@ -229,9 +225,9 @@ class ShareStream:
             parts.append(self._shares[rows])
             missing -= rows.stop - rows.start
             self._at = rows.stop
-        return joined_shares(self._reader.collection.mechanism, parts)
+        return Shares.joined(parts)
 
-    def _next(self) -> tuple[NDArray[np.int64], Any]:
+    def _next(self) -> tuple[NDArray[np.int64], Shares]:
         found = next(self._batches, None)
         if found is None:
             raise InvalidInputError(

@@ -8,13 +8,12 @@ is the number of their lies, which is the law with base rate one: whatever the d
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from deniable.joint._jrr_coin import Coin
+from deniable.joint._coins import Coin
 
 Floats = NDArray[np.float64]
 
@@ -93,9 +92,3 @@ def epsilon_at(truth: Floats, lie: Floats, delta: float) -> float:
         else:
             high = middle
     return high
-
-
-def balanced_counts(pool: list[int], ones: int, runs: int, generator: np.random.Generator) -> NDArray[Any]:
-    """Return int64[runs, types]: how many of the `ones` holders were dealt each type of the pool."""
-    # The marginals method has no limit on the population.
-    return generator.multivariate_hypergeometric(pool, ones, size=runs, method="marginals")

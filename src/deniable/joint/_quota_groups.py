@@ -6,60 +6,24 @@ of; sums are kept per group, because the coefficients belong to a deal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate
 from deniable.checks import Codes, checked_codes, checked_report_codes, code_dtype
-from deniable.errors import InvalidInputError, InvalidReportError, MismatchError
+from deniable.errors import InvalidInputError, InvalidReportError
+from deniable.joint.dealt import DealtMechanism
 from deniable.joint.quota import QuotaRR
-from deniable.joint.quota_shares import QuotaShares
+from deniable.joint.shares import Columns
 from deniable.mechanism import ReportField
 from deniable.randomness import Randomness
+from deniable.state import Counts, counts_sum_to, dealt_to, stretches_sum_to
 
-
-@dataclass(frozen=True, eq=False)
-class GroupShares:
-    """The dealer's shares: row i goes to contributor i and to nobody else, least of all to the collector.
-
-    Parameters
-    ----------
-    deal_id : str
-        The deal they belong to.
-    group : uint8, uint16 or uint32 [n]
-        The attribute to report, or the batch; the report repeats it, so it is no secret for long.
-    types : uint8 or uint16 [n]
-        v < k: report v. k: report the truth. k is the group's own domain size.
-    """
-
-    deal_id: str
-    group: Codes
-    types: NDArray[Any]
-
-    def __len__(self) -> int:
-        return len(self.types)
-
-    def __getitem__(self, rows: int | slice) -> GroupShares:
-        """Return the share of one contributor, or of a slice of them."""
-        return GroupShares(self.deal_id, np.atleast_1d(self.group[rows]), np.atleast_1d(self.types[rows]))
-
-
-def share_fields(parts: Sequence[QuotaRR]) -> tuple[ReportField, ...]:
-    """Return how group shares are stored."""
-    types = code_dtype(max(part.k for part in parts) + 1)
-    return ReportField("group", code_dtype(len(parts)).name), ReportField("types", types.name)
-
-
-def deal_groups(deal_id: str, parts: Sequence[QuotaRR], group: Codes, rng: Randomness) -> GroupShares:
-    """Dealer: deal within every group; contributor i is of group[i]."""
-    types = np.empty(len(group), dtype=share_fields(parts)[1].dtype)
-    for g, rows in _members(group):
-        types[rows] = parts[g].deal(parts[g].n, rng).types
-    return GroupShares(deal_id, group, types)
+Reports = TypeVar("Reports")
 
 
 def _members(group: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -70,74 +34,126 @@ def _members(group: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
         yield g, order[start : start + count]
 
 
-def check_group_shares(shares: GroupShares, deal_id: str, groups: int, rows: int) -> None:
-    """Raise unless there is one share of this deal per row: InvalidInputError or MismatchError."""
-    if not isinstance(shares, GroupShares):
-        raise InvalidInputError(f"shares must be GroupShares from the dealer, got {type(shares).__name__}")
-    if shares.deal_id != deal_id:
-        raise MismatchError(f"the shares belong to deal {shares.deal_id!r}, not to deal {deal_id!r}")
-    if not len(shares.group) == len(shares) == rows:
-        raise InvalidInputError(f"every contributor needs one share, got {rows} inputs and {len(shares)} shares")
-    checked_codes(shares.group, groups)
+class QuotaGroups(DealtMechanism[Reports]):
+    """Quota deals side by side; reports are (group, value).
 
-
-def randomize_groups(
-    parts: Sequence[QuotaRR], held: Sequence[Codes] | Codes, shares: GroupShares, rng: Randomness | None
-) -> Codes:
-    """Contributor: report one's group's value; held[g] are the true codes of all contributors for group g.
-
-    One array serves all groups if it is the same question.
-
-    Raises
-    ------
-    InvalidInputError
-        If a type is none of its group's, naming the row.
+    Attributes
+    ----------
+    group : str
+        What a group is called in reports.
     """
-    sizes = np.array([part.k for part in parts])
-    # Here, where rows are those of the caller: a group would name a row among its members.
-    types = checked_codes(shares.types, int(sizes.max()) + 1)
-    wrong = types > sizes[shares.group]
-    if wrong.any():
-        row = int(wrong.argmax())
-        largest = sizes[shares.group[row]]
-        raise InvalidInputError(f"value must be in 0..{largest}, got another in row {row + 1}")
-    reports = np.empty(len(shares), dtype=code_dtype(int(sizes.max())))
-    for g, rows in _members(shares.group):
-        codes = held[rows] if isinstance(held, np.ndarray) else held[g][rows]
-        part = parts[g]
-        reports[rows] = part.randomize(codes, QuotaShares(part.deal_id, types[rows]), rng)
-    return reports
 
+    group: ClassVar[str]
 
-def tally_groups(parts: Sequence[QuotaRR], groups: ArrayLike, values: ArrayLike, what: str) -> NDArray[np.int64]:
-    """Collector: return the counts of every group's values, one after another, then the number of reports per group.
+    @property
+    @abstractmethod
+    def group_sizes(self) -> tuple[int, ...]:
+        """Domain size of every group."""
 
-    Raises
-    ------
-    InvalidReportError
-        If a report cannot have come from these groups, naming its row.
-    """
-    group = checked_report_codes(groups, len(parts), what)
-    value = checked_report_codes(values, max(part.k for part in parts))
-    if len(group) != len(value):
-        raise InvalidReportError(f"reports must have one {what} per value, got {len(group)} and {len(value)}")
-    sizes = np.array([part.k for part in parts])
-    wrong = value >= sizes[group]
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InvalidReportError(
-            f"report must be in 0..{sizes[group[row]] - 1} for {what} {group[row]}, got {value[row]} in row {row + 1}"
-        )
-    starts = np.append(0, np.cumsum(sizes))
-    counts = np.bincount(starts[group] + value, minlength=int(starts[-1]))
-    return np.concatenate([counts, np.bincount(group, minlength=len(parts))]).astype(np.int64)
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[QuotaRR, ...]:
+        """The deal within every group."""
 
+    # ---------------------------------------------------------------- dealer and contributor
 
-def group_aggregates(parts: Sequence[QuotaRR], counts: NDArray[Any]) -> list[Aggregate]:
-    """Return the aggregate of every group's own deal; empty where it has no report."""
-    result, start = [], 0
-    for part, reported in zip(parts, counts[-len(parts) :].tolist(), strict=True):
-        source: Any = part
-        result.append(Aggregate(source, counts[start : start + part.k], reported))
-        start += part.k
-    return result
+    @property
+    @final
+    def share_fields(self) -> tuple[ReportField, ...]:
+        """The group, which the report repeats, so it is no secret for long, and the type, as of the group's QuotaRR."""
+        types = code_dtype(max(self.group_sizes) + 1)
+        return ReportField("group", code_dtype(len(self.group_sizes)).name), ReportField("types", types.name)
+
+    @final
+    def _deal_within(self, group: NDArray[Any], rng: Randomness) -> Columns:
+        """Deal within every group; contributor i is of group[i]."""
+        kinds, told = self.share_fields
+        types = np.empty(len(group), dtype=told.dtype)
+        for g, rows in _members(group):
+            types[rows] = self.parts[g]._deal(self.parts[g].n, rng)[0]
+        return group.astype(kinds.dtype), types
+
+    @final
+    def _check_types(self, columns: Columns) -> None:
+        group, types = columns
+        sizes = np.array(self.group_sizes)
+        checked_codes(group, len(sizes))
+        # Here, where rows are those of the caller: a group would name a row among its members.
+        wrong = types > sizes[group]
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise InvalidInputError(f"value must be in 0..{sizes[group[row]]}, got another in row {row + 1}")
+
+    @final
+    def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Reports:
+        group, types = columns
+        values = np.empty(len(group), dtype=self.report_fields[1].dtype)
+        for g, rows in _members(group):
+            own, told = codes[rows, g] if self.records else codes[rows], (types[rows],)
+            self.parts[g]._check_types(told)
+            values[rows] = self.parts[g]._randomize(np.ascontiguousarray(own), told, rng)
+        reports: Reports = self.report_type(group.copy(), values)
+        return reports
+
+    # ---------------------------------------------------------------- collector
+
+    @property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The group and the code."""
+        group = ReportField(self.group, code_dtype(len(self.group_sizes)).name)
+        return group, ReportField("value", code_dtype(max(self.group_sizes)).name)
+
+    @final
+    def outputs(self) -> Reports:
+        """Return every report once, by group, then by value."""
+        sizes = self.group_sizes
+        columns = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(k) for k in sizes])
+        fields = zip(columns, self.report_fields, strict=True)
+        reports: Reports = self.report_type(*(column.astype(field.dtype) for column, field in fields))
+        return reports
+
+    @final
+    def _tally(self, reports: tuple[ArrayLike, ArrayLike]) -> tuple[NDArray[np.int64], int]:
+        groups, values = reports
+        sizes = np.array(self.group_sizes)
+        group = checked_report_codes(groups, len(sizes), self.group)
+        value = checked_report_codes(values, int(sizes.max()))
+        if len(group) != len(value):
+            raise InvalidReportError(f"reports must have one {self.group} per value, got {len(group)} and {len(value)}")
+        wrong = value >= sizes[group]
+        if wrong.any():
+            row = int(wrong.argmax())
+            allowed = f"0..{sizes[group[row]] - 1} for {self.group} {group[row]}"
+            raise InvalidReportError(f"report must be in {allowed}, got {value[row]} in row {row + 1}")
+        starts = np.append(0, np.cumsum(sizes))
+        counts = np.bincount(starts[group] + value, minlength=int(starts[-1]))
+        return np.concatenate([counts, np.bincount(group, minlength=len(sizes))]).astype(np.int64), len(group)
+
+    @property
+    @final
+    def state_size(self) -> int:
+        """One counter per value of every group, then one per group for the number of its reports."""
+        return sum(self.group_sizes) + len(self.group_sizes)
+
+    @final
+    def _check_counts(self, counts: Counts, n: int) -> None:
+        groups = len(self.group_sizes)
+        counts, reported = counts[:-groups], counts[-groups:]
+        counts_sum_to(reported, n, len(counts))
+        dealt = np.array([part.n for part in self.parts])
+        worst = int((reported - dealt).argmax())
+        dealt_to(int(reported[worst]), int(dealt[worst]))
+        stretches_sum_to(counts, self.group_sizes, reported)
+
+    # ---------------------------------------------------------------- analyst
+
+    @final
+    def _part_aggregates(self, aggregate: Aggregate) -> list[Aggregate]:
+        """Return the aggregate of every group's own deal, empty where it has no report; raises as `estimate` does."""
+        self.check(aggregate)
+        result, start = [], 0
+        for part, reported in zip(self.parts, aggregate.counts[-len(self.parts) :].tolist(), strict=True):
+            result.append(Aggregate(part, aggregate.counts[start : start + part.k], reported))
+            start += part.k
+        return result

@@ -115,6 +115,8 @@ class Moments:
 class CountLaw(Protocol):
     """What estimators need of a law of type counts."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def n(self) -> int:
         """Number of contributors."""

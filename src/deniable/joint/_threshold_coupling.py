@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
-from deniable.joint._coupled_common import checked_number
+from deniable.joint._coins import checked_number
 from deniable.joint._coupling_views import PairView
 from deniable.joint.jrr_parameters import pair_rate
 from deniable.randomness import Randomness, SimulationRandomness, Words, blocks

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from deniable.checks import checked_integer
 from deniable.errors import InvalidParameterError
-from deniable.joint._jrr_coin import Coin, coin
+from deniable.joint._coins import Coin, coin
 from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
 MAX_CONTRIBUTORS = 1 << 32

@@ -9,34 +9,28 @@ best quota is none, the dealer would be trusted for nothing: such a size is refu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import log2
-from typing import Any, NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import Codes, checked_codes, checked_integer, code_dtype
+from deniable.aggregate import Aggregate
+from deniable.card import Card
+from deniable.checks import Codes, checked_integer
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.estimate import Estimate
-from deniable.joint._quota_estimate import tangent_estimate
-from deniable.joint._quota_groups import (
-    GroupShares,
-    check_group_shares,
-    deal_groups,
-    group_aggregates,
-    randomize_groups,
-    tally_groups,
-)
+from deniable.joint._quota_groups import QuotaGroups
+from deniable.joint.dealt import ROW_APART
+from deniable.joint.estimate import tangent_estimate
 from deniable.joint.quota import QuotaRR
-from deniable.mechanism import Mechanism, ReportField
+from deniable.joint.shares import Columns
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.state import Counts, counts_sum_to, dealt_to, stretches_sum_to
 from deniable.thresholds import EpsilonLike
 
 MAX_BATCHES = 1 << 16
@@ -88,9 +82,10 @@ def smallest_batch(epsilon: EpsilonLike, k: int = 2, epsilon_aux: EpsilonLike | 
     return high
 
 
+@final
 @register("QuotaBatches", stated=("minimum",))
 @dataclass(frozen=True)
-class QuotaBatches:
+class QuotaBatches(QuotaGroups[BatchReports]):
     """Quota randomised response over {0, ..., k-1} for contributors who come in batches.
 
     Parameters
@@ -124,7 +119,7 @@ class QuotaBatches:
     >>> quota, rng = QuotaBatches(epsilon=0.5, size=200, batches=50), SimulationRandomness(1)
     >>> shares = quota.deal(quota.n, rng)
     >>> truth = np.arange(7_300) % 20 == 0
-    >>> reports = quota.randomize(truth.astype(int), shares[:7_300])
+    >>> reports = quota.randomize(truth.astype(int), shares[:7_300], rng)
     >>> estimate = quota.estimate(quota.aggregate(reports))
     >>> estimate.n, estimate.frequencies.round(3), estimate.standard_errors.round(4)
     (7300, array([0.957, 0.043]), array([0.0107, 0.0107]))
@@ -140,17 +135,31 @@ class QuotaBatches:
     design: float | None = None
     epsilon_aux: float | Fraction | None = None
     deal_id: str = ""
+    n: int = field(init=False, repr=False, compare=False)
+    """Number of contributors dealt to at most, size x batches."""
 
-    name = "QuotaBatches"
+    records: ClassVar[bool] = False
+    group = "batch"
     report_type = BatchReports
-    share_type = GroupShares
+    deals_fewer: ClassVar[bool] = True
+
+    card = Card(
+        shelf="dealt",
+        when="a dealer is trusted not to collude, and nobody knows how many contributors will come",
+        aliases=("quota batches",),
+        planned=False,
+        instead=ROW_APART,
+        wire="a batch and a code",
+        page="theory/quota_rr.md",
+        note="epsilon holds against all but the dealer; the smaller the batch, the larger the error",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "batches", checked_integer("batches", self.batches, 1, MAX_BATCHES))
-        checked_integer("size", self.size, 2)
-        if not isinstance(self.deal_id, str):
-            raise InvalidParameterError(f"deal_id must be a string, got deal_id={self.deal_id!r}")
-        part = self._first
+        object.__setattr__(self, "size", checked_integer("size", self.size, 2))
+        object.__setattr__(self, "n", self.size * self.batches)
+        self._check_deal(2, None)
+        part = self.part
         if self.minimum is None and part.a0 == 0:
             least = smallest_batch(self.epsilon, self.k, self.epsilon_aux)
             raise InvalidParameterError(
@@ -159,87 +168,30 @@ class QuotaBatches:
             )
         for name in ("epsilon", "k", "design", "epsilon_aux", "minimum"):
             object.__setattr__(self, name, getattr(part, name))
-        object.__setattr__(self, "size", part.n)
 
-    @property
-    def _first(self) -> QuotaRR:
+    @cached_property
+    def part(self) -> QuotaRR:
+        """The deal of each batch, under the name of the first."""
         deal = f"{self.deal_id}/0"
         return QuotaRR(self.epsilon, self.size, self.minimum, self.k, self.design, self.epsilon_aux, deal)
 
-    @cached_property
+    @property
     def parts(self) -> tuple[QuotaRR, ...]:
-        """The deal of each batch."""
-        first = self._first
-        return tuple(replace(first, deal_id=f"{self.deal_id}/{b}") for b in range(self.batches))
+        return (self.part,) * self.batches
 
     @property
-    def n(self) -> int:
-        """Number of contributors dealt to at most, size x batches."""
-        return self.size * self.batches
+    def group_sizes(self) -> tuple[int, ...]:
+        return (self.k,) * self.batches
 
-    # ---------------------------------------------------------------- dealer
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return (self.k,)
 
-    def deal(self, n: int, rng: Randomness) -> GroupShares:
-        """Dealer: draw the shares of all batches; contributor i, in the order of joining, is of batch i // size.
-
-        Whole batches are dealt whatever n, and the shares of the first n contributors returned: who joins later needs
-        another deal. Sees no data and no reports.
-
-        Parameters
-        ----------
-        n : int
-            Number of contributors, at most size x batches.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Raises
-        ------
-        InvalidParameterError
-            If n is larger.
-        """
-        n = checked_integer("n", n, 1, self.n)
-        batches = -(-n // self.size)
-        group = np.repeat(np.arange(batches, dtype=self.share_fields[0].dtype), self.size)
-        return deal_groups(self.deal_id, self.parts[:batches], group, rng)[:n]
-
-    # ---------------------------------------------------------------- contributor
-
-    def randomize(self, inputs: ArrayLike, shares: GroupShares, rng: Randomness | None = None) -> BatchReports:
-        """Contributor: say what the share tells, or the truth if it tells to, and which batch it is of.
-
-        Parameters
-        ----------
-        inputs : int[m]
-            True codes in 0..k-1.
-        shares : GroupShares
-            One share per input, of this deal.
-        rng : Randomness, optional
-            Needed in the capped form only.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, or a share is missing or none of this mechanism.
-        MismatchError
-            If the shares belong to another deal.
-        """
-        codes = checked_codes(inputs, self.k)
-        check_group_shares(shares, self.deal_id, self.batches, len(codes))
-        values = randomize_groups(self.parts, codes, shares, rng)
-        return BatchReports(shares.group.astype(self.report_fields[0].dtype), values)
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: tuple[ArrayLike, ArrayLike]) -> Aggregate:
-        """Collector: count the codes of every batch, and its reports; never sees types.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report cannot have come from this mechanism, naming its row.
-        """
-        counts = tally_groups(self.parts, *reports, "batch")
-        return Aggregate(self._source, counts, int(counts[-self.batches :].sum()))
+    def _deal(self, n: int, rng: Randomness) -> Columns:
+        # Whole batches are dealt whatever n, and the shares of the first n contributors returned: who joins later needs
+        # another deal. Contributor i, in the order of joining, is of batch i // size.
+        group, types = self._deal_within(np.repeat(np.arange(-(-n // self.size)), self.size), rng)
+        return group[:n], types[:n]
 
     # ---------------------------------------------------------------- analyst
 
@@ -247,20 +199,9 @@ class QuotaBatches:
         """Analyst: unbiased frequencies among all reporters, each batch with its own coefficients.
 
         Standard errors and (score) intervals use the exact variance at the clipped estimate over all batches.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism or deal.
-        EmptyAggregateError
-            If it contains no reports.
         """
-        check_aggregate(aggregate, self._source)
-        own = [part for part in group_aggregates(self.parts, aggregate.counts) if part.n]
-        total = np.zeros(self.k)
-        for part in own:
-            mechanism: Any = part.mechanism
-            total += part.n * mechanism.frequencies(part)
+        own = [part for part in self._part_aggregates(aggregate) if part.n]
+        total = np.sum([part.n * self.part.frequencies(part) for part in own], axis=0)
         reported = [part.n for part in own]
         return tangent_estimate(total / aggregate.n, aggregate.n, lambda f: self._variance(f, reported))
 
@@ -279,36 +220,21 @@ class QuotaBatches:
         return self._variance(f, [self.size] * whole + [rest] * (rest > 0))
 
     def _variance(self, f: float, reported: list[int]) -> float:
-        known = {count: self._first.variance(f, reporters=count) * count**2 for count in set(reported)}
+        known = {count: self.part.variance(f, reporters=count) * count**2 for count in set(reported)}
         return sum(known[count] for count in reported) / sum(reported) ** 2
 
     # ---------------------------------------------------------------- guarantee
 
-    @property
-    def _source(self) -> Mechanism[Any, Any]:
-        return cast("Mechanism[Any, Any]", self)
-
     def privacy(self) -> Guarantee:
         """Return the guarantee per adversary, each with its view: that of one batch."""
-        guarantee = self._first.privacy()
+        guarantee = self.part.privacy()
         remark = "the collector sees which batch a report is of, hence about when its contributor joined"
         return replace(guarantee, remarks=(*guarantee.remarks, remark))
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio of the implemented integer law, exact, as of `QuotaRR`."""
-        return self._first.implemented_ratio()
+        return self.part.implemented_ratio()
 
-    def implemented_epsilon(self) -> float:
-        """Return ln of `implemented_ratio`, rounded up."""
-        return self._first.implemented_epsilon()
-
-    def outputs(self) -> BatchReports:
-        """Every possible report once, by batch, then by value."""
-        batch, value = self.report_fields
-        batches = np.repeat(np.arange(self.batches), self.k).astype(batch.dtype)
-        return BatchReports(batches, np.tile(np.arange(self.k), self.batches).astype(value.dtype))
-
-    # ---------------------------------------------------------------- simulation and files
+    # ---------------------------------------------------------------- reports and simulation
 
     def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
         """Draw the aggregate of contributors with these true counts in every batch, exactly in distribution.
@@ -325,34 +251,12 @@ class QuotaBatches:
         InvalidInputError
             If the counts of a batch do not sum to its size.
         """
-        held: NDArray[Any] = np.asarray(counts)
+        held: NDArray[np.int64] = np.asarray(counts)
         if held.shape != (self.batches, self.k):
             raise InvalidInputError(f"counts must have shape ({self.batches}, {self.k}), got shape={held.shape}")
-        drawn = [part.simulate_aggregate(own, rng).counts for part, own in zip(self.parts, held, strict=True)]
+        drawn = [self.part.simulate_aggregate(own, rng).counts for own in held]
         reported = np.full(self.batches, self.size, dtype=np.int64)
-        return Aggregate(self._source, np.concatenate([*drawn, reported]), self.n)
-
-    @property
-    def state_size(self) -> int:
-        """K counters per batch, then one per batch for the number of its reports."""
-        return self.batches * (self.k + 1)
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but histograms of batches, each of as many reports as contributors at most, n in all."""
-        counts, reported = counts[: -self.batches], counts[-self.batches :]
-        counts_sum_to(reported, n, len(counts))
-        dealt_to(int(reported.max()), self.size)
-        stretches_sum_to(counts, [self.k] * self.batches, reported)
-
-    @property
-    def share_fields(self) -> tuple[ReportField, ...]:
-        """The batch and a type."""
-        return ReportField("group", code_dtype(self.batches).name), ReportField("types", code_dtype(self.k + 1).name)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The batch and the code."""
-        return ReportField("batch", code_dtype(self.batches).name), ReportField("value", code_dtype(self.k).name)
+        return Aggregate(self, np.concatenate([*drawn, reported]), self.n)
 
     @property
     def report_bits(self) -> float:

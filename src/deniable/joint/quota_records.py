@@ -13,35 +13,26 @@ from fractions import Fraction
 from functools import cached_property
 from math import log2
 from statistics import NormalDist
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import Codes, checked_counts, checked_integer, checked_records, checked_sizes, code_dtype
-from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.aggregate import Aggregate
+from deniable.card import Card
+from deniable.checks import Codes, checked_integer, checked_sizes
+from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.estimate import Estimate, RecordEstimate
 from deniable.joint._quota_deal import deal_types
-from deniable.joint._quota_estimate import Bounds, tangent_estimate
-from deniable.joint._quota_groups import (
-    GroupShares,
-    check_group_shares,
-    deal_groups,
-    group_aggregates,
-    randomize_groups,
-    share_fields,
-    tally_groups,
-)
+from deniable.joint._quota_groups import QuotaGroups
+from deniable.joint.dealt import ROW_APART, DealtRecordMechanism
+from deniable.joint.estimate import Bounds, Floats, tangent_estimate
 from deniable.joint.quota import QuotaRR
-from deniable.mechanism import Mechanism, ReportField
+from deniable.joint.shares import Columns
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.state import Counts, check_parts, counts_sum_to
-from deniable.thresholds import checked_epsilon, log_up
-
-Floats = NDArray[np.float64]
+from deniable.thresholds import checked_epsilon
 
 
 class DealtAttribute(NamedTuple):
@@ -64,9 +55,10 @@ MAX_WORK = 1 << 32
 """Attributes times contributors: the laws of all deals together take as long as the root of it."""
 
 
+@final
 @register("QuotaRecords", stated=("minima",))
 @dataclass(frozen=True)
-class QuotaRecords:
+class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttribute]):
     """One dealt attribute of a record by quota randomised response, in one deal to n contributors.
 
     Parameters
@@ -98,7 +90,7 @@ class QuotaRecords:
     >>> import numpy as np
     >>> quota, rng = QuotaRecords(sizes=(2, 3), epsilon=1.0, n=10_000), SimulationRandomness(1)
     >>> truth = np.tile([[0, 2], [0, 1], [0, 0], [1, 0]], (2500, 1))
-    >>> reports = quota.randomize(truth, quota.deal(10_000, rng))
+    >>> reports = quota.randomize(truth, quota.deal(10_000, rng), rng)
     >>> estimates = quota.estimate(quota.aggregate(reports))
     >>> estimates[0].n, estimates[0].standard_errors.round(4)
     (5000, array([0.0087, 0.0087]))
@@ -114,22 +106,30 @@ class QuotaRecords:
     epsilon_aux: float | Fraction | None = None
     deal_id: str = ""
 
-    name = "QuotaRecords"
+    group = "attribute"
     report_type = DealtAttribute
-    share_type = GroupShares
+
+    card = Card(
+        shelf="dealt",
+        when="a dealer is trusted not to collude, and a record has several attributes",
+        aliases=("quota records",),
+        planned=False,
+        instead=ROW_APART,
+        wire="an attribute and its code",
+        page="theory/quota_rr.md",
+        note="epsilon holds against all but the dealer",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", checked_sizes(self.sizes))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         d = len(self.sizes)
-        object.__setattr__(self, "n", checked_integer("n", self.n, 2 * d))
+        self._check_deal(2 * d)
         if d > MAX_ATTRIBUTES or d * self.n > MAX_WORK:
             raise TooLargeError(
                 f"a deal of records must have <= {MAX_ATTRIBUTES} attributes and attributes times n <= 2^32, "
                 f"got {d} attributes, n={self.n}"
             )
-        if not isinstance(self.deal_id, str):
-            raise InvalidParameterError(f"deal_id must be a string, got deal_id={self.deal_id!r}")
         if self.minima is not None and len(self.minima) != d:
             raise InvalidParameterError(f"minima must name a quota for each of {d} attributes, got {self.minima!r}")
         parts = self.parts
@@ -139,7 +139,6 @@ class QuotaRecords:
 
     @cached_property
     def parts(self) -> tuple[QuotaRR, ...]:
-        """The deal within each attribute."""
         d = len(self.sizes)
         minima = self.minima or (None,) * d
         return tuple(
@@ -155,64 +154,12 @@ class QuotaRecords:
             for j, (k, minimum) in enumerate(zip(self.sizes, minima, strict=True))
         )
 
-    # ---------------------------------------------------------------- dealer
+    @property
+    def group_sizes(self) -> tuple[int, ...]:
+        return self.sizes
 
-    def deal(self, n: int, rng: Randomness) -> GroupShares:
-        """Dealer: draw attributes and types of all n contributors; sees no data and no reports.
-
-        Raises
-        ------
-        InvalidParameterError
-            If n is not the number that the quotas are meant for.
-        """
-        if n != self.n:
-            raise InvalidParameterError(f"n must be {self.n}, the number that the quotas are meant for, got n={n}")
-        group = deal_types([part.n for part in self.parts], rng)
-        return deal_groups(self.deal_id, self.parts, group.astype(self.share_fields[0].dtype), rng)
-
-    # ---------------------------------------------------------------- contributor
-
-    def randomize(self, inputs: ArrayLike, shares: GroupShares, rng: Randomness | None = None) -> DealtAttribute:
-        """Contributor: report the attribute of one's share as its type tells.
-
-        Parameters
-        ----------
-        inputs : int[m, d]
-            Records of true codes, column j in 0..k_j-1.
-        shares : GroupShares
-            One share per record, of this deal.
-        rng : Randomness, optional
-            Needed in the capped form only.
-
-        Returns
-        -------
-        DealtAttribute
-            The attributes and their reported codes.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, or a share is missing or none of this mechanism.
-        MismatchError
-            If the shares belong to another deal.
-        """
-        codes = checked_records(inputs, self.sizes)
-        check_group_shares(shares, self.deal_id, len(self.sizes), len(codes))
-        values = randomize_groups(self.parts, list(codes.T), shares, rng)
-        return DealtAttribute(shares.group.astype(self.report_fields[0].dtype), values)
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: tuple[ArrayLike, ArrayLike]) -> Aggregate:
-        """Collector: count every attribute's codes, and the reports of each; never sees types.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report cannot have come from this mechanism, naming its row.
-        """
-        counts = tally_groups(self.parts, *reports, "attribute")
-        return Aggregate(self._source, counts, int(counts[-len(self.sizes) :].sum()))
+    def _deal(self, n: int, rng: Randomness) -> Columns:  # noqa: ARG002
+        return self._deal_within(deal_types([part.n for part in self.parts], rng), rng)
 
     # ---------------------------------------------------------------- analyst
 
@@ -221,36 +168,20 @@ class QuotaRecords:
 
         The reporters of an attribute are a sample of all: standard errors and intervals include that. Intervals join
         the inverted exact law of the reports and the score interval of the sampling as roots of sums of squares.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism or deal.
-        EmptyAggregateError
-            If it contains no reports.
         """
-        check_aggregate(aggregate, self._source)
-        parts = zip(self.parts, group_aggregates(self.parts, aggregate.counts), strict=True)
+        parts = zip(self.parts, self._part_aggregates(aggregate), strict=True)
         return RecordEstimate({j: _estimate(part, own, aggregate.n) for j, (part, own) in enumerate(parts)})
 
     def variance(self, f: float, n: int | None = None, attribute: int = 0) -> float:
-        """Variance of an estimated frequency of one attribute whose true value is f among all n contributors, exact.
-
-        The quota deal's noise and f (1-f) (n - n_j)/(n_j (n-1)) for the sampling; of the first, the mean over samples.
-        """
-        if n is not None and n != self.n:
-            raise InvalidParameterError(f"n must be {self.n}, the number that the quotas are meant for, got n={n}")
+        self._check_dealt_to(n)
         part = self.parts[checked_integer("attribute", attribute, 0, len(self.sizes) - 1)]
         sampling = f * (1 - f) * (self.n - part.n) / (part.n * (self.n - 1))
+        # The quota deal's noise, its mean over samples, and f (1-f) (n - n_j)/(n_j (n-1)) for the sampling.
         # The noise is quadratic in the sample's frequency, whose mean is f: half its bend is added.
         bend = 2 * (part.variance(0.0) - 2 * part.variance(0.5) + part.variance(1.0))
         return part.variance(f) + (bend + 1) * sampling
 
     # ---------------------------------------------------------------- guarantee
-
-    @property
-    def _source(self) -> Mechanism[Any, Any]:
-        return cast("Mechanism[Any, Any]", self)
 
     def privacy(self) -> Guarantee:
         """Return the guarantee per adversary, each with its view: epsilon for the whole record."""
@@ -271,70 +202,16 @@ class QuotaRecords:
         """Largest likelihood ratio between two records, exact: that of the attribute whose deal has the largest."""
         return max(part.implemented_ratio() for part in self.parts)
 
-    def implemented_epsilon(self) -> float:
-        """Return ln of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
+    # ---------------------------------------------------------------- reports and simulation
 
-    def outputs(self) -> DealtAttribute:
-        """Every possible report once, by attribute, then by its value."""
-        attributes = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        values = np.concatenate([np.arange(k) for k in self.sizes])
-        attribute, value = self.report_fields
-        return DealtAttribute(attributes.astype(attribute.dtype), values.astype(value.dtype))
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of n contributors with these records, exactly in distribution, without reports.
-
-        Parameters
-        ----------
-        records : int[r, d]
-            Records.
-        counts : int[r]
-            Number of contributors who hold each record, n in all.
-        rng : SimulationRandomness
-            Source of the draw.
-
-        Raises
-        ------
-        InvalidInputError
-            If a record or a count is out of range, or the counts do not sum to n.
-        """
-        codes = checked_records(records, self.sizes)
-        left = checked_counts(counts, len(codes))
-        if int(left.sum()) != self.n:
-            raise InvalidInputError(f"counts must sum to n={self.n}, got {int(left.sum())}")
-        drawn = []
+    def _simulate(self, records: Codes, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        drawn, left = [], counts
         for j, part in enumerate(self.parts):
             sampled = rng.generator.multivariate_hypergeometric(left, part.n, method="marginals")
             left = left - sampled
-            held = np.bincount(codes[:, j], weights=sampled, minlength=part.k).round().astype(np.int64)
-            drawn.append(part.simulate_aggregate(held, rng).counts)
-        reported = np.array([part.n for part in self.parts], dtype=np.int64)
-        return Aggregate(self._source, np.concatenate([*drawn, reported]), self.n)
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value of every attribute, then one per attribute for the number of its reports."""
-        return sum(self.sizes) + len(self.sizes)
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but histograms of attributes, each of as many reports as contributors at most, n in all."""
-        counts, reported = counts[: -len(self.sizes)], counts[-len(self.sizes) :]
-        counts_sum_to(reported, n, len(counts))
-        check_parts(self.parts, counts, reported)
-
-    @property
-    def share_fields(self) -> tuple[ReportField, ...]:
-        """The attribute and a type for it."""
-        return share_fields(self.parts)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The attribute and its code."""
-        value = code_dtype(max(self.sizes)).name
-        return ReportField("attribute", code_dtype(len(self.sizes)).name), ReportField("value", value)
+            held = np.bincount(records[:, j], weights=sampled, minlength=part.k).round().astype(np.int64)
+            drawn.append(part._simulate(held, rng))
+        return np.concatenate([*drawn, [part.n for part in self.parts]])
 
     @property
     def report_bits(self) -> float:
@@ -352,7 +229,6 @@ def _estimate(part: QuotaRR, own: Aggregate, contributors: int) -> Estimate:
 
     def bounds(tail: float) -> tuple[Floats, Floats]:
         found = part.frequency_bounds(own, tail)
-        assert found is not None
         z2 = NormalDist().inv_cdf(tail) ** 2 * sampling
         f = np.clip(frequencies, 0.0, 1.0)
         centre, half = (f + z2 / 2) / (1 + z2), np.sqrt(z2 * (f * (1 - f) + z2 / 4)) / (1 + z2)

@@ -11,20 +11,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import Any, cast
+from functools import lru_cache
+from typing import cast, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_codes, checked_counts, checked_integer, checked_probability
-from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError
-from deniable.estimate import Estimate
+from deniable.card import Card
+from deniable.checks import Codes, checked_integer, checked_probability
+from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.joint._quota_deal import deal_types
-from deniable.joint._quota_estimate import tangent_estimate
-from deniable.joint._quota_guarantee import quota_guarantee
-from deniable.joint._quota_law import response_variance
 from deniable.joint._quota_unary_law import (
     UnaryLaw,
     UnaryTables,
@@ -33,23 +29,20 @@ from deniable.joint._quota_unary_law import (
     unary_law,
     unary_tables,
 )
-from deniable.joint.quota_interval import inverted
-from deniable.joint.shares import check_dealt
-from deniable.mechanism import Mechanism, ReportField
-from deniable.mechanisms._bits import Bits, bit_fields, bit_outputs, packed_width, support_counts
-from deniable.privacy import Guarantee
+from deniable.joint.dealt import ROW_APART, BitOracle
+from deniable.joint.quota_oracle import QuotaOracle
+from deniable.joint.shares import Columns
+from deniable.mechanism import ReportField
+from deniable.mechanisms._bits import Bits, packed_width
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.state import Counts, counts_between, dealt_to
-from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, log_up, spent
+from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
 SAY_ONE, SAY_ZERO, TRUTH = 0, 1, 2
 MAX_VALUES = 1 << 16
 
 _WEIGHT_SCALE = 1 << 128
 _BLOCK = 1 << 22
-
-Floats = NDArray[np.float64]
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -66,32 +59,10 @@ def bit_weights(epsilon: EpsilonLike) -> tuple[Fraction, Fraction]:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class UnaryShares:
-    """The dealer's shares: row i, a type per bit, goes to contributor i and to nobody else.
-
-    Parameters
-    ----------
-    deal_id : str
-        The deal they belong to.
-    types : uint8[n, k]
-        0: say 1. 1: say 0. 2: say the truth.
-    """
-
-    deal_id: str
-    types: NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.types)
-
-    def __getitem__(self, rows: int | slice) -> UnaryShares:
-        """Return the share of one contributor, or of a slice of them."""
-        return UnaryShares(self.deal_id, np.atleast_2d(self.types[rows]))
-
-
+@final
 @register("QuotaUnary", stated=("said", "denied"))
 @dataclass(frozen=True)
-class QuotaUnary:
+class QuotaUnary(QuotaOracle[Bits], BitOracle):
     """Optimised unary encoding over {0, ..., k-1} for one deal to n contributors, with quotas of forced bits.
 
     Parameters
@@ -121,7 +92,7 @@ class QuotaUnary:
     >>> import numpy as np
     >>> quota, rng = QuotaUnary(k=50, epsilon=1.0, n=10_000), SimulationRandomness(1)
     >>> truth = np.repeat(np.arange(50), 200)
-    >>> reports = quota.randomize(truth, quota.deal(10_000, rng))
+    >>> reports = quota.randomize(truth, quota.deal(10_000, rng), rng)
     >>> reports.shape, quota.estimate(quota.aggregate(reports)).standard_errors[0].round(4)
     ((10000, 7), np.float64(0.0033))
     >>> round(OUE(50, 1.0).variance(0.02, 10_000) ** 0.5, 4)
@@ -136,18 +107,25 @@ class QuotaUnary:
     design: float | None = None
     deal_id: str = ""
 
-    name = "QuotaUnary"
-    report_type = staticmethod(np.asarray)
-    share_type = UnaryShares
+    truthfulness = (1.0, 0.0)
+
+    card = Card(
+        shelf="dealt",
+        when="a dealer is trusted not to collude, and most of many values are rare",
+        aliases=("quota unary encoding",),
+        planned=False,
+        instead=ROW_APART,
+        wire="k bits",
+        page="theory/quota_rr.md",
+        note="epsilon holds against all but the dealer, and nothing if the dealer colludes; a share takes k bytes",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_VALUES))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        object.__setattr__(self, "n", checked_integer("n", self.n, 2, 1 << 32))
+        self._check_deal()
         if self.design is not None:
             object.__setattr__(self, "design", checked_probability("design", self.design))
-        if not isinstance(self.deal_id, str):
-            raise InvalidParameterError(f"deal_id must be a string, got deal_id={self.deal_id!r}")
         if (self.said is None) != (self.denied is None):
             raise InvalidParameterError(
                 f"said and denied must be given together, got said={self.said}, denied={self.denied}"
@@ -170,155 +148,31 @@ class QuotaUnary:
         """The quotas in use: (said, denied)."""
         return cast("tuple[int, int]", (self.said, self.denied))
 
-    # ---------------------------------------------------------------- dealer
+    # ---------------------------------------------------------------- dealer and contributor
 
-    def deal(self, n: int, rng: Randomness) -> UnaryShares:
-        """Dealer: draw the types of all n contributors for every bit; sees no data and no reports.
+    @property
+    def share_fields(self) -> tuple[ReportField, ...]:
+        """One type per bit; 0: say 1. 1: say 0. 2: say the truth."""
+        return (ReportField("types", "uint8", self.k),)
 
-        Parameters
-        ----------
-        n : int
-            Number of contributors; must be the mechanism's n.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        UnaryShares
-            One share per contributor, k bytes each.
-
-        Raises
-        ------
-        InvalidParameterError
-            If n is not the number that the quotas are meant for.
-        """
-        if n != self.n:
-            raise InvalidParameterError(f"n must be {self.n}, the number that the quotas are meant for, got n={n}")
+    def _deal(self, n: int, rng: Randomness) -> Columns:
         types = np.empty((n, self.k), dtype=np.uint8)
         for v in range(self.k):
-            types[:, v] = deal_types(self._tables.draw_counts(rng), rng)
-        return UnaryShares(self.deal_id, types)
+            types[:, v] = deal_types(self.tables.draw_counts(rng), rng)
+        return (types,)
 
-    # ---------------------------------------------------------------- contributor
+    def _check_types(self, columns: Columns) -> None:
+        if columns[0].size and int(columns[0].max()) > TRUTH:
+            raise InvalidInputError("types must be in 0..2, got another")
 
-    def randomize(self, inputs: ArrayLike, shares: UnaryShares, rng: Randomness | None = None) -> Bits:  # noqa: ARG002
-        """Contributor: say of every bit what the share tells, or the truth if it tells to.
-
-        Parameters
-        ----------
-        inputs : int[m]
-            True codes in 0..k-1.
-        shares : UnaryShares
-            One share per input, of this deal.
-        rng : Randomness, optional
-            Not needed.
-
-        Returns
-        -------
-        uint8[m, ceil(k/8)]
-            Packed bits, padding zero: value v is bit v % 8 of byte v // 8.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, or a share is missing or no type of this mechanism.
-        MismatchError
-            If the shares belong to another deal.
-        """
-        codes = checked_codes(inputs, self.k)
-        self._check_shares(shares, len(codes))
-        reports = np.empty((len(codes), packed_width(self.k)), dtype=np.uint8)
+    def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Bits:  # noqa: ARG002
+        reports: Bits = np.empty((len(codes), packed_width(self.k)), dtype=np.uint8)
         step = max(1, _BLOCK // self.k)
         for start in range(0, len(codes), step):
             rows = slice(start, start + step)
-            own = np.arange(self.k) == codes[rows, None]
-            types = shares.types[rows]
-            bits = np.where(types == TRUTH, own, types == SAY_ONE)
-            reports[rows] = np.packbits(bits, axis=1, bitorder="little")
+            own, types = np.arange(self.k) == codes[rows, None], columns[0][rows]
+            reports[rows] = np.packbits(np.where(types == TRUTH, own, types == SAY_ONE), axis=1, bitorder="little")
         return reports
-
-    def _check_shares(self, shares: UnaryShares, rows: int) -> None:
-        if not isinstance(shares, UnaryShares):
-            raise InvalidInputError(f"shares must be UnaryShares from the dealer, got {type(shares).__name__}")
-        if shares.deal_id != self.deal_id:
-            raise MismatchError(f"the shares belong to deal {shares.deal_id!r}, not to deal {self.deal_id!r}")
-        if not isinstance(shares.types, np.ndarray) or shares.types.dtype != np.uint8:
-            found = getattr(shares.types, "dtype", type(shares.types).__name__)
-            raise InvalidInputError(f"types must be an array of dtype uint8, got {found}")
-        if shares.types.shape != (rows, self.k):
-            raise InvalidInputError(
-                f"every contributor needs one share of {self.k} types, got {rows} inputs and {shares.types.shape}"
-            )
-        check_dealt(rows, self.n)
-        if shares.types.size and int(shares.types.max()) > TRUTH:
-            raise InvalidInputError("types must be in 0..2, got another")
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how often each bit was set; never sees shares.
-
-        Parameters
-        ----------
-        reports : uint8[m, ceil(k/8)]
-            Packed bits.
-
-        Raises
-        ------
-        InvalidReportError
-            If the dtype or the shape is wrong, or a padding bit is set, naming its row.
-        """
-        return Aggregate(self._source, *support_counts(reports, self.k))
-
-    # ---------------------------------------------------------------- analyst
-
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: unbiased frequencies among the reporters, f^ = (I_v/n' - E a/n)/(E b/n).
-
-        Unbiased after drop-outs, too, if dropping out does not depend on the types. Intervals for these contributors
-        invert the exact law of I_v; after drop-outs they are normal, with the variance at the clipped estimate.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism or deal.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self._source)
-        present, absent = self.support_probabilities
-        frequencies = (aggregate.counts / aggregate.n - absent) / (present - absent)
-
-        def bounds(tail: float) -> tuple[Floats, Floats]:
-            found = [inverted(self.law, 1.0, 0.0, int(count), tail) for count in aggregate.counts]
-            lower, upper = np.array(found).T / self.n
-            return lower, upper
-
-        return tangent_estimate(
-            frequencies,
-            aggregate.n,
-            lambda f: self.variance(f, reporters=aggregate.n),
-            bounds if aggregate.n == self.n else None,
-        )
-
-    def variance(self, f: float, n: int | None = None, *, reporters: int | None = None) -> float:
-        """Variance of an estimated frequency whose true value among the reporters is f, noise only, exact.
-
-        Parameters
-        ----------
-        f : float
-            True frequency.
-        n : int, optional
-            The mechanism's n if given: the law depends on it.
-        reporters : int, optional
-            How many of the n report, all by default.
-        """
-        if n is not None and n != self.n:
-            raise InvalidParameterError(f"n must be {self.n}, the number that the quotas are meant for, got n={n}")
-        count = self.n if reporters is None else checked_integer("reporters", reporters, 1, self.n)
-        present, absent = self.support_probabilities
-        spread = response_variance(self.law, 1.0, 0.0, f * count, count)
-        return spread / (count * (present - absent)) ** 2
 
     # ---------------------------------------------------------------- guarantee and exact law
 
@@ -328,85 +182,29 @@ class QuotaUnary:
         return bit_weights(self.epsilon)
 
     @property
-    def _source(self) -> Mechanism[Any, Any]:
-        return cast("Mechanism[Any, Any]", self)
-
-    @property
     def law(self) -> UnaryLaw:
-        """The law of one bit's type counts, in floats, for estimators."""
         one, zero = map(float, self.weights)
         return unary_law(self.n, *self.minima, one, zero)
 
     @property
-    def _tables(self) -> UnaryTables:
+    def tables(self) -> UnaryTables:
+        """The integer tables that one bit's type counts are drawn from."""
         return unary_tables(self.n, *self.minima, *self.weights)
 
-    @cached_property
-    def support_probabilities(self) -> tuple[float, float]:
-        """Marginal probability that bit v is set for a contributor who holds v, and for one who does not."""
-        moments = self.law.moments
-        return (moments.a + moments.b) / self.n, moments.a / self.n
-
-    def privacy(self) -> Guarantee:
-        """Return the guarantee per adversary, each with its view."""
-        (present, absent), epsilon = self.support_probabilities, float(self.epsilon)
-        alone = present / absent * (1 - absent) / (1 - present)
-        return quota_guarantee(epsilon, None, self.implemented_epsilon(), alone, 1.0)
+    @property
+    def _odds_alone(self) -> tuple[float, float]:
+        present, absent = self.support_probabilities
+        return present / absent * (1 - absent) / (1 - present), 1.0
 
     def implemented_ratio(self) -> Fraction:
         """Return (1 + one)(1 + zero), exact: no likelihood ratio of the implemented integer law exceeds it."""
         one, zero = self.weights
         return (1 + one) * (1 + zero)
 
-    def implemented_epsilon(self) -> float:
-        """Return ln of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
-    def outputs(self) -> Bits:
-        """Every possible report once: report y has the bits of integer y."""
-        return bit_outputs(self.k, repr(self))
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of n contributors with these true counts int[k], exactly in distribution, in O(k) time.
-
-        Raises
-        ------
-        InvalidInputError
-            If the counts do not sum to n.
-        """
-        held = checked_counts(counts, self.k)
-        if int(held.sum()) != self.n:
-            raise InvalidInputError(f"counts must sum to n={self.n}, got {int(held.sum())}")
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         drawn = np.empty(self.k, dtype=np.int64)
-        for v, holders in enumerate(held.tolist()):
-            a, _, b = self._tables.draw_counts(rng)
+        for v, holders in enumerate(counts.tolist()):
+            a, _, b = self.tables.draw_counts(rng)
             split = rng.generator.multivariate_hypergeometric([holders, self.n - holders], b, method="marginals")
             drawn[v] = a + split[0]
-        return Aggregate(self._source, drawn, self.n)
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value."""
-        return self.k
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse counts of bits outside 0..n, and more reports than contributors; quotas do not bind liars."""
-        dealt_to(n, self.n)
-        counts_between(counts, 0, n)
-
-    @property
-    def share_fields(self) -> tuple[ReportField, ...]:
-        """One type per bit."""
-        return (ReportField("types", "uint8", self.k),)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The packed bits."""
-        return bit_fields(self.k)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, k."""
-        return float(self.k)
+        return drawn

@@ -1,54 +1,83 @@
-"""What every mechanism checks of the shares it is given."""
+"""Shares: what a dealer hands out, one secret row to each contributor, and who deals them."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import checked_codes
-from deniable.errors import InvalidInputError, MismatchError
+from deniable.checks import Codes, checked_codes
+from deniable.errors import InvalidInputError
+from deniable.kernels import kernel
 from deniable.mechanisms.grr import count_codes
+from deniable.randomness import Randomness
+
+Columns = tuple[NDArray[Any], ...]
 
 
-class TypedShares(Protocol):
-    """Shares that hold one type per contributor: `QuotaShares`, `JRRShares`."""
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The dealer's shares: row i goes to contributor i and to nobody else, least of all to the collector.
 
-    @property
-    def deal_id(self) -> str:
-        """The deal they belong to."""
+    Parameters
+    ----------
+    deal_id : str
+        The deal they belong to.
+    columns : tuple of arrays
+        Leading axis n, in the order of `DealtMechanism.share_fields`, which names them and says what they hold.
 
-    @property
-    def types(self) -> NDArray[Any]:
-        """One type per contributor."""
+    Examples
+    --------
+    >>> from deniable import QuotaRR, SimulationRandomness
+    >>> shares = QuotaRR(epsilon=1.0, n=100, deal_id="monday").deal(100, SimulationRandomness(1))
+    >>> len(shares), len(shares[7]), shares.columns[0].dtype
+    (100, 1, dtype('uint8'))
+    """
+
+    deal_id: str
+    columns: Columns
 
     def __len__(self) -> int:
-        """Return the number of contributors."""
+        return len(self.columns[0])
+
+    def __getitem__(self, rows: int | slice) -> Shares:
+        """Return the share of one contributor, or of a slice of them."""
+        # Indexing first: a row beyond the last must be an IndexError, or iterating would never end.
+        found = (column[rows] for column in self.columns)
+        return Shares(self.deal_id, tuple(part if isinstance(rows, slice) else part[None] for part in found))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Shares]) -> Shares:
+        """Return several batches of one deal's shares as one."""
+        columns = zip(*(part.columns for part in parts), strict=True)
+        return cls(parts[0].deal_id, tuple(np.concatenate(column) for column in columns))
 
 
-def check_shares(shares: TypedShares, kind: type, deal_id: str, n: int, most: Sequence[int], rows: int) -> None:
-    """Raise unless there is one share of this kind and deal per row; `most` says how many of each type a deal can have.
+class Dealer(Protocol):
+    """Whoever deals: knows the mechanism's public parameters, and sees neither data nor reports."""
 
-    Raises
-    ------
-    InvalidInputError
-        If the shares are of another kind, are too few or too many, hold a type that the mechanism does not deal, or
-        more shares or more of a type than a deal to n contributors has.
-    MismatchError
-        If they belong to another deal.
+    def deal(self, n: int, rng: Randomness) -> Shares:
+        """Dealer: draw the shares of n contributors; once per `deal_id`."""
+
+
+def fresh_deal_id() -> str:
+    """Return a name for a deal that no other deal has: 128 random bits from the operating system, in hexadecimal.
+
+    Examples
+    --------
+    >>> len(fresh_deal_id()), fresh_deal_id() == fresh_deal_id()
+    (32, False)
     """
-    if not isinstance(shares, kind):
-        raise InvalidInputError(f"shares must be {kind.__name__} from the dealer, got {type(shares).__name__}")
-    if shares.deal_id != deal_id:
-        raise MismatchError(f"the shares belong to deal {shares.deal_id!r}, not to deal {deal_id!r}")
-    if len(shares) != rows:
-        raise InvalidInputError(f"every contributor needs one share, got {rows} inputs and {len(shares)} shares")
-    check_dealt(rows, n)
-    if not isinstance(shares.types, np.ndarray):
-        raise InvalidInputError(f"types must be an array, got {type(shares.types).__name__}")
-    held = count_codes(checked_codes(shares.types, len(most)), len(most))
+    return secrets.token_hex(16)
+
+
+def check_types(types: NDArray[Any], n: int, most: Sequence[int]) -> None:
+    """Raise InvalidInputError if a type is not below len(most), or there are more of it than `most` says."""
+    held = count_codes(checked_codes(types, len(most)), len(most))
     excess = held > np.asarray(most)
     if excess.any():
         type_ = int(excess.argmax())
@@ -58,7 +87,8 @@ def check_shares(shares: TypedShares, kind: type, deal_id: str, n: int, most: Se
         )
 
 
-def check_dealt(rows: int, n: int) -> None:
-    """Raise InvalidInputError if there are more shares than contributors dealt to."""
-    if rows > n:
-        raise InvalidInputError(f"a deal to n={n} has n shares, got {rows}: a share is duplicated")
+@kernel
+def follow(types: NDArray[Any], answers: Codes, k: int, reports: Codes) -> None:
+    """Report the forced answer types[n] where it is below k, else answers[n]."""
+    for i in range(types.shape[0]):
+        reports[i] = types[i] if np.int64(types[i]) < k else answers[i]

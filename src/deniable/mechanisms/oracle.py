@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from fractions import Fraction
 from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
@@ -101,6 +102,9 @@ class FrequencyOracle(Mechanism[Reports]):
         values : int64[m]
             Codes in 0..k-1.
         """
+
+    @abstractmethod
+    def implemented_ratio(self) -> Fraction: ...
 
     # ---------------------------------------------------------------- simulation
 

@@ -100,13 +100,10 @@ def _coupled(k: int, epsilon: float | Fraction, n: int, frequency: float) -> JRR
 
 def _note(mechanism: Any, epsilon: float | Fraction) -> str:
     """Return whom a mechanism trusts; of JRR also what an adversary has who reads more than one report."""
-    if not isinstance(mechanism, (JRR, KaryJRR)):
+    rows = [row for row in mechanism.privacy().trust_models if row.view == "all reports and everybody else's data"]
+    known = min((row.epsilon for row in rows if row.delta), default=None)
+    if known is None:
         return TRUST
-    known = min(
-        row.epsilon
-        for row in mechanism.privacy().trust_models
-        if row.delta and row.view == "all reports and everybody else's data"
-    )
     return (
         f"epsilon = {float(epsilon):g} only against who reads one report and {mechanism.colluders} colluders' shares, "
         "and ignores all other reports; who reads all of them and knows everybody else's answer has "

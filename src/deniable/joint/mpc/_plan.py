@@ -8,7 +8,8 @@ from typing import Any
 
 from deniable.errors import InvalidParameterError
 from deniable.joint._quota_deal import QuotaTables
-from deniable.joint.jrr_shares import SHARE_TYPES, JRRShares
+from deniable.joint.coupled import SIGN_TYPES, SignedCoins, sign_counts
+from deniable.joint.dealt import DealtMechanism
 from deniable.joint.mpc._counts import CountLaw
 from deniable.joint.mpc._polynomials import prime_above
 from deniable.joint.quota import QuotaRR
@@ -57,7 +58,7 @@ def count_law(tables: QuotaTables) -> CountLaw:
     return CountLaw(tables.k, tables.first, tuple(cumulative), tuple(acceptance))
 
 
-def plan_of(mechanism: Any, n: int, shuffle: str = "resharing") -> Plan:
+def plan_of(mechanism: DealtMechanism[Any], n: int, shuffle: str = "resharing") -> Plan:
     """Return the plan for one deal of a mechanism.
 
     Raises
@@ -65,12 +66,11 @@ def plan_of(mechanism: Any, n: int, shuffle: str = "resharing") -> Plan:
     InvalidParameterError
         If n is not the mechanism's, or its shares are neither quota types nor signs.
     """
-    if getattr(mechanism, "n", n) != n:
+    if n != mechanism.n:
         raise InvalidParameterError(f"n must be {mechanism.n}, the number that the deal is meant for, got n={n}")
     if isinstance(mechanism, QuotaRR):
-        law = count_law(mechanism._tables)
+        law = count_law(mechanism.tables)
         return Plan(n, prime_above(max(_ONE_BYTE, mechanism.k)), None, law, shuffle)
-    if getattr(mechanism, "share_type", None) is JRRShares:
-        counts = (n // 2, n // 2, n % 2)
-        return Plan(n, prime_above(max(_ONE_BYTE, SHARE_TYPES)), counts, None, shuffle)
+    if isinstance(mechanism, SignedCoins):
+        return Plan(n, prime_above(max(_ONE_BYTE, SIGN_TYPES)), tuple(sign_counts(n)), None, shuffle)
     raise InvalidParameterError(f"mechanism must deal quota types or signs (QuotaRR, JRR), got {mechanism!r}")

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.checks import checked_integer
 from deniable.errors import DealingError, InvalidParameterError, MissingExtraError
+from deniable.joint.dealt import DealtMechanism
 from deniable.joint.mpc._plan import MAX_PARTIES, MIN_PARTIES, plan_of
 from deniable.joint.mpc._polynomials import value_at
 from deniable.joint.mpc._processes import run_helpers
 from deniable.joint.mpc._shuffling import Shuffle
+from deniable.joint.shares import Shares
 from deniable.randomness import Randomness
 
 MAX_CONTRIBUTORS = 1 << 16
@@ -108,7 +110,7 @@ def join_pieces(points: Sequence[int], pieces: ArrayLike, modulus: int, degree: 
 
 
 def split_deal(
-    mechanism: Any, n: int, parties: int = 3, *, shuffle: Shuffle = "resharing", timeout: float = 600.0
+    mechanism: DealtMechanism[Any], n: int, parties: int = 3, *, shuffle: Shuffle = "resharing", timeout: float = 600.0
 ) -> SplitDeal:
     """Helpers: deal the shares of n contributors together, in processes of their own on this machine.
 
@@ -175,20 +177,25 @@ class Helpers:
     (5, 'resharing')
     """
 
-    mechanism: Any
+    mechanism: DealtMechanism[Any]
     parties: int = 3
     shuffle: Shuffle = "resharing"
     timeout: float = 600.0
 
-    def deal(self, n: int, rng: Randomness | None = None) -> Any:
+    def deal(self, n: int, rng: Randomness | None = None) -> Shares:
         """Return the shares of n contributors; `rng` is not used, each helper has its own from the operating system."""
         del rng
         return deal_without_dealer(self.mechanism, n, self.parties, shuffle=self.shuffle, timeout=self.timeout)
 
 
 def deal_without_dealer(
-    mechanism: Any, n: int, parties: int = 3, *, shuffle: Shuffle = "resharing", timeout: float = 600.0
-) -> Any:
+    mechanism: DealtMechanism[Any],
+    n: int,
+    parties: int = 3,
+    *,
+    shuffle: Shuffle = "resharing",
+    timeout: float = 600.0,
+) -> Shares:
     """Helpers and contributors: deal without a dealer, and join everybody's pieces.
 
     A rehearsal on one machine: this process starts all helpers and plays all contributors, so whoever runs it sees
@@ -201,7 +208,7 @@ def deal_without_dealer(
 
     Returns
     -------
-    QuotaShares or JRRShares
+    Shares
         What ``mechanism.deal(n, rng)`` returns, in the same law.
 
     Raises
@@ -211,11 +218,11 @@ def deal_without_dealer(
 
     Examples
     --------
-    >>> from deniable.joint.quota import QuotaRR
+    >>> from deniable import QuotaRR, SecureRandomness
     >>> quota = QuotaRR(epsilon=1.0, n=20, deal_id="monday")
     >>> shares = deal_without_dealer(quota, 20)
-    >>> reports = quota.randomize([1] * 20, shares)
+    >>> reports = quota.randomize([1] * 20, shares, SecureRandomness())
     """
     types = split_deal(mechanism, n, parties, shuffle=shuffle, timeout=timeout).types()
     (field,) = mechanism.share_fields
-    return mechanism.share_type(mechanism.deal_id, types.astype(field.dtype))
+    return Shares(mechanism.deal_id, (types.astype(field.dtype),))

@@ -1,4 +1,4 @@
-"""The contributor's coin of JRR as integers: thresholds, and the exact probabilities they stand for.
+"""The contributor's coins of JRR and k-ary JRR as integers: thresholds, and the exact probabilities they stand for.
 
 A contributor draws C, one of 1.5, .5, -.5, -1.5 with probabilities (p - s, s, s, q - s), s^2 = -rho p q, and tells the
 truth if C + R > 0. Lies are therefore the lowest words u of a 64-bit draw: u < F(R)/2^64, where F(+1) = q - s,
@@ -11,12 +11,25 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.checks import Codes
 from deniable.errors import InvalidParameterError
+from deniable.kernels import kernel
+from deniable.randomness import Words
 from deniable.thresholds import SCALE, EpsilonLike, exact, threshold_up
 
 _END = Fraction(1, 10**12)
 _ROOT_BITS = 256
+
+
+def checked_number(value: EpsilonLike, name: str) -> float | Fraction:
+    """Return a number as a float, or as a Fraction where no float is written the same."""
+    number = exact(value, name)
+    return float(number) if exact(float(number)) == number else number
 
 
 @dataclass(frozen=True)
@@ -46,11 +59,6 @@ class Coin:
     def lie_minus(self) -> Fraction:
         """Probability of a lie with R = -1, q + s."""
         return Fraction(self.minus, SCALE)
-
-    @property
-    def gain(self) -> Fraction:
-        """P - q of the implemented probabilities."""
-        return 1 - 2 * self.q
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -91,3 +99,70 @@ def coin(p: EpsilonLike, rho: EpsilonLike) -> Coin:
     if plus + minus >= SCALE:
         raise InvalidParameterError(f"p must exceed 0.5 by more than 2^-63, got p={p}")
     return Coin(minus, plus, (plus + minus) // 2)
+
+
+def rho_range(k: int, p: float) -> tuple[float, float]:
+    """Return the least and the largest rho for which eq. (27) is a distribution: -min(p/q, (k-1)^2 q/p) and k - 1.
+
+    Examples
+    --------
+    >>> rho_range(2, 0.75), rho_range(3, 0.5)
+    ((-0.3333333333333333, 1.0), (-2.0, 2.0))
+    """
+    wrong = 1 - p
+    return -(k - 1) * min(p / wrong, wrong / p), float(k - 1)
+
+
+@lru_cache(maxsize=256, typed=True)
+def kary_coin(k: int, p: EpsilonLike, rho: EpsilonLike) -> Coin:
+    """Return the thresholds of a lie, 1 - p -+ s with s^2 = -rho p q: the mean rounded up, s rounded down.
+
+    Raises
+    ------
+    InvalidParameterError
+        If p is not in (1/k, 1), or rho not in [-min(p/q, (k-1)^2 q/p), 0].
+    """
+    truth, coupling = exact(p, "p"), -exact(rho, "rho")
+    if not Fraction(1, k) < truth < 1:
+        raise InvalidParameterError(f"p must be in (1/{k}, 1), got p={p}")
+    lie = threshold_up(1 - truth)
+    if (k - 1) * (SCALE - lie) <= lie:
+        raise InvalidParameterError(f"p must exceed 1/{k} by more than 2^-62, got p={p}")
+    end = (k - 1) * min(truth / (1 - truth), (1 - truth) / truth)
+    if coupling < 0:
+        raise InvalidParameterError(f"rho must be <= 0 (the nearest feasible rho is 0), got rho={rho}")
+    if coupling > end * (1 + _END):
+        raise InvalidParameterError(f"rho must be >= {-float(end)} for k={k}, p={p}, got rho={rho}")
+    tilt = most = min(lie, SCALE - lie)
+    if coupling < end * (1 - _END):
+        tilt = min(math.isqrt(math.floor(coupling * truth * (1 - truth) / (k - 1) * SCALE**2)), most)
+    return Coin(lie + tilt, lie - tilt, lie)
+
+
+@kernel
+def flip_by_share(codes: Codes, types: NDArray[Any], words: Words, limits: Words, reports: Codes) -> None:
+    """Report codes[n], 0 or 1, or the other answer where the word is below the limit of the share's type."""
+    for i in range(codes.shape[0]):
+        reports[i] = np.int64(codes[i]) ^ np.int64(words[i] < limits[types[i]])
+
+
+@kernel
+def lie_by_share(
+    codes: Codes,
+    types: NDArray[Any],
+    words: Words,
+    steps: NDArray[np.int64],
+    limits: Words,
+    certain: NDArray[np.bool_],
+    k: int,
+    reports: Codes,
+) -> None:
+    """Report codes[n], or, if the word is below the limit of the share, the code steps[n] + 1 further (mod k)."""
+    size = np.int64(k)
+    for i in range(codes.shape[0]):
+        share = np.int64(types[i])
+        value = np.int64(codes[i])
+        if certain[share] or words[i] < limits[share]:
+            value += np.int64(steps[i]) + np.int64(1)
+            value -= size if value >= size else np.int64(0)
+        reports[i] = value
