@@ -2,6 +2,7 @@
 # make test     the tests
 # make check    linters, formatting, types, layering
 # make quick    every reproduction that needs no data, with few runs, in a minute
+# make intervals  how often intervals contain the truth, by the exact law of the counts (a minute); results/intervals.json
 # make mutants  60 small faults, drawn by SEED=1, and whether a test notices; half an hour; results/mutants-1.json
 # make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
 # make crash-files   kill -9 at 30 random moments of every command that writes (minutes)
@@ -12,7 +13,7 @@ SEED ?= 1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick mutants soak crash-files fuzz bench clean
+.PHONY: demo test check quick intervals mutants soak crash-files fuzz bench clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -28,6 +29,9 @@ check: $(VENV)/.installed-dev
 
 quick: $(VENV)/.installed-dev
 	$(RUN)/python -m experiments all --quick -o results/quick
+
+intervals: $(VENV)/.installed-dev
+	$(RUN)/python -m benchmarks.intervals
 
 mutants: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.mutants --seed $(SEED)

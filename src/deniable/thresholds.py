@@ -55,7 +55,8 @@ def exact(value: EpsilonLike, name: str = "value") -> Fraction:
         pass
     shown = repr(value) if isinstance(value, (float, str)) else str(type(value).__name__)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    bound = f" of at most {MAX_DIGITS} digits" if any(map(str.isdigit, shown)) else ""
+    large = isinstance(value, Rational) or any(map(str.isdigit, str(value)[:_SHOWN]))
+    bound = f" below 2^1023 in size and of at most {MAX_DIGITS} digits" if large else ""
     raise InvalidParameterError(f"{name} must be a finite number{bound}, got {name}={shown}")
 
 

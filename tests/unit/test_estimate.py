@@ -44,11 +44,11 @@ def test_the_interval_for_the_population_is_wilson_on_the_report_proportion() ->
 
 def test_every_end_of_an_interval_is_just_not_rejected() -> None:
     """Definition of the score interval: |f^ - f| = z sd(f) at both ends."""
-    estimate = affine_estimate([300, 5, 40], 1000, 0.5, 0.01, contributors=4000)
-    for target, sampling in (("contributors", 1 / 1000 - 1 / 4000), ("population", 1 / 1000)):
+    estimate = affine_estimate([3000, 50, 400], 10_000, 0.5, 0.01, contributors=40_000)
+    for target, sampling in (("contributors", 1 / 10_000 - 1 / 40_000), ("population", 1 / 10_000)):
         for bound in estimate.interval(0.9, target=target):  # type: ignore[arg-type]
             noise = (0.01 * 0.99 + (0.25 - 0.0099) * bound) / 0.49**2
-            deviation = np.sqrt(noise / 1000 + bound * (1 - bound) * sampling)
+            deviation = np.sqrt(noise / 10_000 + bound * (1 - bound) * sampling)
             assert np.abs(estimate.frequencies - bound) == pytest.approx(1.6448536269514722 * deviation, rel=1e-9)
 
 
@@ -61,7 +61,7 @@ def test_simultaneous_intervals_are_bonferroni() -> None:
 
 
 def test_far_outside_the_unit_interval_an_interval_still_surrounds_the_estimate() -> None:
-    estimate = affine_estimate([100, 0], 100, 0.9, 0.5)  # f^ = 1.25 and -1.25
+    estimate = affine_estimate([1000, 0], 1000, 0.9, 0.5)  # f^ = 1.25 and -1.25
     lower, upper = estimate.interval()
     assert (lower < estimate.frequencies).all()
     assert (estimate.frequencies < upper).all()

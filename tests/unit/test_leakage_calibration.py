@@ -255,7 +255,7 @@ def test_caps_as_small_as_the_least_budgets_allow(joint: Any, cap: float, mechan
         assert math.fsum(map(float, found.epsilons)) == pytest.approx(cap, rel=1e-6)
     else:
         assert found.exact[0] >= cap * (1 - 1e-6)
-    with pytest.raises(InvalidParameterError, match="caps must be >= 4e-06 for 2 attributes, got 3.9999999e-06"):
+    with pytest.raises(InvalidParameterError, match=r"caps must be >= 4e-06 for 2 attributes, got 3\.9999999e-06"):
         calibrate_unequal(joint, [3.9999999e-6, 2.0], mechanism=mechanism)
 
 

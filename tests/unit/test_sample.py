@@ -154,15 +154,16 @@ def test_simulated_aggregates_follow_the_law(monkeypatch: pytest.MonkeyPatch) ->
         assert aggregates_agree(smp, held, drawn(), states)
         assert smp.simulate_aggregate(records(sizes), held, SimulationRandomness(1)).n == 833
         with monkeypatch.context() as patch:
-            # Mutant: attributes are sampled independently of each other, as if marginal counts were enough.
-            def independent(rows: Any, counts: Any, sizes: Any, rng: Any) -> Any:
-                parts = []
+            # Mutant: every attribute is reported by a third, instead of by whoever samples it.
+            def equal(rows: Any, counts: Any, sizes: Any, rng: Any) -> Any:
+                parts, total = [], int(counts.sum())
                 for j, k in enumerate(sizes):
                     true_counts = np.bincount(np.array(rows)[:, j], weights=counts, minlength=k).astype(np.int64)
-                    parts.append(rng.generator.binomial(true_counts, 1 / len(sizes)))
-                return parts, int(counts.sum())
+                    share = (total + j) // len(sizes)
+                    parts.append(rng.generator.multivariate_hypergeometric(true_counts, share))
+                return parts, total
 
-            patch.setattr(sample, "simulate_sampling", independent)
+            patch.setattr(sample, "simulate_sampling", equal)
             assert not aggregates_agree(smp, held, drawn(), states)
 
 

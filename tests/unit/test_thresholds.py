@@ -85,10 +85,14 @@ def test_a_float_of_any_precision_means_its_shortest_decimal(written: Any) -> No
 AWKWARD = (0.1, 0.2, 0.3, 0.35, 0.37, 0.7, 1.1, 1.3, 2.3, 3.3, 4.1, 5.7, "0.35000000000000000001", Fraction(7, 3))
 
 
-@pytest.mark.parametrize("written", ["1e400", Decimal("1e400"), 10**400, Fraction(10**400), "33", 32.000001])
+@pytest.mark.parametrize(
+    "written",
+    ["1e400", Decimal("1e400"), 10**400, Fraction(10**400), "1e300", "33"],
+    ids=["text", "Decimal", "int", "Fraction", "a double", "33"],
+)
 def test_a_budget_that_no_float_holds_is_too_large_like_any_other(written: Any) -> None:
     for check in (checked_epsilon, GRR(k=2, epsilon=1.0).privacy().require):
-        with pytest.raises(InvalidParameterError, match=r"epsilon must be (in \[1e-06, 32\]|a finite number)"):
+        with pytest.raises(InvalidParameterError, match=r"epsilon must be (in \[1e-06, 32\]|.* below 2\^1023)"):
             check(written)
 
 

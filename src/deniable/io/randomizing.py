@@ -104,7 +104,8 @@ def randomize_file(
     PrivacyLimitError
         If the collection's epsilon is larger than `max_epsilon`.
     InvalidParameterError
-        If shares are given to a mechanism that takes none, or not given to one that does; or `max_epsilon` is no budget.
+        If shares are given to a mechanism that takes none, or not given to one that does; or `max_epsilon` is no
+        budget.
     InvalidInputError
         If an answer cannot be encoded, naming row and attribute; or has no share, or a contributor has two.
     MismatchError

@@ -177,6 +177,7 @@ class AlignedCorrRR:
                 noise_absent=group.noise_absent[place] / size**2,
                 noise_present=group.noise_present[place] / size**2,
                 labels=(),
+                support=None,  # of the group's counts
                 processing=group.processing if (size == 1).all() else (*group.processing, SPREAD),
             )
         return RecordEstimate(spread)

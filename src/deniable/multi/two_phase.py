@@ -164,7 +164,8 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
         noise_present=np.asarray(present),
         contributors=contributors,
         processing=tuple(dict.fromkeys(steps)),
-        bounds=None,  # a part's own interval is about its frequencies
+        bounds=None,  # a part's own intervals are about its frequencies
+        support=None,
     )
 
 

@@ -1,0 +1,103 @@
+"""How often intervals of 95% contain the truth, by the exact law of the counts, for many numbers of holders.
+
+``python -m benchmarks.intervals [result.json]``, or ``make intervals``: for every k and epsilon the numbers of reports
+around the one at which exact intervals end and score intervals begin, up to 100,000, and what the score interval would
+cover where it is not used. Exact intervals are listed for up to 2,000 reports. A minute.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from deniable import GRR
+from deniable.estimate import FEW, affine_estimate
+from deniable.mechanisms.unary import OUE
+
+SIZES = (2, 4, 16, 128)
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
+LARGEST = 100_000
+LARGEST_EXACT = 2_000
+FACTORS = (0.02, 0.1, 0.3, 0.7, 0.99, 1.0, 1.04, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 3.0, 6.0, 12.0)
+"""Numbers of reports, as multiples of the one at which min(n q, n (1 - p)) = 25."""
+
+Floats = NDArray[np.float64]
+
+
+def measure(p: float, q: float, n: int) -> dict[str, Any]:
+    """Return the least coverage over numbers of holders, of the exact and of the score interval."""
+    estimate = affine_estimate(np.arange(n + 1), n, p, q)
+    few = n * min(q, 1 - p) < FEW
+    # The same without its law.
+    intervals = {"score": replace(estimate, support=None).interval()}
+    if few and n <= LARGEST_EXACT:
+        intervals["exact"] = estimate.interval()
+    least = dict.fromkeys(intervals, 1.0)
+    for m in holders(n):
+        first, law = law_of_count(m, n, p, q)
+        counts = slice(first, first + len(law))
+        for name, (lower, upper) in intervals.items():
+            # A share that is an end of the interval is inside, also after a division.
+            inside = (lower[counts] <= m / n + 1e-12) & (m / n - 1e-12 <= upper[counts])
+            least[name] = min(least[name], float(law[inside].sum()))
+    return {"n": n, "mistakes": round(n * min(q, 1 - p), 3), "few": few, **least}
+
+
+def holders(n: int) -> list[int]:
+    """Return all numbers of holders up to 300, and more and more apart, from either end."""
+    near = np.unique(np.concatenate([np.arange(120), np.geomspace(120, n, 120).astype(int)]))
+    near = near[near <= n]
+    return [int(m) for m in (np.arange(n + 1) if n <= 300 else np.unique(np.concatenate([near, n - near])))]
+
+
+def law_of_count(m: int, n: int, p: float, q: float) -> tuple[int, Floats]:
+    """Return the first count of positive probability, up to 1e-15, and the probabilities from there."""
+    (first, true), (second, false) = (_binomial(size, share) for size, share in ((m, p), (n - m, q)))
+    return first + second, np.convolve(true, false)
+
+
+def _binomial(n: int, p: float) -> tuple[int, Floats]:
+    low, high = (int(stats.binom.ppf(level, n, p)) if n else 0 for level in (1e-16, 1 - 1e-16))
+    first = max(low - 1, 0)
+    law: Floats = stats.binom.pmf(np.arange(first, min(high + 2, n) + 1), n, p)
+    return first, law
+
+
+def main(result: Path) -> None:
+    """Write the table, print its worst rows, and fail if an interval covers less than it says."""
+    started, rows = time.monotonic(), []
+    for oracle in (GRR, OUE):
+        for k in SIZES:
+            for epsilon in EPSILONS:
+                p, q = map(float, oracle(k=k, epsilon=epsilon).support_probabilities)
+                sizes = {max(1, int(np.ceil(FEW / min(q, 1 - p) * factor))) for factor in FACTORS} | {2, 100, 300}
+                for n in sorted(n for n in sizes if n <= LARGEST):
+                    rows.append({"oracle": oracle.__name__, "k": k, "epsilon": epsilon, **measure(p, q, n)})
+    exact = [row["exact"] for row in rows if "exact" in row]
+    score = [row["score"] for row in rows if not row["few"]]
+    alone = [row["score"] for row in rows if row["few"]]
+    found = {
+        "rows": len(rows),
+        "seconds": round(time.monotonic() - started),
+        "exact": min(exact),
+        "score": min(score),
+        "score alone": min(alone),
+        "table": rows,
+    }
+    result.parent.mkdir(parents=True, exist_ok=True)
+    result.write_text(json.dumps(found, indent=1) + "\n")
+    print({name: value for name, value in found.items() if name != "table"})
+    if min(exact) < 0.95 - 1e-9 or min(score) < 0.925:
+        raise SystemExit("an interval of 95% covers less than it says")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "results/intervals.json"))

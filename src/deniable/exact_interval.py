@@ -1,0 +1,140 @@
+"""Intervals of counts too small for a normal law, from the exact law of the count.
+
+Of n independent reports C(v) support the value v: each with probability p if its contributor holds v, with q < p if
+not. Of m holders among n contributors it is therefore a sum of two independent binomials,
+
+    C(v) ~ Binomial(m, p) + Binomial(n - m, q),
+
+which grows with m. The interval for m / n is of all m for which neither P(C <= c) nor P(C >= c) is as small as `tail`:
+it misses the truth with probability at most 2 `tail`, whatever m is. If the n contributors are themselves drawn from a
+population, C(v) is one Binomial(n, pf + q(1 - f)), and this is Clopper and Pearson's interval (1934).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+_CELLS = 1 << 20
+"""Most numbers in one temporary array."""
+
+
+def of_contributors(counts: Counts, n: int, p: Floats, q: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Return bounds of the share of holders among these n contributors, each missed with probability <= tail.
+
+    Parameters
+    ----------
+    counts : int64[s]
+        Number of reports that support each value.
+    n : int
+        Number of reports.
+    p, q : float64[s]
+        Their probabilities; n q or n (1 - p) is small, or this takes long.
+    tail : float
+        At most 1/2.
+
+    Returns
+    -------
+    (float64[s], float64[s])
+        In [0, 1], from the least and the largest number of holders that is not rejected. Where none is, since even
+        extreme shares make the count improbable, both are the share at which rejection changes sides.
+
+    Examples
+    --------
+    Three reports, none wrong with probability .9^3: all m but 2 make a count of 2 improbable.
+
+    >>> of_contributors(np.array([2]), 3, np.array([0.9]), np.array([0.1]), tail=0.2)
+    (array([0.66666667]), array([0.66666667]))
+    """
+    found = np.empty((2, len(counts)))
+    rare = np.minimum(n * q, n * (1 - p))
+    terms = _terms(float(rare.max(initial=0.0)))
+    step = max(1, _CELLS // terms)
+    for start in range(0, len(counts), step):
+        part = slice(start, start + step)
+        law = partial(_probability, counts=counts[part], n=n, p=p[part], q=q[part], terms=terms)
+        found[:, part] = _of_part(law, len(counts[part]), n, tail)
+    return found[0], found[1]
+
+
+def _of_part(law: Callable[..., Floats], size: int, n: int, tail: float) -> Floats:
+    # P(C >= c) grows with the number of holders and P(C <= c) falls.
+    least = _first(lambda m: law(m, above=True) > tail, size, n)
+    most = _first(lambda m: law(np.minimum(m + 1, n), above=False) <= tail, size, n)
+    return np.array([np.minimum(least, most), np.maximum(least, most)]) / n
+
+
+def of_population(counts: Counts, n: int, p: Floats, q: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Return bounds of the frequency in the population that the n reporters were drawn from, as `of_contributors`.
+
+    Examples
+    --------
+    Without noise, Clopper and Pearson's for no success of ten.
+
+    >>> [bound.round(4) for bound in of_population(np.array([0]), 10, np.ones(1), np.zeros(1), tail=0.025)]
+    [array([0.]), array([0.3085])]
+    """
+    inner = np.clip(counts, 1, n)
+    lower = np.where(counts > 0, special.betaincinv(inner, n - inner + 1, tail), 0.0)
+    inner = np.clip(counts, 0, n - 1)
+    upper = np.where(counts < n, special.betainccinv(inner + 1, n - inner, tail), 1.0)
+    return np.clip((lower - q) / (p - q), 0.0, 1.0), np.clip((upper - q) / (p - q), 0.0, 1.0)
+
+
+def _first(holds: Callable[[Counts], NDArray[np.bool_]], size: int, n: int) -> Counts:
+    """Return for every entry the least number in 0..n at which a condition holds that stays once it does; n if none."""
+    low, high = np.zeros(size, dtype=np.int64), np.full(size, n, dtype=np.int64)
+    while (low < high).any():
+        middle = (low + high) // 2
+        there = holds(middle) & (low < high)
+        high = np.where(there, middle, high)
+        low = np.where(there | (low >= high), low, middle + 1)
+    return low
+
+
+def _terms(mean: float) -> int:
+    """Return a number of terms beyond which a binomial of at most this mean has less than 1e-18."""
+    return math.ceil(mean + 10 * math.sqrt(mean) + 32)
+
+
+def _probability(holders: Counts, counts: Counts, n: int, p: Floats, q: Floats, terms: int, *, above: bool) -> Floats:
+    """Return P(C >= count), or P(C <= count), for these numbers of holders.
+
+    The sum goes over the rarer mistakes: supports by others (q), or holders' reports that fail to (1 - p).
+    """
+    false = q <= 1 - p
+    rare, common = np.where(false, n - holders, holders), np.where(false, holders, n - holders)
+    weights = _binomial(rare, np.where(false, q, 1 - p), terms)
+    mistakes = np.arange(terms)
+    needed = np.where(false[:, None], counts[:, None] - mistakes, (counts - holders)[:, None] + mistakes)
+    tail = _at_least if above else _at_most
+    total: Floats = (weights * tail(needed, common[:, None], np.where(false, p, q)[:, None])).sum(axis=1)
+    return total
+
+
+def _binomial(n: Counts, p: Floats, terms: int) -> Floats:
+    """Return P(X = x) for x < terms, by recursion: float64[len(n), terms]."""
+    x = np.arange(1, terms)
+    ratios = np.maximum(n[:, None] - x + 1, 0) / x * (p / (1 - p))[:, None]
+    first = np.exp(n * np.log1p(-p))[:, None]
+    return np.hstack([first, first * np.cumprod(ratios, axis=1)])
+
+
+def _at_least(x: Counts, n: Counts, p: Floats) -> Floats:
+    """Return P(X >= x) for a binomial X."""
+    inner = np.clip(x, 1, np.maximum(n, 1))
+    return np.where(x <= 0, 1.0, np.where(x > n, 0.0, special.betainc(inner, n - inner + 1, p)))
+
+
+def _at_most(x: Counts, n: Counts, p: Floats) -> Floats:
+    """Return P(X <= x) for a binomial X."""
+    inner = np.clip(x, 0, np.maximum(n - 1, 0))
+    return np.where(x < 0, 0.0, np.where(x >= n, 1.0, special.betaincc(inner + 1, np.maximum(n - inner, 1), p)))
