@@ -140,13 +140,13 @@ class Estimate:
     >>> from deniable import GRR
     >>> import numpy as np
     >>> grr = GRR(k=2, epsilon=1.0)
-    >>> estimate = grr.estimate(grr.aggregate(np.array([0, 0, 0, 1])))
+    >>> estimate = grr.estimate(grr.aggregate(np.repeat([0, 1], [300, 100])))
     >>> estimate.frequencies.round(3)
     array([ 1.041, -0.041])
     >>> estimate.standard_errors.round(3)
-    array([0.48, 0.48])
+    array([0.048, 0.048])
     >>> [bound.round(2) for bound in estimate.interval(0.95)]
-    [array([0.25, 0.  ]), array([1.  , 0.75])]
+    [array([ 0.95, -0.14]), array([1.14, 0.05])]
     """
 
     frequencies: Floats

@@ -49,10 +49,11 @@ def of_contributors(counts: Counts, n: int, p: Floats, q: Floats, tail: float) -
 
     Examples
     --------
-    Three reports, none wrong with probability .9^3: all m but 2 make a count of 2 improbable.
+    Two supports among three reports. Of one holder they have probability .9 (1 - .9^2) + .1^3 = .172, of three holders
+    there are at most two with probability 1 - .9^3 = .271:
 
     >>> of_contributors(np.array([2]), 3, np.array([0.9]), np.array([0.1]), tail=0.2)
-    (array([0.66666667]), array([0.66666667]))
+    (array([0.66666667]), array([1.]))
     """
     found = np.empty((2, len(counts)))
     rare = np.minimum(n * q, n * (1 - p))
