@@ -68,8 +68,6 @@ from deniable.mechanisms.recursive_hadamard import RecursiveHadamard as Recursiv
 from deniable.mechanisms.subset import SubsetSelection as SubsetSelection
 from deniable.mechanisms.unary import OUE as OUE
 from deniable.mechanisms.unary import SUE as SUE
-from deniable.multi.adaptive_sample import AdaptiveReports as AdaptiveReports
-from deniable.multi.adaptive_sample import AdaptiveSMP as AdaptiveSMP
 from deniable.multi.best_oracle import best_oracle as best_oracle
 from deniable.multi.cond_rr import CondRR as CondRR
 from deniable.multi.corr_rr import CorrRR as CorrRR
@@ -78,6 +76,7 @@ from deniable.multi.dependence import cramers_v as cramers_v
 from deniable.multi.dependence import dependence_matrix as dependence_matrix
 from deniable.multi.dependence import pearson as pearson
 from deniable.multi.fake_data import RSFD as RSFD
+from deniable.multi.fake_data import RSRFD as RSRFD
 from deniable.multi.grouping import GroupedCorrRR as GroupedCorrRR
 from deniable.multi.pair_tables import PairTable as PairTable
 from deniable.multi.pair_tables import PairTables as PairTables
@@ -85,12 +84,13 @@ from deniable.multi.pair_tables import pair_tables as pair_tables
 from deniable.multi.phases import Phases as Phases
 from deniable.multi.phases import next_phase as next_phase
 from deniable.multi.pivot_coded import PivotCoded as PivotCoded
-from deniable.multi.realistic_fake_data import RSRFD as RSRFD
 from deniable.multi.refinement import combine_rounds as combine_rounds
 from deniable.multi.refinement import refine as refine
 from deniable.multi.sample import SMP as SMP
+from deniable.multi.sample import AdaptiveReports as AdaptiveReports
+from deniable.multi.sample import AdaptiveSMP as AdaptiveSMP
 from deniable.multi.split import SPL as SPL
-from deniable.multi.split_pairs import SPLPairs as SPLPairs
+from deniable.multi.split import SPLPairs as SPLPairs
 from deniable.multi.two_phase import combine as combine
 from deniable.multi.two_pivots import TwoPivotRR as TwoPivotRR
 from deniable.planning import Plan as Plan

@@ -16,11 +16,11 @@ from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.mechanisms.projective_geometry import PGR
 from deniable.mechanisms.query_sketch import QuerySketch
 from deniable.mechanisms.recursive_hadamard import RecursiveHadamard
-from deniable.multi.adaptive_sample import AdaptiveSMP
 from deniable.multi.cond_rr import CondRR
 from deniable.multi.grouping import GroupedCorrRR
 from deniable.multi.pivot_coded import PivotCoded
-from deniable.multi.split_pairs import SPLPairs
+from deniable.multi.sample import AdaptiveSMP
+from deniable.multi.split import SPLPairs
 from deniable.multi.two_pivots import TwoPivotRR
 from tests.unit.corr_rr_laws import some_matrix
 from tests.unit.second_phase_laws import some_conditionals, some_pair_tables

@@ -28,9 +28,9 @@ from deniable import (
 )
 from deniable.io import aggregate_files
 from deniable.io.reports import ReportReader, write_reports
-from deniable.multi import _payload as payload_module
-from deniable.multi.adaptive_sample import AdaptiveReports, AdaptiveSMP
+from deniable.multi import mixed_reports as payload_module
 from deniable.multi.best_oracle import Oracle, best_oracle
+from deniable.multi.sample import AdaptiveReports, AdaptiveSMP
 from deniable.spec import from_spec, to_spec
 from tests.unit import record_laws as law
 from tests.unit._goodness import always_interpreted
@@ -175,7 +175,7 @@ def test_aggregating_in_blocks_is_aggregating_at_once(monkeypatch: pytest.Monkey
     ("attribute", "payload", "message"),
     [
         (0, [44, 1, 0, 0, 0, 0, 0, 0, 0], "report must be in 0..299, got report=300 in row 1003, attribute 0"),
-        (0, [1, 0, 7, 0, 0, 0, 0, 0, 0], "payload bytes 2..8 must be zero, got another in row 1003, attribute 0"),
+        (0, [1, 0, 7, 0, 0, 0, 0, 0, 0], "payload bytes 2..8 must be zero, got one set in row 1003, attribute 0"),
         (1, [255, 255, 0, 0, 0, 0, 0, 0, 0], "in row 1003, attribute 1"),
         (2, [5, 0, 5, 0, 6, 0, 0, 0, 0], "a reported set must be strictly increasing, got 5 after 5 in row 1003"),
         (3, [255, 0, 0, 0, 0, 0, 0, 0, 0], "got report=255 in row 1003, attribute 3"),
@@ -208,8 +208,11 @@ def test_the_first_wrong_row_is_named_whatever_its_attribute() -> None:
     [
         (np.zeros((3, 9), np.uint8), "reports must be a pair (attribute, payload), got ndarray"),
         (([5], np.zeros((1, 9), np.uint8)), "attribute must be in 0..4, got attribute=5 in row 1"),
-        (([1], np.zeros((1, 8), np.uint8)), "payloads must be bytes, uint8 of shape (n, 9), got dtype=uint8, shape=(1"),
-        (([1], np.zeros((1, 9), np.int64)), "payloads must be bytes, uint8 of shape (n, 9), got dtype=int64"),
+        (
+            ([1], np.zeros((1, 8), np.uint8)),
+            "every payload must be bytes, uint8 of shape (n, 9), got dtype=uint8, shape=(1",
+        ),
+        (([1], np.zeros((1, 9), np.int64)), "every payload must be bytes, uint8 of shape (n, 9), got dtype=int64"),
         (([1, 1], np.zeros((1, 9), np.uint8)), "reports must have one payload per attribute, got 2 and 1"),
     ],
 )

@@ -26,7 +26,7 @@ from deniable.errors import (
 from deniable.mechanism import Mechanism, estimator_names
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.unary import OUE
-from deniable.multi.learning import SECOND_PHASES
+from deniable.multi.second_phase import second_phases
 from deniable.multi.split import SPL
 from deniable.schema import Attribute, Schema
 
@@ -373,7 +373,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 
 def test_named_estimators_exist_and_keep_the_domains() -> None:
-    classes: dict[str, Any] = dict(SECOND_PHASES)
+    classes: dict[str, Any] = dict(second_phases())
     listed = {name: estimator_names(cls) for name, cls in classes.items()}
     assert listed == {
         "Corr-RR": ("debiased", "unmixed"),
@@ -385,9 +385,9 @@ def test_named_estimators_exist_and_keep_the_domains() -> None:
     schema = Schema((Attribute("a", ("x", "y")), Attribute("b", ("x", "y"))))
     answers = np.array([[0, 0], [0, 1], [1, 1]] * 20)
     for name, names in listed.items():
-        first: Any = SECOND_PHASES["Corr-RR two pivots"].phase_one((2, 2), 4.0)
+        first: Any = second_phases()["Corr-RR two pivots"].phase_one((2, 2), 4.0)
         rng = SimulationRandomness(1)
-        learned = SECOND_PHASES[name].learn(first.aggregate(first.randomize(answers, rng)), 60)
+        learned = second_phases()[name].learn(first.aggregate(first.randomize(answers, rng)), 60)
         survey = Collection(schema, learned)
         aggregate = survey.aggregate(survey.randomize(answers, rng))
         for one in names:

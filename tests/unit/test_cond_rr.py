@@ -18,8 +18,7 @@ from deniable import (
     TooLargeError,
 )
 from deniable.multi.cond_rr import CondRR
-from deniable.multi.split import SPL
-from deniable.multi.split_pairs import SPLPairs
+from deniable.multi.split import SPL, SPLPairs
 from deniable.spec import from_spec, to_spec
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows
 from tests.unit.corr_rr_laws import constant

@@ -22,7 +22,7 @@ from deniable import (
     TooLargeError,
 )
 from deniable.answers import summarize
-from deniable.multi import _pivot
+from deniable.multi import pivot_draws
 from deniable.multi.corr_rr import CorrRR
 from deniable.report.estimates import mechanism_text
 from deniable.spec import from_spec, to_spec
@@ -111,6 +111,12 @@ def test_many_attributes_get_an_upper_bound() -> None:
     assert wide.implemented_epsilon() <= 1.0 + 1e-15
 
 
+def transfer(corr_rr: CorrRR, pivot: int, target: int) -> Any:
+    """Implemented law of a target given the pivot's report, over 2^64."""
+    given, codes = np.ogrid[: corr_rr.sizes[pivot], : corr_rr.sizes[target]]
+    return corr_rr.law.cells(pivot, target, given, codes)
+
+
 def test_a_probability_of_one_is_exact_and_impossible_reports_are_not_listed() -> None:
     corr_rr = CorrRR((3, 3), 1.0, constant(2, 1.0))
     assert rows(corr_rr.outputs()) == [(0, 0), (1, 1), (2, 2)]
@@ -118,8 +124,8 @@ def test_a_probability_of_one_is_exact_and_impossible_reports_are_not_listed() -
     assert (reports[:, 0] == reports[:, 1]).all()
     assert {0, 2} < {int(code) for code in reports[:, 0]}
     # Zero is implemented as at most k/2^64.
-    assert CorrRR((4, 4), 1.0, constant(2, 0.0)).law.transfer(0, 1)[0, 0] <= 4
-    assert CorrRR((2, 2), 1.0, constant(2, 0.0)).law.transfer(1, 0).sum(axis=1).tolist() == [1 << 64] * 2
+    assert transfer(CorrRR((4, 4), 1.0, constant(2, 0.0)), 0, 1)[0, 0] <= 4
+    assert transfer(CorrRR((2, 2), 1.0, constant(2, 0.0)), 1, 0).sum(axis=1).tolist() == [1 << 64] * 2
 
 
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 5), (3, 2, 3)])
@@ -129,8 +135,8 @@ def test_maps_of_ones_own(sizes: tuple[int, ...]) -> None:
     larger, smaller, codes = own
     corr_rr = CorrRR(sizes, 1.0, constant(len(sizes), 0.75), (own,))
     groups = sizes[smaller]
-    inward = corr_rr.law.transfer(larger, smaller) / 2**64
-    outward = corr_rr.law.transfer(smaller, larger) / 2**64
+    inward = transfer(corr_rr, larger, smaller) / 2**64
+    outward = transfer(corr_rr, smaller, larger) / 2**64
     for u in range(sizes[larger]):
         for v in range(groups):
             hit = codes[u] == v
@@ -173,7 +179,7 @@ def test_copies_of_the_true_code_would_be_seen(monkeypatch: pytest.MonkeyPatch) 
 
     matrix = some_matrix(2)
     textbook = lambda x: law(x, (3, 3), 1.0, matrix)  # noqa: E731
-    monkeypatch.setattr(_pivot, "_copy", mutant)
+    monkeypatch.setattr(pivot_draws, "_copy", mutant)
     bound = FAMILY_WISE_ERROR / 9
     assert worst_p_value(CorrRR((3, 3), 1.0, matrix), rows, textbook, SimulationRandomness(1), 10_000) < bound
 
@@ -200,7 +206,7 @@ def test_every_pair_has_its_own_threshold(k: int, probability: float) -> None:
 
 def test_pivots_are_uniform_and_independent() -> None:
     for d in (1, 2, 3, 7, 300):
-        pivots = _pivot.sample_pivots(SimulationRandomness(4), 60_000, d)
+        pivots = pivot_draws.sample_pivots(SimulationRandomness(4), 60_000, d)
         assert pivots.shape == (60_000,)
         assert p_value(pivots.tolist(), dict.fromkeys(range(d), 1 / d)) > FAMILY_WISE_ERROR / 10 or d == 1
         if 1 < d < 10:

@@ -11,13 +11,14 @@ import pytest
 
 from deniable import Aggregate, EmptyAggregateError, InvalidParameterError, MismatchError, SimulationRandomness
 from deniable.mechanisms.grr import GRR
-from deniable.multi.learning import SECOND_PHASES
-from deniable.multi.split_pairs import SPLPairs
+from deniable.multi.second_phase import second_phases
+from deniable.multi.split import SPLPairs
 from deniable.multi.two_phase import combine
 from deniable.spec import from_spec, mechanism_class, to_spec
 from tests.unit.record_laws import records
 
 SIZES = (3, 3, 3)
+SECOND_PHASES = second_phases()
 
 
 @pytest.mark.parametrize("name", SECOND_PHASES)

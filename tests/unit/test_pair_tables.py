@@ -22,7 +22,7 @@ from deniable import (
 from deniable.multi import pair_tables as module
 from deniable.multi.dependence import cramers_v, dependence_matrix, pearson
 from deniable.multi.pair_tables import pair_table, pair_tables
-from deniable.multi.split_pairs import SPLPairs
+from deniable.multi.split import SPLPairs
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted
 from tests.unit.record_laws import aggregates_agree, records
 

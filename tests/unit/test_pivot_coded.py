@@ -115,7 +115,7 @@ def test_channel_is_the_textbook_law(sizes: tuple[int, ...]) -> None:
 def test_estimates_are_unbiased(sizes: tuple[int, ...]) -> None:
     coded = PivotCoded(sizes, 1.0)
     outputs = coded.outputs()
-    law.estimates_are_unbiased(coded, [row[None] for row in outputs], coded.pivots(outputs).tolist())
+    law.estimates_are_unbiased(coded, [row[None] for row in outputs], coded.reported_attribute(outputs).tolist())
 
 
 # ---------------------------------------------------------------- reports
@@ -164,10 +164,10 @@ def test_a_device_makes_one_report() -> None:
     coded = PivotCoded((2, 1 << 32, 3), 1.0)
     report = coded.randomize([[1, (1 << 32) - 1, 0]], SecureRandomness())
     assert report.dtype == np.uint32
-    assert coded.pivots(report).shape == (1,)
+    assert coded.reported_attribute(report).shape == (1,)
     largest = PivotCoded((1 << 32, (1 << 32) - 1), 1.0)
     reports = largest.randomize([[(1 << 32) - 1, (1 << 32) - 2]] * 9, SecureRandomness())
-    assert set(largest.pivots(reports).tolist()) <= {0, 1}
+    assert set(largest.reported_attribute(reports).tolist()) <= {0, 1}
 
 
 def test_large_domains_that_differ() -> None:
@@ -175,7 +175,7 @@ def test_large_domains_that_differ() -> None:
     coded, rng = PivotCoded(sizes, 30.0), SimulationRandomness(5)
     records = np.array([[69_999, (1 << 32) - 6, 65_536]] * 200)
     reports = coded.randomize(records, rng)
-    pivots = coded.pivots(reports)
+    pivots = coded.reported_attribute(reports)
     assert set(pivots.tolist()) == {0, 1, 2}
     assert (reports[np.arange(200), pivots] == records[np.arange(200), pivots]).mean() > 0.9
 
@@ -187,7 +187,7 @@ def test_aggregate_counts_the_sampled_attribute_only() -> None:
     coded = PivotCoded((3, 3, 3), 1.0)
     reports = np.array([[2, 2, 0], [1, 0, 1], [0, 1, 2], [2, 2, 1]])
     np.testing.assert_array_equal(coded.aggregate(reports).counts, [1, 0, 0, 0, 0, 2, 0, 1, 0])
-    np.testing.assert_array_equal(coded.pivots(reports), [1, 2, 0, 1])
+    np.testing.assert_array_equal(coded.reported_attribute(reports), [1, 2, 0, 1])
     estimates = coded.estimate(coded.aggregate(reports))
     assert [(estimates[j].n, estimates[j].contributors) for j in range(3)] == [(1, 4), (2, 4), (1, 4)]
     alone = coded.estimate(coded.aggregate(reports[:1]))
@@ -250,7 +250,7 @@ def test_a_pivot_whose_others_may_be_in_its_group_is_not_decoded(monkeypatch: py
     monkeypatch.setattr(code_module, "_surround_alike", mutant)
     coded = PivotCoded((3, 3, 3), 1.0)
     with pytest.raises(InvalidReportError, match="one sampled attribute"):
-        coded.pivots(coded.randomize(np.zeros((200, 3), dtype=np.int64), SimulationRandomness(1)))
+        coded.reported_attribute(coded.randomize(np.zeros((200, 3), dtype=np.int64), SimulationRandomness(1)))
 
 
 def test_too_many_counters_are_not_set_up() -> None:

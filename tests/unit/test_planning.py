@@ -19,9 +19,8 @@ from deniable.mechanisms.hash_families.registry import FAMILIES
 from deniable.mechanisms.histogram import SHE
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE
-from deniable.multi.adaptive_sample import AdaptiveSMP
 from deniable.multi.fake_data import RSFD
-from deniable.multi.sample import SMP
+from deniable.multi.sample import SMP, AdaptiveSMP
 from deniable.multi.split import SPL
 from deniable.planning import Plan, PlanRow, plan, recommend
 from deniable.planning.candidates import ONE_ATTRIBUTE, RECORDS

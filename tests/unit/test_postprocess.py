@@ -29,8 +29,7 @@ from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE, SUE
-from deniable.multi.fake_data import RSFD
-from deniable.multi.realistic_fake_data import RSRFD
+from deniable.multi.fake_data import RSFD, RSRFD
 from deniable.multi.sample import SMP
 from deniable.multi.split import SPL
 from deniable.postprocess import (

@@ -22,7 +22,7 @@ from deniable import (
 )
 from deniable.multi.copy_probabilities import joint_copy_probabilities, pairwise_copy_probabilities
 from deniable.multi.refinement import combine_rounds, refine
-from deniable.multi.split_pairs import SPLPairs
+from deniable.multi.split import SPLPairs
 from deniable.multi.two_phase import combine, precision_at_uniform
 from tests.unit.corr_rr_laws import constant, some_matrix
 from tests.unit.record_laws import records

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from deniable import SMP, InvalidInputError, InvalidParameterError, InvalidReportError, SimulationRandomness
-from deniable.multi import _sampled, sample
+from deniable.multi import sample, sampled_attribute
 from deniable.multi._uniform import uniform_rows
 from deniable.multi.sample import SampledBits, SampledReports
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted
@@ -97,7 +97,7 @@ def test_reports_follow_the_channel(oracle: str, sizes: tuple[int, ...], monkeyp
 @pytest.mark.parametrize("sizes", [(2, 300, 3), (5,) * 7, (9,)])
 def test_the_value_is_that_of_the_sampled_attribute(sizes: tuple[int, ...]) -> None:
     """Over several blocks, at a budget where lies are rarer than 1e-11."""
-    n = 2 * _sampled.SAMPLED_ROWS + 5
+    n = 2 * sampled_attribute.SAMPLED_ROWS + 5
     truth = np.stack([np.arange(n) * (j + 3) % k for j, k in enumerate(sizes)], axis=1)
     reports = SMP(sizes, 32).randomize(truth, SimulationRandomness(3))
     assert isinstance(reports, SampledReports)
@@ -116,7 +116,7 @@ def test_bits_are_counted_per_attribute() -> None:
     """Over several blocks, against a count by hand."""
     sizes = (3, 20, 8)
     smp = SMP(sizes, 2.0, "OUE")
-    n = _sampled.SAMPLED_ROWS + 5
+    n = sampled_attribute.SAMPLED_ROWS + 5
     truth = np.stack([np.arange(n) % k for k in sizes], axis=1)
     reports = smp.randomize(truth, SimulationRandomness(5))
     assert isinstance(reports, SampledBits)
@@ -161,9 +161,9 @@ def test_simulated_aggregates_follow_the_law(monkeypatch: pytest.MonkeyPatch) ->
                     true_counts = np.bincount(np.array(rows)[:, j], weights=counts, minlength=k).astype(np.int64)
                     share = (total + j) // len(sizes)
                     parts.append(rng.generator.multivariate_hypergeometric(true_counts, share))
-                return parts, total
+                return parts
 
-            patch.setattr(sample, "simulate_sampling", equal)
+            patch.setattr(sampled_attribute, "simulate_sampling", equal)
             assert not aggregates_agree(smp, held, drawn(), states)
 
 

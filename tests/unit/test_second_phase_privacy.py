@@ -13,7 +13,7 @@ import pytest
 from deniable import CorrRR
 from deniable.multi.cond_rr import CondRR
 from deniable.multi.grouping import GroupedCorrRR
-from deniable.multi.split_pairs import SPLPairs
+from deniable.multi.split import SPLPairs
 from deniable.multi.two_pivots import TwoPivotRR
 from tests.contract import laws
 from tests.unit.corr_rr_laws import law as corr_rr_law

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from deniable import SPL, InvalidInputError, InvalidParameterError, InvalidReportError, SimulationRandomness
-from deniable.multi import _oracles, _packed
+from deniable.multi import layout
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows
 from tests.unit.record_laws import (
     BITS,
@@ -83,7 +83,7 @@ def test_reports_follow_the_channel(oracle: str, sizes: tuple[int, ...]) -> None
 def test_every_attribute_is_its_own_column(sizes: tuple[int, ...]) -> None:
     """Over several blocks, at a budget where lies are rare: no more of them in any column than GRR tells."""
     spl = SPL(sizes, 32)
-    n = 2 * _oracles.BLOCK_ROWS + 5
+    n = 2 * layout.BLOCK_ROWS + 5
     truth = np.stack([np.arange(n) * (j + 3) % k for j, k in enumerate(sizes)], axis=1)
     reports = spl.randomize(truth, SimulationRandomness(3))
     for j, k in enumerate(sizes):
@@ -95,7 +95,7 @@ def test_every_attribute_has_its_own_bits() -> None:
     """Over several blocks: each held bit is set with probability 1/2, and no other bit more often than OUE tells."""
     sizes = (20, 3000, 3)
     spl = SPL(sizes, 32, "OUE")
-    n = 3 * _packed.block_rows(sizes) + 5
+    n = 3 * layout.make_layout("OUE", sizes, 32).block_rows + 5
     truth = np.stack([np.arange(n) * (j + 3) % k for j, k in enumerate(sizes)], axis=1)
     reports = spl.randomize(truth, SimulationRandomness(3))
     first_byte = np.array([0, 3, 378])

@@ -21,7 +21,7 @@ from deniable import (
     TooLargeError,
 )
 from deniable.multi.pair_tables import pair_tables
-from deniable.multi.split_pairs import SPLPairs
+from deniable.multi.split import SPLPairs
 from deniable.multi.two_pivot_tables import learn_two_pivot_tables
 from deniable.multi.two_pivots import TwoPivotRR
 from deniable.spec import from_spec, to_spec

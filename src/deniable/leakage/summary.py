@@ -23,8 +23,6 @@ from deniable.leakage.prior.pairwise import Pair, strongest_pairs
 from deniable.leakage.totals.collections import guarantee_under_prior, sampled_leakage
 from deniable.leakage.totals.records import DEFAULT_STATES, record_leakage
 from deniable.leakage.totals.total import ADDITIVE_LABEL
-from deniable.multi._about import Visible
-from deniable.multi.split import SPL
 from deniable.privacy import Guarantee
 from deniable.result import HIDDEN, OPTIONAL, Result
 from deniable.schema import Schema
@@ -378,7 +376,7 @@ def summarize_collection(
         )
     over = f" over {mechanism.oracle}" if isinstance(getattr(mechanism, "oracle", None), str) else ""
     release = f"by {mechanism.name}{over} with epsilon = {float(mechanism.epsilon):g} for the whole contributor"
-    if isinstance(mechanism, SPL):
+    if mechanism.reveals == "all":
         found = summarize(
             records, schema, mechanism.oracles, source=source, release=release, target=target, strongest=strongest
         )
@@ -409,7 +407,7 @@ def _sampling(
         names=data.names,
         direct=found.direct,
         matrix=found.matrix,
-        strongest=with_ranges(pairs, data, mechanism.oracles) if isinstance(mechanism, Visible) else tuple(pairs),
+        strongest=with_ranges(pairs, data, mechanism.oracles) if mechanism.reveals == "one" else tuple(pairs),
         all_totals=tuple(
             Total(name, float(own), total)
             for name, own, total in zip(data.names, found.direct, found.totals, strict=True)

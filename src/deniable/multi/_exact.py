@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from typing import Any
@@ -45,29 +44,16 @@ def sampled(truths: Sequence[NDArray[Any]], fakes: Sequence[NDArray[Any]]) -> ND
     return result
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """How much likelier an attribute's report is when true than when fake: extremes over reports and held values.
-
-    With one attribute sampled and the others fake, the likelihood of a record is proportional to the *sum* of its
-    attributes' evidence, P(report | held value)/P(report as a fake).
-
-    Parameters
-    ----------
-    high, low : Fraction
-        Evidence of one report for the value that makes it likeliest, and for the one that makes it least likely; the
-        report with the largest high.
-    least : Fraction
-        Smallest evidence of any report.
-    """
-
-    high: Fraction
-    low: Fraction
-    least: Fraction
+Evidence = tuple[tuple[Fraction, Fraction], ...]
+"""For every choice, what it adds to the numerator and to the denominator of a quotient of sums."""
 
 
-def one_attribute_ratio(evidence: Sequence[Evidence], attribute: int) -> Fraction:
-    """Return the largest likelihood ratio between records that differ in one attribute: the others say least."""
-    others = sum((part.least for i, part in enumerate(evidence) if i != attribute), start=Fraction(0))
-    own = evidence[attribute]
-    return (own.high + others) / (own.low + others)
+def largest_quotient_of_sums(parts: Sequence[Evidence]) -> Fraction:
+    """Return the largest quotient of two sums with one choice per part, exactly: Dinkelbach's iteration."""
+    ratio = Fraction(0)
+    while True:
+        chosen = [max(part, key=lambda pair: pair[0] - ratio * pair[1]) for part in parts]
+        found = Fraction(sum(high for high, _ in chosen)) / sum(low for _, low in chosen)
+        if found == ratio:
+            return found
+        ratio = found

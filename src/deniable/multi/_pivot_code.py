@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from deniable.checks import Codes
 from deniable.kernels import kernel
 from deniable.mechanisms.grr import GRR
-from deniable.multi._pivot import sample_pivots
+from deniable.multi.pivot_draws import sample_pivots
 from deniable.randomness import Randomness, Words, blocks
 from deniable.thresholds import SCALE
 

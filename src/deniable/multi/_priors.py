@@ -6,6 +6,7 @@ difference of two integers over 2^64, and that implemented prior is what estimat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.kernels import kernel
-from deniable.multi._oracles import stretches
+from deniable.multi.layout import starts_of
 from deniable.randomness import Randomness, Words, blocks
 from deniable.thresholds import SCALE, exact
 
@@ -30,10 +31,10 @@ MAX_PRIORS = 1 << 16
 MAX_DENOMINATOR_BITS = 1 << 15
 """Largest common denominator of a prior: fractions of different denominators would take forever to add up."""
 
-Priors = tuple[tuple[float | Fraction, ...], ...]
+Distribution = tuple[float | Fraction, ...]
 
 
-def checked_priors(priors: Sequence[Any], sizes: Sequence[int]) -> Priors:
+def checked_priors(priors: Sequence[Any], sizes: Sequence[int]) -> tuple[Distribution, ...]:
     """Return one tuple of probabilities per attribute: floats, or Fractions where no float is written the same.
 
     Raises
@@ -44,26 +45,44 @@ def checked_priors(priors: Sequence[Any], sizes: Sequence[int]) -> Priors:
     """
     if isinstance(priors, (str, bytes)) or not hasattr(priors, "__len__") or len(priors) != len(sizes):
         raise InvalidParameterError(f"priors must have one distribution per attribute ({len(sizes)}), got {priors!r}")
-    if sum(sizes) > MAX_PRIORS:
-        raise TooLargeError(f"priors must be of at most {MAX_PRIORS} values together, got {sum(sizes)}")
-    return tuple(_checked_prior(j, prior, size) for j, (prior, size) in enumerate(zip(priors, sizes, strict=True)))
+    return tuple(
+        checked_distribution(f"priors[{j}]", prior, size)
+        for j, (prior, size) in enumerate(zip(priors, sizes, strict=True))
+    )
 
 
-def _checked_prior(j: int, prior: Any, size: int) -> tuple[float | Fraction, ...]:
-    if isinstance(prior, (str, bytes)) or not hasattr(prior, "__len__") or len(prior) != size:
-        raise InvalidParameterError(f"priors[{j}] must have {size} probabilities, got {prior!r}")
-    numbers = [exact(value, f"priors[{j}][{v}]") for v, value in enumerate(prior)]
+def checked_distribution(name: str, given: Any, k: int) -> Distribution:
+    """Return k probabilities that sum to 1 within 1e-9: floats, or Fractions where no float is written the same.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the number of entries, an entry, or the sum is wrong.
+    """
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__") or len(given) != k:
+        raise InvalidParameterError(f"{name} must have {k} probabilities, got {given!r}")
+    if all(type(value) is float and value >= 0 for value in given) and abs(math.fsum(given) - 1) < SUM_TOLERANCE / 2:
+        return tuple(given)  # what learned tables are: no need for fractions to see that it is right
+    numbers = [exact(value, f"{name}[{v}]") for v, value in enumerate(given)]
     for v, number in enumerate(numbers):
         if number < 0:
-            raise InvalidParameterError(f"priors[{j}][{v}] must be >= 0, got {float(number)}")
+            raise InvalidParameterError(f"{name}[{v}] must be >= 0, got {float(number)}")
     total = Fraction(0)
     for number in numbers:
         total += number
         if total.denominator.bit_length() > MAX_DENOMINATOR_BITS:
-            raise TooLargeError(f"priors[{j}] must have a common denominator below 2^{MAX_DENOMINATOR_BITS}")
+            raise TooLargeError(f"{name} must have a common denominator below 2^{MAX_DENOMINATOR_BITS}")
     if abs(total - 1) > SUM_TOLERANCE:
-        raise InvalidParameterError(f"priors[{j}] must sum to 1 within 1e-09, got sum={float(total)}")
+        raise InvalidParameterError(f"{name} must sum to 1 within 1e-09, got sum={float(total)}")
     return tuple(float(number) if exact(float(number)) == number else number for number in numbers)
+
+
+def checked_rows(name: str, given: Any, rows: int) -> Sequence[Any]:
+    """Return a sequence of this many entries, or raise InvalidParameterError."""
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__") or len(given) != rows:
+        raise InvalidParameterError(f"{name} must have {rows} entries, got {given!r}")
+    found: Sequence[Any] = given
+    return found
 
 
 def cumulative_thresholds(prior: Sequence[float | Fraction]) -> tuple[int, ...]:
@@ -118,10 +137,10 @@ def prior_tables(thresholds: Sequence[Sequence[int]]) -> PriorTables:
         shifts.append(64 - bits)
     return PriorTables(
         np.concatenate(limits),
-        np.array([place.start for place in stretches([len(part) for part in limits])], dtype=np.int64),
+        starts_of([len(part) for part in limits]),
         np.array(lasts, dtype=np.int64),
         np.concatenate(guides).astype(np.int64),
-        np.array([place.start for place in stretches([len(part) for part in guides])], dtype=np.int64),
+        starts_of([len(part) for part in guides]),
         np.array(shifts, dtype=np.uint64),
     )
 

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 
 from deniable.errors import TooLargeError
 from deniable.estimate import Estimate, RecordEstimate
-from deniable.multi._induced import DAMPED
-from deniable.multi._oracles import stretches
-from deniable.multi._pairs import Pair, pair_cells
-from deniable.multi._pivot_law import every_report
-from deniable.multi._two_pivot_law import TwoPivotLaw
+from deniable.multi.induced_channel import DAMPED
+from deniable.multi.layout import stretches
+from deniable.multi.pairs import Pair, attribute_pairs, pair_cells
+from deniable.multi.pivot_law import MAX_REPORTS, TableLaw, every_report
 from deniable.projection import nearest_distribution
 
 Floats = NDArray[np.float64]
@@ -42,11 +41,11 @@ class TwoPivotSystem:
 
     Parameters
     ----------
-    law : TwoPivotLaw
+    law : TableLaw
         The mechanism's law.
     """
 
-    law: TwoPivotLaw
+    law: TableLaw
 
     def __post_init__(self) -> None:
         if sum(pair_cells(self.law.sizes)) > MAX_CELLS:
@@ -59,11 +58,11 @@ class TwoPivotSystem:
     def matrix(self) -> Floats:
         """E C/n = matrix @ T, float64[N, N]: tables of all pairs, one after the other, row by row."""
         law, columns = self.law, []
-        for (s, t), laws in zip(law.pairs, law.float_laws, strict=True):
+        for (s, t), laws in zip(law.pivots, law.float_laws, strict=True):
             both = np.kron(law.oracles[s].channel(), law.oracles[t].channel())
-            rows = [_by_row(laws[j], laws[k]).T @ both for j, k in law.pairs]
+            rows = [_by_row(laws[j], laws[k]).T @ both for j, k in law.pivots]
             columns.append(np.concatenate(rows))
-        return np.concatenate(columns, axis=1) / len(law.pairs)
+        return np.concatenate(columns, axis=1) / len(law.pivots)
 
     @cached_property
     def basis(self) -> Floats:
@@ -72,7 +71,7 @@ class TwoPivotSystem:
         own = np.zeros((sum(pair_cells(sizes)), sum(sizes)))
         centred = [np.eye(k) - 1 / k for k in sizes]
         blocks = np.zeros((len(own), len(own)))
-        for (i, j), cells in zip(self.law.pairs, stretches(pair_cells(sizes)), strict=True):
+        for (i, j), cells in zip(self.law.pivots, stretches(pair_cells(sizes)), strict=True):
             own[cells, places[i]] = np.repeat(centred[i], sizes[j], axis=0) / sizes[j]
             own[cells, places[j]] = np.tile(centred[j], (sizes[i], 1)) / sizes[i]
             blocks[cells, cells] = np.kron(centred[i], centred[j])
@@ -101,20 +100,20 @@ class TwoPivotSystem:
     @cached_property
     def second(self) -> Floats | None:
         """E [contribution of one report]^2 = second @ T, float64[values + N, N]; None beyond MAX_REPORTS."""
-        if not self.law.enumerable:
+        if math.prod(self.law.sizes) > MAX_REPORTS:
             return None
         offset, found, _ = self.solution
         reports = every_report(self.law.sizes)
         contribution = np.tile(offset, (len(reports), 1))
-        for (i, j), cells in zip(self.law.pairs, stretches(pair_cells(self.law.sizes)), strict=True):
+        for (i, j), cells in zip(self.law.pivots, stretches(pair_cells(self.law.sizes)), strict=True):
             contribution += found.T[cells][reports[:, i] * self.law.sizes[j] + reports[:, j]]
         contribution **= 2
         parts = []
-        for (s, t), laws in zip(self.law.pairs, self.law.float_laws, strict=True):
+        for (s, t), laws in zip(self.law.pivots, self.law.float_laws, strict=True):
             chance = math.prod(law[:, reports[:, j]] for j, law in enumerate(laws))
             both = np.kron(self.law.oracles[s].channel(), self.law.oracles[t].channel())
             parts.append(both.T @ (np.asarray(chance) @ contribution))
-        return np.concatenate(parts).T / len(self.law.pairs)
+        return np.concatenate(parts).T / len(self.law.pivots)
 
     def estimates(self, counts: NDArray[np.int64], n: int, biased: str) -> tuple[RecordEstimate, dict[Pair, Estimate]]:
         """Return the frequencies of every attribute, and of the cells of every pair's table.
@@ -139,7 +138,7 @@ class TwoPivotSystem:
             return Estimate(frequencies[place], n, absent, present, processing=tuple(steps))
 
         own = {j: estimate(place) for j, place in enumerate(stretches(self.law.sizes))}
-        return RecordEstimate(own), dict(zip(self.law.pairs, map(estimate, cells), strict=True))
+        return RecordEstimate(own), dict(zip(attribute_pairs(len(self.law.sizes)), map(estimate, cells), strict=True))
 
 
 def _by_row(first: Floats, second: Floats) -> Floats:

@@ -17,6 +17,9 @@ from deniable.thresholds import EpsilonLike, checked_epsilon
 Oracle: TypeAlias = GRR | SubsetSelection | OUE | CountMeanSketch
 """What a sampled attribute may be reported through."""
 
+OFFERED = (GRR, SubsetSelection, OUE, CountMeanSketch)
+"""The same, as classes."""
+
 TIE = 0.02
 """Variances within 2% of the least are a tie, 1% of a standard error. Spread's m is a power of two, for which the mean
 error pays 1.4% at most: it should not lose to a report a hundred times as long for that."""

@@ -13,38 +13,26 @@ per-attribute figure, and not spent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import prod
-from typing import Any
+from typing import Any, final
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_integer, checked_records, checked_sizes
+from deniable.aggregate import Aggregate
+from deniable.card import Card
 from deniable.estimate import RecordEstimate
-from deniable.mechanism import ReportField, check_channel_size, float_channel
-from deniable.mechanisms.grr import GRR
-from deniable.multi._copies import CopyLaw
-from deniable.multi._oracles import affine_estimates, empty_reports, record_field
-from deniable.multi._pivot_law import one_attribute_ratio, pivot_channel, possible_reports, whole_record_ratio
-from deniable.multi._tally import tally_columns
-from deniable.multi.alignment import Alignment, check_table_size, checked_alignment
+from deniable.multi.alignment import Alignment, check_table_size, checked_alignment, copy_law
 from deniable.multi.copy_probabilities import checked_copy_probabilities, learn_copy_probabilities
 from deniable.multi.copy_probabilities import joint_copy_probabilities as joint_copy_probabilities
 from deniable.multi.copy_probabilities import pairwise_copy_probabilities as pairwise_copy_probabilities
+from deniable.multi.layout import grr_oracles
+from deniable.multi.pivot_law import CopyLaw, PivotLaw, TableLaw
+from deniable.multi.pivot_records import OnePivot
 from deniable.multi.split import SPL
 from deniable.multi.two_phase import phase_one_marginals
-from deniable.privacy import Guarantee, local_guarantee
-from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.state import Counts, stretches_sum_to
-from deniable.thresholds import EpsilonLike, checked_epsilon, log_up
+from deniable.thresholds import exact
 
-BIASED = "Corr-RR (biased: copies pull every attribute towards the others)"
-SINGULAR = "Corr-RR unmixed (biased: copies leave some difference between attributes undetermined)"
 REMARKS = (
     "P is public and costs nothing here; the contributors of phase one, from whose reports it was learned, spent their "
     "own budget",
@@ -53,9 +41,10 @@ REMARKS = (
 )
 
 
+@final
 @register("Corr-RR")
 @dataclass(frozen=True)
-class CorrRR:
+class CorrRR(OnePivot):
     """One uniformly drawn pivot attribute by GRR with the whole budget; copies of its report for all others.
 
     Parameters
@@ -89,31 +78,27 @@ class CorrRR:
     [3, 3]
     """
 
-    sizes: tuple[int, ...]
-    epsilon: float | Fraction
     copy_probabilities: tuple[tuple[float | Fraction, ...], ...]
     alignment: Alignment = ()
 
-    name = "Corr-RR"
+    first = SPL
     estimators = ("debiased", "unmixed")
-    report_type = staticmethod(np.asarray)
+    remarks = REMARKS
+    biased = "Corr-RR (biased: copies pull every attribute towards the others)"
+    singular = "Corr-RR unmixed (biased: copies leave some difference between attributes undetermined)"
+    card = Card(
+        shelf="two phases",
+        when="several attributes whose answers depend on each other, in full records, and contributors in two phases",
+        alternative=True,
+        wire="a code of every attribute",
+    )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        for size in set(self.sizes):
-            GRR(size, self.epsilon)  # refuses what GRR refuses
+    def _check_parameters(self) -> None:
         checked = checked_copy_probabilities(self.copy_probabilities, len(self.sizes))
         object.__setattr__(self, "copy_probabilities", checked)
         object.__setattr__(self, "alignment", checked_alignment(self.alignment, self.sizes))
         check_table_size(self.sizes, self.alignment)
-
-    # ---------------------------------------------------------------- two phases
-
-    @staticmethod
-    def phase_one(sizes: Sequence[int], epsilon: EpsilonLike) -> SPL:
-        """Return the mechanism of phase one: every attribute by GRR with epsilon/d."""
-        return SPL(tuple(sizes), checked_epsilon(epsilon))
+        self.law  # noqa: B018  refuses what GRR refuses
 
     @classmethod
     def learn(
@@ -157,181 +142,20 @@ class CorrRR:
         return cls(first.sizes, first.epsilon, tuple(map(tuple, found.tolist())), tuple(alignment))
 
     @cached_property
-    def oracles(self) -> tuple[GRR, ...]:
-        """GRR of each attribute as the pivot, with the whole epsilon."""
-        return tuple(GRR(k=size, epsilon=self.epsilon) for size in self.sizes)
-
-    # ---------------------------------------------------------------- contributor
-
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> NDArray[Any]:
-        """Contributor: draw a pivot, exactly uniformly, report it through GRR, and copies of that report.
-
-        Parameters
-        ----------
-        inputs : int[n, d]
-            Records of true codes, column j in 0..k_j-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8, uint16 or uint32 [n, d]
-            Reported codes, in the dtype of the largest domain.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row and attribute.
-        """
-        codes = checked_records(inputs, self.sizes)
-        reports = empty_reports(self.oracles, len(codes))
-        self.law.randomize(codes, rng, reports)
-        return reports
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how often each code was reported, one attribute after the other.
-
-        Raises
-        ------
-        InvalidReportError
-            If `reports` is not int[n, d], or a code is out of range, naming its row and attribute.
-        """
-        counts, n = tally_columns(self.oracles, reports)
-        return Aggregate(self, counts, n)
-
-    # ---------------------------------------------------------------- analyst
+    def law(self) -> PivotLaw:
+        """Copies where all domains are one, else tables."""
+        oracles, d = grr_oracles(self.sizes, self.epsilon), len(self.sizes)
+        if len(set(self.sizes)) == 1 and not self.alignment:
+            return CopyLaw(oracles, self.copy_probabilities)
+        tables = [
+            [
+                () if s == j else copy_law(exact(self.copy_probabilities[j][s]), self.sizes, self.alignment, s, j)
+                for j in range(d)
+            ]
+            for s in range(d)
+        ]
+        return TableLaw(oracles, tuple((s,) for s in range(d)), tables)
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: `debiased` where all domains are alike, as in the papers; `unmixed` where they differ.
-
-        Raises
-        ------
-        MismatchError, EmptyAggregateError
-            If the aggregate came from another mechanism, or contains no reports.
-        """
-        return self.debiased(aggregate) if self.law.alike else self.unmixed(aggregate)
-
-    def debiased(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: the papers' f^ = (count/n - q)/(p - q), as if every report were its own attribute's GRR report.
-
-        Biased if d > 1, with E f^_j = 1/k + 1/d [g_j + sum_s a_js g_s] (see `deniable.multi.corr_rr_error`): no
-        standard errors, no intervals.
-        """
-        check_aggregate(aggregate, self)
-        estimates = affine_estimates(aggregate.counts, self.sizes, aggregate.n, self.support_probabilities)
-        steps = (BIASED,) if len(self.sizes) > 1 else ()
-        return RecordEstimate({j: replace(estimate, processing=steps) for j, estimate in estimates.items()})
-
-    def unmixed(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: frequencies that solve the induced linear channel, which takes the copies into account.
-
-        Unbiased, with intervals, for every attribute whose frequencies the counts determine; nearly undetermined ones
-        have large standard errors. Elsewhere (all of P one, say) biased, the solution of least norm, with the reason.
-
-        Raises
-        ------
-        TooLargeError
-            If the attributes have more than 4096 values together.
-        """
-        check_aggregate(aggregate, self)
-        return self.law.induced.estimate(aggregate.counts, aggregate.n, SINGULAR)
-
-    # ---------------------------------------------------------------- guarantee and exact law
-
-    @cached_property
-    def law(self) -> CopyLaw:
-        """How the copies are drawn, with their exact probabilities and the induced channel."""
-        return CopyLaw(self.oracles, self.copy_probabilities, self.alignment)
-
-    @cached_property
-    def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Implemented (p, q) of each attribute as the pivot."""
-        return tuple(oracle.support_probabilities for oracle in self.oracles)
-
-    def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon for the whole record; per attribute, what is left of 3.3.1."""
-        epsilon, d = float(self.epsilon), len(self.sizes)
-        per_attribute = tuple(min(epsilon, log_up(self.implemented_attribute_ratio(j))) for j in range(d))
-        return local_guarantee(epsilon, self.implemented_epsilon(), per_attribute, REMARKS)
-
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact.
-
-        p/q over equal domains. Over others, between the oracles' ratios, which differ by the rounding of thresholds;
-        beyond 8192 reports the largest of those is returned, an upper bound.
-        """
-        if not self.law.alike and self.law.weights is not None:
-            return whole_record_ratio(self.oracles, self.law.weights)
-        return max(oracle.implemented_ratio() for oracle in self.oracles)
-
-    def implemented_attribute_ratio(self, attribute: int) -> Fraction:
-        """Largest likelihood ratio between two records that differ in one attribute only.
-
-        Exact up to 8192 kinds of reports (equal domains: 8 attributes); beyond, its oracle's ratio, an upper bound.
-        """
-        j = checked_integer("attribute", attribute, 0, len(self.sizes) - 1)
-        if self.law.weights is None:
-            return self.oracles[j].implemented_ratio()
-        return one_attribute_ratio(self.oracles, self.law.weights, j)
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
-    def outputs(self) -> NDArray[Any]:
-        """Every possible report once, in the order of the columns of `channel`: the last attribute changes fastest."""
-        check_channel_size(1, prod(self.sizes), repr(self))
-        reports, _ = possible_reports(self.law.transfers(), self.sizes)
-        return reports.astype(record_field(self.oracles).dtype)
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | record), shape (k_1 ... k_d, outputs): float64, or exact Fractions if `exact`.
-
-        Rows are all records in lexicographic order, the last attribute fastest; each sums to one.
-        """
-        check_channel_size(prod(self.sizes), prod(self.sizes), repr(self))
-        matrix = pivot_channel(self.oracles, self.law.transfers())
-        return matrix if exact else float_channel(matrix)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these records, exactly in distribution, without reports.
-
-        Cost: O(r d) for who draws which pivot, and a few draws per pair of attributes.
-
-        Parameters
-        ----------
-        records, counts : int[r, d], int[r]
-            Records, and the number of contributors who hold each of them.
-        rng : SimulationRandomness
-            Source of the draw.
-
-        Raises
-        ------
-        InvalidInputError
-            If a record or a count is out of range.
-        """
-        total, n = self.law.simulate(records, counts, rng)
-        return Aggregate(self, total, n)
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value of every attribute."""
-        return sum(self.sizes)
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but histograms of n codes for every attribute."""
-        stretches_sum_to(counts, self.sizes, n)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """One row of codes per report."""
-        return (record_field(self.oracles),)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, the sum over the attributes."""
-        return sum(oracle.report_bits for oracle in self.oracles)
+        """Analyst: `debiased` where all domains are alike, as in the papers; `unmixed` where they differ."""
+        return self.unmixed(aggregate) if self.law.gains is None else self.debiased(aggregate)

@@ -13,35 +13,37 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_counts, checked_records, checked_report_records, checked_sizes, code_dtype
+from deniable.aggregate import Aggregate
+from deniable.card import Card
+from deniable.checks import Codes, checked_report_records
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.estimate import RecordEstimate
-from deniable.mechanism import ReportField, check_channel_size, float_channel
-from deniable.multi._pivot_law import every_report
-from deniable.multi._sampled import SAMPLED_ROWS
+from deniable.mechanisms.grr import GRR
 from deniable.multi.alignment import Map, checked_map, contiguous_map
 from deniable.multi.corr_rr import CorrRR
-from deniable.privacy import Guarantee
+from deniable.multi.layout import CodeLayout, grr_oracles
+from deniable.multi.pivot_law import every_report
+from deniable.multi.record import FullRecords, SimulatedByRecord
+from deniable.multi.sampled_attribute import SAMPLED_ROWS
 from deniable.randomness import Randomness, SimulationRandomness, uniform_below
 from deniable.spec import register
 from deniable.state import Counts
 
 SPREAD = "uniform expansion (biased: frequencies within a group are not identifiable)"
 
-
 MAX_MAPPED = 1 << 18
 """Largest number of codes, over all attributes, whose groups are listed."""
 
 
+@final
 @register("Corr-RR aligned")
 @dataclass(frozen=True)
-class AlignedCorrRR:
+class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     """Corr-RR on values that are mapped onto the smallest domain; reports are expanded uniformly inside their group.
 
     Parameters
@@ -73,16 +75,20 @@ class AlignedCorrRR:
     [2, 5]
     """
 
-    sizes: tuple[int, ...]
-    epsilon: float | Fraction
     copy_probabilities: tuple[tuple[float | Fraction, ...], ...]
     maps: tuple[Map, ...] = ()
 
-    name = "Corr-RR aligned"
-    report_type = staticmethod(np.asarray)
+    reveals = "copies"
+    card = Card(
+        shelf="comparators",
+        when="for comparison with Corr-RR: the papers' way with domains that differ, which loses what is in a group",
+        aliases=("AlignedCorrRR",),
+        planned=False,
+        instead="Corr-RR aligned cannot tell the values of a group apart: compare Corr-RR",
+        wire="a code of every attribute",
+    )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
+    def _check_parameters(self) -> None:
         if sum(self.sizes) > MAX_MAPPED:
             raise TooLargeError(f"the maps must be of at most {MAX_MAPPED} codes, got {sum(self.sizes)}")
         if not hasattr(self.maps, "__len__") or len(self.maps) not in (0, len(self.sizes)):
@@ -93,7 +99,6 @@ class AlignedCorrRR:
             for j, (codes, size) in enumerate(zip(given, self.sizes, strict=True))
         ]
         object.__setattr__(self, "maps", tuple(maps))
-        object.__setattr__(self, "epsilon", self.inner.epsilon)
         object.__setattr__(self, "copy_probabilities", self.inner.copy_probabilities)
 
     @property
@@ -111,30 +116,25 @@ class AlignedCorrRR:
         """Number of codes in each group, per attribute."""
         return tuple(np.bincount(codes, minlength=self.groups).astype(np.int64) for codes in self.maps)
 
+    @property
+    def oracles(self) -> tuple[GRR, ...]:
+        """GRR of each attribute's groups as the pivot."""
+        return self.inner.oracles
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Those of Corr-RR over the common domain: codes of one group are not told apart at all."""
+        return self.inner.remarks
+
+    @cached_property
+    def layout(self) -> CodeLayout:
+        """A column of codes per attribute."""
+        return CodeLayout(grr_oracles(self.sizes, self.epsilon))
+
     # ---------------------------------------------------------------- three verbs
 
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> NDArray[Any]:
-        """Contributor: report every attribute as a uniform code of a reported group.
-
-        Parameters
-        ----------
-        inputs : int[n, d]
-            Records of true codes, column j in 0..k_j-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8, uint16 or uint32 [n, d]
-            Reported codes, in the dtype of the largest domain.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row and attribute.
-        """
-        codes = checked_records(inputs, self.sizes)
-        reports = np.empty(codes.shape, dtype=code_dtype(max(self.sizes)))
+    def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        reports = self.layout.empty(len(codes))
         for start in range(0, len(codes), SAMPLED_ROWS):
             rows = slice(start, start + SAMPLED_ROWS)
             reported = self.inner.randomize(self._mapped(codes[rows]), rng)
@@ -145,27 +145,18 @@ class AlignedCorrRR:
     def _mapped(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         return np.stack([np.array(own, dtype=np.int64)[codes[:, j]] for j, own in enumerate(self.maps)], axis=1)
 
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how often each group was reported, one attribute after the other.
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        found = self.inner.aggregate(self._mapped(checked_report_records(reports, self.sizes)))
+        return found.counts, found.n
 
-        Raises
-        ------
-        InvalidReportError
-            If a code is out of range, naming its row and attribute.
-        """
-        mapped = self._mapped(checked_report_records(reports, self.sizes))
-        return replace(self.inner.aggregate(mapped), mechanism=self)
+    def reported_attribute(self, reports: Any) -> None:  # noqa: ARG002
+        return None
+
+    def about(self, reports: Any, attribute: int) -> NDArray[np.int64]:
+        return self._mapped(np.asarray(reports))[:, attribute]
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: the estimate of each group, spread uniformly over its codes; biased, without intervals.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
+        """Analyst: the estimate of each group, spread uniformly over its codes; biased, without intervals."""
         found = self.estimate_groups(aggregate)
         spread = {}
         for j, (codes, members) in enumerate(zip(self.maps, self._members, strict=True)):
@@ -184,38 +175,27 @@ class AlignedCorrRR:
 
     def estimate_groups(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: the estimate of every attribute's groups, as Corr-RR gives it."""
-        check_aggregate(aggregate, self)
+        self.check(aggregate)
         return self.inner.estimate(replace(aggregate, mechanism=self.inner))
 
     # ---------------------------------------------------------------- guarantee and exact law
-
-    def privacy(self) -> Guarantee:
-        """Return the guarantee of Corr-RR over the common domain: codes of one group are not told apart at all."""
-        return self.inner.privacy()
 
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio between two records, exact."""
         return self.inner.implemented_ratio()
 
-    def implemented_attribute_ratio(self, attribute: int) -> Fraction:
-        """Largest likelihood ratio between two records that differ in one attribute only."""
+    def _attribute_ratio(self, attribute: int) -> Fraction:
         return self.inner.implemented_attribute_ratio(attribute)
 
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return self.inner.implemented_epsilon()
-
     def outputs(self) -> NDArray[Any]:
-        """Every possible report once, in the order of the columns of `channel`: the last attribute changes fastest."""
-        check_channel_size(1, prod(self.sizes), repr(self))
+        self._check_channel(1, prod(self.sizes))
         reports = every_report(self.sizes)
         possible = {tuple(row) for row in self.inner.outputs().tolist()}
         keep = [tuple(row) in possible for row in self._mapped(reports).tolist()]
-        return reports[keep].astype(code_dtype(max(self.sizes)))
+        return reports[keep].astype(self.layout.field.dtype)
 
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | record), shape (k_1 ... k_d, outputs): float64, or exact Fractions if `exact`."""
-        check_channel_size(prod(self.sizes), prod(self.sizes), repr(self))
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(prod(self.sizes), prod(self.sizes))
         column = {tuple(row): o for o, row in enumerate(self.inner.outputs().tolist())}
         reported = self._mapped(self.outputs())
         columns = [column[tuple(row)] for row in reported.tolist()]
@@ -223,15 +203,10 @@ class AlignedCorrRR:
         choices = np.prod([own[reported[:, j]] for j, own in enumerate(self._members)], axis=0)
         shares = np.array([Fraction(1, int(choice)) for choice in choices], dtype=object)
         matrix: NDArray[Any] = self.inner.channel(exact=True)[np.ix_(rows, columns)] * shares
-        return matrix if exact else float_channel(matrix)
+        return matrix
 
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these records, exactly in distribution; as for `CorrRR`."""
-        codes = checked_records(records, self.sizes)
-        held = checked_counts(counts, len(codes))
-        return replace(self.inner.simulate_aggregate(self._mapped(codes), held, rng), mechanism=self)
+    def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        return self.inner.simulate_aggregate(self._mapped(records), held, rng).counts
 
     @property
     def state_size(self) -> int:
@@ -239,18 +214,7 @@ class AlignedCorrRR:
         return self.groups * len(self.sizes)
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but histograms of n groups for every attribute."""
         self.inner.check_state(counts, n)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """One row of codes per report."""
-        return (ReportField("values", code_dtype(max(self.sizes)).name, len(self.sizes)),)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, the sum over the attributes."""
-        return float(sum(np.log2(size) for size in self.sizes))
 
 
 def _expand(

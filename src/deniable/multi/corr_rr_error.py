@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.checks import checked_integer
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.multi._oracles import stretches
 from deniable.multi.copy_probabilities import checked_marginals
 from deniable.multi.corr_rr import CorrRR
+from deniable.multi.layout import stretches
 from deniable.thresholds import EpsilonLike, checked_epsilon
 
 Floats = NDArray[np.float64]
@@ -123,7 +123,7 @@ def expected_error(
     sizes = tuple(len(share) for share in shares)
     count = checked_integer("n2", n2, 1)
     corr_rr = _mechanism(copy_probabilities, sizes, epsilon, alignment)
-    chosen = ("debiased" if corr_rr.law.alike else "unmixed") if estimator is None else estimator
+    chosen = ("unmixed" if corr_rr.law.gains is None else "debiased") if estimator is None else estimator
     if chosen not in ESTIMATORS:
         raise InvalidParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got estimator={estimator!r}")
     if chosen == "debiased":
@@ -149,7 +149,7 @@ def _mechanism(given: Any, sizes: tuple[int, ...], epsilon: EpsilonLike | None, 
 
 def _means(corr_rr: CorrRR, shares: list[Floats]) -> list[Floats]:
     sizes, law = corr_rr.sizes, corr_rr.law
-    if law.alike:
+    if law.gains is not None:
         k = sizes[0]
         return list(1 / k + law.gains @ (np.stack(shares) - 1 / k) / len(sizes))
     expected = law.induced.matrix @ np.concatenate(shares)

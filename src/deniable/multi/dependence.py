@@ -92,7 +92,7 @@ def cramers_v(table: PairTable) -> CramersV:
     --------
     >>> from deniable import SimulationRandomness
     >>> from deniable.multi.pair_tables import pair_tables
-    >>> from deniable.multi.split_pairs import SPLPairs
+    >>> from deniable.multi.split import SPLPairs
     >>> pairs = SPLPairs(sizes=(2, 2), epsilon=2.0)
     >>> held = [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> table = pair_tables(pairs.simulate_aggregate(held, [2500] * 4, SimulationRandomness(3)))[0, 1]
@@ -142,7 +142,7 @@ def pearson(table: PairTable, scores: Sequence[ArrayLike] | None = None) -> Corr
     --------
     >>> from deniable import SimulationRandomness
     >>> from deniable.multi.pair_tables import pair_tables
-    >>> from deniable.multi.split_pairs import SPLPairs
+    >>> from deniable.multi.split import SPLPairs
     >>> pairs = SPLPairs(sizes=(3, 3), epsilon=4.0)
     >>> held, counts = [[0, 0], [1, 1], [2, 2], [0, 2], [2, 0]], [3000, 3000, 3000, 500, 500]
     >>> table = pair_tables(pairs.simulate_aggregate(held, counts, SimulationRandomness(3)))[0, 1]

@@ -1,8 +1,11 @@
-"""RS+FD: report one attribute truly and all others as fakes, and do not say which.
+"""RS+FD and RS+RFD: report one attribute truly and all others as fakes, and do not say which.
 
-Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus fake data: multidimensional frequency estimates with local
-differential privacy* (CIKM 2021). Every contributor draws one attribute uniformly, reports it through its frequency
-oracle, and sends fake reports of the others.
+Every contributor draws one attribute uniformly, reports it through its frequency oracle, and sends fake reports of the
+others. RS+FD: Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus fake data: multidimensional frequency estimates
+with local differential privacy* (CIKM 2021). RS+RFD: Arcolezi, Gambs, Couchot, Palamidessi, *On the risks of collecting
+multidimensional data under local differential privacy* (PVLDB 2023): as RS+FD over GRR, but the fake of attribute j is
+drawn from a prior pi_j instead of uniformly; the closer the priors, the harder it is to tell which attribute was
+sampled.
 
 Erratum: the paper spends the "amplified" eps' = ln(d (e^eps - 1) + 1) on the sampled attribute. Between whole records
 the ratio is then e^eps', not e^eps: one report can speak for one record, and against another, in all d attributes at
@@ -12,56 +15,169 @@ all sizes are equal, over OUE with zero fakes. Here the sampled attribute spends
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_integer, checked_records, checked_sizes
+from deniable.aggregate import Aggregate
+from deniable.card import Card, Variant
+from deniable.checks import Codes, checked_integer
 from deniable.errors import InvalidParameterError
 from deniable.estimate import RecordEstimate, affine_variance
-from deniable.mechanism import ReportField, check_channel_size, float_channel
-from deniable.multi._exact import Evidence, one_attribute_ratio, product_rows, sampled
-from deniable.multi._fakes import (
-    FAKES,
-    fake_evidence,
-    fake_law,
-    fake_support,
-    randomize_with_fakes,
-    simulate_with_fakes,
+from deniable.multi._exact import largest_quotient_of_sums, product_rows, sampled
+from deniable.multi._priors import (
+    PriorTables,
+    checked_priors,
+    cumulative_thresholds,
+    draw_from_priors,
+    implemented_prior,
+    prior_tables,
 )
-from deniable.multi._oracles import (
-    Oracle,
-    affine_estimates,
-    checked_oracle,
-    empty_reports,
-    make_oracles,
-    output_count,
-    record_field,
-)
-from deniable.multi._sampled import simulate_sampling
-from deniable.multi._tally import tally_columns
-from deniable.privacy import Guarantee, local_guarantee
+from deniable.multi.fakes import FAKES, Fake, PriorFake
+from deniable.multi.layout import BitLayout, CodeLayout, Oracle, checked_oracle, grr_oracles, make_layout
+from deniable.multi.record import CountedRecords, SimulatedByRecord
+from deniable.multi.sampled_attribute import SAMPLED_ROWS, overwrite_sampled, simulate_sampling
+from deniable.multi.second_phase import SecondPhase
+from deniable.multi.split import SPL
+from deniable.multi.two_phase import clipped, phase_one_marginals
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.state import Counts, check_parts
-from deniable.thresholds import checked_epsilon, log_up
 
 REMARK = (
     "the sampled attribute is hidden and spends epsilon itself; the amplified budget that the literature spends would "
     "not bound the ratio between whole records"
 )
+PRIORS_REMARK = "the priors are public; learning them from private answers needs a budget of its own"
+CLIPPED = "RS+RFD clipped and renormalised (biased)"
+ZERO_REMARK = "a reported value whose prior is zero shows that its attribute was sampled"
 
 
+@dataclass(frozen=True)
+class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
+    """One uniformly sampled attribute through its oracle with the whole epsilon, fakes of all others."""
+
+    reveals = "fakes"
+
+    @property
+    @abstractmethod
+    def fakes_of(self) -> tuple[Fake, ...]:
+        """The law of each attribute's fakes."""
+
+    @property
+    @final
+    def oracles(self) -> tuple[Oracle, ...]:
+        """The frequency oracle of each attribute, with the whole epsilon."""
+        found: tuple[Oracle, ...] = self.layout.oracles
+        return found
+
+    # ---------------------------------------------------------------- analyst
+
+    @final
+    @cached_property
+    def support_probabilities(self) -> tuple[tuple[Any, Any], ...]:
+        """Implemented (P, Q) of each attribute: probability that a record's report supports a held value, and another.
+
+        P = (p + (d-1) s)/d and Q = (q + (d-1) s)/d, where (p, q) are the oracle's and a fake supports any one value
+        with probability s: 1/k uniform, q zero, q + (p-q)/k random; of fakes from priors, pi(v), a tuple of each, one
+        per value.
+        """
+        d = len(self.sizes)
+        return tuple(
+            (fake.mixed(p, d), fake.mixed(q, d))
+            for fake, (p, q) in ((fake, fake.oracle.support_probabilities) for fake in self.fakes_of)
+        )
+
+    @final
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: unbiased frequencies of every attribute, f^ = (count/n - Q)/(P - Q), see `support_probabilities`."""
+        self.check(aggregate)
+        return self._affine(aggregate.counts, aggregate.n, self.support_probabilities)
+
+    @final
+    def variance(self, f: float, n: int, attribute: int, value: int | None = None) -> float:
+        """Variance of an estimated frequency of one attribute whose true value is f among n contributors.
+
+        Noise only; the drawing of the attribute is part of the noise. Where it depends on the value's prior, of one
+        value, or (None) the mean over the attribute's values.
+        """
+        j = self._checked_attribute(attribute)
+        chosen = None if value is None else checked_integer("value", value, 0, self.sizes[j] - 1)
+        held, other = (np.ravel(np.asarray(side, dtype=np.float64)).tolist() for side in self.support_probabilities[j])
+        pairs = list(zip(held, other, strict=True))
+        pairs = pairs if chosen is None or len(pairs) == 1 else [pairs[chosen]]
+        return sum(affine_variance(p, q, f, n) for p, q in pairs) / len(pairs)
+
+    # ---------------------------------------------------------------- exact law
+
+    @final
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio between two records, exact.
+
+        The likelihood of a record is proportional to the sum over attributes of its evidence, P(report | held value)/
+        P(report as a fake). A report may speak for one record and against the other in every attribute: this attains
+        the ratio of the oracle, for every d and all sizes, up to the rounding of thresholds. A value that no fake takes
+        leaves p_j/q_j alone.
+        """
+        alone = [fake.oracle.implemented_ratio() for fake in self.fakes_of if fake.shows]
+        return max([*alone, largest_quotient_of_sums([fake.evidence for fake in self.fakes_of])])
+
+    @final
+    def _attribute_ratio(self, attribute: int) -> Fraction:
+        # That of the oracle itself if no fake takes some value: a report of it must be true or a lie. Else the others
+        # say least. Over GRR with uniform fakes it is (k_j p_j + S)/(k_j q_j + S), S the sum of k_i q_i over the other
+        # attributes; where all sizes are equal, (e^epsilon + d - 1)/d.
+        own = self.fakes_of[attribute]
+        if own.shows:
+            return own.oracle.implemented_ratio()
+        others = sum((fake.least for i, fake in enumerate(self.fakes_of) if i != attribute), start=Fraction(0))
+        return largest_quotient_of_sums([own.evidence, ((others, others),)])
+
+    @final
+    def outputs(self) -> NDArray[Any]:
+        return self._product()[self._possible]
+
+    @property
+    @final
+    def _possible(self) -> Any:
+        """Index of the combinations of reports that can be sent: at most one of them, the sampled one, is no fake."""
+        if not any(fake.shows for fake in self.fakes_of):
+            return slice(None)
+        never = [np.array([chance == 0 for chance in fake.law], dtype=np.int64) for fake in self.fakes_of]
+        return product_rows(never, np.int64).sum(axis=1) <= 1
+
+    @final
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(prod(self.sizes), self.layout.outputs)
+        truths = [fake.oracle.channel(exact=True) for fake in self.fakes_of]
+        return sampled(truths, [fake.law for fake in self.fakes_of])[:, self._possible]
+
+    @final
+    def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Who samples one attribute does not sample another, so the counts of two attributes depend on each other
+        # through the records. Given who samples what, attributes are independent.
+        sampled_counts, n = simulate_sampling(records, held, self.sizes, rng), int(held.sum())
+        return np.concatenate(
+            [
+                fake.simulate(own, n - int(own.sum()), rng)
+                for fake, own in zip(self.fakes_of, sampled_counts, strict=True)
+            ]
+        )
+
+
+@final
 @register("RS+FD")
 @dataclass(frozen=True)
-class RSFD:
+class RSFD(FakeData):
     """One uniformly sampled attribute by a frequency oracle, hidden among fake reports of the others.
+
+    Reports are codes (GRR), uint8, uint16 or uint32 [n, d] in the dtype of the largest domain; or packed bits
+    uint8[n, sum of ceil(k_j/8)] (OUE), every attribute starting at a byte boundary.
 
     Parameters
     ----------
@@ -94,207 +210,156 @@ class RSFD:
     'zero'
     """
 
-    sizes: tuple[int, ...]
-    epsilon: float | Fraction
     oracle: str = "GRR"
     fakes: str | None = None
 
-    name = "RS+FD"
-    report_type = staticmethod(np.asarray)
+    remarks = (REMARK,)
+    card = Card(
+        shelf="records",
+        when="several attributes, where the collector must not be told which one was sampled",
+        aliases=("RSFD",),
+        wire="a code, or k bits, of every attribute",
+        note="the sampled attribute is hidden among fakes",
+        variants=(
+            Variant(
+                "RS+FD[GRR]",
+                (("oracle", "GRR"),),
+                "the sampled attribute is hidden among fakes; RS+RFD with uniform priors is the same mechanism",
+            ),
+            Variant("RS+FD[OUE]", (("oracle", "OUE"),)),
+        ),
+    )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        choices = FAKES[checked_oracle(self.oracle)]
+    def _check_parameters(self) -> None:
+        choices = list(FAKES[checked_oracle(self.oracle)])
         fakes = choices[0] if self.fakes is None else self.fakes
         if fakes not in choices:
             raise InvalidParameterError(f"fakes over {self.oracle} must be {' or '.join(choices)}, got fakes={fakes!r}")
         object.__setattr__(self, "fakes", fakes)
-        make_oracles(self.oracle, self.sizes, self.epsilon)  # refuses what an oracle refuses
+        self.layout  # noqa: B018  refuses what an oracle refuses
 
     @cached_property
-    def oracles(self) -> tuple[Oracle, ...]:
-        """The frequency oracle of each attribute, with the whole epsilon."""
-        return make_oracles(self.oracle, self.sizes, self.epsilon)
+    def layout(self) -> CodeLayout | BitLayout:
+        """The oracles' reports side by side."""
+        return make_layout(self.oracle, self.sizes, self.epsilon)
 
-    @property
-    def _kind(self) -> str:
-        return self.fakes or FAKES[self.oracle][0]
+    @cached_property
+    def fakes_of(self) -> tuple[Fake, ...]:
+        """The law of each attribute's fakes."""
+        return tuple(FAKES[self.oracle][str(self.fakes)].law(oracle) for oracle in self.oracles)
 
-    # ---------------------------------------------------------------- contributor
+    def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        return FAKES[self.oracle][str(self.fakes)].randomize(self.layout, codes, rng)
 
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> NDArray[Any]:
-        """Contributor: report one attribute, exactly uniformly drawn, through its oracle, and fakes of the others.
 
-        Parameters
-        ----------
-        inputs : int[n, d]
-            Records of true codes, column j in 0..k_j-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
+@final
+@register("RS+RFD")
+@dataclass(frozen=True)
+class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
+    """One uniformly sampled attribute by GRR, hidden among fakes of the others that follow public priors.
 
-        Returns
-        -------
-        uint8, uint16 or uint32 [n, d]
-            Reported codes (GRR), in the dtype of the largest domain; or packed bits uint8[n, sum of ceil(k_j/8)]
-            (OUE), every attribute starting at a byte boundary.
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget of the whole record in nats, in [1e-6, 32], spent on the sampled attribute.
+    priors : sequence of d sequences of k_j probabilities
+        Distribution of each attribute's fakes, for instance learned from other contributors. Each sums to 1 within 1e-9
+        and is normalised exactly. Zeros are allowed: epsilon holds, but see `implemented_attribute_ratio`.
 
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row and attribute.
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import RSRFD, SimulationRandomness
+    >>> import numpy as np
+    >>> rsrfd = RSRFD(sizes=(2, 3), epsilon=1.0, priors=((0.9, 0.1), (0.2, 0.3, 0.5)))
+    >>> reports = rsrfd.randomize(np.array([[0, 2], [1, 2], [1, 0]]), SimulationRandomness(1))
+    >>> reports.dtype, reports.shape
+    (dtype('uint8'), (3, 2))
+    >>> estimates = rsrfd.estimate(rsrfd.aggregate(reports))
+    >>> [estimate.k for estimate in estimates.values()]
+    [2, 3]
+    """
+
+    priors: tuple[tuple[float | Fraction, ...], ...]
+
+    first = SPL
+    estimators = ("clipped",)
+    card = Card(
+        shelf="two phases",
+        when="as RS+FD, with priors that are known or learned from a first phase",
+        aliases=("RSRFD", "TwoPhaseRSRFD"),
+        planned=False,
+        instead="RS+RFD has no error in closed form before phase one has been collected: compare RS+FD[GRR], which is "
+        "RS+RFD with uniform priors",
+        wire="a code of every attribute",
+    )
+
+    def _check_parameters(self) -> None:
+        object.__setattr__(self, "priors", checked_priors(self.priors, self.sizes))
+        self.layout  # noqa: B018  refuses what GRR refuses
+
+    @classmethod
+    def learn(cls, aggregate: Aggregate, n2: int) -> RSRFD:
+        """Collector: the priors are phase one's frequencies, clipped to [0, 1] and renormalised; a pure function.
+
+        The two-phase variant of Seeam, Zheng, Hu (Corr-RR), 4.2.2. `two_phase.combine` weighs the phases by counts. The
+        priors do not depend on n2, which must be >= 1.
         """
-        codes = checked_records(inputs, self.sizes)
-        reports = empty_reports(self.oracles, len(codes))
-        randomize_with_fakes(self._kind, self.oracles, codes, rng, reports)
+        checked_integer("n2", n2, 1)
+        first, marginals = phase_one_marginals(aggregate)
+        return cls(first.sizes, first.epsilon, tuple(tuple(clipped(one).tolist()) for one in marginals))
+
+    @cached_property
+    def layout(self) -> CodeLayout:
+        """A column of codes per attribute."""
+        return CodeLayout(grr_oracles(self.sizes, self.epsilon))
+
+    @cached_property
+    def _thresholds(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(cumulative_thresholds(prior) for prior in self.priors)
+
+    @cached_property
+    def _tables(self) -> PriorTables:
+        return prior_tables(self._thresholds)
+
+    @cached_property
+    def implemented_priors(self) -> tuple[tuple[Fraction, ...], ...]:
+        """The priors with which fakes are drawn, exact: multiples of 2^-64 that sum to one."""
+        return tuple(implemented_prior(thresholds) for thresholds in self._thresholds)
+
+    @cached_property
+    def fakes_of(self) -> tuple[Fake, ...]:
+        """The law of each attribute's fakes."""
+        return tuple(PriorFake(*pair) for pair in zip(self.layout.oracles, self.implemented_priors, strict=True))
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """That the priors are public, and whether one of them is zero."""
+        return REMARK, PRIORS_REMARK, *([ZERO_REMARK] if any(fake.shows for fake in self.fakes_of) else [])
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        reports = self.layout.empty(len(codes))
+        for start in range(0, len(codes), SAMPLED_ROWS):
+            rows = slice(start, start + SAMPLED_ROWS)
+            draw_from_priors(self._tables, rng, reports[rows])
+            overwrite_sampled(self.oracles, codes[rows], rng, reports[rows])
         return reports
 
-    # ---------------------------------------------------------------- collector
+    def clipped(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: `estimate`, every attribute clipped to [0, 1] and renormalised *before* phases are combined.
 
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: sum the support counts of every attribute, one attribute after the other.
-
-        Parameters
-        ----------
-        reports : int[n, d] or uint8[n, sum of ceil(k_j/8)]
-            As `randomize` returns them.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report cannot have come from this mechanism, naming its row and attribute.
+        Biased, without intervals. The numbers that the Corr-RR paper prints for its two-phase variant are reproduced
+        by this estimate of phase two only; what `estimate` returns may be post-processed after combining, too.
         """
-        counts, n = tally_columns(self.oracles, reports)
-        return Aggregate(self, counts, n)
-
-    # ---------------------------------------------------------------- analyst
-
-    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: unbiased frequencies of every attribute, f^ = (count/n - Q)/(P - Q), see `support_probabilities`.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self)
-        return affine_estimates(aggregate.counts, self.sizes, aggregate.n, self.support_probabilities)
-
-    def variance(self, f: float, n: int, attribute: int) -> float:
-        """Variance of an estimated frequency of one attribute whose true value is f among n contributors.
-
-        Noise only; the drawing of the attribute is part of the noise.
-        """
-        p, q = self.support_probabilities[checked_integer("attribute", attribute, 0, len(self.sizes) - 1)]
-        return affine_variance(float(p), float(q), f, n)
-
-    # ---------------------------------------------------------------- guarantee and exact law
-
-    @cached_property
-    def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Implemented (P, Q) of each attribute: probability that a record's report supports a held value, and another.
-
-        P = (p + (d-1) s)/d and Q = (q + (d-1) s)/d, where (p, q) are the oracle's and a fake supports any one value
-        with probability s: 1/k uniform, q zero, q + (p-q)/k random.
-        """
-        d = len(self.sizes)
-        result = []
-        for oracle in self.oracles:
-            (p, q), s = oracle.support_probabilities, fake_support(self._kind, oracle)
-            result.append(((p + (d - 1) * s) / d, (q + (d - 1) * s) / d))
-        return tuple(result)
-
-    @cached_property
-    def _evidence(self) -> tuple[Evidence, ...]:
-        return tuple(fake_evidence(self._kind, oracle) for oracle in self.oracles)
-
-    def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon for the whole record; less between records that differ in one attribute."""
-        epsilon, d = float(self.epsilon), len(self.sizes)
-        per_attribute = tuple(min(epsilon, log_up(self.implemented_attribute_ratio(j))) for j in range(d))
-        return local_guarantee(epsilon, self.implemented_epsilon(), per_attribute, (REMARK,))
-
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact.
-
-        The report that speaks for one record and against the other in every attribute attains that of the oracle, for
-        every d and all sizes.
-        """
-        high = sum((part.high for part in self._evidence), start=Fraction(0))
-        return high / sum((part.low for part in self._evidence), start=Fraction(0))
-
-    def implemented_attribute_ratio(self, attribute: int) -> Fraction:
-        """Largest likelihood ratio between two records that differ in one attribute only, exact.
-
-        Over GRR it is (k_j p_j + S)/(k_j q_j + S), S the sum of k_i q_i over the other attributes; where all sizes are
-        equal, (e^epsilon + d - 1)/d.
-        """
-        return one_attribute_ratio(self._evidence, checked_integer("attribute", attribute, 0, len(self.sizes) - 1))
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
-    def outputs(self) -> NDArray[Any]:
-        """Every possible report once, in the order of the columns of `channel`: the last attribute changes fastest."""
-        check_channel_size(1, output_count(self.oracles), repr(self))
-        return product_rows([oracle.outputs() for oracle in self.oracles], record_field(self.oracles).dtype)
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | record), shape (k_1 ... k_d, outputs): float64, or exact Fractions if `exact`.
-
-        Rows are all records in lexicographic order, the last attribute fastest; each sums to one.
-        """
-        check_channel_size(prod(self.sizes), output_count(self.oracles), repr(self))
-        truths = [oracle.channel(exact=True) for oracle in self.oracles]
-        matrix = sampled(truths, [fake_law(self._kind, oracle) for oracle in self.oracles])
-        return matrix if exact else float_channel(matrix)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these records, exactly in distribution, without reports.
-
-        Contributors who sample one attribute do not sample another, so the counts of two attributes depend on each
-        other through the records: marginal counts are not enough. Given who samples what, attributes are independent.
-        Cost: O(r d) and a few draws per attribute.
-
-        Parameters
-        ----------
-        records : int[r, d]
-            Records.
-        counts : int[r]
-            Number of contributors who hold each record.
-        rng : SimulationRandomness
-            Source of the draw.
-
-        Raises
-        ------
-        InvalidInputError
-            If a record or a count is out of range.
-        """
-        held, n = simulate_sampling(records, counts, self.sizes, rng)
-        pairs = zip(self.oracles, held, strict=True)
-        parts = [simulate_with_fakes(self._kind, oracle, mine, n, rng) for oracle, mine in pairs]
-        return Aggregate(self, np.concatenate(parts), n)
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value of every attribute."""
-        return sum(self.sizes)
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but support counts of n reports for every attribute."""
-        check_parts(self.oracles, counts, [n] * len(self.sizes))
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """One row of codes, or of packed bits, per report."""
-        return (record_field(self.oracles),)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, the sum over the attributes."""
-        return sum(oracle.report_bits for oracle in self.oracles)
+        return RecordEstimate(
+            {
+                j: replace(one, frequencies=clipped(one.frequencies), processing=(CLIPPED,))
+                for j, one in self.estimate(aggregate).items()
+            }
+        )

@@ -9,45 +9,44 @@ Groups trade bias for noise: copies come from fewer pivots, but a GRR report at 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_counts, checked_integer, checked_records, checked_sizes
+from deniable.aggregate import Aggregate
+from deniable.card import Card
+from deniable.checks import Codes, checked_integer
 from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate, RecordEstimate
-from deniable.mechanism import ReportField, check_channel_size, float_channel
 from deniable.mechanisms.grr import GRR
 from deniable.multi._exact import independent, product_rows
 from deniable.multi._groups import Groups, checked_groups, dependence_groups, group_alignment
-from deniable.multi._oracles import checked_share, empty_reports, record_field, stretches
-from deniable.multi._pivot_law import every_report
-from deniable.multi._tally import tally_columns
 from deniable.multi.alignment import Alignment, checked_alignment
 from deniable.multi.copy_probabilities import CopyProbabilities, joint_copy_probabilities, learn_copy_probabilities
 from deniable.multi.corr_rr import REMARKS, CorrRR
 from deniable.multi.corr_rr_error import expected_error
 from deniable.multi.dependence import dependence_matrix
+from deniable.multi.layout import CodeLayout, checked_share, stretches
 from deniable.multi.pair_tables import pair_tables
-from deniable.multi.split_pairs import SPLPairs
+from deniable.multi.pivot_law import every_report
+from deniable.multi.record import CountedRecords, SimulatedByRecord
+from deniable.multi.second_phase import SecondPhase
+from deniable.multi.split import SPLPairs
 from deniable.multi.two_phase import phase_one_marginals
-from deniable.privacy import Guarantee, local_guarantee
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.state import Counts, stretches_sum_to
-from deniable.thresholds import EpsilonLike, checked_epsilon, log_up
 
 
+@final
 @register("Corr-RR groups")
 @dataclass(frozen=True)
-class GroupedCorrRR:
+class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord[NDArray[Any]]):
     """Corr-RR inside each group of attributes, with an equal share of the budget per group.
 
     Parameters
@@ -83,19 +82,25 @@ class GroupedCorrRR:
     [2, 2, 2]
     """
 
-    sizes: tuple[int, ...]
-    epsilon: float | Fraction
     groups: Groups
     copy_probabilities: tuple[CopyProbabilities, ...]
     alignment: Alignment = ()
 
-    name = "Corr-RR groups"
+    reveals = "copies"
+    first = SPLPairs
     estimators = ("debiased", "unmixed")
-    report_type = staticmethod(np.asarray)
+    remarks = REMARKS
+    card = Card(
+        shelf="two phases",
+        when="for comparison with Corr-RR: groups of attributes that depend on each other split the budget",
+        aliases=("GroupedCorrRR",),
+        planned=False,
+        instead="Corr-RR groups has no error in closed form before phase one has been collected: compare Corr-RR, "
+        "which is one group, and SPL[GRR], which is d groups",
+        wire="a code of every attribute",
+    )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+    def _check_parameters(self) -> None:
         object.__setattr__(self, "groups", checked_groups(self.groups, len(self.sizes)))
         object.__setattr__(self, "alignment", checked_alignment(self.alignment, self.sizes))
         given = self.copy_probabilities
@@ -104,13 +109,6 @@ class GroupedCorrRR:
                 f"copy_probabilities must have one matrix per group ({len(self.groups)}), got {given!r}"
             )
         object.__setattr__(self, "copy_probabilities", tuple(part.copy_probabilities for part in self.parts))
-
-    # ---------------------------------------------------------------- two phases
-
-    @staticmethod
-    def phase_one(sizes: Sequence[int], epsilon: EpsilonLike) -> SPLPairs:
-        """Return the mechanism of phase one: every attribute by GRR with epsilon/d, counted by pairs."""
-        return SPLPairs(tuple(sizes), checked_epsilon(epsilon))
 
     @classmethod
     def learn(
@@ -128,10 +126,6 @@ class GroupedCorrRR:
 
         Parameters
         ----------
-        aggregate : Aggregate
-            Of `SPLPairs`.
-        n2 : int
-            Number of contributors who are expected in phase two, >= 2.
         method : {"pairwise", "joint"}
             How P is found; see `deniable.multi.copy_probabilities`.
         groups : int, optional
@@ -139,13 +133,6 @@ class GroupedCorrRR:
             squared bias less what their noise adds to it.
         alignment : sequence of (larger, smaller, map)
             Maps between domains that differ.
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter is out of bounds.
-        MismatchError, EmptyAggregateError
-            If the aggregate is not of `SPLPairs`, or contains no reports.
         """
         tables = pair_tables(aggregate)
         first, marginals = phase_one_marginals(aggregate)
@@ -187,6 +174,11 @@ class GroupedCorrRR:
         }
         return tuple(found[j] for j in range(len(self.sizes)))
 
+    @cached_property
+    def layout(self) -> CodeLayout:
+        """A column of codes per attribute."""
+        return CodeLayout(self.oracles)
+
     def expected_error(self, marginals: Sequence[ArrayLike], n2: int) -> float:
         """Analyst: mean expected squared error of `estimate` at these marginals; see `deniable.multi.corr_rr_error`."""
         errors = [
@@ -201,7 +193,7 @@ class GroupedCorrRR:
         for group, part in zip(self.groups, self.parts, strict=True):
             error, m = expected_error(part, [marginals[j] for j in group], n2), len(group)
             total += sum(float(variance.mean()) for variance in error.variance)
-            if part.law.alike:
+            if part.law.gains is not None:
                 # The bias of target j is linear in the marginals: -(1 - 1/m) g_j + sum_s a_js g_s/m.
                 weights = (part.law.gains / m - np.eye(m)) ** 2
                 added = weights @ [noise[j] for j in group]
@@ -212,91 +204,44 @@ class GroupedCorrRR:
 
     # ---------------------------------------------------------------- three verbs
 
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> NDArray[Any]:
-        """Contributor: in every group draw a pivot, report it through GRR with epsilon/t, and copies of that report.
-
-        Parameters
-        ----------
-        inputs : int[n, d]
-            Records of true codes, column j in 0..k_j-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8, uint16 or uint32 [n, d]
-            Reported codes, in the dtype of the largest domain.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row and attribute.
-        """
-        codes = checked_records(inputs, self.sizes)
-        reports = empty_reports(self.oracles, len(codes))
+    def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        reports = self.layout.empty(len(codes))
         for group, part in zip(self.groups, self.parts, strict=True):
             reports[:, group] = part.randomize(codes[:, group], rng)
         return reports
 
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count how often each code was reported, one attribute after the other.
-
-        Raises
-        ------
-        InvalidReportError
-            If `reports` is not int[n, d], or a code is out of range, naming its row and attribute.
-        """
-        counts, n = tally_columns(self.oracles, reports)
-        return Aggregate(self, counts, n)
-
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: every group as Corr-RR estimates it, biased and marked so where its domains are alike.
-
-        Raises
-        ------
-        MismatchError, EmptyAggregateError
-            If the aggregate came from another mechanism, or contains no reports.
-        """
-        return self._by_group(aggregate, "estimate")
+        """Analyst: every group as Corr-RR estimates it, biased and marked so where its domains are alike."""
+        return self._by_group(aggregate, CorrRR.estimate)
 
     def debiased(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: as `CorrRR.debiased`, group by group."""
-        return self._by_group(aggregate, "debiased")
+        return self._by_group(aggregate, CorrRR.debiased)
 
     def unmixed(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: as `CorrRR.unmixed`, group by group."""
-        return self._by_group(aggregate, "unmixed")
+        return self._by_group(aggregate, CorrRR.unmixed)
 
-    def _by_group(self, aggregate: Aggregate, estimator: str) -> RecordEstimate:
-        check_aggregate(aggregate, self)
+    def _by_group(
+        self, aggregate: Aggregate, estimator: Callable[[CorrRR, Aggregate], RecordEstimate]
+    ) -> RecordEstimate:
+        self.check(aggregate)
         columns = [aggregate.counts[place] for place in stretches(self.sizes)]
         found: dict[int, Estimate] = {}
         for group, part in zip(self.groups, self.parts, strict=True):
             own = Aggregate(part, np.concatenate([columns[j] for j in group]), aggregate.n)
-            found.update(zip(group, getattr(part, estimator)(own).values(), strict=True))
+            found.update(zip(group, estimator(part, own).values(), strict=True))
         return RecordEstimate({j: found[j] for j in range(len(self.sizes))})
 
-    # ---------------------------------------------------------------- guarantee and exact law
-
-    def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon for the whole record, at most epsilon/t for one attribute."""
-        share = float(checked_share(self.epsilon, len(self.groups)))
-        per_attribute = [min(share, log_up(self.implemented_attribute_ratio(j))) for j in range(len(self.sizes))]
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon(), tuple(per_attribute), REMARKS)
+    # ---------------------------------------------------------------- exact law
 
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio between two records: the product over the groups; as `CorrRR.implemented_ratio`."""
         return prod((part.implemented_ratio() for part in self.parts), start=Fraction(1))
 
-    def implemented_attribute_ratio(self, attribute: int) -> Fraction:
-        """Largest likelihood ratio between two records that differ in one attribute only: that of its group."""
-        j = checked_integer("attribute", attribute, 0, len(self.sizes) - 1)
-        place = next(place for place, group in enumerate(self.groups) if j in group)
-        return self.parts[place].implemented_attribute_ratio(self.groups[place].index(j))
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
+    def _attribute_ratio(self, attribute: int) -> Fraction:
+        place = next(place for place, group in enumerate(self.groups) if attribute in group)
+        return self.parts[place].implemented_attribute_ratio(self.groups[place].index(attribute))
 
     def _ordered_outputs(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return every possible report, the last attribute fastest, and its place among the parts' combinations."""
@@ -304,57 +249,26 @@ class GroupedCorrRR:
         columns = [j for group in self.groups for j in group]
         rows = together[:, np.argsort(columns)]
         order = np.lexsort(rows.T[::-1])
-        return rows[order].astype(record_field(self.oracles).dtype), order
+        return rows[order].astype(self.layout.field.dtype), order
 
     def outputs(self) -> NDArray[Any]:
-        """Every possible report once, in the order of the columns of `channel`: the last attribute changes fastest."""
-        check_channel_size(1, prod(self.sizes), repr(self))
+        self._check_channel(1, prod(self.sizes))
         return self._ordered_outputs()[0]
 
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | record), shape (k_1 ... k_d, outputs): float64, or exact Fractions if `exact`.
-
-        Rows are all records in lexicographic order, the last attribute fastest; each sums to one.
-        """
-        check_channel_size(prod(self.sizes), prod(self.sizes), repr(self))
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(prod(self.sizes), prod(self.sizes))
         together = independent([part.channel(exact=True) for part in self.parts])
         columns = [j for group in self.groups for j in group]
         records = every_report(self.sizes)[:, columns]
         rows = np.ravel_multi_index(tuple(records.T), tuple(self.sizes[j] for j in columns))
         matrix: NDArray[Any] = together[np.ix_(rows, self._ordered_outputs()[1])]
-        return matrix if exact else float_channel(matrix)
+        return matrix
 
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these records, exactly in distribution; as for `CorrRR`.
-
-        Groups are randomised on their own, so their counts are independent given the records.
-        """
-        rows = checked_records(records, self.sizes)
-        held = checked_counts(counts, len(rows))
+    def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Groups are randomised on their own, so their counts are independent given the records.
         places, total = stretches(self.sizes), np.zeros(self.state_size, dtype=np.int64)
         for group, part in zip(self.groups, self.parts, strict=True):
-            drawn = part.simulate_aggregate(rows[:, group], held, rng).counts
+            drawn = part.simulate_aggregate(records[:, group], held, rng).counts
             for j, place in zip(group, stretches(part.sizes), strict=True):
                 total[places[j]] = drawn[place]
-        return Aggregate(self, total, int(held.sum()))
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value of every attribute."""
-        return sum(self.sizes)
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but histograms of n codes for every attribute."""
-        stretches_sum_to(counts, self.sizes, n)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """One row of codes per report."""
-        return (record_field(self.oracles),)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, the sum over the attributes."""
-        return sum(oracle.report_bits for oracle in self.oracles)
+        return total

@@ -18,13 +18,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
+from deniable.aggregate import Aggregate
 from deniable.checks import checked_integer
 from deniable.errors import InvalidParameterError, MismatchError
 from deniable.estimate import Estimate
 from deniable.mechanisms.grr import GRR
-from deniable.multi._pairs import Pair, attribute_pairs, pair_counts
-from deniable.multi.split_pairs import SPLPairs
+from deniable.multi.pairs import Pair, attribute_pairs, pair_counts
+from deniable.multi.split import SPLPairs
 from deniable.projection import nearest_distribution
 
 Floats = NDArray[np.float64]
@@ -114,8 +114,8 @@ class PairTables(Mapping[Pair, PairTable]):
             raise MismatchError(
                 f"pair tables need an aggregate of SPLPairs, the mechanism {SPLPairs.name!r}, got one of {mechanism!r}"
             )
-        check_aggregate(aggregate, mechanism)
-        self.sizes, self.n, self.oracles = mechanism.sizes, aggregate.n, mechanism.oracles
+        mechanism.check(aggregate)
+        self.sizes, self.n, self.oracles = mechanism.sizes, aggregate.n, mechanism.layout.oracles
         self._reported = pair_counts(aggregate.counts, self.sizes)
         self._found: dict[Pair, PairTable] = {}
 
@@ -158,7 +158,7 @@ def pair_tables(aggregate: Aggregate) -> PairTables:
     --------
     >>> from deniable import SimulationRandomness
     >>> from deniable.multi.pair_tables import pair_tables
-    >>> from deniable.multi.split_pairs import SPLPairs
+    >>> from deniable.multi.split import SPLPairs
     >>> pairs = SPLPairs(sizes=(2, 2), epsilon=4.0)
     >>> held = [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> table = pair_tables(pairs.simulate_aggregate(held, [400, 100, 100, 400], SimulationRandomness(1)))[0, 1]

@@ -20,14 +20,15 @@ from deniable.estimate import RecordEstimate
 from deniable.mechanism import estimator_names
 from deniable.multi._alone import worse_together
 from deniable.multi.refinement import refine
+from deniable.multi.second_phase import second_phases
 from deniable.multi.two_phase import combine
 from deniable.privacy import Guarantee
-from deniable.spec import content_hash, mechanism_class, mechanism_names, to_spec
+from deniable.spec import content_hash, to_spec
 
 
 def learner_names() -> list[str]:
     """Return the names of the mechanisms that learn their parameters from an earlier phase."""
-    return [name for name in mechanism_names() if hasattr(mechanism_class(name), "learn")]
+    return list(second_phases())
 
 
 def aggregate_hash(aggregate: Aggregate) -> str:
@@ -102,10 +103,10 @@ def next_phase(
     """
     collection.check(aggregate)
     checked_integer("contributors", contributors, 2)
-    learners = learner_names()
+    learners = second_phases()
     if mechanism not in learners:
         raise InvalidParameterError(f"mechanism must be one of {', '.join(learners)}, got mechanism={mechanism!r}")
-    learn = mechanism_class(mechanism).learn
+    learn = learners[mechanism].learn
     free = list(inspect.signature(learn).parameters)[2:]
     _learned_with(mechanism, free, settings)
     return Collection(

@@ -21,7 +21,7 @@ from deniable.errors import EmptyAggregateError, InvalidParameterError, Mismatch
 from deniable.estimate import RecordEstimate
 from deniable.multi.copy_probabilities import learn_copy_probabilities
 from deniable.multi.corr_rr import CorrRR
-from deniable.multi.two_phase import combine, precision_at_uniform
+from deniable.multi.two_phase import combine, precision_at_uniform, unbiased
 
 ESTIMATORS = ("estimate", "debiased", "unmixed")
 
@@ -75,7 +75,7 @@ def refine(
     3000
     """
     first = _checked(aggregates)
-    rounds = [_unbiased(aggregate) for aggregate in aggregates]
+    rounds = [unbiased(aggregate) for aggregate in aggregates]
     marginals: list[NDArray[np.float64]] = []
     for j in range(len(first.sizes)):
         usable = [estimates[j] for estimates in rounds if estimates[j].is_raw and estimates[j].n > 0]
@@ -118,10 +118,8 @@ def combine_rounds(aggregates: Sequence[Aggregate], estimator: str = "estimate")
     parts, weights = [], []
     for aggregate in aggregates:
         mechanism: Any = aggregate.mechanism
-        gains = [_gain(oracle) for oracle in getattr(mechanism, "oracles", ())]
-        if len(gains) != len(first.sizes):
-            raise MismatchError(f"rounds must be of mechanisms with one GRR oracle per attribute, got {mechanism!r}")
-        parts.append(getattr(mechanism, estimator, mechanism.estimate)(aggregate))
+        gains = [_gain(oracle) for oracle in mechanism.oracles]
+        parts.append(mechanism.named_estimator(estimator if estimator in mechanism.estimators else None)(aggregate))
         weights.append([part.n * gain**2 for part, gain in zip(parts[-1].values(), gains, strict=True)])
     return RecordEstimate(
         {
@@ -136,19 +134,13 @@ def _gain(oracle: Any) -> float:
     return float(p - q)
 
 
-def _unbiased(aggregate: Aggregate) -> RecordEstimate:
-    mechanism: Any = aggregate.mechanism
-    found: RecordEstimate = getattr(mechanism, "unmixed", mechanism.estimate)(aggregate)
-    return found
-
-
 def _checked(aggregates: Sequence[Aggregate], same_epsilon: bool = True) -> Any:
     if not aggregates:
         raise InvalidParameterError("aggregates must be those of one round or more, got none")
     first: Any = aggregates[0].mechanism
     for aggregate in aggregates:
         mechanism: Any = aggregate.mechanism
-        if not hasattr(mechanism, "sizes") or mechanism.sizes != first.sizes:
+        if not mechanism.records or mechanism.dealt or mechanism.domain != first.domain:
             raise MismatchError(f"rounds must be of record mechanisms over the same domains, got {mechanism!r}")
         if same_epsilon and mechanism.epsilon != first.epsilon:
             raise MismatchError(f"rounds must have one epsilon to learn the next, got {mechanism!r} and {first!r}")

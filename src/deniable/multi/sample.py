@@ -1,32 +1,41 @@
-"""SMP: sample one attribute, report it with the whole budget.
+"""SMP: sample one attribute, report it with the whole budget; SMP[ADP]: through the oracle that suits its size.
 
 Every contributor draws one of the d attributes uniformly, reports it through its frequency oracle with epsilon, and
 says which one it is. Splitting (`SPL`) rarely beats it: n/d reports at epsilon carry more than n at epsilon/d.
+
+`SMP` reports every attribute through the same oracle; in `AdaptiveSMP` a small domain may go through GRR, a middling
+one through subset selection and a dictionary through a sketch, each with the least expected error for its size. Called
+SMP[ADP] in the literature (Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus fake data*, 2021), where it chooses
+between GRR and OUE; the oracles compared here are those of `best_oracle`.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import log2, prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import Codes, checked_integer, checked_records, checked_sizes, code_dtype
-from deniable.estimate import RecordEstimate, affine_estimate
-from deniable.mechanism import ReportField, check_channel_size, float_channel
-from deniable.multi._oracles import Oracle, checked_oracle, make_oracles, output_count, report_width, stretches
-from deniable.multi._sampled import SAMPLED_ROWS, sample_attributes, sampled_reports, simulate_sampling
-from deniable.multi._tally import tally_sampled
-from deniable.privacy import Guarantee, local_guarantee
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.aggregate import Aggregate
+from deniable.card import Card, Variant
+from deniable.checks import Codes, code_dtype
+from deniable.errors import InvalidParameterError
+from deniable.mechanism import ReportField
+from deniable.multi.best_oracle import OFFERED, Oracle, best_oracle
+from deniable.multi.layout import Oracle as PlainOracle
+from deniable.multi.layout import make_layout
+from deniable.multi.mixed_reports import ByteColumn, CodeColumn, Column
+from deniable.multi.sampled_attribute import SAMPLED_ROWS, OneAttribute, sample_attributes, sampled_reports
+from deniable.randomness import Randomness
 from deniable.spec import register
 from deniable.state import Counts, check_parts, counts_sum_to
-from deniable.thresholds import checked_epsilon, log_up
+from deniable.thresholds import exact
 
 
 class SampledReports(NamedTuple):
@@ -59,9 +68,112 @@ class SampledBits(NamedTuple):
     bits: NDArray[np.uint8]
 
 
+class AdaptiveReports(NamedTuple):
+    """Reports of one sampled attribute each.
+
+    Parameters
+    ----------
+    attribute : uint8, uint16 or uint32 [n]
+        The sampled attribute, in 0..d-1.
+    payload : uint8[n, width]
+        The report of its oracle: the fields' bytes one after the other, little-endian, then zeros.
+    """
+
+    attribute: Codes
+    payload: NDArray[np.uint8]
+
+
+class SampledRecords(OneAttribute[Any]):
+    """A report is the sampled attribute, and what its oracle reports."""
+
+    @property
+    @abstractmethod
+    def column(self) -> Column:
+        """Where the oracles' reports lie."""
+
+    @final
+    def _randomize(self, codes: Codes, rng: Randomness) -> Any:
+        attributes = sample_attributes(rng, len(codes), len(self.sizes))
+        body = self.column.empty(len(codes))
+        items = self.column.items(body)
+        for start in range(0, len(codes), SAMPLED_ROWS):
+            block = slice(start, start + SAMPLED_ROWS)
+            part = items[block]
+            for j, rows, reports in sampled_reports(self.oracles, codes[block], attributes[block], rng):
+                part[rows] = self.column.rows(j, reports)
+        return self.report_type(attributes, body)
+
+    @final
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        return self.column.tally(reports)
+
+    @final
+    def reported_attribute(self, reports: Any) -> NDArray[np.int64]:
+        return self.column.attributes(reports).astype(np.int64)
+
+    @final
+    def about(self, reports: Any, attribute: int) -> Any:
+        return self.column.reports(attribute, np.asarray(reports[1])[np.asarray(reports[0]) == attribute])
+
+    @final
+    def _numbers(self, counts: NDArray[Any]) -> list[int]:
+        found: list[int] = counts[-len(self.sizes) :].tolist()
+        return found
+
+    @final
+    def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
+        return np.concatenate([*(part.counts for part in parts), [part.n for part in parts]]).astype(np.int64)
+
+    @final
+    def outputs(self) -> Any:
+        self._check_channel(1, sum(self.sizes))
+        bodies = []
+        for j, oracle in enumerate(self.oracles):
+            rows = self.column.rows(j, oracle.outputs())
+            bodies.append(self.column.empty(len(rows)))
+            self.column.items(bodies[-1])[:] = rows
+        attributes = np.repeat(np.arange(len(bodies)), [len(body) for body in bodies])
+        return self.report_type(attributes.astype(self.report_fields[0].dtype), np.concatenate(bodies))
+
+    @final
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(prod(self.sizes), len(self.sizes))
+        parts = [oracle.channel(exact=True) for oracle in self.oracles]
+        self._check_channel(prod(self.sizes), sum(part.shape[1] for part in parts))
+        records = np.indices(self.sizes).reshape(len(self.sizes), -1)
+        joined = np.concatenate([part[held] for part, held in zip(parts, records, strict=True)], axis=1)
+        matrix: NDArray[Any] = joined * Fraction(1, len(self.sizes))
+        return matrix
+
+    @property
+    @final
+    def state_size(self) -> int:
+        """The state of every oracle, then one counter per attribute for the number of its reports."""
+        return sum(oracle.state_size for oracle in self.oracles) + len(self.sizes)
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        counts, reported = counts[: -len(self.sizes)], counts[-len(self.sizes) :]
+        counts_sum_to(reported, n, len(counts))
+        check_parts(self.oracles, counts, reported)
+
+    @property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The sampled attribute, and what its oracle reports."""
+        return ReportField("attribute", code_dtype(len(self.sizes)).name), self.column.field
+
+    @property
+    @final
+    def report_bits(self) -> float:
+        """Bits per report on average: log2 d for the attribute, and its oracle's."""
+        return log2(len(self.sizes)) + sum(oracle.report_bits for oracle in self.oracles) / len(self.sizes)
+
+
+@final
 @register("SMP")
 @dataclass(frozen=True)
-class SMP:
+class SMP(SampledRecords):
     """One uniformly sampled attribute by a frequency oracle with the whole budget; the collector sees which.
 
     Parameters
@@ -91,220 +203,116 @@ class SMP:
     4
     """
 
-    sizes: tuple[int, ...]
-    epsilon: float | Fraction
     oracle: str = "GRR"
 
-    name = "SMP"
+    remarks = (
+        "the collector sees which attribute was sampled; the choice is uniform and does not depend on the record",
+    )
+    card = Card(
+        shelf="records",
+        when="several attributes of like sizes, where the collector may see which one was sampled",
+        recommended=True,
+        wire="the sampled attribute, and a code or k bits",
+        note="the collector sees which attribute was sampled",
+        variants=(
+            Variant("SMP[GRR]", (("oracle", "GRR"),), recommended=True),
+            Variant("SMP[OUE]", (("oracle", "OUE"),)),
+        ),
+    )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        make_oracles(checked_oracle(self.oracle), self.sizes, self.epsilon)  # refuses what an oracle refuses
-
-    @cached_property
-    def oracles(self) -> tuple[Oracle, ...]:
-        """The frequency oracle of each attribute, with the whole epsilon."""
-        return make_oracles(self.oracle, self.sizes, self.epsilon)
-
-    # ---------------------------------------------------------------- contributor
-
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> SampledReports | SampledBits:
-        """Contributor: draw an attribute, exactly uniformly, and report it through its oracle.
-
-        Parameters
-        ----------
-        inputs : int[n, d]
-            Records of true codes, column j in 0..k_j-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        SampledReports or SampledBits
-            The attributes, and their reported codes (GRR) or packed bits (OUE).
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row and attribute.
-        """
-        codes = checked_records(inputs, self.sizes)
-        attributes = sample_attributes(rng, len(codes), len(self.sizes))
-        body = self._empty_body(len(codes))
-        for start in range(0, len(codes), SAMPLED_ROWS):
-            block = slice(start, start + SAMPLED_ROWS)
-            part = body[block]
-            for _, rows, reports in sampled_reports(self.oracles, codes[block], attributes[block], rng):
-                place = rows if reports.ndim == 1 else np.s_[rows, : reports.shape[1]]
-                part[place] = reports
-        return self.report_type(attributes, body)
-
-    def _empty_body(self, n: int) -> NDArray[Any]:
-        body = self.report_fields[1]
-        return np.zeros(n if body.width is None else (n, body.width), dtype=body.dtype)
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: tuple[ArrayLike, ArrayLike]) -> Aggregate:
-        """Collector: sum the support counts of every attribute, and count the reports of each.
-
-        Parameters
-        ----------
-        reports : SampledReports or SampledBits
-            As `randomize` returns them; any pair (attributes, values or bits) will do.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report cannot have come from this mechanism, naming its row.
-        """
-        counts, n = tally_sampled(self.oracles, reports, self.report_fields[1].width)
-        return Aggregate(self, counts, n)
-
-    # ---------------------------------------------------------------- analyst
-
-    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: unbiased frequencies of every attribute from its own n_j reports.
-
-        f^ = (count/n_j - q)/(p - q). Unbiased given n_j >= 1; where n_j = 0 frequencies are NaN, standard errors
-        infinite, and there is no interval. Intervals for these contributors include the sampling of n_j among n.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self)
-        d = len(self.sizes)
-        rows = zip(stretches(self.sizes), aggregate.counts[-d:], self.support_probabilities, strict=True)
-        return RecordEstimate(
-            {
-                j: affine_estimate(aggregate.counts[place], int(reported), float(p), float(q), aggregate.n)
-                for j, (place, reported, (p, q)) in enumerate(rows)
-            }
-        )
-
-    def variance(self, f: float, n: int, attribute: int) -> float:
-        """Variance of an estimated frequency of one attribute whose true value is f among n contributors.
-
-        With the expected n/d reports: the oracle's noise, and f (1-f) (d-1)/n for sampling the reports among these
-        contributors without replacement.
-        """
-        d = len(self.sizes)
-        oracle = self.oracles[checked_integer("attribute", attribute, 0, d - 1)]
-        return oracle.variance(f, n) * d + f * (1 - f) * (d - 1) / n
-
-    # ---------------------------------------------------------------- guarantee and exact law
-
-    @cached_property
-    def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Implemented (p, q) of each attribute: probability that its report supports a held value, and another."""
-        return tuple(oracle.support_probabilities for oracle in self.oracles)
-
-    def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon for the whole record, and for one attribute: it may be the sampled one."""
-        remark = (
-            "the collector sees which attribute was sampled; the choice is uniform and does not depend on the record"
-        )
-        epsilon = float(self.epsilon)
-        return local_guarantee(epsilon, self.implemented_epsilon(), (epsilon,) * len(self.sizes), (remark,))
-
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact: that of the attribute whose oracle has the largest."""
-        return max(oracle.implemented_ratio() for oracle in self.oracles)
-
-    def implemented_attribute_ratio(self, attribute: int) -> Fraction:
-        """Largest likelihood ratio between two records that differ in one attribute only, exact."""
-        return self.oracles[checked_integer("attribute", attribute, 0, len(self.sizes) - 1)].implemented_ratio()
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
-    def outputs(self) -> SampledReports | SampledBits:
-        """Every possible report once, in the order of the columns of `channel`: by attribute, then by its report."""
-        check_channel_size(1, self._output_count, repr(self))
-        bodies = []
-        for oracle in self.oracles:
-            reports = oracle.outputs()
-            body = self._empty_body(len(reports))
-            body[... if reports.ndim == 1 else np.s_[:, : reports.shape[1]]] = reports
-            bodies.append(body)
-        attributes = np.repeat(np.arange(len(bodies)), [len(body) for body in bodies])
-        return self.report_type(attributes.astype(self.report_fields[0].dtype), np.concatenate(bodies))
-
-    @property
-    def _output_count(self) -> int:
-        return sum(output_count([oracle]) for oracle in self.oracles)
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | record), shape (k_1 ... k_d, outputs): float64, or exact Fractions if `exact`.
-
-        Rows are all records in lexicographic order, the last attribute fastest; each sums to one.
-        """
-        check_channel_size(prod(self.sizes), self._output_count, repr(self))
-        records = np.indices(self.sizes).reshape(len(self.sizes), -1)
-        share = Fraction(1, len(self.sizes))
-        channels = [oracle.channel(exact=True)[held] for oracle, held in zip(self.oracles, records, strict=True)]
-        matrix: NDArray[Any] = np.concatenate(channels, axis=1) * share
-        return matrix if exact else float_channel(matrix)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these records, exactly in distribution, without reports.
-
-        The number of reports of one attribute and the counts of another depend on each other through the records, so
-        marginal counts are not enough. Cost: O(r d) and one draw per attribute.
-
-        Parameters
-        ----------
-        records : int[r, d]
-            Records.
-        counts : int[r]
-            Number of contributors who hold each record.
-        rng : SimulationRandomness
-            Source of the draw.
-
-        Raises
-        ------
-        InvalidInputError
-            If a record or a count is out of range.
-        """
-        sampled, n = simulate_sampling(records, counts, self.sizes, rng)
-        drawn = [oracle.simulate_aggregate(held, rng) for oracle, held in zip(self.oracles, sampled, strict=True)]
-        reported = np.array([part.n for part in drawn], dtype=np.int64)
-        return Aggregate(self, np.concatenate([*(part.counts for part in drawn), reported]), n)
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value of every attribute, then one per attribute for the number of its reports."""
-        return sum(self.sizes) + len(self.sizes)
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse support counts that are not of as many reports as the attributes have, n in all."""
-        counts, reported = counts[: -len(self.sizes)], counts[-len(self.sizes) :]
-        counts_sum_to(reported, n, len(counts))
-        check_parts(self.oracles, counts, reported)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The sampled attribute, and its code or packed bits."""
-        attribute = ReportField("attribute", code_dtype(len(self.sizes)).name)
-        widths = [report_width(oracle) for oracle in self.oracles]
-        if widths[0] is None:
-            return attribute, ReportField("value", code_dtype(max(self.sizes)).name)
-        return attribute, ReportField("bits", "uint8", max(width for width in widths if width is not None))
+    def _check_parameters(self) -> None:
+        self.oracles  # noqa: B018  refuses what an oracle refuses
 
     @property
     def report_type(self) -> type[SampledReports] | type[SampledBits]:
         """`SampledReports` or `SampledBits`."""
-        return SampledReports if report_width(self.oracles[0]) is None else SampledBits
+        return SampledReports if self.oracle == "GRR" else SampledBits
 
-    @property
-    def report_bits(self) -> float:
-        """Bits per report on average: log2 d for the attribute, and its oracle's."""
-        return log2(len(self.sizes)) + sum(oracle.report_bits for oracle in self.oracles) / len(self.sizes)
+    @cached_property
+    def oracles(self) -> tuple[PlainOracle, ...]:
+        """The frequency oracle of each attribute, with the whole epsilon."""
+        return make_layout(self.oracle, self.sizes, self.epsilon).oracles
+
+    @cached_property
+    def column(self) -> Column:
+        """Codes, or packed bits."""
+        return CodeColumn(self.oracles) if self.oracle == "GRR" else ByteColumn(self.oracles, "bits")
+
+
+@final
+@register("SMP[ADP]", stated=("oracles",))
+@dataclass(frozen=True)
+class AdaptiveSMP(SampledRecords):
+    """One uniformly sampled attribute, through its own oracle with the whole budget; the collector sees which.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget of the whole record in nats, in [1e-6, 32].
+    oracles : sequence of GRR, OUE, SubsetSelection or CountMeanSketch, optional
+        Of every attribute, over its domain and with the whole epsilon. By default, and stored in the field, the oracle
+        of least expected error for its size, `best_oracle`: client and server cannot choose twice.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or an oracle is not for its attribute.
+
+    Examples
+    --------
+    >>> from deniable import AdaptiveSMP, SimulationRandomness
+    >>> import numpy as np
+    >>> adaptive = AdaptiveSMP(sizes=(2, 40, 5000), epsilon=1.0)
+    >>> [oracle.name for oracle in adaptive.oracles]
+    ['GRR', 'SubsetSelection', 'CMS']
+    >>> records = np.array([[0, 39, 4999], [1, 7, 0]] * 50)
+    >>> reports = adaptive.randomize(records, SimulationRandomness(1))
+    >>> reports.attribute.shape, reports.payload.shape
+    ((100,), (100, 11))
+    >>> sum(estimate.n for estimate in adaptive.estimate(adaptive.aggregate(reports)).values())
+    100
+    """
+
+    oracles: tuple[Oracle, ...] = ()
+
+    report_type = AdaptiveReports
+    remarks = (
+        "the sampled attribute is visible to the collector; the choice is uniform and does not depend on the record, "
+        "and neither do the oracles",
+    )
+    card = Card(
+        shelf="records",
+        when="several attributes of any sizes, where the collector may see which one was sampled",
+        recommended=True,
+        wire="the sampled attribute, and the bytes of its oracle's report",
+        note="the collector sees which attribute was sampled; each attribute through the oracle of least error for its "
+        "size",
+    )
+
+    def _check_parameters(self) -> None:
+        object.__setattr__(self, "oracles", _checked_oracles(self.oracles, self.sizes, self.epsilon))
+
+    @cached_property
+    def column(self) -> Column:
+        """Bytes."""
+        return ByteColumn(self.oracles, "payload")
+
+
+def _checked_oracles(oracles: Sequence[Any], sizes: tuple[int, ...], epsilon: float | Fraction) -> tuple[Oracle, ...]:
+    if isinstance(oracles, (str, bytes)) or not isinstance(oracles, Sequence):
+        raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={oracles!r}")
+    if not len(oracles):
+        chosen = {size: best_oracle(size, epsilon) for size in set(sizes)}
+        return tuple(chosen[size] for size in sizes)
+    if len(oracles) != len(sizes):
+        raise InvalidParameterError(f"oracles must be one per attribute ({len(sizes)}), got {len(oracles)}")
+    for j, (oracle, size) in enumerate(zip(oracles, sizes, strict=True)):
+        if type(oracle) not in OFFERED:
+            raise InvalidParameterError(
+                f"oracles[{j}] must be GRR, OUE, SubsetSelection or CountMeanSketch, got {oracle!r}"
+            )
+        if oracle.k != size or exact(oracle.epsilon) != exact(epsilon):
+            raise InvalidParameterError(f"oracles[{j}] must have k={size} and epsilon={epsilon}, got {oracle!r}")
+    return tuple(oracles)

@@ -1,50 +1,92 @@
-"""SPL: split the budget, report every attribute.
+"""SPL: split the budget, report every attribute; counted attribute by attribute, or by pairs.
 
 Each of the d attributes goes through its own frequency oracle with epsilon/d; the reports compose to epsilon. The
 baseline of the multi-attribute literature. Better than sampling one attribute (`SMP`) only where epsilon/d is large.
+
+`SPLPairs` is phase one of everything that learns from dependence. Contributors report exactly as in `SPL` over GRR;
+only the collector differs. `SPL` keeps how often each code was reported; here every pair of attributes keeps its table
+of reported codes, from which the marginals follow as well. Seeam, Zheng, Hu (Corr-RR), 3.3.5 and 3.3.6, whose phase one
+estimates joint distributions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_counts, checked_integer, checked_records, checked_sizes
-from deniable.errors import InvalidInputError
+from deniable.aggregate import Aggregate
+from deniable.card import Card, Variant
+from deniable.checks import Codes, code_dtype
 from deniable.estimate import RecordEstimate
-from deniable.mechanism import ReportField, check_channel_size, float_channel
-from deniable.multi._exact import independent, product_rows
-from deniable.multi._oracles import (
-    Oracle,
-    affine_estimates,
-    checked_oracle,
-    checked_share,
-    empty_reports,
-    make_oracles,
-    output_count,
-    randomize_columns,
-    record_field,
-)
-from deniable.multi._tally import tally_columns
-from deniable.privacy import Guarantee, local_guarantee
+from deniable.multi._exact import independent
+from deniable.multi.layout import BitLayout, CodeLayout, Oracle, checked_share, grr_oracles, make_layout
+from deniable.multi.pairs import PairedRecords, branch, check_pairs, tally_pairs
+from deniable.multi.record import DirectRecords, HiddenRecords, SimulatedByMarginal, SimulatedByRecord
 from deniable.randomness import Randomness, SimulationRandomness
 from deniable.spec import register
-from deniable.state import Counts, check_parts
-from deniable.thresholds import checked_epsilon, log_up
+
+SIMULATED_RECORDS = 1 << 12
+"""Records that are simulated at a time."""
 
 
+@dataclass(frozen=True)
+class SplitRecords(DirectRecords[NDArray[Any]], HiddenRecords):
+    """Every attribute through its own oracle with epsilon/d; reports compose."""
+
+    reveals = "all"
+    remarks = ()
+    turns = 1
+
+    @property
+    @abstractmethod
+    def layout(self) -> CodeLayout | BitLayout: ...
+
+    @property
+    @final
+    def oracles(self) -> tuple[Oracle, ...]:
+        """The frequency oracle of each attribute, with its share epsilon/d."""
+        return self.layout.oracles
+
+    @final
+    def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        return self.layout.randomize(codes, rng)
+
+    @final
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: unbiased frequencies of every attribute, f^ = (count/n - q)/(p - q) with the implemented p and q."""
+        self.check(aggregate)
+        return self._affine(self.support_counts(aggregate.counts), aggregate.n, self.support_probabilities)
+
+    @final
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio between two records, exact: the product over the attributes."""
+        return prod((oracle.implemented_ratio() for oracle in self.oracles), start=Fraction(1))
+
+    @final
+    def outputs(self) -> NDArray[Any]:
+        return self._product()
+
+    @final
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(prod(self.sizes), self.layout.outputs)
+        return independent([oracle.channel(exact=True) for oracle in self.oracles])
+
+
+@final
 @register("SPL")
 @dataclass(frozen=True)
-class SPL:
+class SPL(SplitRecords, SimulatedByMarginal):
     """Every attribute by a frequency oracle with an equal share of the budget.
+
+    Reports are codes (GRR), uint8, uint16 or uint32 [n, d] in the dtype of the largest domain; or packed bits
+    uint8[n, sum of ceil(k_j/8)] (OUE), every attribute starting at a byte boundary.
 
     Parameters
     ----------
@@ -74,175 +116,99 @@ class SPL:
     [2, 4]
     """
 
-    sizes: tuple[int, ...]
-    epsilon: float | Fraction
     oracle: str = "GRR"
 
-    name = "SPL"
-    report_type = staticmethod(np.asarray)
+    card = Card(
+        shelf="records",
+        when="few attributes and a budget that is large for each: every attribute is reported",
+        recommended=True,
+        wire="a code, or k bits, of every attribute",
+        variants=(
+            Variant("SPL[GRR]", (("oracle", "GRR"),), recommended=True),
+            Variant("SPL[OUE]", (("oracle", "OUE"),), recommended=True),
+        ),
+    )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        share = checked_share(self.epsilon, len(self.sizes))
-        make_oracles(checked_oracle(self.oracle), self.sizes, share)  # refuses what an oracle refuses
-
-    @cached_property
-    def oracles(self) -> tuple[Oracle, ...]:
-        """The frequency oracle of each attribute, with its share epsilon/d."""
-        return make_oracles(self.oracle, self.sizes, checked_share(self.epsilon, len(self.sizes)))
-
-    # ---------------------------------------------------------------- contributor
-
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> NDArray[Any]:
-        """Contributor: report every attribute through its oracle.
-
-        Parameters
-        ----------
-        inputs : int[n, d]
-            Records of true codes, column j in 0..k_j-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8, uint16 or uint32 [n, d]
-            Reported codes (GRR), in the dtype of the largest domain; or packed bits uint8[n, sum of ceil(k_j/8)]
-            (OUE), every attribute starting at a byte boundary.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row and attribute.
-        """
-        codes = checked_records(inputs, self.sizes)
-        reports = empty_reports(self.oracles, len(codes))
-        randomize_columns(self.oracles, codes, rng, reports)
-        return reports
-
-    # ---------------------------------------------------------------- collector
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: sum the support counts of every attribute, one attribute after the other.
-
-        Parameters
-        ----------
-        reports : int[n, d] or uint8[n, sum of ceil(k_j/8)]
-            As `randomize` returns them.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report cannot have come from this mechanism, naming its row and attribute.
-        """
-        counts, n = tally_columns(self.oracles, reports)
-        return Aggregate(self, counts, n)
-
-    # ---------------------------------------------------------------- analyst
-
-    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: unbiased frequencies of every attribute, f^ = (count/n - q)/(p - q) with the implemented p and q.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        check_aggregate(aggregate, self)
-        return affine_estimates(aggregate.counts, self.sizes, aggregate.n, self.support_probabilities)
-
-    def variance(self, f: float, n: int, attribute: int) -> float:
-        """Variance of an estimated frequency of one attribute whose true value is f, noise only, n contributors."""
-        return self.oracles[checked_integer("attribute", attribute, 0, len(self.sizes) - 1)].variance(f, n)
-
-    # ---------------------------------------------------------------- guarantee and exact law
+    def _check_parameters(self) -> None:
+        self.layout  # noqa: B018  refuses what an oracle refuses
 
     @cached_property
-    def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Implemented (p, q) of each attribute: probability that its report supports a held value, and another."""
-        return tuple(oracle.support_probabilities for oracle in self.oracles)
+    def layout(self) -> CodeLayout | BitLayout:
+        """The oracles' reports side by side."""
+        return make_layout(self.oracle, self.sizes, checked_share(self.epsilon, len(self.sizes)))
 
-    def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon for the whole record, epsilon/d for one attribute."""
-        d = len(self.sizes)
-        share = float(checked_share(self.epsilon, d))
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon(), per_attribute=(share,) * d)
 
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact: the product over the attributes."""
-        return prod((oracle.implemented_ratio() for oracle in self.oracles), start=Fraction(1))
+@final
+@register("SPL pairs")
+@dataclass(frozen=True)
+class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]]):
+    """Every attribute by GRR with an equal share of the budget, counted by pairs of attributes.
 
-    def implemented_attribute_ratio(self, attribute: int) -> Fraction:
-        """Largest likelihood ratio between two records that differ in one attribute only, exact."""
-        return self.oracles[checked_integer("attribute", attribute, 0, len(self.sizes) - 1)].implemented_ratio()
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d), d >= 2, each in 2..2^32; the tables of all pairs have at most 2^22 cells.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget of the whole record in nats, in [1e-6, 32]; each attribute spends the exact fraction epsilon/d,
+        which must be at least 1e-6.
 
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
+    Raises
+    ------
+    InvalidParameterError, TooLargeError
+        If a parameter is out of bounds, or the tables are too large.
 
-    def outputs(self) -> NDArray[Any]:
-        """Every possible report once, in the order of the columns of `channel`: the last attribute changes fastest."""
-        check_channel_size(1, output_count(self.oracles), repr(self))
-        return product_rows([oracle.outputs() for oracle in self.oracles], record_field(self.oracles).dtype)
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.multi.split import SPLPairs
+    >>> import numpy as np
+    >>> pairs = SPLPairs(sizes=(2, 3), epsilon=8.0)
+    >>> reports = pairs.randomize(np.array([[0, 2], [1, 1], [1, 1]]), SimulationRandomness(1))
+    >>> aggregate = pairs.aggregate(reports)
+    >>> aggregate.counts.reshape(2, 3)
+    array([[0, 0, 1],
+           [0, 2, 0]])
+    """
 
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | record), shape (k_1 ... k_d, outputs): float64, or exact Fractions if `exact`.
+    card = Card(
+        shelf="two phases",
+        when="tables of pairs of attributes, or a first phase that a second one learns dependence from",
+        planned=False,
+        instead="SPL pairs has the errors of SPL[GRR] for frequencies: compare that",
+        wire="a code of every attribute",
+    )
 
-        Rows are all records in lexicographic order, the last attribute fastest; each sums to one.
-        """
-        check_channel_size(prod(self.sizes), output_count(self.oracles), repr(self))
-        matrix = independent([oracle.channel(exact=True) for oracle in self.oracles])
-        return matrix if exact else float_channel(matrix)
+    def _check_parameters(self) -> None:
+        self.layout  # noqa: B018  refuses what GRR refuses
+        check_pairs(self.sizes)
 
-    # ---------------------------------------------------------------- simulation and files
+    @cached_property
+    def spl(self) -> SPL:
+        """The same contributors' side, counted attribute by attribute."""
+        return SPL(self.sizes, self.epsilon)
 
-    def simulate_aggregate(self, counts: Sequence[ArrayLike], rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these marginal counts, exactly in distribution, without reports.
+    @cached_property
+    def layout(self) -> CodeLayout:
+        """A column of codes per attribute."""
+        return CodeLayout(grr_oracles(self.sizes, checked_share(self.epsilon, len(self.sizes))))
 
-        Marginal counts are enough: every attribute of every contributor is randomised on its own, so the counts of two
-        attributes are independent given the true records, however those are correlated.
+    def marginals(self, aggregate: Aggregate) -> Aggregate:
+        """Return what `SPL` would have counted: an aggregate of `self.spl`, of the same reports."""
+        self.check(aggregate)
+        counts = self.support_counts(aggregate.counts)
+        return Aggregate(self.spl, counts, aggregate.n, aggregate.collection, aggregate.batches)
 
-        Parameters
-        ----------
-        counts : sequence of int[k_j]
-            For each attribute, the number of contributors who hold each value; all with the same sum.
-        rng : SimulationRandomness
-            Source of the draw.
-
-        Raises
-        ------
-        InvalidInputError
-            If the counts do not fit the domains, or their sums differ.
-        """
-        if len(counts) != len(self.sizes):
-            raise InvalidInputError(f"counts must have one array per attribute ({len(self.sizes)}), got {len(counts)}")
-        marginals = [checked_counts(given, size) for given, size in zip(counts, self.sizes, strict=True)]
-        totals = [int(marginal.sum()) for marginal in marginals]
-        if len(set(totals)) > 1:
-            raise InvalidInputError(f"counts must have the same sum for every attribute, got sums {totals}")
-        parts = [
-            oracle.simulate_aggregate(marginal, rng).counts
-            for oracle, marginal in zip(self.oracles, marginals, strict=True)
-        ]
-        return Aggregate(self, np.concatenate(parts), totals[0])
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value of every attribute."""
-        return sum(self.sizes)
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but support counts of n reports for every attribute."""
-        check_parts(self.oracles, counts, [n] * len(self.sizes))
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """One row of codes, or of packed bits, per report."""
-        return (record_field(self.oracles),)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, the sum over the attributes."""
-        return sum(oracle.report_bits for oracle in self.oracles)
+    def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # The tables of overlapping pairs depend on each other, so whole reported records are drawn: attribute by
+        # attribute, groups of contributors who agree so far split by one multinomial each. Cost: O(m d) with m the
+        # number of different (record, report) that occur, at most the number of contributors.
+        total = np.zeros(self.state_size, dtype=np.int64)
+        for start in range(0, len(records), SIMULATED_RECORDS):
+            rows, left = records[start : start + SIMULATED_RECORDS], held[start : start + SIMULATED_RECORDS]
+            reports = np.empty((len(rows), 0), dtype=code_dtype(max(self.sizes)))
+            for j, oracle in enumerate(self.oracles):
+                groups, codes, left = branch(left, oracle.channel()[rows[:, j]], rng)
+                rows = rows[groups]
+                reports = np.concatenate([reports[groups], codes[:, None].astype(reports.dtype)], axis=1)
+            total += tally_pairs(reports, self.sizes, left)
+        return total

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
+from deniable.aggregate import Aggregate
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
 from deniable.estimate import Estimate, RecordEstimate
-from deniable.mechanism import estimator_names
 
 Floats = NDArray[np.float64]
 
@@ -38,12 +37,7 @@ def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
         If it contains no reports, at all or of some attribute.
     """
     mechanism: Any = aggregate.mechanism
-    check_aggregate(aggregate, mechanism)
-    estimates = mechanism.estimate(aggregate)
-    if not isinstance(estimates, RecordEstimate):
-        raise MismatchError(f"phase one must be a record mechanism such as SPL, got {mechanism!r}")
-    if "unmixed" in estimator_names(mechanism) and not all(estimate.is_raw for estimate in estimates.values()):
-        estimates = mechanism.unmixed(aggregate)
+    estimates = unbiased(aggregate)
     for j, estimate in estimates.items():
         if not estimate.is_raw:
             raise MismatchError(
@@ -53,6 +47,18 @@ def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
         if estimate.n == 0:
             raise EmptyAggregateError(f"phase one must have reports of every attribute, got none of attribute {j}")
     return mechanism, [estimate.frequencies for estimate in estimates.values()]
+
+
+def unbiased(aggregate: Aggregate) -> RecordEstimate:
+    """Return the estimate of a record mechanism: `unmixed` where it has that and `estimate` is biased."""
+    mechanism: Any = aggregate.mechanism
+    if not mechanism.records:
+        raise MismatchError(f"phase one must be a record mechanism such as SPL, got {mechanism!r}")
+    found: RecordEstimate = mechanism.estimate(aggregate)
+    if all(estimate.is_raw for estimate in found.values()) or "unmixed" not in mechanism.estimators:
+        return found
+    unmixed: RecordEstimate = mechanism.unmixed(aggregate)
+    return unmixed
 
 
 def clipped(frequencies: Floats) -> Floats:

@@ -29,20 +29,17 @@ from numpy.typing import NDArray
 from deniable.checks import checked_integer
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.grr import GRR
-from deniable.multi._pairs import attribute_pairs
-from deniable.multi._transfers import Table
 from deniable.multi.pair_tables import PairTables
+from deniable.multi.pairs import attribute_pairs
+from deniable.multi.pivot_law import Tables
 from deniable.projection import nearest_distribution
 
 Floats = NDArray[np.float64]
-TwoPivotTables = tuple[tuple[Table, ...], ...]
 
 METHODS = ("least-norm", "conditional")
 
 
-def learn_two_pivot_tables(
-    tables: PairTables, oracles: tuple[GRR, ...], n2: int, method: str = "least-norm"
-) -> TwoPivotTables:
+def learn_two_pivot_tables(tables: PairTables, oracles: tuple[GRR, ...], n2: int, method: str = "least-norm") -> Tables:
     """Analyst: the tables by the rule of this name; [pair][target][y_s k_t + y_t], empty for the pivots themselves.
 
     Parameters

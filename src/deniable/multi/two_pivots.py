@@ -12,44 +12,30 @@ reports shows any dependence; this is what the second one buys, at half the budg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import prod
-from typing import Any
+from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate, check_aggregate
-from deniable.checks import checked_integer, checked_records, checked_report_records, checked_sizes
+from deniable.aggregate import Aggregate
+from deniable.card import Card
+from deniable.checks import Codes, code_dtype
 from deniable.estimate import Estimate, RecordEstimate
-from deniable.mechanism import ReportField, check_channel_size, float_channel
 from deniable.mechanisms.grr import GRR
-from deniable.multi._oracles import affine_estimates, checked_share, empty_reports, record_field
-from deniable.multi._pairs import (
-    Pair,
-    attribute_pairs,
-    check_pairs,
-    check_tables,
-    marginal_counts,
-    pair_cells,
-    tally_pairs,
-)
-from deniable.multi._transfers import Table, check_table_cells, checked_distribution, checked_rows
-from deniable.multi._two_pivot_law import TwoPivotLaw
 from deniable.multi._two_pivot_system import TwoPivotSystem
+from deniable.multi.layout import checked_share, grr_oracles
 from deniable.multi.pair_tables import pair_tables
-from deniable.multi.split_pairs import SPLPairs
-from deniable.multi.two_pivot_tables import TwoPivotTables, learn_two_pivot_tables
-from deniable.privacy import Guarantee, local_guarantee
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.multi.pairs import Pair, PairedRecords, attribute_pairs, branch, check_pairs, tally_pairs
+from deniable.multi.pivot_law import TableLaw, Tables, check_table_cells, checked_tables
+from deniable.multi.pivot_records import PivotRecords
+from deniable.multi.split import SPLPairs
+from deniable.multi.two_pivot_tables import learn_two_pivot_tables
+from deniable.randomness import SimulationRandomness
 from deniable.spec import register
-from deniable.state import Counts
-from deniable.thresholds import EpsilonLike, checked_epsilon, log_up
 
-BIASED = "Corr-RR two pivots (biased: drawn codes are counted as if they were the attribute's own)"
-SINGULAR = "Corr-RR two pivots unmixed (biased: the tables leave some frequencies undetermined)"
 REMARKS = (
     "the tables are public and cost nothing here; the contributors of phase one, from whose reports they were learned, "
     "spent their own budget",
@@ -58,9 +44,10 @@ REMARKS = (
 )
 
 
+@final
 @register("Corr-RR two pivots")
 @dataclass(frozen=True)
-class TwoPivotRR:
+class TwoPivotRR(PivotRecords, PairedRecords):
     """Two uniformly drawn pivots by GRR with half the budget each; the others drawn from tables given both reports.
 
     Parameters
@@ -95,28 +82,29 @@ class TwoPivotRR:
            [0. , 0.6]])
     """
 
-    sizes: tuple[int, ...]
-    epsilon: float | Fraction
-    tables: TwoPivotTables
+    tables: Tables
 
-    name = "Corr-RR two pivots"
+    first = SPLPairs
     estimators = ("debiased", "unmixed")
-    report_type = staticmethod(np.asarray)
+    remarks = REMARKS
+    biased = "Corr-RR two pivots (biased: drawn codes are counted as if they were the attribute's own)"
+    singular = "Corr-RR two pivots unmixed (biased: the tables leave some frequencies undetermined)"
+    card = Card(
+        shelf="two phases",
+        when="for comparison with Corr-RR: reports in which pairs of attributes show their dependence",
+        aliases=("TwoPivotRR",),
+        planned=False,
+        instead="Corr-RR two pivots has no error in closed form before phase one has been collected: compare Corr-RR "
+        "and SPL[GRR]",
+        wire="a code of every attribute",
+    )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+    def _check_parameters(self) -> None:
         check_pairs(self.sizes)
         checked_share(self.epsilon, 2)
         check_table_cells(table_cells(self.sizes))
-        object.__setattr__(self, "tables", _checked(self.tables, self.sizes))
-
-    # ---------------------------------------------------------------- two phases
-
-    @staticmethod
-    def phase_one(sizes: Sequence[int], epsilon: EpsilonLike) -> SPLPairs:
-        """Return the mechanism of phase one: every attribute by GRR with epsilon/d, counted by pairs."""
-        return SPLPairs(tuple(sizes), checked_epsilon(epsilon))
+        pairs = tuple(attribute_pairs(len(self.sizes)))
+        object.__setattr__(self, "tables", checked_tables("tables", self.tables, self.sizes, pairs))
 
     @classmethod
     def learn(cls, aggregate: Aggregate, n2: int, method: str = "least-norm") -> TwoPivotRR:
@@ -147,76 +135,27 @@ class TwoPivotRR:
         return cls(found.sizes, epsilon, learn_two_pivot_tables(found, oracles, n2, method))
 
     @cached_property
-    def oracles(self) -> tuple[GRR, ...]:
-        """GRR of each attribute as a pivot, with epsilon/2."""
-        return _half_oracles(self.sizes, self.epsilon)
-
-    @cached_property
-    def law(self) -> TwoPivotLaw:
-        """How the targets are drawn, with their exact probabilities."""
-        return TwoPivotLaw(self.oracles, self.tables)
+    def law(self) -> TableLaw:
+        """The tables, and GRR of each attribute as a pivot, with epsilon/2."""
+        oracles = _half_oracles(self.sizes, self.epsilon)
+        return TableLaw(oracles, tuple(attribute_pairs(len(self.sizes))), self.tables)
 
     @cached_property
     def system(self) -> TwoPivotSystem:
         """The linear system of pair counts, and its solution."""
         return TwoPivotSystem(self.law)
 
-    # ---------------------------------------------------------------- contributor and collector
-
-    def randomize(self, inputs: ArrayLike, rng: Randomness) -> NDArray[Any]:
-        """Contributor: draw two pivots, exactly uniformly, report both through GRR, and codes drawn given both.
-
-        Parameters
-        ----------
-        inputs : int[n, d]
-            Records of true codes, column j in 0..k_j-1.
-        rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
-
-        Returns
-        -------
-        uint8, uint16 or uint32 [n, d]
-            Reported codes, in the dtype of the largest domain.
-
-        Raises
-        ------
-        InvalidInputError
-            If a code is out of range, naming its row and attribute.
-        """
-        codes = checked_records(inputs, self.sizes)
-        reports = empty_reports(self.oracles, len(codes))
-        self.law.randomize(codes, rng, reports)
-        return reports
-
-    def aggregate(self, reports: ArrayLike) -> Aggregate:
-        """Collector: count the reported codes of every pair of attributes, one table after the other.
-
-        Raises
-        ------
-        InvalidReportError
-            If `reports` is not int[n, d], or a code is out of range, naming its row and attribute.
-        """
-        codes = checked_report_records(reports, self.sizes)
-        return Aggregate(self, tally_pairs(codes, self.sizes), len(codes))
-
-    # ---------------------------------------------------------------- analyst
-
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: `unmixed`, unbiased and with intervals.
+        """Analyst: `unmixed`, unbiased and with intervals; standard errors up to 8192 reports.
 
         Raises
         ------
-        MismatchError, EmptyAggregateError
-            If the aggregate came from another mechanism, or contains no reports.
-        DamagedStateError
-            If two tables disagree about an attribute.
         TooLargeError
             If the tables of all pairs have more than 1024 cells together.
         """
         return self.unmixed(aggregate)
 
     def unmixed(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: frequencies that solve the linear system of pair counts; standard errors up to 8192 reports."""
         return self._solved(aggregate)[0]
 
     def joint(self, aggregate: Aggregate) -> dict[Pair, Estimate]:
@@ -227,98 +166,33 @@ class TwoPivotRR:
         return self._solved(aggregate)[1]
 
     def _solved(self, aggregate: Aggregate) -> tuple[RecordEstimate, dict[Pair, Estimate]]:
-        check_aggregate(aggregate, self)
-        return self.system.estimates(aggregate.counts, aggregate.n, SINGULAR)
+        self.check(aggregate)
+        return self.system.estimates(aggregate.counts, aggregate.n, self.singular)
 
-    def debiased(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: Corr-RR's (count/n - q)/(p - q) with the pivots' p and q; biased, no standard errors."""
-        check_aggregate(aggregate, self)
-        counts = np.concatenate(marginal_counts(aggregate.counts, self.sizes))
-        pairs = [(float(p), float(q)) for p, q in self.support_probabilities]
-        steps = (BIASED,) if len(self.sizes) > 2 else ()
-        found = affine_estimates(counts, self.sizes, aggregate.n, pairs)
-        return RecordEstimate({j: replace(estimate, processing=steps) for j, estimate in found.items()})
+    def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Cost: O(C (r + m) d), C pairs of pivots and m the number of different reports that occur.
+        pairs = self.law.pivots
+        drawn = rng.generator.multinomial(held, np.full(len(pairs), 1 / len(pairs)), size=len(held))
+        total = np.zeros(self.state_size, dtype=np.int64)
+        for place, (s, t) in enumerate(pairs):
+            groups, first, left = branch(drawn[:, place], self.oracles[s].channel()[records[:, s]], rng)
+            later, second, left = branch(left, self.oracles[t].channel()[records[groups, t]], rng)
+            told = np.bincount(first[later] * self.sizes[t] + second, left, self.sizes[s] * self.sizes[t])
+            total += self._simulate_targets(place, told.astype(np.int64), rng)
+        return total
 
-    # ---------------------------------------------------------------- guarantee and exact law
-
-    @cached_property
-    def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Implemented (p, q) of each attribute as a pivot."""
-        return tuple(oracle.support_probabilities for oracle in self.oracles)
-
-    def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon for the whole record, at most epsilon/2 for one attribute."""
-        half = float(checked_share(self.epsilon, 2))
-        per_attribute = [min(half, log_up(self.implemented_attribute_ratio(j))) for j in range(len(self.sizes))]
-        return local_guarantee(float(self.epsilon), self.implemented_epsilon(), tuple(per_attribute), REMARKS)
-
-    def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio between two records, exact: (p/q)^2 over equal domains.
-
-        Over others, between the products of two oracles' ratios; beyond 8192 reports the largest of those is returned,
-        an upper bound.
-        """
-        if len(set(self.sizes)) > 1 and self.law.enumerable:
-            return self.law.whole_record_ratio()
-        ratios = sorted(oracle.implemented_ratio() for oracle in self.oracles)
-        return ratios[-1] * ratios[-2]
-
-    def implemented_attribute_ratio(self, attribute: int) -> Fraction:
-        """Largest likelihood ratio between two records that differ in one attribute only.
-
-        Exact for few reports (5 attributes of 4 codes, 6 of 3, 7 of 2); beyond, its oracle's ratio, an upper bound.
-        """
-        j = checked_integer("attribute", attribute, 0, len(self.sizes) - 1)
-        if not self.law.attribute_enumerable:
-            return self.oracles[j].implemented_ratio()
-        return self.law.one_attribute_ratio(j)
-
-    def implemented_epsilon(self) -> float:
-        """Natural logarithm of `implemented_ratio`, rounded up."""
-        return log_up(self.implemented_ratio())
-
-    def outputs(self) -> NDArray[Any]:
-        """Every possible report once, in the order of the columns of `channel`: the last attribute changes fastest."""
-        check_channel_size(1, prod(self.sizes), repr(self))
-        return self.law.possible_reports[0].astype(record_field(self.oracles).dtype)
-
-    def channel(self, *, exact: bool = False) -> NDArray[Any]:
-        """Return P(report | record), shape (k_1 ... k_d, outputs): float64, or exact Fractions if `exact`.
-
-        Rows are all records in lexicographic order, the last attribute fastest; each sums to one.
-        """
-        check_channel_size(prod(self.sizes), prod(self.sizes), repr(self))
-        matrix = self.law.channel()
-        return matrix if exact else float_channel(matrix)
-
-    # ---------------------------------------------------------------- simulation and files
-
-    def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
-        """Draw the aggregate of contributors with these records, exactly in distribution.
-
-        Cost: O(C (r + m) d), C pairs of pivots and m the number of different reports that occur.
-        """
-        total, n = self.law.simulate(records, counts, rng)
-        return Aggregate(self, total, n)
-
-    @property
-    def state_size(self) -> int:
-        """One counter per cell of every pair's table."""
-        return sum(pair_cells(self.sizes))
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but tables of n records, one margin for every attribute."""
-        check_tables(counts, self.sizes, n)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """One row of codes per report."""
-        return (record_field(self.oracles),)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, the sum over the attributes."""
-        return sum(oracle.report_bits for oracle in self.oracles)
+    def _simulate_targets(self, place: int, told: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        (s, t), laws = self.law.pivots[place], self.law.float_laws[place]
+        given = np.flatnonzero(told)
+        left = told[given]
+        reports = np.zeros((len(given), len(self.sizes)), dtype=code_dtype(max(self.sizes)))
+        reports[:, s], reports[:, t] = given // self.sizes[t], given % self.sizes[t]
+        for j, law in enumerate(laws):
+            if j not in (s, t):
+                groups, codes, left = branch(left, law[given], rng)
+                given, reports = given[groups], reports[groups]
+                reports[:, j] = codes
+        return tally_pairs(reports, self.sizes, left)
 
 
 def table_cells(sizes: Sequence[int]) -> int:
@@ -327,18 +201,4 @@ def table_cells(sizes: Sequence[int]) -> int:
 
 
 def _half_oracles(sizes: Sequence[int], epsilon: float | Fraction) -> tuple[GRR, ...]:
-    half = checked_share(epsilon, 2)
-    return tuple(GRR(k=size, epsilon=half) for size in sizes)
-
-
-def _checked(tables: Any, sizes: tuple[int, ...]) -> TwoPivotTables:
-    d, result = len(sizes), []
-    pairs = attribute_pairs(d)
-    for place, ((s, t), row) in enumerate(zip(pairs, checked_rows("tables", tables, len(pairs)), strict=True)):
-        found: list[Table] = []
-        for j, table in enumerate(checked_rows(f"tables[{place}]", row, d)):
-            name = f"tables[{place}][{j}]"
-            laws = checked_rows(name, table, 0 if j in (s, t) else sizes[s] * sizes[t])
-            found.append(tuple(checked_distribution(f"{name}[{y}]", law, sizes[j]) for y, law in enumerate(laws)))
-        result.append(tuple(found))
-    return tuple(result)
+    return grr_oracles(sizes, checked_share(epsilon, 2))

@@ -19,11 +19,10 @@ from deniable.mechanisms.ocms import OCMS
 from deniable.mechanisms.rappor import RAPPOR
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE, SUE
-from deniable.multi.adaptive_sample import AdaptiveSMP
 from deniable.multi.corr_rr import CorrRR
 from deniable.multi.fake_data import RSFD
 from deniable.multi.pivot_coded import PivotCoded
-from deniable.multi.sample import SMP
+from deniable.multi.sample import SMP, AdaptiveSMP
 from deniable.multi.split import SPL
 
 MAX_REPORT_BITS = 1 << 19

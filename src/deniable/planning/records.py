@@ -22,8 +22,8 @@ from deniable.checks import checked_integer, checked_sizes
 from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
 from deniable.mechanism import Mechanism
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.multi.adaptive_sample import AdaptiveSMP
 from deniable.multi.corr_rr import CorrRR
+from deniable.multi.sample import AdaptiveSMP
 from deniable.planning.candidates import Candidate, build, candidates_for
 from deniable.planning.precision import mean_variance
 from deniable.planning.rows import PlanRow, best_row

@@ -13,7 +13,6 @@ from deniable.checks import checked_probability
 from deniable.collection import Collection
 from deniable.errors import DeniableError, InvalidParameterError
 from deniable.leakage.adversary.auditor import AuditResult, Progress, audit
-from deniable.multi._about import Visible, reports_about
 from deniable.randomness import Randomness
 from deniable.result import HIDDEN, Result
 
@@ -116,35 +115,22 @@ class AttributeClient:
         """Return the part about the attribute of one report per input."""
         records = np.zeros((len(inputs), len(self._mechanism.sizes)), dtype=np.int64)
         records[:, self._attribute] = inputs
-        if not isinstance(self._mechanism, Visible):
-            return self._part(self._mechanism.randomize(records, rng))
         result: NDArray[Any] | None = None
         waiting = np.arange(len(records))
         while len(waiting):
-            drawn, part = reports_about(
-                self._mechanism, self._mechanism.randomize(records[waiting], rng), self._attribute
-            )
+            reports = self._mechanism.randomize(records[waiting], rng)
+            told, part = self._mechanism.reported_attribute(reports), self._mechanism.about(reports, self._attribute)
             if not isinstance(part, np.ndarray):
                 raise InvalidParameterError(
                     f"an audit by attribute needs reports of one array, got those of {self.oracle!r}"
                 )
+            if told is None:
+                return part
             if result is None:
                 result = np.zeros((len(records), *part.shape[1:]), dtype=part.dtype)
-            result[waiting[drawn]] = part
-            waiting = waiting[~drawn]
+            result[waiting[told == self._attribute]] = part
+            waiting = waiting[told != self._attribute]
         return np.empty(0, dtype=np.uint8) if result is None else result
-
-    @property
-    def _width(self) -> int | None:
-        width: int | None = self.oracle.report_fields[0].width
-        return width
-
-    def _part(self, reports: NDArray[Any]) -> NDArray[Any]:
-        if not self._width:
-            return reports[:, self._attribute]
-        widths = [oracle.report_fields[0].width for oracle in self._mechanism.oracles]
-        start = sum(widths[: self._attribute])
-        return reports[:, start : start + self._width]
 
 
 def audit_collection(

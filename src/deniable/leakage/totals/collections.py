@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,12 +29,11 @@ from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import observed
 from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsilon
 from deniable.leakage.prior.pairwise import PairCounts
-from deniable.multi._about import Visible
-from deniable.multi.fake_data import RSFD
-from deniable.multi.realistic_fake_data import RSRFD
+from deniable.multi.fake_data import RSFD, RSRFD
+from deniable.multi.sampled_attribute import OneAttribute
 from deniable.privacy import Guarantee, TrustModel
 
-Sampling: TypeAlias = Visible | RSFD | RSRFD
+Sampling: TypeAlias = OneAttribute[Any] | RSFD | RSRFD
 """Record mechanisms that report one sampled attribute."""
 
 _TOLERANCE = 1e-14
@@ -96,13 +95,13 @@ def sampled_leakage(records: ArrayLike, mechanism: Sampling) -> SampledLeakage:
     0.8855 (exact) 0.8855 (exact)
     1.0000 (exact) 1.0000 (exact)
     """
-    if not isinstance(mechanism, Sampling):
+    if mechanism.reveals not in ("one", "fakes"):
         raise InvalidParameterError(
             f"mechanism must be SMP, SMP[ADP], PivotCoded, RS+FD or RS+RFD, got {mechanism!r}: its epsilon for the "
             "whole contributor bounds the leakage about every attribute, whatever the prior"
         )
     prior = _Prior.of(records, mechanism.sizes)
-    return _of_smp(prior, mechanism) if isinstance(mechanism, Visible) else _of_fakes(prior, mechanism)
+    return _of_smp(prior, mechanism) if mechanism.reveals == "one" else _of_fakes(prior, mechanism)
 
 
 def guarantee_under_prior(
@@ -169,7 +168,7 @@ class _Prior:
         return cls(data.attributes, conditionals)
 
 
-def _of_smp(prior: _Prior, mechanism: Visible) -> SampledLeakage:
+def _of_smp(prior: _Prior, mechanism: OneAttribute[Any]) -> SampledLeakage:
     kept = prior.attributes
     direct = np.array([release_epsilon(mechanism.oracles[j]) for j in kept])
     matrix = np.zeros((len(kept), len(kept)))

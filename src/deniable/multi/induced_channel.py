@@ -21,7 +21,7 @@ from scipy import linalg
 from deniable.errors import TooLargeError
 from deniable.estimate import Estimate, RecordEstimate
 from deniable.mechanisms.grr import GRR
-from deniable.multi._oracles import stretches
+from deniable.multi.layout import stretches
 
 Floats = NDArray[np.float64]
 

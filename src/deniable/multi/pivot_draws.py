@@ -1,8 +1,8 @@
-"""One privatised pivot per contributor, and the reports of the other attributes that are made from it alone.
+"""How a pivot is drawn, and the codes of the other attributes that are made from its report alone.
 
-Whatever is made from the pivot's report by a public law is post-processing: it costs no privacy. Two loops draw it:
-*copies* over equal domains (one threshold per pair of attributes), and any *transfer* law, row by row from tables. Each
-has a twin that draws the counts of many contributors directly.
+Whatever is made from the pivots' reports by a public law is post-processing: it costs no privacy. Two loops draw it:
+*copies* over equal domains (one threshold per pair of attributes), and any law, row by row from tables. Copies have a
+twin that draws the counts of many contributors directly.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from deniable.checks import Codes, code_dtype
 from deniable.kernels import kernel
-from deniable.mechanisms.grr import GRR
 from deniable.multi._priors import prior_tables
-from deniable.multi._sampled import SAMPLED_ROWS, sampled_reports
 from deniable.multi._uniform import MAX_PRODUCT, uniform_rows
 from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.thresholds import SCALE
@@ -141,14 +139,14 @@ def _others(counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.
 
 
 class TransferTables(NamedTuple):
-    """Arrays that `randomize_with_transfers` reads.
+    """Arrays that `draw_targets` reads.
 
     Parameters
     ----------
     row_of : int64[cells]
-        Row of the tables for each (pivot, target, reported code of the pivot).
-    offsets : int64[d, d]
-        Where the rows of a (pivot, target) start in `row_of`.
+        Row of the tables for each (pivots, target, what the pivots reported).
+    offsets : int64[groups, d]
+        Where the rows of (pivots, target) start in `row_of`.
     limits, starts, lasts, guide, guide_starts, shifts : arrays
         The rows, as in `deniable.multi._priors.PriorTables`.
     """
@@ -164,73 +162,27 @@ class TransferTables(NamedTuple):
 
 
 def transfer_tables(transfers: Sequence[Sequence[NDArray[Any]]]) -> TransferTables:
-    """Return the tables of transfers[pivot][target]: int[k_pivot, k_target], each row summing to 2^64.
+    """Return the tables of transfers[pivots][target]: int[reports of the pivots, k_target], rows summing to 2^64.
 
-    Equal rows are stored once. Entries of a pivot to itself are not read.
+    Equal rows are stored once. Those of pivots to themselves are empty.
     """
-    d = len(transfers)
     known: dict[tuple[int, ...], int] = {}
     row_of: list[int] = []
-    offsets = np.zeros((d, d), dtype=np.int64)
-    for s, targets in enumerate(transfers):
+    offsets = np.zeros((len(transfers), len(transfers[0])), dtype=np.int64)
+    for place, targets in enumerate(transfers):
         for j, law in enumerate(targets):
-            offsets[s, j] = len(row_of)
-            if j != s:
-                row_of += [known.setdefault(tuple(accumulate(row)), len(known)) for row in law.tolist()]
-    tables = prior_tables(list(known) or [(1 << 64,)])
+            offsets[place, j] = len(row_of)
+            row_of += [known.setdefault(tuple(accumulate(row)), len(known)) for row in law.tolist()]
+    tables = prior_tables(list(known) or [(SCALE,)])
     return TransferTables(np.array(row_of, dtype=np.int64), offsets, *tables)
 
 
-def randomize_with_transfers(
-    oracles: Sequence[GRR], tables: TransferTables, codes: Codes, rng: Randomness, reports: NDArray[Any]
-) -> None:
-    """Overwrite reports[n, d]: of every record a pivot through its oracle, the others drawn given that report.
-
-    Parameters
-    ----------
-    oracles : sequence of GRR
-        One per attribute, with the whole budget.
-    tables : TransferTables
-        The laws of the other attributes.
-    codes : int[n, d]
-        Records, already checked.
-    rng : Randomness
-        Source of the words.
-    reports : int[n, d]
-        Overwritten.
-    """
-    d = len(oracles)
-    for start in range(0, len(codes), SAMPLED_ROWS):
-        part = slice(start, start + SAMPLED_ROWS)
-        block = reports[part]
-        pivots = sample_pivots(rng, len(block), d)
-        for j, drew, privatised in sampled_reports(oracles, codes[part], pivots, rng):
-            block[drew, j] = privatised
-        for rows, words in blocks(rng, len(block), d):
-            _transfer(words.reshape(-1, d), pivots[rows], *tables, block[rows])
-
-
-def simulate_transfers(
-    privatised: NDArray[np.int64], laws: Sequence[NDArray[np.float64]], rng: SimulationRandomness
-) -> list[NDArray[np.int64]]:
-    """Draw every target's counts given one pivot's reports, exactly in distribution.
-
-    Parameters
-    ----------
-    privatised : int64[k_pivot]
-        How many contributors report each code of the pivot.
-    laws : sequence of float64[k_pivot, k_target]
-        Law of each target given the pivot's report.
-    rng : SimulationRandomness
-        Source of the draw.
-    """
-    return [rng.generator.multinomial(privatised, law).sum(axis=0) for law in laws]
-
-
 @kernel
-def _transfer(
+def draw_targets(
     words: Words,
-    pivots: Codes,
+    drawn: Codes,
+    pivots: NDArray[np.int64],
+    strides: NDArray[np.int64],
     row_of: NDArray[np.int64],
     offsets: NDArray[np.int64],
     limits: Words,
@@ -241,13 +193,19 @@ def _transfer(
     shifts: Words,
     reports: NDArray[Any],
 ) -> None:
+    """Overwrite all columns of reports[n, d] but those of the pivots that each row drew, by one word per column.
+
+    `pivots[place]` are the first and the last attribute of a group, `strides[place]` what the first one's report counts
+    in the index of a table's rows; 0 where there is one.
+    """
     for i in range(words.shape[0]):
-        s = np.int64(pivots[i])
-        privatised = np.int64(reports[i, s])
+        place = np.int64(drawn[i])
+        s, t = pivots[place, 0], pivots[place, 1]
+        given = np.int64(reports[i, s]) * strides[place] + np.int64(reports[i, t])
         for j in range(words.shape[1]):
-            if j == s:
+            if j in (s, t):
                 continue
-            row = row_of[offsets[s, j] + privatised]
+            row = row_of[offsets[place, j] + given]
             word = words[i, j]
             code = guide[guide_starts[row] + np.int64(word >> shifts[row])]
             while code < lasts[row] and word >= limits[starts[row] + code]:

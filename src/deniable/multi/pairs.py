@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import Codes
+from deniable.checks import Codes, checked_report_records
 from deniable.errors import DamagedStateError, InvalidParameterError, TooLargeError
 from deniable.kernels import kernel
-from deniable.multi._oracles import stretches
+from deniable.multi.layout import starts_of, stretches
+from deniable.multi.record import HiddenRecords
 from deniable.randomness import SimulationRandomness
 from deniable.state import Counts, stretches_sum_to
 
@@ -55,7 +56,7 @@ def tally_pairs(codes: Codes, sizes: Sequence[int], weights: NDArray[np.int64] |
     weights : int64[n], optional
         How many contributors sent each row; one if not given.
     """
-    starts = np.array([place.start for place in stretches(pair_cells(sizes))], dtype=np.int64)
+    starts = starts_of(pair_cells(sizes))
     counts = np.zeros(sum(pair_cells(sizes)), dtype=np.int64)
     widths = np.array(sizes, dtype=np.int64)
     for start in range(0, len(codes), _ROWS):
@@ -107,12 +108,6 @@ def marginal_counts(counts: NDArray[Any], sizes: Sequence[int]) -> list[NDArray[
     return [found[j] for j in range(len(sizes))]
 
 
-def check_tables(counts: Counts, sizes: Sequence[int], n: int) -> None:
-    """Raise DamagedStateError unless every table counts n records and tables agree about their attributes."""
-    stretches_sum_to(counts, pair_cells(sizes), n)
-    marginal_counts(counts, sizes)
-
-
 def branch(
     counts: NDArray[np.int64], laws: NDArray[np.float64], rng: SimulationRandomness
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -135,3 +130,27 @@ def branch(
     drawn = rng.generator.multinomial(counts, laws)
     groups, codes = np.nonzero(drawn)
     return groups, codes, drawn[groups, codes]
+
+
+class PairedRecords(HiddenRecords):
+    """Rows of codes of which an aggregate counts every pair of attributes, one table after the other."""
+
+    @final
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        codes = checked_report_records(reports, self.sizes)
+        return tally_pairs(codes, self.sizes), len(codes)
+
+    @property
+    @final
+    def state_size(self) -> int:
+        """One counter per cell of every pair's table."""
+        return sum(pair_cells(self.sizes))
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        stretches_sum_to(counts, pair_cells(self.sizes), n)
+        marginal_counts(counts, self.sizes)  # refuses tables that disagree about an attribute
+
+    @final
+    def support_counts(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.concatenate(marginal_counts(counts, self.sizes))

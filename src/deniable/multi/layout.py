@@ -1,0 +1,290 @@
+"""One frequency oracle per attribute, side by side: where each one's report lies in a record's, and its counts.
+
+Codes lie in columns. Packed bits are one row of bytes, every attribute starting at a byte boundary: the thresholds of
+OUE do not depend on the domain, so all attributes of all records are randomised as one run of bits. Padding bits are
+randomised too, then cleared.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, pairwise
+from math import prod
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.checks import Codes, check_counters, checked_report_records, code_dtype
+from deniable.errors import InvalidParameterError, InvalidReportError
+from deniable.kernels import kernel
+from deniable.mechanism import ReportField
+from deniable.mechanisms._bits import Bits, check_padding, count_bits, packed_width, randomize_bits
+from deniable.mechanisms.grr import GRR
+from deniable.mechanisms.unary import OUE
+from deniable.multi._exact import product_rows
+from deniable.randomness import Randomness
+from deniable.thresholds import EPSILON_MIN, BudgetShare, EpsilonLike, spent
+
+Oracle: TypeAlias = GRR | OUE
+
+BLOCK_ROWS = 1 << 14
+"""Records that are randomised at a time: their columns stay in a core's second-level cache."""
+
+BLOCK_BYTES = 1 << 20
+"""Packed bits that are set and randomised at a time."""
+
+
+def checked_share(epsilon: EpsilonLike, d: int) -> BudgetShare:
+    """Return what is spent of epsilon over d, exactly, or raise InvalidParameterError if it is below the least."""
+    share = BudgetShare(spent(epsilon) / d)
+    if float(share) < float(EPSILON_MIN):
+        raise InvalidParameterError(
+            f"epsilon must be >= 1e-06 per attribute, got epsilon={epsilon} over {d} attributes"
+        )
+    return share
+
+
+def grr_oracles(sizes: Sequence[int], epsilon: float | Fraction) -> tuple[GRR, ...]:
+    """Return GRR of each attribute, each with this budget."""
+    return tuple(GRR(k=size, epsilon=epsilon) for size in sizes)
+
+
+def stretches(lengths: Sequence[int]) -> tuple[slice, ...]:
+    """Return consecutive slices of these lengths."""
+    return tuple(slice(start, stop) for start, stop in pairwise(accumulate(lengths, initial=0)))
+
+
+def starts_of(lengths: Sequence[int]) -> NDArray[np.int64]:
+    """Return where consecutive stretches of these lengths start, int64[len(lengths)]."""
+    return np.array([place.start for place in stretches(lengths)], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Layout(ABC):
+    """How the reports of all attributes lie in one row.
+
+    Parameters
+    ----------
+    oracles : tuple of oracles
+        One per attribute, all of one kind.
+    """
+
+    oracles: tuple[Any, ...]
+
+    @property
+    @final
+    def sizes(self) -> tuple[int, ...]:
+        """Domain sizes."""
+        return tuple(oracle.k for oracle in self.oracles)
+
+    @property
+    @final
+    def bits(self) -> float:
+        """Bits of one row, the sum over the attributes."""
+        return float(sum(oracle.report_bits for oracle in self.oracles))
+
+    @property
+    @final
+    def combinations(self) -> NDArray[Any]:
+        """Every possible row once, the last attribute fastest."""
+        return product_rows([oracle.outputs() for oracle in self.oracles], np.dtype(self.field.dtype))
+
+    @final
+    def empty(self, n: int) -> NDArray[Any]:
+        """Return n uninitialised rows."""
+        return np.empty((n, self.field.width or 1), dtype=self.field.dtype)
+
+    @property
+    @abstractmethod
+    def field(self) -> ReportField:
+        """How a batch is stored."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """Number of different rows (packed bits: at most 2^64 per attribute are told apart)."""
+
+    @abstractmethod
+    def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        """Return rows with every attribute of codes[n, d] through its own oracle."""
+
+    @abstractmethod
+    def tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        """Return the support counts of all attributes, one after the other, and the number of rows.
+
+        Raises
+        ------
+        InvalidReportError
+            If a row cannot have come from these oracles, naming the row and the attribute.
+        """
+
+    @abstractmethod
+    def part(self, reports: NDArray[Any], attribute: int) -> NDArray[Any]:
+        """Return what rows say of one attribute, as reports of its oracle."""
+
+
+@final
+class CodeLayout(Layout):
+    """One column of codes per attribute, in the dtype of the largest domain."""
+
+    oracles: tuple[GRR, ...]
+
+    @property
+    def field(self) -> ReportField:
+        return ReportField("values", code_dtype(max(self.sizes)).name, len(self.sizes))
+
+    @property
+    def outputs(self) -> int:
+        return prod(self.sizes)
+
+    def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        reports, first = self.empty(len(codes)), self.oracles[0]
+        if all(oracle == first for oracle in self.oracles):
+            # All columns alike: one long column.
+            reports[:] = first.randomize(codes.reshape(-1), rng).reshape(codes.shape)
+            return reports
+        for start in range(0, len(codes), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            for j, oracle in enumerate(self.oracles):
+                reports[rows, j] = oracle.randomize(codes[rows, j], rng)
+        return reports
+
+    def tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        codes = checked_report_records(reports, self.sizes)
+        check_counters(sum(self.sizes))
+        counts = np.zeros(sum(self.sizes), dtype=np.int64)
+        _tally_codes(codes, starts_of(self.sizes), counts)
+        return counts, len(codes)
+
+    def part(self, reports: NDArray[Any], attribute: int) -> NDArray[Any]:
+        return reports[:, attribute]
+
+
+@final
+class BitLayout(Layout):
+    """One row of packed bits, every attribute starting at a byte boundary."""
+
+    oracles: tuple[OUE, ...]
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """The first byte of each attribute, then the width of a row, int64[d + 1]."""
+        return np.cumsum([0, *map(packed_width, self.sizes)], dtype=np.int64)
+
+    @cached_property
+    def _values(self) -> NDArray[np.int64]:
+        """Position in a row's bits of every value of every attribute; all other positions are padding."""
+        return np.concatenate(
+            [8 * start + np.arange(size) for start, size in zip(self.starts, self.sizes, strict=False)]
+        )
+
+    @property
+    def field(self) -> ReportField:
+        return ReportField("bits", "uint8", int(self.starts[-1]))
+
+    @property
+    def outputs(self) -> int:
+        return prod(1 << min(size, 64) for size in self.sizes)
+
+    @property
+    def block_rows(self) -> int:
+        """Number of records that are randomised at a time."""
+        return max(1, BLOCK_BYTES // int(self.starts[-1]))
+
+    def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        reports, step = self.empty(len(codes)), self.block_rows
+        for start in range(0, len(codes), step):
+            rows = slice(start, start + step)
+            bits = np.zeros(reports[rows].shape, dtype=np.uint8)
+            set_all(codes[rows], self.starts, bits)
+            reports[rows] = self.randomize_bits(bits, rng)
+        return reports
+
+    def randomize_bits(self, bits: Bits, rng: Randomness) -> Bits:
+        """Return rows randomised: a set bit stays so with P/2^64, a clear one becomes set with Q/2^64."""
+        width = bits.shape[1]
+        # The thresholds are those of all attributes.
+        result = randomize_bits(bits, 8 * width, self.oracles[0].thresholds, rng)
+        if any(size % 8 for size in self.sizes):
+            used = np.zeros(8 * width, dtype=np.uint8)
+            used[self._values] = 1
+            # Tiled to one long row: numpy would loop over short ones.
+            result &= np.tile(np.packbits(used, bitorder="little"), (len(bits), 1))
+        return result
+
+    def tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        bits = checked_packed(reports, int(self.starts[-1]))
+        counts = count_bits(np.ascontiguousarray(bits))
+        if counts.sum() != counts[self._values].sum():
+            for j, size in enumerate(self.sizes):
+                try:
+                    check_padding(self.part(bits, j), size)
+                except InvalidReportError as error:
+                    raise InvalidReportError(f"{error}, attribute {j}") from None
+        return counts[self._values], len(bits)
+
+    def part(self, reports: NDArray[Any], attribute: int) -> NDArray[Any]:
+        return reports[:, self.starts[attribute] : self.starts[attribute + 1]]
+
+
+LAYOUTS: dict[str, tuple[type[Oracle], type[CodeLayout] | type[BitLayout]]] = {
+    "GRR": (GRR, CodeLayout),
+    "OUE": (OUE, BitLayout),
+}
+"""The oracles that records are reported through, and how their reports lie side by side."""
+
+
+def checked_oracle(name: str) -> str:
+    """Return the name of an oracle, or raise InvalidParameterError naming the choices."""
+    if not isinstance(name, str) or name not in LAYOUTS:
+        raise InvalidParameterError(f"oracle must be one of {', '.join(LAYOUTS)}, got oracle={name!r}")
+    return name
+
+
+def make_layout(name: str, sizes: Sequence[int], epsilon: float | Fraction) -> CodeLayout | BitLayout:
+    """Return the layout of one oracle per attribute, each with this budget."""
+    oracle, layout = LAYOUTS[checked_oracle(name)]
+    return layout(tuple(oracle(k=size, epsilon=epsilon) for size in sizes))
+
+
+def checked_packed(reports: ArrayLike, width: int) -> Bits:
+    """Return rows of packed bits uint8[n, width], or raise InvalidReportError."""
+    bits = np.asarray(reports)
+    if bits.size == 0 and not isinstance(reports, np.ndarray):
+        bits = np.empty((0, width), dtype=np.uint8)
+    if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != width:
+        raise InvalidReportError(
+            f"reports must be packed bits, uint8 of shape (n, {width}), got dtype={bits.dtype}, shape={bits.shape}"
+        )
+    return bits
+
+
+@kernel
+def set_all(codes: Codes, starts: NDArray[np.int64], bits: Bits) -> None:
+    """Set the bit of every attribute of codes[n, d] in zeroed bits[n, width]."""
+    for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            code = np.int64(codes[i, j])
+            bits[i, starts[j] + (code >> 3)] = 1 << (code & 7)
+
+
+@kernel
+def set_sampled(codes: Codes, attributes: Codes, starts: NDArray[np.int64], bits: Bits) -> None:
+    """Set the bit of attribute attributes[i] of each row of codes[n, d] in zeroed bits[n, width]."""
+    for i in range(codes.shape[0]):
+        j = np.int64(attributes[i])
+        code = np.int64(codes[i, j])
+        bits[i, starts[j] + (code >> 3)] = 1 << (code & 7)
+
+
+@kernel
+def _tally_codes(codes: Codes, starts: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+    # Adds codes[n, d], already checked, to counts; column j counts from starts[j] on.
+    for i in range(codes.shape[0]):
+        for j in range(starts.shape[0]):
+            counts[starts[j] + np.int64(codes[i, j])] += 1
