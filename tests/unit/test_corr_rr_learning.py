@@ -178,7 +178,7 @@ def test_domains_that_differ_regress_on_the_copy() -> None:
 
 
 def _phase_one() -> Aggregate:
-    spl = CorrRR.phase_one((4, 4, 4), "0.3")
+    spl: SPL = CorrRR.phase_one((4, 4, 4), "0.3")
     return spl.simulate_aggregate([[900, 50, 30, 20], [400, 300, 200, 100], [250] * 4], SimulationRandomness(2))
 
 

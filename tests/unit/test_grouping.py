@@ -17,10 +17,9 @@ from deniable import (
     NoIntervalError,
     SimulationRandomness,
 )
-from deniable.multi._groups import dependence_groups
 from deniable.multi.copy_probabilities import joint_copy_probabilities, pairwise_copy_probabilities
 from deniable.multi.corr_rr_error import expected_error
-from deniable.multi.grouping import GroupedCorrRR
+from deniable.multi.grouping import GroupedCorrRR, dependence_groups
 from deniable.multi.split import SPLPairs
 from deniable.spec import from_spec, to_spec
 from tests.unit.corr_rr_laws import constant, some_matrix

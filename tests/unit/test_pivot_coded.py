@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from deniable import SMP, CorrRR, SecureRandomness, SimulationRandomness
 from deniable.errors import InvalidReportError, TooLargeError
-from deniable.multi import _pivot_code as code_module
-from deniable.multi._pivot_code import code_weights, decoded_pivots
-from deniable.multi.pivot_coded import PivotCoded
+from deniable.multi import pivot_coded as code_module
+from deniable.multi.pivot_coded import PivotCoded, code_weights, decoded_pivots
 from deniable.thresholds import SCALE
 from tests.unit import record_laws as law
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
@@ -208,7 +207,7 @@ def test_reports_of_nobody_are_refused(rows: int, sizes: tuple[int, ...], wrong:
     coded = PivotCoded(sizes, 1.0)
     reports = coded.randomize(np.zeros((rows, 3), dtype=np.int64), SimulationRandomness(1)).astype(np.int64)
     reports[3] = wrong
-    for read in (coded.aggregate, coded.pivots):
+    for read in (coded.aggregate, coded.reported_attribute):
         with pytest.raises(InvalidReportError, match=re.escape(message)):
             read(reports)
 

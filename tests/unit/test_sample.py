@@ -235,7 +235,7 @@ def test_refuses_hostile_reports() -> None:
     with pytest.raises(InvalidReportError, match="one value per attribute, got 2 and 1"):
         smp.aggregate((np.array([1, 0]), np.array([1])))
     with pytest.raises(InvalidReportError, match="pair"):
-        smp.aggregate(np.array([1, 0]))  # type: ignore[arg-type]
+        smp.aggregate(np.array([1, 0]))
     many = np.zeros(100, dtype=np.int64)
     many[60] = 2
     with pytest.raises(InvalidReportError, match="got report=2 in row 61, attribute 0"):

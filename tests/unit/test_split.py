@@ -95,7 +95,8 @@ def test_every_attribute_has_its_own_bits() -> None:
     """Over several blocks: each held bit is set with probability 1/2, and no other bit more often than OUE tells."""
     sizes = (20, 3000, 3)
     spl = SPL(sizes, 32, "OUE")
-    n = 3 * layout.make_layout("OUE", sizes, 32).block_rows + 5
+    assert isinstance(spl.layout, layout.BitLayout)
+    n = 3 * spl.layout.block_rows + 5
     truth = np.stack([np.arange(n) * (j + 3) % k for j, k in enumerate(sizes)], axis=1)
     reports = spl.randomize(truth, SimulationRandomness(3))
     first_byte = np.array([0, 3, 378])

@@ -30,7 +30,6 @@ from deniable.card import Card, Variant
 from deniable.checks import Codes, checked_integer
 from deniable.errors import InvalidParameterError
 from deniable.estimate import RecordEstimate, affine_variance
-from deniable.multi._exact import largest_quotient_of_sums, product_rows, sampled
 from deniable.multi._priors import (
     PriorTables,
     checked_priors,
@@ -39,8 +38,8 @@ from deniable.multi._priors import (
     implemented_prior,
     prior_tables,
 )
-from deniable.multi.fakes import FAKES, Fake, PriorFake
-from deniable.multi.layout import BitLayout, CodeLayout, Oracle, checked_oracle, grr_oracles, make_layout
+from deniable.multi.fakes import FAKES, Fake, PriorFake, largest_quotient_of_sums, sampled
+from deniable.multi.layout import BitLayout, CodeLayout, Oracle, checked_oracle, grr_oracles, make_layout, product_rows
 from deniable.multi.record import CountedRecords, SimulatedByRecord
 from deniable.multi.sampled_attribute import SAMPLED_ROWS, overwrite_sampled, simulate_sampling
 from deniable.multi.second_phase import SecondPhase
@@ -140,7 +139,8 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
 
     @final
     def outputs(self) -> NDArray[Any]:
-        return self._product()[self._possible]
+        found: NDArray[Any] = self._product()[self._possible]
+        return found
 
     @property
     @final
@@ -155,7 +155,8 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
     def _channel(self) -> NDArray[Any]:
         self._check_channel(prod(self.sizes), self.layout.outputs)
         truths = [fake.oracle.channel(exact=True) for fake in self.fakes_of]
-        return sampled(truths, [fake.law for fake in self.fakes_of])[:, self._possible]
+        matrix: NDArray[Any] = sampled(truths, [fake.law for fake in self.fakes_of])[:, self._possible]
+        return matrix
 
     @final
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:

@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -20,11 +20,41 @@ from numpy.typing import NDArray
 from deniable.checks import Codes
 from deniable.kernels import kernel
 from deniable.mechanisms._bits import Bits
-from deniable.multi._exact import Evidence
 from deniable.multi._uniform import uniform_rows
-from deniable.multi.layout import BitLayout, CodeLayout, Oracle, set_all, set_sampled
+from deniable.multi.layout import BitLayout, CodeLayout, Oracle, independent, set_all, set_sampled
 from deniable.multi.sampled_attribute import SAMPLED_ROWS, overwrite_sampled, sample_attributes
 from deniable.randomness import Randomness, SimulationRandomness
+
+Evidence = tuple[tuple[Fraction, Fraction], ...]
+"""For every choice, what it adds to the numerator and to the denominator of a quotient of sums."""
+
+
+def largest_quotient_of_sums(parts: Sequence[Evidence]) -> Fraction:
+    """Return the largest quotient of two sums with one choice per part, exactly: Dinkelbach's iteration."""
+    ratio = Fraction(0)
+    while True:
+        chosen = [max(part, key=lambda pair: pair[0] - ratio * pair[1]) for part in parts]
+        found = Fraction(sum(high for high, _ in chosen)) / sum(low for _, low in chosen)
+        if found == ratio:
+            return found
+        ratio = found
+
+
+def sampled(truths: Sequence[NDArray[Any]], fakes: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the channel that reports one uniformly sampled attribute and fakes of the others.
+
+    Parameters
+    ----------
+    truths : sequence of Fraction[k_j, outputs_j]
+        Channel of each attribute when sampled.
+    fakes : sequence of Fraction[outputs_j]
+        Law of each attribute's fake report.
+    """
+    d = len(truths)
+    repeated = [np.tile(fake, (len(truth), 1)) for truth, fake in zip(truths, fakes, strict=True)]
+    mixture = reduce(np.add, (independent([*repeated[:j], truths[j], *repeated[j + 1 :]]) for j in range(d)))
+    result: NDArray[Any] = mixture * Fraction(1, d)
+    return result
 
 
 @dataclass(frozen=True)

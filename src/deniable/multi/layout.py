@@ -11,13 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, TypeAlias, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from deniable.checks import Codes, check_counters, checked_report_records, code_dtype
 from deniable.errors import InvalidParameterError, InvalidReportError
@@ -26,7 +26,6 @@ from deniable.mechanism import ReportField
 from deniable.mechanisms._bits import Bits, check_padding, count_bits, packed_width, randomize_bits
 from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.unary import OUE
-from deniable.multi._exact import product_rows
 from deniable.randomness import Randomness
 from deniable.thresholds import EPSILON_MIN, BudgetShare, EpsilonLike, spent
 
@@ -62,6 +61,22 @@ def stretches(lengths: Sequence[int]) -> tuple[slice, ...]:
 def starts_of(lengths: Sequence[int]) -> NDArray[np.int64]:
     """Return where consecutive stretches of these lengths start, int64[len(lengths)]."""
     return np.array([place.start for place in stretches(lengths)], dtype=np.int64)
+
+
+def product_rows(parts: Sequence[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:
+    """Return every combination of one row of each part, joined; the last part changes fastest.
+
+    Parts are arrays of shape (rows,) or (rows, columns).
+    """
+    tables = [part.reshape(len(part), -1) for part in parts]
+    index = np.indices([len(table) for table in tables]).reshape(len(tables), -1)
+    return np.concatenate([table[i] for table, i in zip(tables, index, strict=True)], axis=1).astype(dtype)
+
+
+def independent(factors: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the channel of independent channels (a Kronecker product); rows and columns as in `product_rows`."""
+    result: NDArray[Any] = reduce(np.kron, factors)
+    return result
 
 
 @dataclass(frozen=True)

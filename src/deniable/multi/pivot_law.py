@@ -331,7 +331,9 @@ class CopyLaw(PivotLaw):
 
     def cells(self, place: int, target: int, given: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[Any]:
         lie = self.lies[target, place]
-        return np.array([lie, SCALE - (self.sizes[0] - 1) * lie], dtype=object)[(given == codes).astype(np.int64)]
+        cells: NDArray[Any] = np.array([lie, SCALE - (self.sizes[0] - 1) * lie], dtype=object)
+        found: NDArray[Any] = cells[(given == codes).astype(np.int64)]
+        return found
 
     def _float_law(self, place: int, target: int) -> Floats:
         lie, gain = float(self.lies[target, place] / SCALE), float(self.gains[target, place])

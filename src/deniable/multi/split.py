@@ -25,8 +25,7 @@ from deniable.aggregate import Aggregate
 from deniable.card import Card, Variant
 from deniable.checks import Codes, code_dtype
 from deniable.estimate import RecordEstimate
-from deniable.multi._exact import independent
-from deniable.multi.layout import BitLayout, CodeLayout, Oracle, checked_share, grr_oracles, make_layout
+from deniable.multi.layout import BitLayout, CodeLayout, Oracle, checked_share, grr_oracles, independent, make_layout
 from deniable.multi.pairs import PairedRecords, branch, check_pairs, tally_pairs
 from deniable.multi.record import DirectRecords, HiddenRecords, SimulatedByMarginal, SimulatedByRecord
 from deniable.randomness import Randomness, SimulationRandomness
