@@ -136,7 +136,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     >>> rng, records = SimulationRandomness(1), np.tile([[0, 0, 1], [1, 1, 0], [1, 1, 1]], (200, 1))
     >>> pairs = GroupedCorrRR.phase_one(sizes=(2, 2, 2), epsilon=6.0)
     >>> grouped = GroupedCorrRR.learn(pairs.aggregate(pairs.randomize(records, rng)), n2=600, groups=2)
-    >>> grouped.groups, [part.epsilon for part in grouped.parts]
+    >>> grouped.groups, [float(part.epsilon) for part in grouped.parts]
     (((0, 1), (2,)), [3.0, 3.0])
     >>> estimates = grouped.estimate(grouped.aggregate(grouped.randomize(records, rng)))
     >>> [estimate.k for estimate in estimates.values()]
