@@ -34,7 +34,6 @@ from deniable import (
 )
 from deniable.leakage.adversary import inference_rules as rules
 from deniable.leakage.adversary.attacks import (
-    Attackable,
     attack,
     attack_channel,
     attack_cpl,
@@ -46,11 +45,12 @@ from deniable.leakage.adversary.attacks import (
 )
 from deniable.leakage.prior.correlation import cpl, worst_case_cpl
 from deniable.mechanisms.hash_families.prime import HashedReports
+from deniable.mechanisms.oracle import FrequencyOracle
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "cpl.json").read_text())["attack_q"]
 
-MAKERS: dict[str, Callable[[int, float], Attackable]] = {
+MAKERS: dict[str, Callable[[int, float], FrequencyOracle[Any]]] = {
     "grr": GRR,
     "exp": Exponential,
     "rappor": SUE,
@@ -115,7 +115,7 @@ def test_fine_grids_approach_real_valued_she(k: int) -> None:
 
 
 @pytest.mark.parametrize("mechanism", SYMMETRIC, ids=repr)
-def test_closed_forms_are_the_enumerated_channels(mechanism: Attackable) -> None:
+def test_closed_forms_are_the_enumerated_channels(mechanism: FrequencyOracle[Any]) -> None:
     np.testing.assert_allclose(enumerated_attack_channel(mechanism), attack_channel(mechanism), rtol=0, atol=1e-13)
 
 
@@ -179,7 +179,7 @@ def test_unary_encoding_leaks_more_than_its_attack_and_than_grr() -> None:
 
 
 def test_candidates_are_literal() -> None:
-    def listed(mechanism: Attackable, reports: Any) -> list[list[int]]:
+    def listed(mechanism: FrequencyOracle[Any], reports: Any) -> list[list[int]]:
         return [np.flatnonzero(row).tolist() for row in candidates(mechanism, reports)]
 
     bits = np.array([[0b00000101, 0b10], [0, 0]], dtype=np.uint8)
@@ -195,7 +195,7 @@ def test_candidates_are_literal() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [*SYMMETRIC, *PRIME, *SPREAD], ids=repr)
-def test_guesses_follow_the_exact_channel(mechanism: Attackable) -> None:
+def test_guesses_follow_the_exact_channel(mechanism: FrequencyOracle[Any]) -> None:
     rng = SimulationRandomness(5)
     value = mechanism.k - 1
     guesses = attack(mechanism, mechanism.randomize(np.full(20_000, value), rng), rng)
@@ -213,7 +213,7 @@ def test_a_rule_that_guesses_zero_without_candidates_is_found(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("mechanism", [OUE(9, 1.0), OLH(9, 1.0), SHE(9, 1.0), SubsetSelection(9, 1.0)], ids=repr)
-def test_blocks_change_nothing(mechanism: Attackable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing(mechanism: FrequencyOracle[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     reports = mechanism.randomize(np.arange(9).repeat(5), SimulationRandomness(1))
     whole = attack(mechanism, reports, SimulationRandomness(2))
     assert whole.dtype == np.int64
@@ -244,7 +244,7 @@ def test_no_reports_give_no_guesses() -> None:
         (BLH(3, 1.0), np.array([[1, 1]]), "HashedReports"),
     ],
 )
-def test_reports_of_another_mechanism_are_refused(mechanism: Attackable, reports: Any, message: str) -> None:
+def test_reports_of_another_mechanism_are_refused(mechanism: FrequencyOracle[Any], reports: Any, message: str) -> None:
     with pytest.raises(InvalidReportError, match=message):
         attack(mechanism, reports, SimulationRandomness(1))
 

@@ -28,10 +28,10 @@ from deniable import (
     TooLargeError,
 )
 from deniable.leakage.adversary import auditor as auditing
-from deniable.leakage.adversary.attacks import Attackable
 from deniable.leakage.adversary.audit_bounds import choose_events, lower_bound, upper_bound
 from deniable.leakage.adversary.audit_events import FeatureReader, event_probability
 from deniable.leakage.adversary.auditor import AuditResult, audit, features, needed_samples
+from deniable.mechanisms.oracle import FrequencyOracle
 
 
 class Honest:
@@ -78,7 +78,7 @@ class ForgetsOneBit:
     ],
     ids=repr,
 )
-def test_thirty_per_cent_too_much_is_found(client: Attackable, claim: float) -> None:
+def test_thirty_per_cent_too_much_is_found(client: FrequencyOracle[Any], claim: float) -> None:
     result = audit(client, claim, rng=SimulationRandomness(11))
     assert result.exceeds_claim
     assert result.verdict == "exceeds the claim"
@@ -97,7 +97,7 @@ def test_a_hundred_values_at_one_half_are_within_reach() -> None:
     [GRR(7, 1.0), OUE(5, 1.0), SUE(5, 2.0), OLH(6, 1.0), SubsetSelection(9, 1.0), SHE(4, 1.0), THE(4, 1.0)],
     ids=repr,
 )
-def test_honest_mechanisms_come_close_to_their_claim_and_do_not_exceed_it(client: Attackable) -> None:
+def test_honest_mechanisms_come_close_to_their_claim_and_do_not_exceed_it(client: FrequencyOracle[Any]) -> None:
     epsilon = client.privacy().epsilon
     result = audit(client, rng=SimulationRandomness(13))
     assert not result.exceeds_claim

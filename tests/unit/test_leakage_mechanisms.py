@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,19 @@ from deniable import GRR, InvalidInputError, InvalidParameterError, TooLargeErro
 from deniable.leakage import channel_delta, cpl, fixed_size_cpl, mechanism_cpl, worst_case_cpl
 from deniable.leakage.prior.distributions import conditional_from_joint
 from deniable.leakage.prior.mechanism_leakage import enumerated, reaches_every_set, release_epsilon
+from deniable.mechanism import ReportField
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.hash_families.prime import PrimeFamily
 from deniable.mechanisms.histogram import SHE
 from deniable.mechanisms.histogram_threshold import THE
 from deniable.mechanisms.local_hashing import BLH, OLH
+from deniable.mechanisms.pure import CountingOracle
 from deniable.mechanisms.rappor import RAPPOR
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE, SUE
+from deniable.privacy import Guarantee
+from deniable.state import counts_sum_to
 from tests.unit.leakage_laws import small_mechanisms
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "cpl.json").read_text())
@@ -151,19 +156,48 @@ def test_a_sketch_too_large_to_list_says_upper_bound() -> None:
 
 
 @dataclass(frozen=True)
-class Foreign:
+class Foreign(CountingOracle[Any]):
     """Somebody else's mechanism: a binary release that favours one answer, or one that cannot be listed."""
 
     k: int = 2
     listed: bool = True
 
-    def implemented_epsilon(self) -> float:
-        return math.log(4)
+    name = "Foreign"
+    epsilon = math.log(4)
+    support_law = None
+    support_probabilities = (Fraction(8, 10), Fraction(2, 10))
+    report_fields = (ReportField("value", "uint8"),)
+    report_bits = 1.0
 
-    def channel(self) -> NDArray[np.float64]:
+    def privacy(self) -> Guarantee:
+        return self._local_guarantee()
+
+    def implemented_ratio(self) -> Fraction:
+        return Fraction(4)
+
+    def outputs(self) -> Any:
+        return np.arange(2)
+
+    def _channel(self) -> NDArray[Any]:
         if not self.listed:
             raise TooLargeError("too large")
-        return np.array([[0.8, 0.2], [0.2, 0.8]])
+        high, low = self.support_probabilities
+        return np.array([[high, low], [low, high]], dtype=object)
+
+    def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return np.asarray(np.asarray(reports)[:, None] == values)
+
+    def _randomize(self, codes: Any, rng: Any) -> Any:
+        return codes ^ (rng.generator.random(len(codes)) < 0.2)
+
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        return np.bincount(reports, minlength=2), len(reports)
+
+    def _simulate(self, counts: NDArray[np.int64], rng: Any) -> NDArray[np.int64]:
+        return self._simulate_by_reports(counts, rng)
+
+    def check_state(self, counts: Any, n: int) -> None:
+        counts_sum_to(counts, n)
 
 
 def test_foreign_mechanisms_go_through_their_channel_or_get_a_bound() -> None:
@@ -174,7 +208,7 @@ def test_foreign_mechanisms_go_through_their_channel_or_get_a_bound() -> None:
     found = mechanism_cpl(Foreign(listed=False), rows)
     assert found.status == "upper bound"
     assert found.epsilon == pytest.approx(worst_case_cpl(rows, math.log(4)).epsilon)
-    assert release_epsilon(Foreign()) == math.log(4)
+    assert release_epsilon(Foreign()) == pytest.approx(math.log(4), abs=1e-15)
     assert not reaches_every_set(Foreign(), 2)
 
 

@@ -434,7 +434,7 @@ def test_a_promise_in_a_title_is_quoted_and_comes_after_the_guarantee() -> None:
     seen = [text.get_text() for text in texts]
     assert seen[0].startswith(truth)
     assert [text for text in seen if lie in text] == [f"'{lie}'"]
-    assert texts[0].get_weight() == "bold"
+    assert texts[0].get_fontweight() == "bold"
 
 
 def test_page_compares_several_summaries_on_one_axis() -> None:

@@ -107,6 +107,7 @@ class AppleCMS(FrequencyOracle[IndexedBits]):
     seed: int = 0
 
     report_type = IndexedBits
+    support_law = None
     card = Card(
         shelf="comparators",
         when="to compare with: biased, because its hash functions are the same for everybody",

@@ -78,6 +78,7 @@ class AppleHCMS(PublicRows):
     hashes: int = 1024
     seed: int = 0
 
+    support_law = None
     card = Card(
         shelf="comparators",
         when="to compare with: biased, because its hash functions are the same for everybody",

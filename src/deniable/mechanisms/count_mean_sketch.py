@@ -33,6 +33,7 @@ from deniable.mechanisms.hash_families.family import HashFamily
 from deniable.mechanisms.hash_families.hash_range import Objective
 from deniable.mechanisms.hash_families.registry import family_entry
 from deniable.mechanisms.pure import PureOracle
+from deniable.mechanisms.support import Hashed
 from deniable.privacy import Guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
 from deniable.spec import register
@@ -101,7 +102,6 @@ class CountMeanSketch(PureOracle[Any]):
     m: int | None = None
     family: str = "prime"
 
-    support_law = None
     card = Card(
         shelf="dictionaries",
         when="a thousand values and more: the error of OUE, a report of a few bytes",
@@ -157,6 +157,11 @@ class CountMeanSketch(PureOracle[Any]):
         """The family of public hash functions."""
         assert self.m is not None
         return family_entry(self.family).build(self.k, self.m)
+
+    @cached_property
+    def support_law(self) -> Hashed:
+        """A report supports the values in its cell."""
+        return Hashed(self.hashes, *self.response.support_probabilities)
 
     @cached_property
     def response(self) -> GRR:

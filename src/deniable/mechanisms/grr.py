@@ -61,6 +61,8 @@ class RandomizedResponse(CountingOracle[Codes]):
     k: int
     epsilon: float | Fraction
 
+    state_is_histogram = True
+
     @property
     @abstractmethod
     def _lie(self) -> int:
@@ -74,7 +76,7 @@ class RandomizedResponse(CountingOracle[Codes]):
     @cached_property
     def support_law(self) -> FixedSize:
         """Every report supports the one value that it is."""
-        return FixedSize(self.k, 1)
+        return FixedSize(self.k, 1, self.support_probabilities[0])
 
     @final
     @cached_property

@@ -34,6 +34,7 @@ from deniable.mechanisms._noise import (
     sum_components,
 )
 from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.mechanisms.support import LargestComponent
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
 from deniable.spec import register
@@ -171,6 +172,20 @@ class SHE(FrequencyOracle[Components]):
         """Variance of an estimated frequency, noise only, n contributors; the same at every true frequency f."""
         _, gain, variance = self._moments
         return variance / gain**2 / n
+
+    @cached_property
+    def support_law(self) -> LargestComponent:
+        """A report supports the value of its largest component."""
+        absent, present = self.component_channel()
+        return LargestComponent(self.k, absent, present, 1 - self._low)
+
+    # 0 for a component at or below zero, 2 at or above one, 1 between; beyond these the likelihood ratio is constant.
+    levels = 3
+
+    def _levels(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.uint8]:
+        components = self._checked_shape(reports)[:, values]
+        graded: NDArray[np.uint8] = (components > 0).astype(np.uint8) + (components >= self._one)
+        return graded
 
     # ---------------------------------------------------------------- guarantee and exact law
 

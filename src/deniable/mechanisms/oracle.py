@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypeIs
 
 from deniable.aggregate import Aggregate
 from deniable.base import Mechanism
 from deniable.checks import Codes, checked_codes, checked_counts
 from deniable.estimate import Estimate
+from deniable.mechanisms.support import SupportLaw
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, checked_randomness
 
 Reports = TypeVar("Reports")
@@ -28,10 +31,22 @@ class FrequencyOracle(Mechanism[Reports]):
     ----------
     k : int
         Domain size.
+    levels : int
+        Number of levels of `support_levels`.
+    memoised_epsilon : float or None
+        Where a stored response is reported again and again: what any number of reports of it reveal, as implemented.
+    state_is_histogram : bool
+        Whether an aggregate counts every possible report, in the order of `outputs`: then it has the reports'
+        likelihood.
     """
 
     k: int
     records: ClassVar[bool] = False
+    levels: ClassVar[int] = 2
+    memoised_epsilon: float | None = None
+    state_is_histogram: ClassVar[bool] = False
+    _levels: Callable[[Any, NDArray[np.int64]], NDArray[np.uint8]] | None = None
+    """Where a report says more about a value than whether it supports it: its levels."""
 
     @property
     @final
@@ -91,6 +106,14 @@ class FrequencyOracle(Mechanism[Reports]):
 
     # ---------------------------------------------------------------- what a report says
 
+    @property
+    @abstractmethod
+    def support_law(self) -> SupportLaw | None:
+        """The law of the set of values that a report supports; None where it has no common one for all values.
+
+        What follows from a law (the success of a guess, leakage) is then found by listing all reports.
+        """
+
     @abstractmethod
     def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which values each report speaks for, bool[n, len(values)]: what an adversary takes for candidates.
@@ -105,6 +128,33 @@ class FrequencyOracle(Mechanism[Reports]):
 
     @abstractmethod
     def implemented_ratio(self) -> Fraction: ...
+
+    @final
+    def support_levels(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return what every report says about every value, in 0..`levels`-1, uint8[n, len(values)]: for audits."""
+        found = self.supports if self._levels is None else self._levels
+        return found(reports, values).astype(np.uint8)
+
+    @final
+    def guess_channel(self) -> NDArray[np.float64]:
+        """Return P(guess | code), float64[k, k]: a guess uniform among the supported values, or all if there are none.
+
+        By listing every report; where there is a `support_law`, its `guess_success` is the diagonal.
+
+        Raises
+        ------
+        TooLargeError
+            If the reports are too many to be listed.
+        """
+        return self.channel() @ self.guess_probabilities(self.outputs())
+
+    @final
+    def guess_probabilities(self, reports: Any) -> NDArray[np.float64]:
+        """Return P(guess = v | report), float64[n, k]."""
+        supported = self.supports(reports, np.arange(self.k))
+        filled = supported | ~supported.any(axis=1, keepdims=True)
+        probabilities: NDArray[np.float64] = filled / filled.sum(axis=1, keepdims=True)
+        return probabilities
 
     # ---------------------------------------------------------------- simulation
 
@@ -145,3 +195,8 @@ class FrequencyOracle(Mechanism[Reports]):
             codes = np.repeat(np.arange(first, end + 1), np.diff(edges, prepend=start))
             total += self._tally(self._randomize(codes, rng))[0]
         return total
+
+
+def is_oracle(client: object) -> TypeIs[FrequencyOracle[Any]]:
+    """Tell a frequency oracle from a channel, a number, a mechanism for records, or anybody else's client."""
+    return isinstance(client, FrequencyOracle)

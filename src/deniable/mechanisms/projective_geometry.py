@@ -118,6 +118,7 @@ class PGR(PureOracle[Codes]):
     q: int | None = None
 
     support_law = None
+    state_is_histogram = True
     report_type = staticmethod(np.asarray)
     card = Card(
         shelf="comparators",

@@ -20,7 +20,7 @@ from deniable.checks import Codes, checked_codes
 from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate, affine_estimate, affine_variance
 from deniable.mechanisms.oracle import FrequencyOracle
-from deniable.mechanisms.support import SupportLaw
+from deniable.mechanisms.support import PairLaw
 
 Reports = TypeVar("Reports")
 Floats = NDArray[np.float64]
@@ -34,12 +34,7 @@ class PureOracle(FrequencyOracle[Reports]):
 
     @property
     @abstractmethod
-    def support_law(self) -> SupportLaw | None:
-        """How the support of two values hangs together: `FixedSize` or `Independent`.
-
-        None where it depends on which values they are; covariances and the success of a guess are then found by listing
-        all reports.
-        """
+    def support_law(self) -> PairLaw | None: ...
 
     @property
     @abstractmethod
@@ -132,10 +127,11 @@ class PureOracle(FrequencyOracle[Reports]):
         if len(codes) > MAX_COVARIANCES:
             raise InvalidParameterError(f"values must be at most {MAX_COVARIANCES}, got {len(codes)}: choose some")
         p, q = map(float, self.support_probabilities)
-        if self.support_law is None:
+        law = self.support_law
+        if law is None or not law.exchangeable:
             matrix = self._listed_covariance(held, codes)
         else:
-            own, other = self._pair_covariances(self.support_law)
+            own, other = self._pair_covariances(law)
             pairs = held[codes][:, None] + held[codes][None, :]
             matrix = own * pairs + other * (1 - pairs)
             same = codes[:, None] == codes[None, :]
@@ -157,10 +153,11 @@ class PureOracle(FrequencyOracle[Reports]):
         w, held = np.asarray(weights, dtype=np.float64), self._checked_frequencies(f)
         if w.shape != held.shape:
             raise InvalidParameterError(f"weights must have shape ({self.k},), got shape={w.shape}")
-        if self.support_law is None:
+        law = self.support_law
+        if law is None or not law.exchangeable:
             return float(w @ self.covariance(held, n) @ w)
         p, q = map(float, self.support_probabilities)
-        own, other = self._pair_covariances(self.support_law)
+        own, other = self._pair_covariances(law)
         alone = (w * w) @ (held * p * (1 - p) + (1 - held) * q * (1 - q))
         # sum over v != w of w_v w_w [(own - other) (f_v + f_w) + other]
         total, squares = w.sum(), w @ w
@@ -168,10 +165,10 @@ class PureOracle(FrequencyOracle[Reports]):
         return float((alone + pairs) / (n * (p - q) ** 2))
 
     @final
-    def _pair_covariances(self, law: SupportLaw) -> tuple[float, float]:
+    def _pair_covariances(self, law: PairLaw) -> tuple[float, float]:
         """Return Cov(supports v, supports w) of one report whose contributor holds v or w, and neither."""
         p, q = self.support_probabilities
-        own, other = law.both(p, q)
+        own, other = law.both()
         return float(own - p * q), float(other - q * q)
 
     @final

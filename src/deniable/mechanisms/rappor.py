@@ -82,6 +82,8 @@ class RAPPOR(UnaryEncoding):
     epsilon: float = field(init=False, repr=False, compare=False)
     """Whole contributor, unlimited reports of one memoised answer: 2 ln((1 - f/2)/(f/2)), rounded up. (Two one-hot
     encodings differ in two bits.)"""
+    memoised_epsilon: float = field(init=False, repr=False, compare=False)
+    """The same, as implemented."""
 
     card = Card(
         shelf="one attribute",
@@ -97,6 +99,7 @@ class RAPPOR(UnaryEncoding):
             object.__setattr__(self, name, number)
         half = exact(self.f) / 2
         object.__setattr__(self, "epsilon", log_up(((1 - half) / half) ** 2))
+        object.__setattr__(self, "memoised_epsilon", self.implemented_permanent_epsilon())
         (one, zero), (kept, flipped) = self.report_thresholds, self.permanent_thresholds
         if not zero < one:
             raise InvalidParameterError(f"p must be < q, got p={float(self.p)}, q={float(self.q)}")

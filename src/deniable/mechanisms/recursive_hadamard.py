@@ -84,6 +84,8 @@ class RecursiveHadamard(PublicRows):
 
     bits: int | None = None
 
+    support_law = None
+    state_is_histogram = True
     card = Card(
         shelf="comparators",
         when="to compare with: loses more than Hadamard encoding where frequent values share their low bits",

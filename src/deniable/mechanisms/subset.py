@@ -150,7 +150,7 @@ class SubsetSelection(CountingOracle[Codes]):
     @cached_property
     def support_law(self) -> FixedSize:
         """Every report supports omega values."""
-        return FixedSize(self.k, self._size)
+        return FixedSize(self.k, self._size, self.support_probabilities[0])
 
     @property
     def _size(self) -> int:

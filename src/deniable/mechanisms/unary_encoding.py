@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -67,7 +68,10 @@ class UnaryEncoding(CountingOracle[Bits]):
 
     k: int
 
-    support_law = Independent()
+    @cached_property
+    def support_law(self) -> Independent:
+        """Every bit is set independently of the others."""
+        return Independent(self.k, *self.support_probabilities)
 
     @property
     @abstractmethod

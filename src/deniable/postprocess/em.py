@@ -33,9 +33,11 @@ from deniable.aggregate import Aggregate
 from deniable.checks import checked_integer
 from deniable.errors import InvalidParameterError, MismatchError
 from deniable.estimate import Estimate, Floats, RecordEstimate
-from deniable.mechanism import Enumerable, Mechanism
+from deniable.mechanism import Mechanism
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.grr import GRR
+from deniable.mechanisms.oracle import is_oracle
+from deniable.mechanisms.support import FixedSize
 
 Linear = Callable[[Floats], Floats]
 
@@ -94,9 +96,11 @@ def iterative_bayes(
     ('em (11 iterations, converged)',)
     """
     _check_stopping(max_iterations, tolerance)
-    if isinstance(mechanism, (GRR, Exponential)):
-        raw = mechanism.estimate(aggregate)
-        return _column(raw, aggregate.counts, *mechanism.support_probabilities, max_iterations, tolerance)
+    if is_oracle(mechanism) and mechanism.state_is_histogram:
+        raw, law = mechanism.estimate(aggregate), mechanism.support_law
+        if isinstance(law, FixedSize) and law.size == 1:
+            return _column(raw, aggregate.counts, law.p, (1 - law.p) / (law.k - 1), max_iterations, tolerance)
+        return _listed(raw, mechanism.channel(), aggregate.counts.astype(np.float64), max_iterations, tolerance)
     oracles = getattr(mechanism, "oracles", ())
     if not oracles or not all(isinstance(oracle, GRR) for oracle in oracles):
         raise MismatchError(
@@ -163,17 +167,13 @@ def iterative_bayes_reports(
     (1.0, np.True_)
     """
     _check_stopping(max_iterations, tolerance)
-    if not hasattr(mechanism, "outputs") or not hasattr(mechanism, "k"):
-        raise MismatchError(
-            f"iterative_bayes_reports needs a one-attribute mechanism with outputs() and channel(), "
-            f"got {_name(mechanism)}"
-        )
-    raw: Estimate = mechanism.estimate(mechanism.aggregate(reports))
-    enumerable = cast(Enumerable, mechanism)
-    channel = enumerable.channel()
-    observed, counts = _output_histogram(enumerable.outputs(), reports)
+    if not is_oracle(mechanism):
+        raise MismatchError(f"iterative_bayes_reports needs a one-attribute mechanism, got {mechanism.name}")
+    raw = mechanism.estimate(mechanism.aggregate(reports))
+    channel = mechanism.channel()
+    observed, counts = _output_histogram(mechanism.outputs(), reports)
     seen = np.ascontiguousarray(channel[:, observed])
-    return _maximum_likelihood(raw, counts, lambda f: f @ seen, lambda g: seen @ g, max_iterations, tolerance)
+    return _listed(raw, seen, counts, max_iterations, tolerance)
 
 
 def _column(
@@ -192,6 +192,11 @@ def _column(
         max_iterations,
         tolerance,
     )
+
+
+def _listed(raw: Estimate, channel: Floats, counts: Floats, max_iterations: int, tolerance: float) -> Estimate:
+    """Run EM on a histogram of the outputs that are the channel's columns."""
+    return _maximum_likelihood(raw, counts, lambda f: f @ channel, lambda g: channel @ g, max_iterations, tolerance)
 
 
 def _maximum_likelihood(
@@ -253,7 +258,3 @@ def _check_stopping(max_iterations: int, tolerance: float) -> None:
         raise InvalidParameterError(f"tolerance must be a number > 0, got tolerance={tolerance!r}")
     if not (tolerance > 0 and math.isfinite(tolerance)):
         raise InvalidParameterError(f"tolerance must be > 0 and finite, got tolerance={tolerance}")
-
-
-def _name(mechanism: Any) -> str:
-    return getattr(mechanism, "name", type(mechanism).__name__)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +18,9 @@ from scipy import stats
 
 from deniable.checks import Codes, checked_integer, checked_records, checked_sizes
 from deniable.errors import InvalidInputError
-from deniable.leakage.adversary.attacks import Attackable, attack
+from deniable.leakage.adversary.attacks import attack
 from deniable.leakage.prior.distributions import Floats
+from deniable.mechanisms.oracle import FrequencyOracle
 from deniable.randomness import SimulationRandomness
 
 SPARSE_CELL = 100
@@ -64,7 +66,7 @@ class StatisticalLeakage:
 def statistical_cpl(
     records: ArrayLike,
     sizes: Sequence[int],
-    mechanisms: Sequence[Attackable],
+    mechanisms: Sequence[FrequencyOracle[Any]],
     *,
     rng: SimulationRandomness,
     replications: int = 10,
@@ -110,8 +112,8 @@ def statistical_cpl(
     surrogates = checked_integer("surrogates", surrogates, 0)
     if len(codes) == 0:
         raise InvalidInputError("records must not be empty, got 0 records")
-    if [getattr(mechanism, "k", None) for mechanism in mechanisms] != list(domains):
-        fitting = [getattr(mechanism, "k", None) for mechanism in mechanisms]
+    fitting = [mechanism.k for mechanism in mechanisms]
+    if fitting != list(domains):
         raise InvalidInputError(f"mechanisms must have the domain sizes {list(domains)}, got {fitting}")
     starts = np.concatenate([[0], np.cumsum(domains)])
     counts = np.zeros((starts[-1], starts[-1]), dtype=np.int64)

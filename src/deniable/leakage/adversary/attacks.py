@@ -14,7 +14,7 @@ least as much. Show both, named.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,20 +22,16 @@ from scipy import integrate
 
 from deniable.checks import checked_domain
 from deniable.errors import InvalidParameterError
-from deniable.leakage.adversary.inference_rules import Attackable as Attackable
-from deniable.leakage.adversary.inference_rules import UnaryEncoding, check_attackable, guess_probabilities
 from deniable.leakage.adversary.inference_rules import attack as attack
 from deniable.leakage.adversary.inference_rules import candidates as candidates
 from deniable.leakage.prior.correlation import cpl
 from deniable.leakage.prior.distributions import Floats
 from deniable.mechanism import check_channel_size
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.grr import GRR
-from deniable.mechanisms.subset import SubsetSelection
+from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.mechanisms.support import SupportLaw
 
 
-def attack_success(mechanism: Attackable) -> float:
+def attack_success(mechanism: FrequencyOracle[Any]) -> float:
     """Return Q, the probability that the guess from one report is right, whatever the true value; closed form.
 
     With E = e^epsilon and p, q the mechanism's implemented support probabilities:
@@ -60,10 +56,10 @@ def attack_success(mechanism: Attackable) -> float:
     >>> round(attack_success(GRR(k=2, epsilon=1.0)), 4), round(attack_success(OUE(k=2, epsilon=1.0)), 4)
     (0.7311, 0.6155)
     """
-    return float(_success(mechanism))
+    return float(_law(mechanism).guess_success())
 
 
-def effective_epsilon(mechanism: Attackable) -> float:
+def effective_epsilon(mechanism: FrequencyOracle[Any]) -> float:
     """Return ln[Q (k-1)/(1-Q)]: the epsilon of the GRR that is the channel from true value to guess.
 
     A lower bound on the mechanism's own epsilon, not an estimate of it.
@@ -74,11 +70,11 @@ def effective_epsilon(mechanism: Attackable) -> float:
     >>> round(effective_epsilon(GRR(k=2, epsilon=1.0)), 4), round(effective_epsilon(OUE(k=2, epsilon=1.0)), 4)
     (1.0, 0.4706)
     """
-    success = _success(mechanism)
+    success = _law(mechanism).guess_success()
     return math.log(success * (mechanism.k - 1) / (1 - success))
 
 
-def attack_channel(mechanism: Attackable) -> Floats:
+def attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
     """Return P(guess | true value), float64[k, k]: Q on the diagonal, (1-Q)/(k-1) elsewhere.
 
     Exact for every mechanism but local hashing, where it is that of the full hash family (`attack_success`).
@@ -93,13 +89,13 @@ def attack_channel(mechanism: Attackable) -> Floats:
     """
     k = mechanism.k
     check_channel_size(k, k, f"the attack on {mechanism!r}")
-    success = _success(mechanism)
+    success = _law(mechanism).guess_success()
     channel = np.full((k, k), float((1 - success) / (k - 1)))
     np.fill_diagonal(channel, float(success))
     return channel
 
 
-def attack_cpl(mechanism: Attackable, conditional: ArrayLike) -> float:
+def attack_cpl(mechanism: FrequencyOracle[Any], conditional: ArrayLike) -> float:
     """Return the correlation-induced leakage of the *guess* about X_i, in nats: attack-based CPL.
 
     What the paper's statistical workflow converges to. It is a lower bound on the CPL of the report itself, and a
@@ -107,7 +103,7 @@ def attack_cpl(mechanism: Attackable, conditional: ArrayLike) -> float:
 
     Parameters
     ----------
-    mechanism : Attackable
+    mechanism : FrequencyOracle
         How X_j is released.
     conditional : float[|X_i|, k]
         P(X_j = u | X_i = x), rows sum to one.
@@ -123,7 +119,7 @@ def attack_cpl(mechanism: Attackable, conditional: ArrayLike) -> float:
     return cpl(attack_channel(mechanism), conditional)
 
 
-def enumerated_attack_channel(mechanism: Attackable) -> Floats:
+def enumerated_attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
     """Return the exact P(guess | true value), float64[k, k], by listing every report; for small mechanisms.
 
     Raises
@@ -138,9 +134,7 @@ def enumerated_attack_channel(mechanism: Attackable) -> Floats:
     (array([[0.6151, 0.3849],
            [0.3849, 0.6151]]), 0.6155)
     """
-    check_attackable(mechanism)
-    channel: Floats = mechanism.channel() @ guess_probabilities(mechanism, mechanism.outputs())
-    return channel
+    return mechanism.guess_channel()
 
 
 def continuous_she_success(k: int, epsilon: float) -> float:
@@ -165,26 +159,9 @@ def continuous_she_success(k: int, epsilon: float) -> float:
     return float(below + above + decay / 4 * middle)
 
 
-def _success(mechanism: Attackable) -> Fraction | float:
-    check_attackable(mechanism)
-    k = mechanism.k
-    if isinstance(mechanism, GRR | Exponential):
-        return mechanism.support_probabilities[0]
-    if isinstance(mechanism, SubsetSelection):
-        return mechanism.support_probabilities[0] / int(mechanism.omega or 0)
-    if isinstance(mechanism, UnaryEncoding):
-        p, q = map(float, mechanism.support_probabilities)
-        return _uniform_among_supported(k, p, q)
-    if isinstance(mechanism, CountMeanSketch):
-        return _uniform_among_supported(k, float(mechanism.response.support_probabilities[0]), 1 / mechanism.hashes.m)
-    absent, present = mechanism.component_channel()
-    up_to = np.cumsum(absent)
-    with np.errstate(divide="ignore"):
-        growth = -np.expm1(k * np.log1p(-np.minimum(absent / up_to, 1.0)))  # 1 - (F(y-1)/F(y))^k
-    return float((present * up_to**k * growth / (k * absent)).sum())
-
-
-def _uniform_among_supported(k: int, p: float, q: float) -> float:
-    """Q if the own value is supported with probability p and, independently, each of the k-1 others with q."""
-    none = k * math.log1p(-q)
-    return p * -math.expm1(none) / (k * q) + (1 - p) * math.exp(none - math.log1p(-q)) / k
+def _law(mechanism: FrequencyOracle[Any]) -> SupportLaw:
+    if mechanism.support_law is None:
+        raise InvalidParameterError(
+            f"mechanism must have a law of support, got {mechanism.name}: enumerated_attack_channel lists its reports"
+        )
+    return mechanism.support_law

@@ -14,12 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidInputError, InvalidReportError
-from deniable.leakage.adversary.inference_rules import Attackable, UnaryEncoding, candidates, checked_components
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.grr import GRR
-from deniable.mechanisms.histogram import SHE
-from deniable.mechanisms.subset import SubsetSelection
+from deniable.leakage.adversary.inference_rules import says_one
+from deniable.mechanisms.oracle import FrequencyOracle
 
 Counts = NDArray[np.int64]
 Labels: TypeAlias = Callable[[Any], NDArray[np.integer[Any]]]
@@ -29,12 +25,8 @@ MAX_LABELS = 4096
 """Number of distinct labels that an audit counts."""
 
 
-def features(mechanism: Attackable, reports: Any) -> NDArray[np.uint8]:
-    """Return what every report says about every value, as small levels uint8[n, k].
-
-    Unary encodings, local hashing, count-mean sketches, subset selection: 1 if the report supports the value. GRR and
-    exponential: 1 if it is the value. SHE: 0 for a component at or below zero, 2 at or above one, 1 between; beyond
-    those bounds the likelihood ratio is constant.
+def features(mechanism: FrequencyOracle[Any], reports: Any) -> NDArray[np.uint8]:
+    """Return what every report says about every value, as small levels uint8[n, k] (`support_levels`).
 
     Examples
     --------
@@ -45,26 +37,12 @@ def features(mechanism: Attackable, reports: Any) -> NDArray[np.uint8]:
     >>> features(SHE(k=3, epsilon=1.0), np.array([[-2, 1, 9]], dtype=np.int16))  # one is 4 grid units
     array([[0, 1, 2]], dtype=uint8)
     """
-    if isinstance(mechanism, SHE):
-        components = checked_components(reports, mechanism.k)
-        return (components > 0).astype(np.uint8) + (components >= int(mechanism.resolution or 1))
-    return candidates(mechanism, reports).astype(np.uint8)
+    return mechanism.support_levels(reports, np.arange(mechanism.k))
 
 
-def event_probability(mechanism: Attackable) -> float:
-    """Return the probability, under input x, of the event that tells x from another input best."""
-    if isinstance(mechanism, SHE):
-        _, present = mechanism.component_channel()
-        return float(present[-int(mechanism.clamp or 0) - 1 :].sum()) ** 2
-    k = mechanism.k
-    if isinstance(mechanism, CountMeanSketch):
-        return float(mechanism.response.support_probabilities[0] * (1 - mechanism.collision_probability))
-    p, q = map(float, mechanism.support_probabilities)
-    if isinstance(mechanism, UnaryEncoding):
-        return p * (1 - q)
-    if isinstance(mechanism, SubsetSelection):
-        return p * (k - int(mechanism.omega or 1)) / (k - 1)
-    return p
+def event_probability(mechanism: FrequencyOracle[Any]) -> float | None:
+    """Return the probability, under input x, of the event that tells x from another input best; None if not known."""
+    return None if mechanism.support_law is None else mechanism.support_law.telling()
 
 
 class Reader(Protocol):
@@ -128,9 +106,9 @@ class LabelReader:
 class FeatureReader:
     """Reads reports through `features`: for a pair of inputs, the label is the levels of these two values."""
 
-    def __init__(self, mechanism: Attackable, codes: NDArray[np.int64]) -> None:
+    def __init__(self, mechanism: FrequencyOracle[Any], codes: NDArray[np.int64]) -> None:
         self._mechanism, self._codes = mechanism, codes
-        self._levels = 3 if isinstance(mechanism, SHE) else 2
+        self._levels = mechanism.levels
         m = len(codes)
         # [u, w, a, b]: reports of input u that have level a at u and level b at w.
         self._counts = np.zeros((m, m, self._levels, self._levels), dtype=np.int64)
@@ -161,16 +139,16 @@ class FeatureReader:
         return FeatureReader(self._mechanism, self._codes)
 
 
-def reader_for(mechanism: Any, inputs: NDArray[Any], events: Labels | None) -> Reader:
+def reader_for(mechanism: FrequencyOracle[Any] | None, inputs: NDArray[Any], events: Labels | None) -> Reader:
     """Return how to read reports: the caller's events first, then what is known of the mechanism, then as they are."""
-    if events is not None or not isinstance(mechanism, Attackable) or isinstance(mechanism, GRR | Exponential):
+    if events is not None or mechanism is None or says_one(mechanism):
         return LabelReader(len(inputs), events)
     if inputs.ndim != 1 or inputs.min() < 0 or inputs.max() >= mechanism.k:
         raise InvalidInputError(f"inputs must be codes in 0..{mechanism.k - 1} for {mechanism!r}")
     return FeatureReader(mechanism, inputs.astype(np.int64))
 
 
-def block_rows(mechanism: Any) -> int:
+def block_rows(mechanism: FrequencyOracle[Any] | None) -> int:
     """Return how many reports an audit asks for at a time, so that their features stay in some megabytes."""
-    k = mechanism.k if isinstance(mechanism, Attackable) and not isinstance(mechanism, GRR | Exponential) else 1
+    k = 1 if mechanism is None or says_one(mechanism) else mechanism.k
     return max(1, (1 << 22) // max(k, 16))

@@ -23,7 +23,7 @@ from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.leakage.adversary.audit_bounds import choose_events, lower_bound, upper_bound
 from deniable.leakage.adversary.audit_events import Labels, Reader, block_rows, event_probability, reader_for
 from deniable.leakage.adversary.audit_events import features as features
-from deniable.leakage.adversary.inference_rules import Attackable
+from deniable.mechanisms.oracle import FrequencyOracle, is_oracle
 from deniable.randomness import Randomness
 from deniable.result import Result
 
@@ -103,7 +103,7 @@ def audit(
     *,
     rng: Randomness,
     inputs: ArrayLike | None = None,
-    reports_of: Attackable | None = None,
+    reports_of: FrequencyOracle[Any] | None = None,
     events: Labels | None = None,
     samples: int | None = None,
     alpha: float = 0.01,
@@ -158,13 +158,14 @@ def audit(
     >>> print(audit(GRR(k=4, epsilon=1.3), claimed_epsilon=1.0, rng=rng).verdict)
     exceeds the claim
     """
-    known = client if reports_of is None else reports_of
+    read = client if reports_of is None else reports_of
+    known = read if is_oracle(read) else None
     claim = getattr(client, "epsilon", None) if claimed_epsilon is None else claimed_epsilon
     if claim is None or not 0 < float(claim) < math.inf:
         raise InvalidParameterError(f"claimed_epsilon must be finite and > 0, got claimed_epsilon={claim}")
-    answers = _checked_inputs(inputs, getattr(known, "k", None))
+    answers = _checked_inputs(inputs, None if known is None else known.k)
     alpha = checked_probability("alpha", alpha, open_interval=True)
-    probability = event_probability(known) if isinstance(known, Attackable) and events is None else None
+    probability = event_probability(known) if known is not None and events is None else None
     needed = needed_samples(float(claim), len(answers), probability=probability, alpha=alpha)
     samples = checked_integer("samples", needed if samples is None else samples, 1)
     if samples < needed:

@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidInputError
-from deniable.leakage.adversary.attacks import Attackable, attack_channel, attack_success
+from deniable.leakage.adversary.attacks import attack_channel, attack_success
 from deniable.leakage.prior.pair_priors import PairPriors, off_diagonal
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.histogram import SHE
 from deniable.mechanisms.local_hashing import BLH, OLH
+from deniable.mechanisms.oracle import FrequencyOracle
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE, SUE
 
-MECHANISMS: Mapping[str, Callable[[int, Any], Attackable]] = {
+MECHANISMS: Mapping[str, Callable[[int, Any], FrequencyOracle[Any]]] = {
     "GRR": GRR,
     "RAPPOR": SUE,
     "EXP": Exponential,
@@ -69,7 +70,7 @@ def benchmark_mechanisms(
     sizes: Sequence[int],
     epsilon: float,
     *,
-    mechanisms: Mapping[str, Callable[[int, Any], Attackable]] = MECHANISMS,
+    mechanisms: Mapping[str, Callable[[int, Any], FrequencyOracle[Any]]] = MECHANISMS,
 ) -> tuple[MechanismScore, ...]:
     """Benchmark 2: what mechanisms leak and what they are good for, exactly.
 

@@ -20,8 +20,6 @@ from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.total import ADDITIVE_LABEL
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.subset import SubsetSelection
 from deniable.result import HIDDEN, OPTIONAL, Result
 from deniable.schema import Schema
 from deniable.thresholds import EpsilonLike
@@ -298,7 +296,8 @@ def _check_fits(data: Observed, criterion: Criterion, mechanism: MechanismFactor
     if mechanism is None or criterion == "prior-free":
         return
     for name, attribute, size in zip(data.names, data.attributes, data.sizes, strict=True):
-        if size < data.domains[attribute] and isinstance(mechanism(size, 1.0), CountMeanSketch | SubsetSelection):
+        law = mechanism(size, 1.0).support_law if size < data.domains[attribute] else None
+        if law is not None and (law.hashes is not None or (law.reachable or 0) > 1):
             raise InvalidInputError(
                 f"every category of {name!r} must occur in the records to calibrate this mechanism, {size} of "
                 f"{data.domains[attribute]} do: leave the others out of the schema"

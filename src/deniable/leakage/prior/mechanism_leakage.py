@@ -9,8 +9,7 @@ Mechanisms that reach every set attain Algorithm 2 exactly, whatever the literat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,14 +18,9 @@ from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeEr
 from deniable.leakage.figure_status import Leakage
 from deniable.leakage.prior.correlation import cpl, fixed_size_cpl, worst_case_cpl
 from deniable.leakage.prior.distributions import Floats, checked_conditional, checked_distribution, merged_channel
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.grr import GRR
-from deniable.mechanisms.histogram import SHE
-from deniable.mechanisms.histogram_threshold import THE
-from deniable.mechanisms.rappor import RAPPOR
-from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE, SUE
+from deniable.mechanisms.hash_families.family import HashFamily
+from deniable.mechanisms.oracle import FrequencyOracle, is_oracle
+from deniable.mechanisms.support import SupportLaw
 
 MAX_HASH_FUNCTIONS = 1 << 18
 """Largest family of hash functions whose reachable sets are listed."""
@@ -37,15 +31,7 @@ MAX_HASH_EVALUATIONS = 1 << 26
 _HASH_BLOCK = 1 << 12
 
 
-@runtime_checkable
-class Releasing(Protocol):
-    """What is asked of a mechanism here: its budget as implemented; `channel()` and `k` where it has them."""
-
-    def implemented_epsilon(self) -> float:
-        """Return ln of the largest likelihood ratio."""
-
-
-Release: TypeAlias = Releasing | ArrayLike
+Release: TypeAlias = FrequencyOracle[Any] | ArrayLike
 """How an attribute is released: a mechanism, a row-stochastic channel (k, outputs), or a number.
 
 A number is the epsilon of a mechanism of which nothing else is known.
@@ -88,19 +74,17 @@ def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
         budget = release_epsilon(release)
         note = "attained by some mechanism with this epsilon"
         return Leakage(worst_case_cpl(rows, budget).epsilon, "upper bound", note)
-    if not isinstance(release, Releasing):
+    if not is_oracle(release):
         return Leakage(cpl(release, rows), "exact")
-    k = getattr(release, "k", rows.shape[1])
-    if k != rows.shape[1]:
-        raise InvalidInputError(f"conditional must have {k} columns for {release!r}, got {rows.shape[1]}")
-    theory = _theory_of(release)
-    if theory is not None:
-        return theory(release, rows)
+    if release.k != rows.shape[1]:
+        raise InvalidInputError(f"conditional must have {release.k} columns for {release!r}, got {rows.shape[1]}")
+    if release.support_law is not None:
+        return _reachable(release, release.support_law, rows)
     channel = enumerated(release)
     if channel is not None:
         return Leakage(cpl(channel, rows), "exact")
     note = "channel too large to list; all sets of values counted as reachable"
-    return Leakage(_every_set(release, rows).epsilon, "upper bound", note)
+    return Leakage(worst_case_cpl(rows, release.implemented_epsilon()).epsilon, "upper bound", note)
 
 
 def channel_delta(channel: ArrayLike, conditional: ArrayLike, epsilon: float) -> float:
@@ -163,30 +147,30 @@ def release_epsilon(release: Release) -> float:
         if not 0 <= budget < math.inf:
             raise InvalidParameterError(f"epsilon must be finite and >= 0, got epsilon={budget}")
         return budget
-    if isinstance(release, Releasing):
-        return float(release.implemented_epsilon())
+    if is_oracle(release):
+        return release.implemented_epsilon()
     channel = checked_distribution(release, "channel", axis=-1)
     return cpl(channel, np.eye(len(channel)))
 
 
 def reaches_every_set(release: Release, k: int) -> bool:
     """Tell whether a release over k values attains Algorithm 2 for every conditional."""
-    theory = _theory_of(release)
-    return theory in (_every_set, _rappor) or (theory is not None and k == 2)  # two values: singletons are every set
+    law = release.support_law if is_oracle(release) else None
+    if law is None:
+        return False
+    return k == 2 or (law.reachable is None and law.hashes is None)  # of two values, singletons are every set
 
 
 def enumerated(release: Release, max_cells: int = 1 << 20) -> Floats | None:
     """Return the merged channel of a release if it has at most `max_cells` cells, else None; None for a budget."""
     if is_budget(release):
         return None
-    if not isinstance(release, Releasing):
+    if not is_oracle(release):
         return merged_channel(release)
-    listed = getattr(release, "channel", None)
-    bits = getattr(release, "report_bits", 0.0) + math.log2(getattr(release, "k", 1))
-    if listed is None or bits > math.log2(max_cells):
+    if release.report_bits + math.log2(release.k) > math.log2(max_cells):
         return None
     try:
-        return merged_channel(listed())
+        return merged_channel(release.channel())
     except TooLargeError:
         return None
 
@@ -194,36 +178,30 @@ def enumerated(release: Release, max_cells: int = 1 << 20) -> Floats | None:
 # ---------------------------------------------------------------- reachable sets
 
 
-def _every_set(release: Any, rows: Floats) -> Leakage:
-    return Leakage(worst_case_cpl(rows, release.implemented_epsilon()).epsilon, "exact")
+def _reachable(oracle: FrequencyOracle[Any], law: SupportLaw, rows: Floats) -> Leakage:
+    """Return the CPL over the sets of values that some report of an oracle with a law of support singles out."""
+    epsilon = oracle.implemented_epsilon()
+    if law.reachable is not None:
+        return Leakage(fixed_size_cpl(rows, epsilon, law.reachable), "exact")
+    every = worst_case_cpl(rows, epsilon).epsilon
+    if law.hashes is not None and oracle.k > 2:  # two values differ under some hash: both singletons are reached
+        return _hashed(law.hashes, epsilon, every, rows)
+    if oracle.memoised_epsilon is None:
+        return Leakage(every, "exact")
+    permanent = worst_case_cpl(rows, oracle.memoised_epsilon).epsilon
+    return Leakage(every, "exact", f"one report; any number of reports of one memoised answer: {permanent:.6g}")
 
 
-def _singletons(release: Any, rows: Floats) -> Leakage:
-    return Leakage(fixed_size_cpl(rows, release.implemented_epsilon(), 1), "exact")
-
-
-def _fixed_size(release: Any, rows: Floats) -> Leakage:
-    return Leakage(fixed_size_cpl(rows, release.implemented_epsilon(), release.omega), "exact")
-
-
-def _rappor(release: Any, rows: Floats) -> Leakage:
-    permanent = worst_case_cpl(rows, release.implemented_permanent_epsilon()).epsilon
-    note = f"one report; any number of reports of one memoised answer: {permanent:.6g}"
-    return Leakage(_every_set(release, rows).epsilon, "exact", note)
-
-
-def _hashed(release: Any, rows: Floats) -> Leakage:
+def _hashed(family: HashFamily, epsilon: float, every: float, rows: Floats) -> Leakage:
     """Return the CPL over the sets {x : h(x) = z} of the family; the family of *all* functions reaches every set."""
-    family, k, m = release.hashes, release.k, release.hashes.m
-    if k == 2:
-        return _every_set(release, rows)  # two values differ under some h: both singletons are reached
+    k, m = family.k, family.m
     if family.member_count > MAX_HASH_FUNCTIONS or family.member_count * k > MAX_HASH_EVALUATIONS:
         note = (
             "all sets of values counted as reachable; the family reaches fewer, but has "
             f"{family.member_count} functions to list"
         )
-        return Leakage(_every_set(release, rows).epsilon, "upper bound", note)
-    gain = math.expm1(release.implemented_epsilon())
+        return Leakage(every, "upper bound", note)
+    gain = math.expm1(epsilon)
     parameters, probabilities = family.members()
     drawn = np.flatnonzero(probabilities != 0)
     best = 0.0
@@ -236,22 +214,3 @@ def _hashed(release: Any, rows: Floats) -> Leakage:
         ratio = (1 + gain * mass.max(axis=0)) / (1 + gain * mass.min(axis=0))
         best = max(best, math.log(ratio.max()))
     return Leakage(best, "exact")
-
-
-def _theory_of(release: Release) -> _Theory | None:
-    return next((theory for kind, theory in _THEORY.items() if isinstance(release, kind)), None)
-
-
-_Theory: TypeAlias = Callable[[Any, Floats], Leakage]
-
-_THEORY: dict[type, _Theory] = {
-    GRR: _singletons,
-    Exponential: _singletons,
-    SubsetSelection: _fixed_size,
-    OUE: _every_set,
-    SUE: _every_set,
-    THE: _every_set,
-    SHE: _every_set,
-    RAPPOR: _rappor,
-    CountMeanSketch: _hashed,
-}

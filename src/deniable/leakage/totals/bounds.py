@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +23,7 @@ from deniable.leakage.prior.correlation import worst_case_cpl
 from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint
 from deniable.leakage.prior.mechanism_leakage import Release, enumerated, release_epsilon
 from deniable.leakage.totals.total import check_states, exact_totals
-from deniable.mechanism import Enumerable
+from deniable.mechanisms.oracle import FrequencyOracle
 
 
 def joint_cpl(
@@ -108,7 +109,9 @@ def prior_free_bound(releases: Sequence[Release]) -> Leakage:
     return Leakage(math.fsum(map(release_epsilon, releases)), "upper bound", "for any joint distribution")
 
 
-def partial_bound(joint: ArrayLike, mechanisms: Sequence[Enumerable | ArrayLike], rest: Sequence[Release]) -> Floats:
+def partial_bound(
+    joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike], rest: Sequence[Release]
+) -> Floats:
     """Bound total leakages by exact ones among some attributes plus the epsilons of the rest.
 
     The rest is at most sum(epsilon)-revealing given anything else, so its joint distribution with the others does not

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +25,7 @@ from deniable.leakage.prior.distributions import (
     conditional_from_joint,
     merged_channel,
 )
-from deniable.mechanism import Enumerable
+from deniable.mechanisms.oracle import FrequencyOracle, is_oracle
 
 MAX_TOTAL_STATES = 1 << 26
 """Largest product of output counts that exact total leakage contracts: 512 MiB of float64 per table.
@@ -91,7 +92,7 @@ class TotalLeakage:
         return self.text()
 
 
-def total_leakage(joint: ArrayLike, mechanisms: Sequence[Enumerable | ArrayLike]) -> TotalLeakage:
+def total_leakage(joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> TotalLeakage:
     """Exact total leakage about every attribute, its parts, and the additive figure beside it.
 
     Parameters
@@ -134,7 +135,7 @@ def total_leakage(joint: ArrayLike, mechanisms: Sequence[Enumerable | ArrayLike]
     return TotalLeakage(exact, direct, together, pairwise)
 
 
-def exact_totals(joint: ArrayLike, mechanisms: Sequence[Enumerable | ArrayLike]) -> Floats:
+def exact_totals(joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> Floats:
     """Exact total leakage about every attribute and nothing else, float64[d]: the `exact` of `total_leakage`.
 
     Parameters and errors are those of `total_leakage`.
@@ -172,7 +173,7 @@ def totals(table: Floats, channels: Sequence[Floats]) -> tuple[Floats, Floats, F
     return exact, together, direct
 
 
-def checked_channels(sizes: Sequence[int], mechanisms: Sequence[Enumerable | ArrayLike]) -> list[Floats]:
+def checked_channels(sizes: Sequence[int], mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> list[Floats]:
     """Return one merged channel per attribute, or raise InvalidInputError naming the one that does not fit."""
     if len(mechanisms) != len(sizes):
         raise InvalidInputError(f"mechanisms must have one entry per attribute ({len(sizes)}), got {len(mechanisms)}")
@@ -180,7 +181,7 @@ def checked_channels(sizes: Sequence[int], mechanisms: Sequence[Enumerable | Arr
     channels = []
     for j, (size, mechanism) in enumerate(zip(sizes, mechanisms, strict=True)):
         if id(mechanism) not in known:
-            matrix: ArrayLike = mechanism.channel() if hasattr(mechanism, "channel") else mechanism
+            matrix: ArrayLike = mechanism.channel() if is_oracle(mechanism) else mechanism
             if np.ndim(matrix) != 2:
                 raise InvalidInputError(
                     f"mechanism {j} must be a mechanism or a channel of shape (inputs, outputs), got {mechanism!r}: "

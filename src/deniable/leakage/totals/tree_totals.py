@@ -22,7 +22,6 @@ from deniable.leakage.prior.contraction import worst_log_ratios
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.mechanism_leakage import (
     Release,
-    Releasing,
     enumerated,
     is_budget,
     reaches_every_set,
@@ -30,6 +29,7 @@ from deniable.leakage.prior.mechanism_leakage import (
 )
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.total import MAX_TOTAL_EPSILON
+from deniable.mechanisms.oracle import is_oracle
 from deniable.privacy import Status
 
 MAX_RAYS = 1 << 12
@@ -142,7 +142,7 @@ class _Message:
 
 
 def _own(release: Release, size: int, j: int, max_rays: int) -> _Message:
-    k = getattr(release, "k", size)
+    k = release.k if is_oracle(release) else size
     listed = None
     if is_budget(release) or reaches_every_set(release, size):
         # Likelihood vectors of any epsilon-private release are mixtures of these; some mechanisms have them all.
@@ -156,7 +156,7 @@ def _own(release: Release, size: int, j: int, max_rays: int) -> _Message:
     if listed is not None:
         return _Message(worst_log_ratios(listed), listed, exact=not is_budget(release))
     pairs = release_epsilon(release) * (1 - np.eye(size))
-    return _Message(pairs, None, exact=isinstance(release, Releasing))
+    return _Message(pairs, None, exact=is_oracle(release))
 
 
 def _two_levels(epsilon: float, k: int) -> Floats:
