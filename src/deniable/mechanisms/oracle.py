@@ -14,6 +14,7 @@ from typing_extensions import TypeIs
 from deniable.aggregate import Aggregate
 from deniable.base import Mechanism
 from deniable.checks import Codes, checked_codes, checked_counts
+from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate
 from deniable.mechanisms.support import SupportLaw
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, checked_randomness
@@ -200,3 +201,10 @@ class FrequencyOracle(Mechanism[Reports]):
 def is_oracle(client: object) -> TypeIs[FrequencyOracle[Any]]:
     """Tell a frequency oracle from a channel, a number, a mechanism for records, or anybody else's client."""
     return isinstance(client, FrequencyOracle)
+
+
+def checked_oracle(mechanism: object) -> FrequencyOracle[Any]:
+    """Return a frequency oracle as it is, or raise InvalidParameterError for anything else."""
+    if not is_oracle(mechanism):
+        raise InvalidParameterError(f"mechanism must be one for one attribute, got {type(mechanism).__name__}")
+    return mechanism

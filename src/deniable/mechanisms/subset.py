@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.card import Card
-from deniable.checks import Codes, checked_domain, checked_integer, code_dtype, integer_array
+from deniable.checks import Codes, checked_domain, checked_integer, checked_report_records, code_dtype, integer_array
 from deniable.errors import InvalidReportError
 from deniable.mechanism import MAX_CHANNEL_CELLS, ReportField
 from deniable.mechanisms._subsets import (
@@ -125,7 +125,7 @@ class SubsetSelection(CountingOracle[Codes]):
         return counts, len(subsets)
 
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
-        subsets = self._checked_shape(reports)
+        subsets = checked_report_records(self._checked_shape(reports), (self.k,) * self._size)
         found = np.zeros((len(subsets), len(values)), dtype=np.bool_)
         for element in subsets.T:
             found |= element[:, None] == values

@@ -27,7 +27,7 @@ from deniable.leakage.adversary.inference_rules import candidates as candidates
 from deniable.leakage.prior.correlation import cpl
 from deniable.leakage.prior.distributions import Floats
 from deniable.mechanism import check_channel_size
-from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.mechanisms.oracle import FrequencyOracle, checked_oracle
 from deniable.mechanisms.support import SupportLaw
 
 
@@ -134,7 +134,7 @@ def enumerated_attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
     (array([[0.6151, 0.3849],
            [0.3849, 0.6151]]), 0.6155)
     """
-    return mechanism.guess_channel()
+    return checked_oracle(mechanism).guess_channel()
 
 
 def continuous_she_success(k: int, epsilon: float) -> float:
@@ -160,8 +160,9 @@ def continuous_she_success(k: int, epsilon: float) -> float:
 
 
 def _law(mechanism: FrequencyOracle[Any]) -> SupportLaw:
-    if mechanism.support_law is None:
+    law = checked_oracle(mechanism).support_law
+    if law is None:
         raise InvalidParameterError(
             f"mechanism must have a law of support, got {mechanism.name}: enumerated_attack_channel lists its reports"
         )
-    return mechanism.support_law
+    return law

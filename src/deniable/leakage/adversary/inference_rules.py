@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.mechanisms.oracle import FrequencyOracle, checked_oracle
 from deniable.randomness import Randomness, draw
 
 BLOCK_CELLS = 1 << 20
@@ -66,7 +66,7 @@ def attack(mechanism: FrequencyOracle[Any], reports: Any, rng: Randomness) -> ND
     >>> round(float((guesses == 2).mean()), 2), round(attack_success(oue), 2)
     (0.53, 0.54)
     """
-    batch: Callable[..., Any] = mechanism.report_type
+    batch: Callable[..., Any] = checked_oracle(mechanism).report_type
     several = isinstance(reports, tuple) and len(reports) == len(mechanism.report_fields)
     fields = reports if several else (np.asarray(reports),)
     n = len(fields[0])
@@ -81,8 +81,12 @@ def attack(mechanism: FrequencyOracle[Any], reports: Any, rng: Randomness) -> ND
     return guesses
 
 
+def _filled(allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return allowed | ~allowed.any(axis=1, keepdims=True)
+
+
 def _choose(allowed: NDArray[np.bool_], rng: Randomness) -> NDArray[np.int64]:
-    filled = allowed | ~allowed.any(axis=1, keepdims=True)
+    filled = _filled(allowed)
     sizes = filled.sum(axis=1, dtype=np.uint64)
     # Uniform up to k/2^32: guesses protect nobody, so they need no rejection.
     rank = ((draw(rng, len(filled)) >> np.uint64(32)) * sizes) >> np.uint64(32)
