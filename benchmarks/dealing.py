@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import nnls
 
-from deniable.joint.mpc._plan import Plan, plan_of
-from deniable.joint.mpc._processes import MODULE, run_helpers
-from deniable.joint.quota import QuotaRR
+from deniable.dealt.mpc.plan import Plan, plan_of
+from deniable.dealt.mpc.processes import MODULE, run_helpers
+from deniable.dealt.quota.quota_rr import QuotaRR
 
 SIZES = (50, 100, 200, 300, 500)
 PARTIES = (3, 5)

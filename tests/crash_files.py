@@ -27,13 +27,13 @@ import pytest
 from deniable import GRR, SimulationRandomness, cli
 from deniable.aggregate import Aggregate
 from deniable.collection import Collection
+from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.errors import AlreadyRandomizedError, DuplicateReportsError
 from deniable.files import PARTIAL
 from deniable.io import aggregate_files, checkpoint, deal_file, merge_files, randomize_file
 from deniable.io.ledger import LOCK, answers_ledger, share_ledger
 from deniable.io.reports import ReportReader, write_reports
 from deniable.io.shares import ShareReader
-from deniable.joint.quota import QuotaRR
 from deniable.schema import Attribute, Schema
 
 N = 60_000

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from deniable import SimulationRandomness
-from deniable.joint.jrr import JRR
-from deniable.joint.jrr_parameters import algorithm_1
-from deniable.joint.quota import QuotaRR
-from deniable.joint.report_coupling import ReportCoupledRR
+from deniable.dealt.coupling.jrr import JRR
+from deniable.dealt.coupling.parameters import algorithm_1
+from deniable.dealt.coupling.report_coupling import ReportCoupledRR
+from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.spec import content_hash
 from experiments.harness import Cell
 from experiments.jrr.paper import COLLUDERS, Floats

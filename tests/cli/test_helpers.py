@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from deniable import Attribute, Collection, Schema
+from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.io.shares import ShareReader
-from deniable.joint.quota import QuotaRR
 from tests.cli.conftest import Run
 
 

@@ -18,16 +18,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.joint.jrr import JRR
-from deniable.joint.jrr_local_hashing import JRRLocalHashing
-from deniable.joint.jrr_unary import CoupledOUE
-from deniable.joint.kary_jrr import KaryJRR
-from deniable.joint.quota import QuotaRR
-from deniable.joint.quota_batches import QuotaBatches
-from deniable.joint.quota_records import QuotaRecords
-from deniable.joint.quota_unary import QuotaUnary
-from deniable.joint.report_coupling import ReportCoupledRR
-from tests.unit import coupling_laws
+from deniable.dealt.coupling.coupled_oue import CoupledOUE
+from deniable.dealt.coupling.jrr import JRR
+from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing
+from deniable.dealt.coupling.kary_jrr import KaryJRR
+from deniable.dealt.coupling.report_coupling import ReportCoupledRR
+from deniable.dealt.quota.batches import QuotaBatches
+from deniable.dealt.quota.quota_rr import QuotaRR
+from deniable.dealt.quota.records import QuotaRecords
+from deniable.dealt.quota.unary import QuotaUnary
+from tests.unit.dealt import coupling_laws
 
 Row = tuple[int, ...]
 """A share or a report as integers."""

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import deniable as dn
+from deniable.dealt.coupling.coupled import SignedCoins
+from deniable.dealt.several_deals import combine_deals
 from deniable.io.dealing import deal_file
 from deniable.io.shares import ShareReader
-from deniable.joint.coupled import SignedCoins
-from deniable.joint.several_deals import combine_deals
 from deniable.spec import mechanism_class
 from tests.contract import laws
 from tests.contract.dealt_cases import (

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.joint.dealt import DealtMechanism
+from deniable.dealt.dealt import DealtMechanism
 from deniable.spec import mechanism_class, mechanism_names
 from tests.contract import dealt_laws
 from tests.contract.cases import CASES

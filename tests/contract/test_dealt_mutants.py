@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.joint.jrr import JRR
-from deniable.joint.several_deals import combine_deals
+from deniable.dealt.coupling.jrr import JRR
+from deniable.dealt.several_deals import combine_deals
 from tests.contract import dealt_laws, laws
 from tests.contract.dealt_cases import DEALT_CASES, DealtCase
 

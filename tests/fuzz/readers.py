@@ -13,12 +13,12 @@ import numpy as np
 
 from deniable import Aggregate, SimulationRandomness
 from deniable.collection import Collection
+from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dictionary_file import read_dictionary, read_lines
 from deniable.errors import DeniableError
 from deniable.io.reports import ReportReader, write_reports
 from deniable.io.shares import ShareReader, write_shares
 from deniable.io.tables import open_answers
-from deniable.joint.quota import QuotaRR
 from deniable.schema import Attribute, Schema
 from tests.unit.survey_files import SCHEMA, SURVEY, answers_file
 

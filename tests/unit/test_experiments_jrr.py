@@ -28,7 +28,7 @@ from experiments.jrr.underperformance import underperformance
 from experiments.pages import Results, printed
 
 from deniable import GRR, SimulationRandomness
-from deniable.joint.jrr import JRR
+from deniable.dealt.coupling.jrr import JRR
 from tests.real_data import requires_data
 
 FOLDER = Path(sweeps.__file__).parent

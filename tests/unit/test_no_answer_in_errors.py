@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 import deniable as dn
 from deniable.cli import app
+from deniable.dealt.quota.records import QuotaRecords
 from deniable.drafting import draft_schema
 from deniable.encoding import as_table
 from deniable.io import open_answers, randomize_file, read_truth
-from deniable.joint.quota_records import QuotaRecords
 
 WORD, CODE = "I am HIV positive", 987654321
 RNG = dn.SimulationRandomness(1)

@@ -26,7 +26,7 @@ from deniable import (
     Schema,
 )
 from deniable.answers import summarize
-from deniable.joint.mpc.guarantee import with_helpers
+from deniable.dealt.mpc.guarantee import with_helpers
 from deniable.privacy import Guarantee, bound_text, odds, odds_text
 from deniable.report import estimate_page, render_html
 from deniable.report.guarantee import guarantee_lines

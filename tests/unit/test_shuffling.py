@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from deniable import GRR, OUE, SMP, Collection, SecureRandomness, SimulationRandomness
+from deniable.dealt.quota.quota_rr import QuotaRR
+from deniable.dealt.quota.records import QuotaRecords
+from deniable.dealt.shares import Shares
 from deniable.io import deal_file, randomize_file
 from deniable.io.reports import ReportReader
 from deniable.io.shares import ShareReader
 from deniable.io.shuffling import BLOCK_BYTES, BLOCK_ROWS, _exchange, block_rows, permutation, shuffled
-from deniable.joint.quota import QuotaRR
-from deniable.joint.quota_records import QuotaRecords
-from deniable.joint.shares import Shares
 from deniable.multi.split import SPL
 from deniable.randomness import draw
 from deniable.schema import Attribute, Schema

@@ -28,13 +28,13 @@ from deniable import (
     SubsetSelection,
     TooLargeError,
 )
+from deniable.dealt.coupling.coupled_oue import CoupledOUE
+from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing
+from deniable.dealt.quota.batches import QuotaBatches
+from deniable.dealt.quota.quota_rr import QuotaRR
+from deniable.dealt.quota.records import QuotaRecords
+from deniable.dealt.quota.unary import QuotaUnary
 from deniable.errors import DamagedStateError
-from deniable.joint.jrr_local_hashing import JRRLocalHashing
-from deniable.joint.jrr_unary import CoupledOUE
-from deniable.joint.quota import QuotaRR
-from deniable.joint.quota_batches import QuotaBatches
-from deniable.joint.quota_records import QuotaRecords
-from deniable.joint.quota_unary import QuotaUnary
 from deniable.mechanisms._bits import bit_outputs
 from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.mechanisms.heavy_hitters import HeavyHitters

@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from deniable.dealt.shares import fresh_deal_id
 from deniable.documents import loads
 from deniable.errors import InvalidParameterError
-from deniable.joint.shares import fresh_deal_id
 from deniable.mechanism import Mechanism
 from deniable.mechanisms.local_hashing import BLH, OLH
 from deniable.mechanisms.ocms import OCMS

@@ -10,10 +10,10 @@ import typer
 from deniable.cli._app import check_output, note, progress, verb, writing
 from deniable.cli.collecting import CollectionFile
 from deniable.collection import Collection
+from deniable.dealt.mpc.splitting import Helpers
 from deniable.errors import InvalidParameterError
 from deniable.io import deal_file, hand_out
 from deniable.io.shares import dealer_of
-from deniable.joint.mpc.splitting import Helpers
 from deniable.randomness import SecureRandomness
 
 

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.collection import Collection
+from deniable.dealt.shares import Dealer, Shares
 from deniable.errors import AlreadyRandomizedError, FileFormatError, InvalidParameterError, OutputError
 from deniable.files import atomic_directory, atomic_path
 from deniable.io.ledger import Entries, Entry, dealt_before, share_ledger, used_before
 from deniable.io.shares import CHUNK_ROWS, CONTRIBUTOR, ShareReader, dealer_of, write_shares
 from deniable.io.tables import open_parquet, parquet_errors
-from deniable.joint.shares import Dealer, Shares
 from deniable.randomness import Randomness, draw
 
 Progress = Callable[[int, int | None], None]

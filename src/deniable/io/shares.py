@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from deniable.collection import Collection, short_id
+from deniable.dealt.dealt import DealtMechanism
+from deniable.dealt.shares import Shares
 from deniable.documents import loads
 from deniable.errors import (
     AlreadyRandomizedError,
@@ -31,8 +33,6 @@ from deniable.files import Commit, atomic_path
 from deniable.io.columns import arrow_type, check_column, to_arrow, to_numpy
 from deniable.io.ledger import Entries, Entry, Ledger, used_before
 from deniable.io.tables import open_parquet, parquet_batches, parquet_errors
-from deniable.joint.dealt import DealtMechanism
-from deniable.joint.shares import Shares
 from deniable.mechanism import ReportField
 from deniable.spec import canonical_json
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from deniable.dealt.coupling.jrr import JRR
+from deniable.dealt.coupling.kary_jrr import KaryJRR
+from deniable.dealt.quota.quota_rr import QuotaRR
+from deniable.dealt.quota.records import QuotaRecords
+from deniable.dealt.quota.unary import QuotaUnary
 from deniable.errors import DeniableError
-from deniable.joint.jrr import JRR
-from deniable.joint.kary_jrr import KaryJRR
-from deniable.joint.quota import QuotaRR
-from deniable.joint.quota_records import QuotaRecords
-from deniable.joint.quota_unary import QuotaUnary
 from deniable.planning.precision import mean_variance, quantile, worst_variance
 from deniable.planning.rows import PlanRow
 from deniable.spec import to_spec

@@ -1,0 +1,1 @@
+"""Coins and reports coupled in secret random pairs: JRR and its kin."""

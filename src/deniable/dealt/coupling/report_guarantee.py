@@ -1,0 +1,132 @@
+"""What report coupling guarantees, in binary randomised response and inside unary encoding, one row per adversary."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from deniable.dealt.coupling.parameters import peer_posterior
+from deniable.dealt.coupling.threshold_coupling import ThresholdCoupling
+from deniable.privacy import Guarantee, Status, TrustModel, repeated
+from deniable.thresholds import SCALE, log_up
+
+TOLD = "who is told to report the truth does so verbatim"
+SAME = "other data are about as bad if n (p - q) is large, and can be much worse if it is small"
+REMARKS = (
+    "the first number holds whoever colludes; the smaller ones hold only for the view in their row, and views do not "
+    "add up: for colluders and all reports together nothing is proved",
+    "a pairing must never be used twice: some tens of rounds reveal who is paired with whom",
+)
+
+
+def odds(unlikely: Fraction) -> float:
+    """Return ln((1 - x)/x), rounded up; infinite at 0."""
+    return log_up((1 - unlikely) / unlikely) if unlikely > 0 else math.inf
+
+
+def revealed_types(coupling: ThresholdCoupling, mu: Fraction) -> float:
+    """My report and the types of m colluders: ln((1 - q (1 - x))/(q (1 - x))), x = mu weight."""
+    return odds(Fraction(coupling.q, SCALE) * (1 - mu * Fraction(coupling.weight, SCALE)))
+
+
+def coupled_rows(n: int, colluders: int, against: float, alone: float, sharp: bool) -> tuple[TrustModel, ...]:
+    """Return the rows that both mechanisms have; `sharp`: the bound on colluders is attained for any number."""
+    attained = sharp or colluders == 0 or (colluders == 1 and n % 2 == 0)
+    status: Status = "exact" if attained else "upper bound"
+    return (
+        TrustModel("collector and dealer", "all reports and all shares", math.inf, note=TOLD),
+        TrustModel("collector with my share", "my report and my share", math.inf, note=TOLD),
+        TrustModel(
+            f"collector and {colluders} colluders",
+            "my report and the colluders' shares, other reports ignored",
+            against,
+            status=status,
+        ),
+        TrustModel("collector", "my report only, other reports ignored", alone),
+        TrustModel("dealer", "all shares, no report", 0.0),
+    )
+
+
+def report_coupling_guarantee(
+    coupling: ThresholdCoupling, n: int, theta: float, colluders: int, delta: float
+) -> Guarantee:
+    """Return the guarantee of ReportCoupledRR, the weakest rows first."""
+    one = Fraction(1)
+    others = revealed_types(coupling, one)
+    against = revealed_types(coupling, peer_posterior(n, colluders))
+    common = coupled_rows(n, colluders, against, odds(Fraction(coupling.q, SCALE)), coupling.weight == 0)
+    paired: Status = "exact" if n % 2 == 0 and coupling.weight in (0, SCALE) else "upper bound"
+    drawn = f"all reports; everybody else's answer is 1 with known base rate {theta:g}, independently"
+    same = "all reports; everybody else is known to give one and the same answer"
+    return Guarantee(
+        epsilon=math.inf,
+        per_attribute=(math.inf,),
+        implemented_epsilon=math.inf,
+        trust_models=(
+            *common[:2],
+            TrustModel("collector", "all reports and everybody else's data", others, status=paired),
+            TrustModel("collector", same, coupling.view(n, 0.0).epsilon_at(delta), delta, note=SAME),
+            TrustModel("collector", drawn, coupling.view(n, theta).epsilon_at(delta), delta),
+            *common[2:],
+            repeated("r reports of the same answer, a fresh deal each", others),
+            TrustModel(
+                "collector",
+                "all reports and who dropped out",
+                others,
+                status="assumption",
+                note="if dropping out does not depend on the share: clients apply it silently",
+            ),
+        ),
+        remarks=REMARKS,
+    )
+
+
+def revealed_bit_types(coupling: ThresholdCoupling, mu: Fraction) -> float:
+    """My k bits and those types of m colluders: ln((1 - q (1 + x))/(q (1 - x))), x = mu weight.
+
+    Revealed types lower the probability of being told 0 where the answer is w to (1 - x)/2; the bit of the other
+    answer has the ratio 1/(2 q) whatever is revealed.
+    """
+    x, q = mu * Fraction(coupling.weight, SCALE), Fraction(coupling.q, SCALE)
+    return log_up((1 - q * (1 + x)) / (q * (1 - x))) if x < 1 else math.inf
+
+
+def coupled_unary_guarantee(coupling: ThresholdCoupling, n: int, colluders: int, delta: float) -> Guarantee:
+    """Return the guarantee of CoupledOUE, the weakest rows first."""
+    sharp = n % 2 == 0 and coupling.weight in (0, SCALE)
+    others = revealed_bit_types(coupling, Fraction(1))
+    against = revealed_bit_types(coupling, peer_posterior(n, colluders))
+    common = coupled_rows(n, colluders, against, odds(Fraction(coupling.q, SCALE)), sharp)
+    view = coupling.view(n, 0.0)
+    # Two bits tell two answers apart, one in either direction, and are dealt independently: their bounds add.
+    rare = view.epsilon_at(delta / 2, (0,)) + view.epsilon_at(delta / 2, (1,))
+    unrelated = "all reports; everybody else is known to hold none of the two answers compared"
+    return Guarantee(
+        epsilon=math.inf,
+        per_attribute=(math.inf,),
+        implemented_epsilon=math.inf,
+        trust_models=(
+            *common[:2],
+            TrustModel(
+                "collector",
+                "all reports and everybody else's data",
+                others,
+                status="exact" if sharp else "upper bound",
+                note="attained where all others are known to give one answer" if coupling.weight == SCALE else "",
+            ),
+            TrustModel("collector", unrelated, rare, delta, "upper bound"),
+            *common[2:],
+            repeated("r reports of the same answer, a fresh deal each", others),
+            TrustModel(
+                "collector",
+                "all reports and who dropped out",
+                others,
+                status="assumption",
+                note="if dropping out does not depend on the share: clients apply it silently",
+            ),
+        ),
+        remarks=(
+            *REMARKS,
+            "every bit has its own pairs; one pairing for all bits would tell who is paired with whom",
+        ),
+    )

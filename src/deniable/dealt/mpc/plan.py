@@ -1,0 +1,76 @@
+"""What the helpers are to deal: public numbers, the same for each of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from deniable.dealt.coupling.coupled import SIGN_TYPES, SignedCoins, sign_counts
+from deniable.dealt.dealt import DealtMechanism
+from deniable.dealt.mpc.counts import CountLaw
+from deniable.dealt.mpc.polynomials import prime_above
+from deniable.dealt.quota.quota_rr import QuotaRR
+from deniable.dealt.quota.tables import QuotaTables
+from deniable.errors import InvalidParameterError
+
+_ONE_BYTE = 250
+MIN_PARTIES = 3
+MAX_PARTIES = 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One deal to n contributors: public counts of types 0, 1, ..., or the law of secret ones.
+
+    `modulus` is the prime of the field that the types are shared in.
+    """
+
+    n: int
+    modulus: int
+    counts: tuple[int, ...] | None
+    law: CountLaw | None
+    shuffle: str
+
+    def to_json(self) -> str:
+        """Return the plan as one line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str) -> Plan:
+        """Return the plan that `to_json` wrote."""
+        data = json.loads(line)
+        law = data.pop("law")
+        counts = data.pop("counts")
+        if law is not None:
+            law = CountLaw(law["k"], law["first"], tuple(law["cumulative"]), tuple(law["acceptance"]))
+        return cls(**data, counts=None if counts is None else tuple(counts), law=law)
+
+
+def count_law(tables: QuotaTables) -> CountLaw:
+    """Return the law of the dealer's integer tables, in the form that the helpers invert."""
+    cumulative, total = [], 0
+    for x in range(tables.first, tables.last + 1):
+        total += tables.quota_weight(x)
+        cumulative.append(total)
+    left = tables.n - tables.k * tables.first
+    acceptance = [tables.truth_weight(left - j) for j in range(left + 1)]
+    return CountLaw(tables.k, tables.first, tuple(cumulative), tuple(acceptance))
+
+
+def plan_of(mechanism: DealtMechanism[Any], n: int, shuffle: str = "resharing") -> Plan:
+    """Return the plan for one deal of a mechanism.
+
+    Raises
+    ------
+    InvalidParameterError
+        If n is not the mechanism's, or its shares are neither quota types nor signs.
+    """
+    if n != mechanism.n:
+        raise InvalidParameterError(f"n must be {mechanism.n}, the number that the deal is meant for, got n={n}")
+    if isinstance(mechanism, QuotaRR):
+        law = count_law(mechanism.tables)
+        return Plan(n, prime_above(max(_ONE_BYTE, mechanism.k)), None, law, shuffle)
+    if isinstance(mechanism, SignedCoins):
+        return Plan(n, prime_above(max(_ONE_BYTE, SIGN_TYPES)), tuple(sign_counts(n)), None, shuffle)
+    raise InvalidParameterError(f"mechanism must deal quota types or signs (QuotaRR, JRR), got {mechanism!r}")

@@ -1,0 +1,291 @@
+"""The law of type counts of quota randomised response: its tilt, its marginals, its moments.
+
+A deal gives a_v contributors the type "say v" (k of these types) and b contributors the type "truth", where
+
+    P(a_0, ..., a_{k-1}, b) ~ R^b / (a_0! ... a_{k-1}! b!)  on  a_v >= a0,  a_0 + ... + a_{k-1} + b = n.
+
+These are independent Poisson counts, rates (rate, ..., rate, R rate), truncated and conditioned on their sum, whatever
+the rate; the *tilt* is the rate under which the sum is n on average. Everything here is a one-dimensional sum or
+convolution. These floats serve estimators and planning; deals are drawn from integers (`tables`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+Floats = NDArray[np.float64]
+
+_NEGLIGIBLE = -60.0
+_DIRECT = 2048
+_NOISE = 1e-13
+_DEVIATIONS = 12
+
+
+@dataclass(frozen=True)
+class Window:
+    """Weights of the consecutive integers start, start + 1, ...; what lies outside is negligible."""
+
+    start: int
+    weights: Floats
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """The integers themselves."""
+        return np.arange(self.start, self.start + len(self.weights))
+
+    @property
+    def mean(self) -> float:
+        """Mean of the normalised weights."""
+        return float(self.start + self.weights @ np.arange(float(len(self.weights))) / self.weights.sum())
+
+    @property
+    def variance(self) -> float:
+        """Variance of the normalised weights."""
+        return float(self.weights @ (self.values - self.mean) ** 2 / self.weights.sum())
+
+    def at(self, values: NDArray[np.int64]) -> Floats:
+        """Weights of any integers, 0 outside the window."""
+        index = values - self.start
+        inside = (index >= 0) & (index < len(self.weights))
+        result: Floats = np.where(inside, self.weights[np.clip(index, 0, len(self.weights) - 1)], 0.0)
+        return result
+
+
+def poisson_window(rate: float, minimum: int, maximum: int) -> Window:
+    """Return Poisson weights on minimum..maximum, relative to their largest, where they exceed e^-60."""
+    mode = min(max(int(rate), minimum), maximum)
+    reach = int(11 * math.sqrt(max(mode, rate))) + 130
+    low, high = max(minimum, mode - reach), min(maximum, mode + reach)
+    # Sums of small logarithms outward from the mode: log-factorials of 10^7 would lose eight digits.
+    up = np.cumsum(np.log(rate / np.arange(mode + 1, high + 1)))
+    down = np.cumsum(np.log(np.arange(mode, low, -1) / rate))
+    logs = np.concatenate([down[::-1], [0.0], up])
+    kept = np.flatnonzero(logs - logs.max() > _NEGLIGIBLE)
+    return Window(low + int(kept[0]), np.exp(logs[kept[0] : kept[-1] + 1] - logs.max()))
+
+
+def sum_of(parts: list[tuple[Window, int]]) -> Window:
+    """Return the law of a sum of independent counts, each window repeated as often as it says."""
+    start = sum(window.start * times for window, times in parts)
+    length = 1 + sum((len(window.weights) - 1) * times for window, times in parts)
+    if length <= _DIRECT:
+        weights = np.ones(1)
+        for window, times in parts:
+            for _ in range(times):
+                weights = np.convolve(weights, window.weights / window.weights.sum())
+        return Window(start, weights)
+    # Of many counts the sum stays within a few standard deviations: a shorter, cyclic convolution has room for them.
+    mean = sum((window.mean - window.start) * times for window, times in parts)
+    spread = math.sqrt(sum(window.variance * times for window, times in parts))
+    room = max(2 * int(_DEVIATIONS * spread) + 512, *(len(window.weights) for window, _ in parts))
+    first = max(0, int(mean) - room // 2) if 2 * room < length else 0
+    size = fft.next_fast_len(room if first else length, real=True)
+    transform = np.ones(size // 2 + 1, dtype=np.complex128)
+    for window, times in parts:
+        transform *= fft.rfft(window.weights / window.weights.sum(), size) ** times
+    weights = np.roll(fft.irfft(transform, size), -(first % size))[: room if first else length]
+    # The transform's rounding is uniform noise, which a second moment would magnify.
+    return Window(start + first, np.where(weights > _NOISE * weights.max(), weights, 0.0))
+
+
+def trimmed(window: Window) -> Window:
+    """Return a window without the zeros at its ends."""
+    kept = np.flatnonzero(window.weights > 0)
+    return Window(window.start + int(kept[0]), window.weights[kept[0] : kept[-1] + 1])
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Means, variances and covariance of one quota count a = #(say v) and of b = #(truth)."""
+
+    a: float
+    b: float
+    var_a: float
+    var_b: float
+    cov: float
+
+
+class CountLaw(Protocol):
+    """What estimators need of a law of type counts."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def n(self) -> int:
+        """Number of contributors."""
+
+    @property
+    def a(self) -> Window:
+        """Law of the number of those told to say the value."""
+
+    @property
+    def b(self) -> Window:
+        """Law of the number of truth-tellers."""
+
+    def a_given_b(self, b: int) -> Floats:
+        """Return the law of a on ``self.a.values``, given b."""
+
+    @property
+    def moments(self) -> Moments:
+        """First and second moments of a and b."""
+
+
+@dataclass(frozen=True)
+class QuotaLaw:
+    """Law of the counts for n contributors, k values, every a_v >= minimum, weight R per truth-teller."""
+
+    n: int
+    k: int
+    minimum: int
+    weight: float
+
+    @cached_property
+    def tilt(self) -> float:
+        """The rate under which the truncated Poisson counts sum to n on average."""
+
+        def excess(rate: float) -> float:
+            return self.k * self._quota_window(rate).mean + rate * self.weight - self.n
+
+        # A count truncated from below exceeds its rate, by at most the minimum; truncation from above lowers it again.
+        low = (self.n - self.k * self.minimum) / (self.weight + self.k)
+        high = self.n / (self.weight + self.k)
+        if excess(low) >= 0:
+            return low
+        while excess(high) <= 0:
+            high *= 2
+        from scipy.optimize import brentq  # takes longer to import than all of this package
+
+        return float(brentq(excess, low, high, rtol=1e-9))
+
+    def _quota_window(self, rate: float) -> Window:
+        return poisson_window(rate, self.minimum, self.n - (self.k - 1) * self.minimum)
+
+    @cached_property
+    def quota(self) -> Window:
+        """Poisson weights of one quota count, before conditioning on the sum."""
+        return self._quota_window(self.tilt)
+
+    @cached_property
+    def truth(self) -> Window:
+        """Poisson weights of the number of truth-tellers, before conditioning on the sum."""
+        return poisson_window(self.tilt * self.weight, 0, self.n - self.k * self.minimum)
+
+    @cached_property
+    def others(self) -> Window:
+        """Law of the sum of k-1 quota counts, before conditioning."""
+        return sum_of([(self.quota, self.k - 1)])
+
+    @cached_property
+    def b(self) -> Window:
+        """Law of the number of truth-tellers."""
+        quotas = sum_of([(self.quota, self.k)])
+        return trimmed(Window(self.truth.start, self.truth.weights * quotas.at(self.n - self.truth.values)))
+
+    @cached_property
+    def a(self) -> Window:
+        """Law of one quota count."""
+        rest = sum_of([(self.quota, self.k - 1), (self.truth, 1)])
+        return trimmed(Window(self.quota.start, self.quota.weights * rest.at(self.n - self.quota.values)))
+
+    def a_given_b(self, b: int) -> Floats:
+        """Law of one quota count on ``self.a.values``, given the number of truth-tellers."""
+        values = self.a.values
+        weights = self.quota.at(values) * self.others.at(self.n - b - values)
+        given: Floats = weights / weights.sum()
+        return given
+
+    @cached_property
+    def moments(self) -> Moments:
+        """First and second moments; the covariance follows from k a + b = n and exchangeable quotas."""
+        b, var_b = self.b.mean, self.b.variance
+        # Where hardly anybody is told what to say, n - b would cancel.
+        a = self.a.mean if self.n - b < 1e-3 * self.n else (self.n - b) / self.k
+        return Moments(a, b, self.a.variance, var_b, -var_b / self.k)
+
+
+@lru_cache(maxsize=64)
+def quota_law(n: int, k: int, minimum: int, weight: float) -> QuotaLaw:
+    """Return the law, with everything it has computed so far."""
+    return QuotaLaw(n, k, minimum, weight)
+
+
+def response_variance(law: CountLaw, truth: float, lie: float, holders: int | float, reporters: int) -> float:
+    """Return Var(I_v): number of reports v when `holders` of the `reporters` hold v.
+
+    A truth-teller says v with probability `truth` if they hold it and `lie` if not: 1 and 0 without a cap. Reporters
+    are any fixed set, or any that is chosen without a look at the types; then two reporters' types have the pair
+    moments of the whole deal.
+    """
+    n, m = law.n, law.moments
+    others = reporters - holders
+    said, not_said = (m.a + truth * m.b) / n, (m.a + lie * m.b) / n
+    pairs = n * (n - 1)
+    # P(both) - P(one) P(other), written in variances so that nothing large cancels.
+    aa = (m.var_a - m.a * (1 - m.a / n)) / pairs
+    ab = (m.cov + m.a * m.b / n) / pairs
+    bb = (m.var_b - m.b * (1 - m.b / n)) / pairs
+    first = holders * truth + others * lie
+    second = holders * truth**2 + others * lie**2
+    alone = holders * said * (1 - said) + others * not_said * (1 - not_said)
+    together = reporters * (reporters - 1) * aa + 2 * (reporters - 1) * first * ab + (first**2 - second) * bb
+    return float(max(alone + together, 0.0))
+
+
+def never_worse(n: int, k: int, weight: float, truth: float, lie: float, minimum: int) -> int:
+    """Return a minimum <= `minimum` under which no frequency is estimated worse than by plain randomised response.
+
+    It is `minimum` itself where that will do, else one found by bisection; 0 *is* plain randomised response.
+    """
+
+    def variances(minimum: int) -> tuple[float, float, float]:
+        law = QuotaLaw(n, k, minimum, weight)
+        scale = law.moments.b**2
+        low, middle, high = (response_variance(law, truth, lie, f * n, n) / scale for f in (0.0, 0.5, 1.0))
+        return low, middle, high
+
+    plain = variances(0)
+
+    def fits(minimum: int) -> bool:
+        low, middle, high = (v - p * (1 + 1e-12) for v, p in zip(variances(minimum), plain, strict=True))
+        # Variances are quadratic in the frequency, so is their difference: low + slope f + bend f^2.
+        bend = 2 * (low - 2 * middle + high)
+        slope = high - low - bend
+        top = -slope / (2 * bend) if bend < 0 else 0.0
+        return max(low, high, low + slope * top + bend * top**2 if 0 < top < 1 else low) <= 0
+
+    if minimum == 0 or fits(minimum):
+        return minimum
+    good, bad = 0, minimum
+    while bad - good > 1:
+        trial = (good + bad) // 2
+        good, bad = (trial, bad) if fits(trial) else (good, trial)
+    return good
+
+
+def best_minimum(n: int, k: int, weight: float, truth: float, lie: float, design: float) -> int:
+    """Return the minimum a0 of least variance at frequency `design`; 0 is plain randomised response."""
+
+    def loss(minimum: int) -> float:
+        law = QuotaLaw(n, k, minimum, weight)
+        return response_variance(law, truth, lie, design * n, n) / law.moments.b**2
+
+    mean = n / (k + weight)
+    high = (n - 1) // k
+    low = min(max(0, int(mean - 2 * math.sqrt(mean))), high)
+    losses = {0: loss(0)}
+    while True:
+        # The loss falls to one minimum and rises again: look at 17 values, then between the neighbours of the best.
+        grid = sorted({low + (high - low) * step // 16 for step in range(17)})
+        losses |= {minimum: loss(minimum) for minimum in grid if minimum not in losses}
+        best = min(grid, key=losses.__getitem__)
+        if len(grid) == high - low + 1:
+            return min(losses, key=lambda minimum: (losses[minimum], minimum))
+        position = grid.index(best)
+        low, high = grid[max(position - 1, 0)], grid[min(position + 1, len(grid) - 1)]

@@ -1,0 +1,243 @@
+"""The law of a dealt bit: its counts of "say 1", "say 0" and "say the truth", in floats and in integers.
+
+    P(a, c, b) ~ one^-a zero^-c / (a! c! b!)   on  a >= a0,  c >= c0,  a + c + b = n,
+
+up to a factor: `one` and `zero` are the weights of a truth-teller relative to one contributor told "say 1" and one told
+"say 0". It is the law of `law` with two quotas that differ, and is drawn from integer tables in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property, lru_cache
+from itertools import accumulate
+
+import numpy as np
+
+from deniable.dealt.quota.law import (
+    Floats,
+    Moments,
+    Window,
+    poisson_window,
+    response_variance,
+    sum_of,
+    trimmed,
+)
+from deniable.dealt.quota.tables import integer_below, quota_weights, truth_weights
+from deniable.randomness import Randomness
+
+
+@dataclass(frozen=True)
+class UnaryLaw:
+    """Law of the counts of one bit for n contributors, a >= `said` ("say 1") and c >= `denied` ("say 0").
+
+    It has the members of `QuotaLaw` that `response_variance` and the interval need.
+    """
+
+    n: int
+    said: int
+    denied: int
+    one: float
+    zero: float
+
+    def _windows(self, rate: float) -> tuple[Window, Window, Window]:
+        """Poisson weights of a, c and b at a rate of "say 1", before conditioning on the sum."""
+        free = self.n - self.said - self.denied
+        return (
+            poisson_window(rate, self.said, self.n - self.denied),
+            poisson_window(rate * self.one / self.zero, self.denied, self.n - self.said),
+            poisson_window(rate * self.one, 0, free),
+        )
+
+    @cached_property
+    def tilt(self) -> float:
+        """The rate of "say 1" under which the truncated Poisson counts sum to n on average."""
+
+        def excess(rate: float) -> float:
+            return sum(window.mean for window in self._windows(rate)) - self.n
+
+        high = self.n / (1 + self.one / self.zero + self.one)
+        low = high / 2
+        while excess(low) >= 0:
+            low /= 2
+        while excess(high) <= 0:
+            high *= 2
+        from scipy.optimize import brentq  # takes longer to import than all of this package
+
+        return float(brentq(excess, low, high, rtol=1e-9))
+
+    @cached_property
+    def _tilted(self) -> tuple[Window, Window, Window]:
+        return self._windows(self.tilt)
+
+    def _given_sum(self, own: Window, others: tuple[Window, Window]) -> Window:
+        rest = sum_of([(other, 1) for other in others])
+        return trimmed(Window(own.start, own.weights * rest.at(self.n - own.values)))
+
+    @cached_property
+    def a(self) -> Window:
+        """Law of the number told "say 1"."""
+        one, zero, truth = self._tilted
+        return self._given_sum(one, (zero, truth))
+
+    @cached_property
+    def c(self) -> Window:
+        """Law of the number told "say 0"."""
+        one, zero, truth = self._tilted
+        return self._given_sum(zero, (one, truth))
+
+    @cached_property
+    def b(self) -> Window:
+        """Law of the number of truth-tellers."""
+        one, zero, truth = self._tilted
+        return self._given_sum(truth, (one, zero))
+
+    def a_given_b(self, b: int) -> Floats:
+        """Law of the number told "say 1" on ``self.a.values``, given the number of truth-tellers."""
+        one, zero, _ = self._tilted
+        values = self.a.values
+        weights = one.at(values) * zero.at(self.n - b - values)
+        given: Floats = weights / weights.sum()
+        return given
+
+    @cached_property
+    def moments(self) -> Moments:
+        """First and second moments; the covariance follows from a + b = n - c."""
+        var_a, var_b, var_c = self.a.variance, self.b.variance, self.c.variance
+        b = self.b.mean
+        return Moments(self.a.mean, b, var_a, var_b, (var_c - var_a - var_b) / 2)
+
+
+@lru_cache(maxsize=64)
+def unary_law(n: int, said: int, denied: int, one: float, zero: float) -> UnaryLaw:
+    """Return the law, with everything it has computed so far."""
+    return UnaryLaw(n, said, denied, one, zero)
+
+
+DESIGN = 0.1
+"""Unary encodings are for many values, most of them rare."""
+
+
+@lru_cache(maxsize=256)
+def default_minima(n: int, one: float, zero: float) -> tuple[int, int]:
+    """Return minima (a0, c0) for rare values under which no frequency is estimated worse than without a dealer."""
+
+    def variances(minima: tuple[int, int]) -> list[float]:
+        law = UnaryLaw(n, *minima, one, zero)
+        return [response_variance(law, 1.0, 0.0, f * n, n) / law.moments.b**2 for f in np.linspace(0, 1, 41).tolist()]
+
+    plain = variances((0, 0))
+    for design in (DESIGN, 0.5):
+        minima = best_minima(n, one, zero, design)
+        if all(mine <= theirs for mine, theirs in zip(variances(minima), plain, strict=True)):
+            return minima
+    return 0, 0
+
+
+@lru_cache(maxsize=256)
+def best_minima(n: int, one: float, zero: float, design: float) -> tuple[int, int]:
+    """Return the (a0, c0) of least variance at frequency `design`: each in turn until neither moves, two starts."""
+
+    @cache
+    def loss(said: int, denied: int) -> float:
+        law = UnaryLaw(n, said, denied, one, zero)
+        return response_variance(law, 1.0, 0.0, design * n, n) / law.moments.b**2
+
+    total = 1 + one / zero + one
+    means = (n / total, n * one / zero / total)
+
+    def moved(said: int, denied: int) -> tuple[int, int]:
+        said = _best(lambda x: loss(x, denied), means[0], n - 1 - denied, said)
+        return said, _best(lambda x: loss(said, x), means[1], n - 1 - said, denied)
+
+    found = [(0, 0)]
+    for start in ((0, 0), (int(means[0]), int(means[1]))):
+        minima, before = start, (-1, -1)
+        for _ in range(6):
+            if minima != before:
+                minima, before = moved(*minima), minima
+        found.append(minima)
+    return min(found, key=lambda pair: (loss(*pair), pair))
+
+
+def _best(loss: Callable[[int], float], mean: float, limit: int, current: int) -> int:
+    """Return the argument of least loss near the mean of a count, or the current one."""
+    spread = 4 * math.sqrt(mean) + 2
+    low, high = max(0, int(mean - spread)), max(0, min(limit, int(mean + 3 * spread)))
+    best = current
+    while low < high:
+        grid = sorted({low + (high - low) * step // 8 for step in range(9)})
+        chosen = min(grid, key=loss)
+        best = min(best, chosen, key=loss)
+        if len(grid) == high - low + 1:
+            break
+        place = grid.index(chosen)
+        low, high = grid[max(place - 1, 0)], grid[min(place + 1, len(grid) - 1)]
+    return best
+
+
+@dataclass(frozen=True)
+class UnaryTables:
+    """Integer weights of the law: one list per quota, ascending from `firsts`, and the truth-tellers', down from `top`.
+
+    The last weight of each list holds on to the end of the range, as in `QuotaTables`.
+    """
+
+    n: int
+    firsts: tuple[int, int]
+    lasts: tuple[int, int]
+    quotas: tuple[list[int], list[int]]
+    cumulative: tuple[list[int], list[int]]
+    top: int
+    truth: list[int]
+    largest: int
+
+    def quota_weight(self, which: int, x: int) -> int:
+        """Return f(x) of "say 1" (0) or "say 0" (1)."""
+        if not self.firsts[which] <= x <= self.lasts[which]:
+            return 0
+        return self.quotas[which][min(x - self.firsts[which], len(self.quotas[which]) - 1)]
+
+    def truth_weight(self, y: int) -> int:
+        """Return g(y)."""
+        return self.truth[min(self.top - y, len(self.truth) - 1)] if 0 <= y <= self.top else 0
+
+    def _draw_quota(self, which: int, rng: Randomness) -> int:
+        first, last, weights = self.firsts[which], self.lasts[which], self.quotas[which]
+        listed, floor = self.cumulative[which][-1], weights[-1]
+        u = integer_below(rng, listed + floor * (last - first + 1 - len(weights)))
+        if u >= listed:
+            return first + len(weights) + (u - listed) // floor
+        return first + bisect_right(self.cumulative[which], u)
+
+    def draw_counts(self, rng: Randomness) -> list[int]:
+        """Return (a, c, b) with probability proportional to the product of their weights, exactly."""
+        while True:
+            a, c = self._draw_quota(0, rng), self._draw_quota(1, rng)
+            b = self.n - a - c
+            if integer_below(rng, self.largest) < self.truth_weight(b):
+                return [a, c, b]
+
+
+@lru_cache(maxsize=16)
+def unary_tables(n: int, said: int, denied: int, one: Fraction, zero: Fraction) -> UnaryTables:
+    """Return the tables for n contributors; `one` and `zero` exact, the rate a float taken exactly."""
+    rate = Fraction(unary_law(n, said, denied, float(one), float(zero)).tilt)
+    lasts = n - denied, n - said
+    first_one, weights_one = quota_weights(rate, said, lasts[0])
+    first_zero, weights_zero = quota_weights(rate * one / zero, denied, lasts[1])
+    top, truth = truth_weights(rate * one, n - said - denied)
+    return UnaryTables(
+        n,
+        (first_one, first_zero),
+        lasts,
+        (weights_one, weights_zero),
+        (list(accumulate(weights_one)), list(accumulate(weights_zero))),
+        top,
+        truth,
+        max(truth),
+    )
