@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from deniable import GRR, OLH, OUE
-from deniable.joint.jrr_local_hashing import JRRLocalHashing
-from deniable.joint.jrr_unary import CoupledOUE
-from deniable.joint.kary_jrr import KaryJRR
-from deniable.joint.report_coupling import ReportCoupledRR
+from deniable.dealt.coupling.coupled_oue import CoupledOUE
+from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing
+from deniable.dealt.coupling.kary_jrr import KaryJRR
+from deniable.dealt.coupling.report_coupling import ReportCoupledRR
 from experiments.harness import Cell, Run
 from experiments.jrr.extensions import epsilon_at
 from experiments.jrr.methods import build, count_variance, setting
@@ -70,7 +70,7 @@ def binary(run: Run) -> None:
                 row["of RR"] = count_variance(mechanism, N, one["count"]) / plain
                 row["base rate known"] = epsilon
                 if name != "quota RR":
-                    found = mechanism.privacy(theta=0.05).trust_models
+                    found = mechanism.guarantee_against(theta=0.05).trust_models
                     rates = [r.epsilon for r in found if "base rate" in f"{r.adversary} {r.view}" and r.delta > 0]
                     row["base rate known"] = min(rates, default="")
                 rows.append(row)

@@ -66,11 +66,10 @@ def plan_of(mechanism: DealtMechanism[Any], n: int, shuffle: str = "resharing") 
     InvalidParameterError
         If n is not the mechanism's, or its shares are neither quota types nor signs.
     """
+    if not isinstance(mechanism, (QuotaRR, SignedCoins)):
+        raise InvalidParameterError(f"mechanism must deal quota types or signs (QuotaRR, JRR), got {mechanism!r}")
     if n != mechanism.n:
         raise InvalidParameterError(f"n must be {mechanism.n}, the number that the deal is meant for, got n={n}")
     if isinstance(mechanism, QuotaRR):
-        law = count_law(mechanism.tables)
-        return Plan(n, prime_above(max(_ONE_BYTE, mechanism.k)), None, law, shuffle)
-    if isinstance(mechanism, SignedCoins):
-        return Plan(n, prime_above(max(_ONE_BYTE, SIGN_TYPES)), tuple(sign_counts(n)), None, shuffle)
-    raise InvalidParameterError(f"mechanism must deal quota types or signs (QuotaRR, JRR), got {mechanism!r}")
+        return Plan(n, prime_above(max(_ONE_BYTE, mechanism.k)), None, count_law(mechanism.tables), shuffle)
+    return Plan(n, prime_above(max(_ONE_BYTE, SIGN_TYPES)), tuple(sign_counts(n)), None, shuffle)
