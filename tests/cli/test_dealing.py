@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -250,11 +251,17 @@ def test_an_interrupted_randomize_uses_no_share(dealt: Run, monkeypatch: pytest.
 def test_hand_outs_wait_for_each_other(dealt: Run) -> None:
     """Two real processes, both held up until both have begun: one share is handed out once."""
     command = [sys.executable, "-m", "deniable.cli", "hand-out", "survey.json", "shares", "--contributor", "1", "-o"]
-    with share_ledger("shares").held():
-        both = [subprocess.Popen([*command, f"{i}.parquet"], stderr=subprocess.PIPE, text=True) for i in range(2)]
-        with pytest.raises(subprocess.TimeoutExpired):
-            both[0].wait(timeout=4)
-    errors = [child.communicate(timeout=60)[1] for child in both]
+    with contextlib.ExitStack() as started:
+        with share_ledger("shares").held():
+            both = []
+            for i in range(2):
+                child = subprocess.Popen([*command, f"{i}.parquet"], stderr=subprocess.PIPE, text=True)
+                started.enter_context(child)
+                started.callback(child.kill)  # before it is waited for
+                both.append(child)
+            with pytest.raises(subprocess.TimeoutExpired):
+                both[0].wait(timeout=4)
+        errors = [child.communicate(timeout=300)[1] for child in both]
     assert sorted(child.returncode for child in both) == [0, 2]
     assert sum("holds no share of contributor 1: it was handed out" in error for error in errors) == 1
     assert len(list(Path().glob("?.parquet"))) == 1
