@@ -28,7 +28,7 @@ def mechanisms() -> dict[str, Any]:
     import numpy as np
 
     from deniable import SPL, CorrRR
-    from deniable.multi.pivot_coded import PivotCoded
+    from deniable.records.pivot.pivot_coded import PivotCoded
 
     sizes = (K,) * D
     copies = np.random.default_rng(1).uniform(0, 1, (D, D))

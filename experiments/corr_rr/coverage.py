@@ -11,7 +11,7 @@ import numpy as np
 
 from deniable import SPL, CorrRR, RecordEstimate, SimulationRandomness, combine
 from deniable.estimate import Target
-from deniable.multi.pivot_coded import PivotCoded
+from deniable.records.pivot.pivot_coded import PivotCoded
 from experiments.corr_rr.decoder_data import population
 from experiments.corr_rr.methods import simulated
 from experiments.corr_rr.paper import PAPER

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from deniable import RecordEstimate, SimulationRandomness, hierarchical, norm_sub
-from deniable.multi.sample import AdaptiveSMP
+from deniable.records.sample import AdaptiveSMP
 from experiments.corr_rr import decoder_settings as settings
 from experiments.corr_rr.decoder_data import population
 from experiments.corr_rr.decoder_runs import BASELINES, measure, paired_ratio, sizes_text, squared_errors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deniable.multi.corr_rr import pairwise_copy_probabilities
+from deniable.records.pivot.corr_rr import pairwise_copy_probabilities
 from experiments.corr_rr.paper import PAPER
 from experiments.corr_rr.pictures import dress, panels
 from experiments.harness import Run

@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.ticker import NullFormatter
 
 from deniable import Aggregate, CorrRR, RecordEstimate, SimulationRandomness, TooLargeError, combine
-from deniable.multi.cond_rr import CondRR
-from deniable.multi.grouping import GroupedCorrRR
-from deniable.multi.refinement import combine_rounds, refine
-from deniable.multi.two_pivots import TwoPivotRR
+from deniable.records.phases.refinement import combine_rounds, refine
+from deniable.records.pivot.cond_rr import CondRR
+from deniable.records.pivot.grouping import GroupedCorrRR
+from deniable.records.pivot.two_pivots import TwoPivotRR
 from experiments.corr_rr.layouts import OPEN_SHARE
 from experiments.corr_rr.measure import draw, rows_of, summary
 from experiments.corr_rr.methods import DEFAULT, errors, recommended, simulated

@@ -60,7 +60,7 @@ class LearnedFrom:
     collection : str
         Id of the collection of that phase.
     aggregate : str
-        Digest of the aggregates that were read (`deniable.multi.phases.aggregate_hash`).
+        Digest of the aggregates that were read (`deniable.records.phases.phases.aggregate_hash`).
     contributors : int
         Number of reports in them.
     earlier : tuple of str
@@ -94,7 +94,7 @@ class Collection:
     title : str
         What people call it.
     learned_from : LearnedFrom, optional
-        The phase that the mechanism's parameters were learned from (`deniable.multi.phases.next_phase`).
+        The phase that the mechanism's parameters were learned from (`deniable.records.phases.phases.next_phase`).
 
     Raises
     ------

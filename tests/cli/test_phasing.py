@@ -11,9 +11,9 @@ import pytest
 
 from deniable import Aggregate, Collection
 from deniable.collection import LearnedFrom
-from deniable.multi.corr_rr import CorrRR
-from deniable.multi.phases import Phases, aggregate_hash
-from deniable.multi.refinement import refine
+from deniable.records.phases.phases import Phases, aggregate_hash
+from deniable.records.phases.refinement import refine
+from deniable.records.pivot.corr_rr import CorrRR
 from tests.cli.conftest import Run
 
 

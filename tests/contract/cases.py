@@ -16,14 +16,14 @@ from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.mechanisms.projective_geometry import PGR
 from deniable.mechanisms.query_sketch import QuerySketch
 from deniable.mechanisms.recursive_hadamard import RecursiveHadamard
-from deniable.multi.cond_rr import CondRR
-from deniable.multi.grouping import GroupedCorrRR
-from deniable.multi.pivot_coded import PivotCoded
-from deniable.multi.sample import AdaptiveSMP
-from deniable.multi.split import SPLPairs
-from deniable.multi.two_pivots import TwoPivotRR
-from tests.unit.corr_rr_laws import some_matrix
-from tests.unit.second_phase_laws import some_conditionals, some_pair_tables
+from deniable.records.pivot.cond_rr import CondRR
+from deniable.records.pivot.grouping import GroupedCorrRR
+from deniable.records.pivot.pivot_coded import PivotCoded
+from deniable.records.pivot.two_pivots import TwoPivotRR
+from deniable.records.sample import AdaptiveSMP
+from deniable.records.split import SPLPairs
+from tests.unit.records.phases.second_phase_laws import some_conditionals, some_pair_tables
+from tests.unit.records.pivot.corr_rr_laws import some_matrix
 
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 5.0)
 DOMAINS = (2, 3, 4, 5, 8)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from deniable import SimulationRandomness
 from deniable.collection import Collection
-from deniable.multi.split import SPL
+from deniable.records.split import SPL
 from deniable.schema import Attribute, Schema
 
 SCHEMA = Schema((Attribute("smoker", ("yes", "no"), missing="no answer"), Attribute("age", edges=(20, 40, 60))))

@@ -26,8 +26,8 @@ from deniable.errors import (
 from deniable.mechanism import Mechanism, estimator_names
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.unary import OUE
-from deniable.multi.second_phase import second_phases
-from deniable.multi.split import SPL
+from deniable.records.phases.second_phase import second_phases
+from deniable.records.split import SPL
 from deniable.schema import Attribute, Schema
 
 SMOKER = Attribute("smoker", ("yes", "no"), missing="no answer")

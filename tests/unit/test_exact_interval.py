@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from deniable.multi.realistic_fake_data import RSRFD
 from numpy.typing import NDArray
 
 from deniable import GRR, RSFD, SMP, SPL, SimulationRandomness
 from deniable.estimate import Estimate, affine_estimate
 from deniable.mechanisms.unary import OUE
-from deniable.multi.two_phase import combine
+from deniable.records.fake_data import RSRFD
+from deniable.records.phases.two_phase import combine
 
 Floats = NDArray[np.float64]
 LAWS = [

@@ -29,7 +29,7 @@ from experiments.harness import Cell, Run
 from scipy import stats
 
 from deniable import SPL, RecordEstimate, SimulationRandomness, combine
-from deniable.multi.pivot_coded import PivotCoded
+from deniable.records.pivot.pivot_coded import PivotCoded
 
 
 def table(path: Path) -> list[dict[str, str]]:

@@ -20,12 +20,12 @@ from deniable import GRR, OUE, SMP, SPL, Estimate, RecordEstimate, SimulationRan
 from deniable.aggregate import Aggregate
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.multi.fake_data import RSFD
 from deniable.postprocess import norm_sub, postprocess
 from deniable.postprocess._dominant import dominant_attributes, dominant_posteriors
 from deniable.postprocess._pooled import pool_and_shrink
 from deniable.postprocess._skewed import CONCENTRATIONS, skewed_posteriors
 from deniable.postprocess.hierarchical import decode_group, hierarchical, noise_variances, shared_domains
+from deniable.records.fake_data import RSFD
 
 Floats = NDArray[np.float64]
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "corr_rr_decoder.json").read_text())["cases"]

@@ -24,7 +24,7 @@ from deniable.io import csv_files
 from deniable.io.jobs import aggregate_files, draft_schema_file, randomize_file, read_truth
 from deniable.io.reports import ReportReader
 from deniable.mechanisms.unary import OUE
-from deniable.multi.split import SPL
+from deniable.records.split import SPL
 from deniable.schema import Schema
 from tests.unit.survey_files import SCHEMA, SURVEY, Interrupt, N, answers_file, files, rng
 

@@ -14,8 +14,8 @@ from deniable import GRR, RSFD, RSRFD, SMP, SPL, CountMeanSketch, SubsetSelectio
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.figure_status import Leakage
 from deniable.leakage.totals.collections import Sampling, guarantee_under_prior, sampled_leakage
-from deniable.multi.pivot_coded import PivotCoded
-from deniable.multi.sample import AdaptiveSMP
+from deniable.records.pivot.pivot_coded import PivotCoded
+from deniable.records.sample import AdaptiveSMP
 
 SIZES = (2, 3, 2)
 ZEROS = ((0.7, 0.3), (0.5, 0.5, 0.0), (0.1, 0.9))

@@ -19,12 +19,12 @@ from deniable.mechanisms.hash_families.registry import FAMILIES
 from deniable.mechanisms.histogram import SHE
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE
-from deniable.multi.fake_data import RSFD
-from deniable.multi.sample import SMP, AdaptiveSMP
-from deniable.multi.split import SPL
 from deniable.planning import Plan, PlanRow, plan, recommend
 from deniable.planning.candidates import ONE_ATTRIBUTE, RECORDS
 from deniable.planning.precision import contributors_needed, mean_variance, quantile
+from deniable.records.fake_data import RSFD
+from deniable.records.sample import SMP, AdaptiveSMP
+from deniable.records.split import SPL
 
 
 def rows_of(result: Plan) -> dict[str, PlanRow]:

@@ -29,9 +29,6 @@ from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE, SUE
-from deniable.multi.fake_data import RSFD, RSRFD
-from deniable.multi.sample import SMP
-from deniable.multi.split import SPL
 from deniable.postprocess import (
     POSTPROCESS_NAMES,
     POSTPROCESSORS,
@@ -43,6 +40,9 @@ from deniable.postprocess import (
     postprocess,
     simplex,
 )
+from deniable.records.fake_data import RSFD, RSRFD
+from deniable.records.sample import SMP
+from deniable.records.split import SPL
 
 
 def an_estimate(frequencies: Any, n: int = 100, noise: float = 1.0) -> Estimate:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from deniable import SMP, SPL, CorrRR, InvalidInputError, InvalidParameterError, SimulationRandomness, TooLargeError
-from deniable.multi.corr_rr import pairwise_copy_probabilities
-from deniable.multi.pivot_coded import PivotCoded
-from deniable.multi.sample import AdaptiveSMP
-from deniable.multi.two_phase import combine
 from deniable.planning import corr_rr_plan, plan, records_default, two_phase
+from deniable.records.phases.two_phase import combine
+from deniable.records.pivot.corr_rr import pairwise_copy_probabilities
+from deniable.records.pivot.pivot_coded import PivotCoded
+from deniable.records.sample import AdaptiveSMP
 
 
 def grr_noise(epsilon: float, k: int) -> float:

@@ -23,8 +23,8 @@ from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.mechanisms.histogram import SHE
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE
-from deniable.multi.sample import SMP
-from deniable.multi.split import SPL
+from deniable.records.sample import SMP
+from deniable.records.split import SPL
 from deniable.schema import Attribute, Schema
 
 ITEM = Attribute("item", tuple(f"item {v}" for v in range(300)))

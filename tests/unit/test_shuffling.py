@@ -23,8 +23,8 @@ from deniable.io import deal_file, randomize_file
 from deniable.io.reports import ReportReader
 from deniable.io.shares import ShareReader
 from deniable.io.shuffling import BLOCK_BYTES, BLOCK_ROWS, _exchange, block_rows, permutation, shuffled
-from deniable.multi.split import SPL
 from deniable.randomness import draw
+from deniable.records.split import SPL
 from deniable.schema import Attribute, Schema
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 

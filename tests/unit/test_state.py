@@ -39,7 +39,7 @@ from deniable.mechanisms._bits import bit_outputs
 from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.mechanisms.heavy_hitters import HeavyHitters
 from deniable.mechanisms.query_sketch import QuerySketch
-from deniable.multi.corr_rr_aligned import AlignedCorrRR
+from deniable.records.pivot.corr_rr_aligned import AlignedCorrRR
 from deniable.spec import _REGISTRY
 from tests.contract.cases import CASES, grid
 from tests.contract.dealt_cases import DEALT_CASES

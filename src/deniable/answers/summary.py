@@ -21,8 +21,8 @@ from deniable.checks import checked_integer
 from deniable.errors import InvalidInputError
 from deniable.estimate import Estimate, Floats, RecordEstimate, Target
 from deniable.mechanism import Mechanism
-from deniable.multi.phases import Phases
 from deniable.privacy import Guarantee
+from deniable.records.phases.phases import Phases
 from deniable.result import HIDDEN, OPTIONAL, Result
 from deniable.spec import to_spec
 
@@ -373,7 +373,7 @@ def summarize_phases(phases: Phases, estimates: RecordEstimate, **options: Any) 
     Examples
     --------
     >>> from deniable import SPL, Attribute, Collection, Schema, SimulationRandomness
-    >>> from deniable.multi.phases import next_phase
+    >>> from deniable.records.phases.phases import next_phase
     >>> import numpy as np
     >>> rng, answers = SimulationRandomness(1), np.array([[0, 0], [0, 1], [1, 1]] * 100)
     >>> schema = Schema((Attribute("smokes", ("no", "yes")), Attribute("drinks", ("no", "yes"))))

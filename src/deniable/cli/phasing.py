@@ -15,9 +15,9 @@ from deniable.cli.designing import print_collection, save_collection
 from deniable.cli.reading import TargetName, checked_postprocess, show
 from deniable.collection import Collection
 from deniable.errors import InvalidParameterError
-from deniable.multi.phases import Phases, learner_names, next_round
-from deniable.multi.two_phase import WEIGHTS
 from deniable.postprocess import POSTPROCESSORS
+from deniable.records.phases.phases import Phases, learner_names, next_round
+from deniable.records.phases.two_phase import WEIGHTS
 
 
 @verb("learn")

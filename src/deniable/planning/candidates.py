@@ -19,11 +19,11 @@ from deniable.mechanisms.ocms import OCMS
 from deniable.mechanisms.rappor import RAPPOR
 from deniable.mechanisms.subset import SubsetSelection
 from deniable.mechanisms.unary import OUE, SUE
-from deniable.multi.corr_rr import CorrRR
-from deniable.multi.fake_data import RSFD
-from deniable.multi.pivot_coded import PivotCoded
-from deniable.multi.sample import SMP, AdaptiveSMP
-from deniable.multi.split import SPL
+from deniable.records.fake_data import RSFD
+from deniable.records.pivot.corr_rr import CorrRR
+from deniable.records.pivot.pivot_coded import PivotCoded
+from deniable.records.sample import SMP, AdaptiveSMP
+from deniable.records.split import SPL
 
 MAX_REPORT_BITS = 1 << 19
 """Largest practical report: 64 KiB. Beyond, a contributor's upload and a day's storage are the problem."""

@@ -22,12 +22,12 @@ from deniable.checks import checked_integer, checked_sizes
 from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
 from deniable.mechanism import Mechanism
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.multi.corr_rr import CorrRR
-from deniable.multi.sample import AdaptiveSMP
 from deniable.planning.candidates import Candidate, build, candidates_for
 from deniable.planning.precision import mean_variance
 from deniable.planning.rows import PlanRow, best_row
 from deniable.planning.two_phase import corr_rr_plan
+from deniable.records.pivot.corr_rr import CorrRR
+from deniable.records.sample import AdaptiveSMP
 from deniable.thresholds import EpsilonLike, checked_epsilon
 
 REFERENCE_N = 1_000_000

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.checks import checked_integer, checked_sizes
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.multi.copy_probabilities import checked_marginals, learn_copy_probabilities
-from deniable.multi.corr_rr import CorrRR
-from deniable.multi.corr_rr_error import expected_error
 from deniable.planning.precision import mean_variance
+from deniable.records.pivot.copy_probabilities import checked_marginals, learn_copy_probabilities
+from deniable.records.pivot.corr_rr import CorrRR
+from deniable.records.pivot.corr_rr_error import expected_error
 from deniable.thresholds import EpsilonLike, checked_epsilon
 
 DRAWS = 128

@@ -29,9 +29,9 @@ from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import observed
 from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsilon
 from deniable.leakage.prior.pairwise import PairCounts
-from deniable.multi.fake_data import RSFD, RSRFD
-from deniable.multi.sampled_attribute import OneAttribute
 from deniable.privacy import Guarantee, TrustModel
+from deniable.records.fake_data import RSFD, RSRFD
+from deniable.records.sampled_attribute import OneAttribute
 
 Sampling: TypeAlias = OneAttribute[Any] | RSFD | RSRFD
 """Record mechanisms that report one sampled attribute."""

@@ -1,0 +1,1 @@
+"""Dependence of two attributes: tables of pairs, and measures of association."""

@@ -1,0 +1,201 @@
+"""Joint frequencies of pairs of attributes, from reports whose attributes were randomised independently.
+
+A reported pair (y_i, y_j) went through two known GRR channels. With A = (I - q 11')/(p - q) the inverse of a channel,
+
+    T^_ij = A_i (C_ij/n) A_j'
+
+is exactly unbiased for the joint frequencies, C_ij the reported table and p, q the implemented probabilities. Its row
+and column sums are the unbiased marginals. The noise is large: one report's variance is the product of those of two
+marginal estimates, each with only its share of the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.aggregate import Aggregate
+from deniable.checks import checked_integer
+from deniable.errors import InvalidParameterError, MismatchError
+from deniable.estimate import Estimate
+from deniable.mechanisms.grr import GRR
+from deniable.projection import nearest_distribution
+from deniable.records.pairs import Pair, attribute_pairs, pair_counts
+from deniable.records.split import SPLPairs
+
+Floats = NDArray[np.float64]
+
+_CERTAIN = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """Estimated joint frequencies of two attributes.
+
+    Analysts get one from `pair_tables`.
+
+    Parameters
+    ----------
+    attributes : (int, int)
+        The rows' attribute i and the columns' attribute j.
+    oracles : (GRR, GRR)
+        What each attribute's answers went through.
+    reported : int64[k_i, k_j]
+        How often each pair of codes was reported.
+    cells : Estimate
+        The k_i k_j joint frequencies, row by row; unbiased. It has intervals and can be post-processed like any other.
+    """
+
+    attributes: Pair
+    oracles: tuple[GRR, GRR]
+    reported: NDArray[np.int64]
+    cells: Estimate
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return self.cells.n
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(k_i, k_j)."""
+        return self.oracles[0].k, self.oracles[1].k
+
+    @property
+    def frequencies(self) -> Floats:
+        """Unbiased joint frequencies, float64[k_i, k_j]; some may be negative."""
+        return self.cells.frequencies.reshape(self.shape)
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Standard errors of the frequencies among these contributors (noise only), float64[k_i, k_j]."""
+        return self.cells.standard_errors.reshape(self.shape)
+
+    @cached_property
+    def projected(self) -> PairTable:
+        """The nearest table that could be true: >= 0 and of sum one, step "simplex" of `cells`; no standard errors."""
+        if self.cells.processing:
+            return self
+        return replace(self, cells=self.cells.processed(nearest_distribution(self.cells.frequencies), "simplex"))
+
+    @property
+    def margins(self) -> tuple[Floats, Floats]:
+        """Row and column sums: the frequencies of attributes i and j."""
+        return self.frequencies.sum(axis=1), self.frequencies.sum(axis=0)
+
+    @property
+    def transposed(self) -> PairTable:
+        """The same table with rows and columns exchanged."""
+        turned = pair_table(self.reported.T, self.n, *self.oracles[::-1], self.attributes[::-1])
+        return turned.projected if self.cells.processing else turned
+
+
+class PairTables(Mapping[Pair, PairTable]):
+    """The tables of all pairs of attributes: (i, j) -> PairTable, i < j; (j, i) is the same one transposed.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        Of `SPLPairs`, with reports.
+
+    Raises
+    ------
+    MismatchError, EmptyAggregateError
+        If the aggregate is of another mechanism, or contains no reports.
+    """
+
+    def __init__(self, aggregate: Aggregate) -> None:
+        mechanism = aggregate.mechanism
+        if not isinstance(mechanism, SPLPairs):
+            raise MismatchError(
+                f"pair tables need an aggregate of SPLPairs, the mechanism {SPLPairs.name!r}, got one of {mechanism!r}"
+            )
+        mechanism.check(aggregate)
+        self.sizes, self.n, self.oracles = mechanism.sizes, aggregate.n, mechanism.layout.oracles
+        self._reported = pair_counts(aggregate.counts, self.sizes)
+        self._found: dict[Pair, PairTable] = {}
+
+    def __getitem__(self, pair: Pair) -> PairTable:
+        i, j = (checked_integer("attribute", one, 0, len(self.sizes) - 1) for one in pair)
+        if i == j:
+            raise InvalidParameterError(f"pair must be of two different attributes, got pair={pair}")
+        if i > j:
+            return self[j, i].transposed
+        if (i, j) not in self._found:
+            self._found[i, j] = pair_table(self._reported[i, j], self.n, self.oracles[i], self.oracles[j], (i, j))
+        return self._found[i, j]
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(attribute_pairs(len(self.sizes)))
+
+    def __len__(self) -> int:
+        return len(self._reported)
+
+
+def pair_tables(aggregate: Aggregate) -> PairTables:
+    """Analyst: unbiased joint frequencies of every pair of attributes, with their standard errors.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        Of `SPLPairs`, with reports.
+
+    Returns
+    -------
+    PairTables
+        (i, j) -> PairTable.
+
+    Raises
+    ------
+    MismatchError, EmptyAggregateError
+        If the aggregate is of another mechanism, or contains no reports.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.records.dependence.pair_tables import pair_tables
+    >>> from deniable.records.split import SPLPairs
+    >>> pairs = SPLPairs(sizes=(2, 2), epsilon=4.0)
+    >>> held = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> table = pair_tables(pairs.simulate_aggregate(held, [400, 100, 100, 400], SimulationRandomness(1)))[0, 1]
+    >>> table.frequencies.round(2)
+    array([[0.41, 0.11],
+           [0.09, 0.39]])
+    >>> table.standard_errors.round(3)
+    array([[0.015, 0.015],
+           [0.014, 0.014]])
+    """
+    return PairTables(aggregate)
+
+
+def pair_table(reported: NDArray[np.int64], n: int, first: GRR, second: GRR, attributes: Pair = (0, 1)) -> PairTable:
+    """Return the table of one pair from how often each pair of codes was reported, n times in all.
+
+    The noise of a cell depends on the frequencies of its row and column; the projected ones are plugged in.
+    """
+    unbiased = inverse(first) @ (reported / n) @ inverse(second).T
+    (s0, s1), (t0, t1) = _second_moments(first), _second_moments(second)
+    plugged = nearest_distribution(unbiased.ravel()).reshape(unbiased.shape)
+    rows, columns = plugged.sum(axis=1, keepdims=True), plugged.sum(axis=0, keepdims=True)
+    elsewhere = (rows - plugged) * s1 * t0 + (columns - plugged) * s0 * t1 + (1 - rows - columns + plugged) * s0 * t0
+    absent = np.where(1 - plugged > _CERTAIN, elsewhere / np.maximum(1 - plugged, _CERTAIN), s0 * t0)
+    labels = [f"({a}, {b})" for a in range(first.k) for b in range(second.k)]
+    cells = Estimate(unbiased.ravel(), n, absent.ravel(), np.asarray(s1 * t1 - 1), labels=tuple(labels))
+    return PairTable(attributes, (first, second), reported, cells)
+
+
+def inverse(oracle: GRR) -> Floats:
+    """Return the inverse of a GRR channel, float64[k, k]: column y is one report's unbiased estimate."""
+    p, q = map(float, oracle.support_probabilities)
+    return (np.eye(oracle.k) - q) / (p - q)
+
+
+def _second_moments(oracle: GRR) -> tuple[float, float]:
+    """Return E[estimate of 1[x = v]]^2 of one report if v is not held, and if it is."""
+    p, q = map(float, oracle.support_probabilities)
+    gain = (p - q) ** 2
+    return q * (1 - q) / gain, p * (1 - p) / gain + 1

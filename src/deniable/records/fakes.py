@@ -1,0 +1,309 @@
+"""What RS+FD and RS+RFD report of the attributes that were not sampled, and what that does to probabilities.
+
+``"uniform"`` (over GRR): a uniform code. ``"zero"`` (over OUE): the all-zero vector with every bit randomised.
+``"random"`` (over OUE): a uniform value through the oracle. A uniform value through GRR is a uniform code. From a prior
+(over GRR): a code drawn from a public distribution.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, reduce
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.checks import Codes
+from deniable.kernels import kernel
+from deniable.mechanisms._bits import Bits
+from deniable.randomness import Randomness, SimulationRandomness
+from deniable.records.layout import BitLayout, CodeLayout, Oracle, independent, set_all, set_sampled
+from deniable.records.sampled_attribute import SAMPLED_ROWS, overwrite_sampled, sample_attributes
+from deniable.records.uniform_draws import uniform_rows
+
+Evidence = tuple[tuple[Fraction, Fraction], ...]
+"""For every choice, what it adds to the numerator and to the denominator of a quotient of sums."""
+
+
+def largest_quotient_of_sums(parts: Sequence[Evidence]) -> Fraction:
+    """Return the largest quotient of two sums with one choice per part, exactly: Dinkelbach's iteration."""
+    ratio = Fraction(0)
+    while True:
+        chosen = [max(part, key=lambda pair: pair[0] - ratio * pair[1]) for part in parts]
+        found = Fraction(sum(high for high, _ in chosen)) / sum(low for _, low in chosen)
+        if found == ratio:
+            return found
+        ratio = found
+
+
+def sampled(truths: Sequence[NDArray[Any]], fakes: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the channel that reports one uniformly sampled attribute and fakes of the others.
+
+    Parameters
+    ----------
+    truths : sequence of Fraction[k_j, outputs_j]
+        Channel of each attribute when sampled.
+    fakes : sequence of Fraction[outputs_j]
+        Law of each attribute's fake report.
+    """
+    d = len(truths)
+    repeated = [np.tile(fake, (len(truth), 1)) for truth, fake in zip(truths, fakes, strict=True)]
+    mixture = reduce(np.add, (independent([*repeated[:j], truths[j], *repeated[j + 1 :]]) for j in range(d)))
+    result: NDArray[Any] = mixture * Fraction(1, d)
+    return result
+
+
+@dataclass(frozen=True)
+class Fake(ABC):
+    """The fakes of one attribute.
+
+    Parameters
+    ----------
+    oracle : GRR or OUE
+        What the attribute goes through when it is sampled.
+    """
+
+    oracle: Oracle
+
+    @property
+    @abstractmethod
+    def evidence(self) -> Evidence:
+        """How much likelier a report is when true than when fake, P(report | held value)/P(report as a fake).
+
+        For the value that makes it likeliest and for the one that makes it least likely, of every report that may be
+        extreme.
+        """
+
+    @property
+    @abstractmethod
+    def least(self) -> Fraction:
+        """The smallest such evidence of any report."""
+
+    @property
+    @abstractmethod
+    def law(self) -> NDArray[Any]:
+        """Probability of every output of the oracle as a fake, Fraction[outputs]."""
+
+    @property
+    @abstractmethod
+    def shows(self) -> bool:
+        """Whether some reports are never fakes."""
+
+    @abstractmethod
+    def mixed(self, true: Fraction, d: int) -> Any:
+        """Return (true + (d-1) s)/d, s the probability that a fake supports a value; a tuple where values differ."""
+
+    @abstractmethod
+    def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Draw the support counts, exactly in distribution, of contributors who hold what was sampled and of fakes."""
+
+
+@final
+@dataclass(frozen=True)
+class PriorFake(Fake):
+    """Codes drawn from a distribution, beside GRR."""
+
+    prior: tuple[Fraction, ...]
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        p, q = self.oracle.support_probabilities
+        return tuple((p / pi, q / pi) for pi in (min(pi for pi in self.prior if pi), max(self.prior)))
+
+    @cached_property
+    def least(self) -> Fraction:
+        return self.oracle.support_probabilities[1] / max(self.prior)
+
+    @property
+    def law(self) -> NDArray[Any]:
+        return np.array(self.prior, dtype=object)
+
+    @cached_property
+    def shows(self) -> bool:
+        return 0 in self.prior
+
+    def mixed(self, true: Fraction, d: int) -> tuple[Fraction, ...]:
+        return tuple((true + (d - 1) * pi) / d for pi in self.prior)
+
+    def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
+        weights = np.array(self.prior, dtype=np.float64)
+        drawn = rng.generator.multinomial(fakes, weights / weights.sum())
+        return self.oracle.simulate_aggregate(held, rng).counts + drawn
+
+
+class _EvenFake(Fake):
+    """Fakes that support all values alike."""
+
+    @property
+    @abstractmethod
+    def support(self) -> Fraction:
+        """Probability that a fake supports any one value."""
+
+    @property
+    @final
+    def shows(self) -> bool:
+        return False
+
+    @final
+    def mixed(self, true: Fraction, d: int) -> Fraction:
+        return (true + (d - 1) * self.support) / d
+
+
+class _RandomFake(_EvenFake):
+    """A uniform value through the oracle."""
+
+    @property
+    @final
+    def support(self) -> Fraction:
+        p, q = self.oracle.support_probabilities
+        return q + (p - q) / self.oracle.k
+
+    @property
+    @final
+    def law(self) -> NDArray[Any]:
+        law: NDArray[Any] = self.oracle.channel(exact=True).sum(axis=0) * Fraction(1, self.oracle.k)
+        return law
+
+    @final
+    def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
+        values = rng.generator.multinomial(fakes, np.full(self.oracle.k, 1 / self.oracle.k))
+        return self.oracle.simulate_aggregate(held + values, rng).counts
+
+
+@final
+class UniformCode(_RandomFake):
+    """A uniform code, beside GRR."""
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        p, q = self.oracle.support_probabilities
+        return ((self.oracle.k * p, self.oracle.k * q),)
+
+    @cached_property
+    def least(self) -> Fraction:
+        return self.evidence[0][1]
+
+
+@final
+class RandomBits(_RandomFake):
+    """A uniform value through OUE.
+
+    Its report with t bits set is (t high + (k-t) low)/k times as likely as a zero vector's: the held bit says most
+    where it is set alone, and least where it alone is clear.
+    """
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        high, low = _bit_evidence(self.oracle)
+        alone = self.oracle.k / (high + (self.oracle.k - 1) * low)
+        return ((high * alone, low * alone),)
+
+    @cached_property
+    def least(self) -> Fraction:
+        high, low = _bit_evidence(self.oracle)
+        return low * self.oracle.k / ((self.oracle.k - 1) * high + low)
+
+
+@final
+class ZeroBits(_EvenFake):
+    """The all-zero vector, every bit randomised, beside OUE."""
+
+    @property
+    def support(self) -> Fraction:
+        return self.oracle.support_probabilities[1]
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        return (_bit_evidence(self.oracle),)
+
+    @cached_property
+    def least(self) -> Fraction:
+        return self.evidence[0][1]
+
+    @property
+    def law(self) -> NDArray[Any]:
+        k, q = self.oracle.k, self.support
+        ones = np.unpackbits(self.oracle.outputs().astype(np.uint8), axis=1).sum(axis=1)
+        return np.array([q ** int(t) * (1 - q) ** (k - int(t)) for t in ones], dtype=object)
+
+    def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
+        p, q = map(float, self.oracle.support_probabilities)
+        others = held.sum() + fakes - held
+        counts: NDArray[np.int64] = rng.generator.binomial(held, p) + rng.generator.binomial(others, q)
+        return counts
+
+
+def _bit_evidence(oracle: Oracle) -> tuple[Fraction, Fraction]:
+    """Return what the held value's bit says, set and clear; against a zero vector the others' cancel."""
+    p, q = oracle.support_probabilities
+    return p / q, (1 - p) / (1 - q)
+
+
+# ---------------------------------------------------------------- draws
+
+
+def uniform_codes(layout: CodeLayout, codes: Codes, rng: Randomness) -> NDArray[Any]:
+    """Return rows of uniform codes in which one sampled attribute of every record is reported."""
+    reports = layout.empty(len(codes))
+    for start in range(0, len(codes), SAMPLED_ROWS):
+        rows = slice(start, start + SAMPLED_ROWS)
+        uniform_rows(rng, layout.sizes, reports[rows])
+        overwrite_sampled(layout.oracles, codes[rows], rng, reports[rows])
+    return reports
+
+
+def zero_bits(layout: BitLayout, codes: Codes, rng: Randomness) -> Bits:
+    """Return rows of randomised bits of which only one sampled attribute's was set before."""
+
+    def fill(codes: Codes, attributes: Codes, bits: Bits) -> None:
+        set_sampled(codes, attributes, layout.starts, bits)
+
+    return _filled(layout, codes, rng, fill)
+
+
+def random_bits(layout: BitLayout, codes: Codes, rng: Randomness) -> Bits:
+    """Return rows of randomised bits: a uniform value's of every attribute, but the true one's of the sampled one."""
+
+    def fill(codes: Codes, attributes: Codes, bits: Bits) -> None:
+        values = np.empty(codes.shape, dtype=np.uint32)
+        uniform_rows(rng, layout.sizes, values)
+        _keep_sampled(codes, attributes, values)
+        set_all(values, layout.starts, bits)
+
+    return _filled(layout, codes, rng, fill)
+
+
+def _filled(layout: BitLayout, codes: Codes, rng: Randomness, fill: Callable[[Codes, Codes, Bits], None]) -> Bits:
+    reports, step = layout.empty(len(codes)), layout.block_rows
+    for start in range(0, len(codes), step):
+        rows = slice(start, start + step)
+        bits = np.zeros(reports[rows].shape, dtype=np.uint8)
+        fill(codes[rows], sample_attributes(rng, len(bits), len(layout.sizes)), bits)
+        reports[rows] = layout.randomize_bits(bits, rng)
+    return reports
+
+
+@kernel
+def _keep_sampled(codes: Codes, attributes: Codes, values: NDArray[np.uint32]) -> None:
+    # Puts the sampled code of each row in place of its fake value.
+    for i in range(codes.shape[0]):
+        j = np.int64(attributes[i])
+        values[i, j] = codes[i, j]
+
+
+class Kind(NamedTuple):
+    """One kind of fakes: the law of an attribute's, and the draw of all."""
+
+    law: Callable[[Any], Fake]
+    randomize: Callable[[Any, Codes, Randomness], NDArray[Any]]
+
+
+FAKES = {
+    "GRR": {"uniform": Kind(UniformCode, uniform_codes)},
+    "OUE": {"zero": Kind(ZeroBits, zero_bits), "random": Kind(RandomBits, random_bits)},
+}
+"""Kinds of fakes over each oracle, the default first."""

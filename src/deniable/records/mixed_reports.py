@@ -1,0 +1,273 @@
+"""Reports of different oracles in one column: codes where all are codes, else bytes of one fixed width."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.checks import Codes, check_counters, checked_report_codes, code_dtype
+from deniable.errors import InvalidReportError
+from deniable.kernels import kernel
+from deniable.mechanism import ReportField
+from deniable.mechanisms.hash_families._columns import columns_of
+from deniable.mechanisms.pure import PureOracle
+from deniable.records.layout import starts_of
+
+GROUPED_ROWS = 1 << 16
+"""Reports that are grouped by sampled attribute at a time; more where an oracle's state is larger than that."""
+
+Bytes = NDArray[np.uint8]
+
+
+def field_bytes(field: ReportField) -> int:
+    """Return how many bytes one report takes in a field."""
+    return np.dtype(field.dtype).itemsize * (1 if field.width is None else field.width)
+
+
+def packed(oracle: PureOracle[Any], reports: Any, width: int) -> Bytes:
+    """Return reports of one oracle as rows of bytes uint8[n, width]: its fields, little-endian, then zeros."""
+    columns = columns_of(reports)
+    result = np.zeros((len(columns[0]), width), dtype=np.uint8)
+    start = 0
+    for field, column in zip(oracle.report_fields, columns, strict=True):
+        size = field_bytes(field)
+        little = np.ascontiguousarray(column, dtype=np.dtype(field.dtype).newbyteorder("<"))
+        result[:, start : start + size] = little.view(np.uint8).reshape(len(little), size)
+        start += size
+    return result
+
+
+def unpacked(oracle: PureOracle[Any], payload: Bytes) -> Any:
+    """Return the batch of one oracle's reports in rows of bytes; what follows them is not looked at."""
+    columns: list[NDArray[Any]] = []
+    start = 0
+    for field in oracle.report_fields:
+        size = field_bytes(field)
+        little = np.ascontiguousarray(payload[:, start : start + size]).view(np.dtype(field.dtype).newbyteorder("<"))
+        column = little.astype(field.dtype, copy=False)
+        columns.append(column[:, 0] if field.width is None else column)
+        start += size
+    build: Callable[..., Any] = oracle.report_type
+    return build(*columns)
+
+
+def as_items(payload: Bytes) -> NDArray[Any]:
+    """Return rows of bytes as one item each, which are moved as a whole; a view."""
+    return payload.view(f"V{payload.shape[1]}")[:, 0]
+
+
+@dataclass(frozen=True)
+class Column(ABC):
+    """Where the report of the one sampled attribute lies.
+
+    Parameters
+    ----------
+    oracles : tuple of PureOracle
+        One per attribute.
+    """
+
+    oracles: tuple[PureOracle[Any], ...]
+
+    @property
+    @abstractmethod
+    def field(self) -> ReportField:
+        """How the column is stored."""
+
+    @abstractmethod
+    def rows(self, attribute: int, reports: Any) -> NDArray[Any]:
+        """Return reports of an attribute's oracle as items of the column that `items` returns."""
+
+    @abstractmethod
+    def items(self, body: NDArray[Any]) -> NDArray[Any]:
+        """Return the column with one item per report; a view."""
+
+    @abstractmethod
+    def reports(self, attribute: int, body: NDArray[Any]) -> Any:
+        """Return rows that are about an attribute as reports of its oracle."""
+
+    @abstractmethod
+    def _checked(self, body: ArrayLike) -> NDArray[Any]: ...
+
+    @abstractmethod
+    def _states(self, attributes: Codes, body: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the states of all oracles, one after the other."""
+
+    @final
+    def empty(self, n: int) -> NDArray[Any]:
+        """Return n uninitialised rows."""
+        return np.empty(n if self.field.width is None else (n, self.field.width), dtype=self.field.dtype)
+
+    @final
+    def attributes(self, reports: Any) -> Codes:
+        """Return the sampled attributes of a pair (attributes, column), checked."""
+        if not isinstance(reports, tuple) or len(reports) != 2:
+            raise InvalidReportError(
+                f"reports must be a pair (attribute, {self.field.name}), got {type(reports).__name__}"
+            )
+        return checked_report_codes(reports[0], len(self.oracles), "attribute")
+
+    @final
+    def tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        """Return the states of all oracles followed by the number of reports of each, and the number of reports.
+
+        Parameters
+        ----------
+        reports : (int[n], column)
+            The sampled attributes, and their reports.
+
+        Raises
+        ------
+        InvalidReportError
+            If a report cannot have come from these oracles, naming its row and attribute.
+        """
+        attributes = self.attributes(reports)
+        body = self._checked(reports[1])
+        if len(attributes) != len(body):
+            raise InvalidReportError(
+                f"reports must have one {self.field.name} per attribute, got {len(attributes)} and {len(body)}"
+            )
+        check_counters(sum(oracle.state_size for oracle in self.oracles))
+        reported = np.bincount(attributes, minlength=len(self.oracles)).astype(np.int64)
+        return np.concatenate([self._states(attributes, body), reported]), len(body)
+
+
+@final
+class CodeColumn(Column):
+    """Codes, in the dtype of the largest domain: every oracle reports one."""
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.array([oracle.k for oracle in self.oracles], dtype=np.int64)
+
+    @property
+    def field(self) -> ReportField:
+        return ReportField("value", code_dtype(int(self._sizes.max())).name)
+
+    def rows(self, attribute: int, reports: Any) -> NDArray[Any]:  # noqa: ARG002
+        found: NDArray[Any] = reports
+        return found
+
+    def items(self, body: NDArray[Any]) -> NDArray[Any]:
+        return body
+
+    def reports(self, attribute: int, body: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG002
+        return body
+
+    def _checked(self, body: ArrayLike) -> Codes:
+        return checked_report_codes(body, int(self._sizes.max()))
+
+    def _states(self, attributes: Codes, body: NDArray[Any]) -> NDArray[np.int64]:
+        counts = np.zeros(int(self._sizes.sum()), dtype=np.int64)
+        wrong = _tally_codes(attributes, body, starts_of(self._sizes.tolist()), self._sizes, counts)
+        if wrong >= 0:
+            j = int(attributes[wrong])
+            raise InvalidReportError(
+                f"report must be in 0..{self._sizes[j] - 1}, got report={int(body[wrong])} in row {wrong + 1}, "
+                f"attribute {j}"
+            )
+        return counts
+
+
+@final
+@dataclass(frozen=True)
+class ByteColumn(Column):
+    """The bytes of every report, as many as the longest has: its fields, little-endian, then zeros."""
+
+    name: str
+
+    @cached_property
+    def field(self) -> ReportField:
+        return ReportField(self.name, "uint8", max(sum(map(field_bytes, one.report_fields)) for one in self.oracles))
+
+    @property
+    def _width(self) -> int:
+        return self.field.width or 1
+
+    def rows(self, attribute: int, reports: Any) -> NDArray[Any]:
+        return as_items(packed(self.oracles[attribute], reports, self._width))
+
+    def items(self, body: NDArray[Any]) -> NDArray[Any]:
+        return as_items(body)
+
+    def reports(self, attribute: int, body: NDArray[Any]) -> Any:
+        return unpacked(self.oracles[attribute], body)
+
+    def _checked(self, body: ArrayLike) -> Bytes:
+        rows = np.asarray(body)
+        if rows.size == 0 and not isinstance(body, np.ndarray):
+            rows = np.empty((0, self._width), dtype=np.uint8)
+        if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != self._width:
+            raise InvalidReportError(
+                f"every {self.name} must be bytes, uint8 of shape (n, {self._width}), got dtype={rows.dtype}, "
+                f"shape={rows.shape}"
+            )
+        return np.ascontiguousarray(rows)
+
+    def _states(self, attributes: Codes, body: NDArray[Any]) -> NDArray[np.int64]:
+        d = len(self.oracles)
+        states = [np.zeros(oracle.state_size, dtype=np.int64) for oracle in self.oracles]
+        # An oracle returns a fresh state per call: it should not be longer than the reports that go into it.
+        step = max(GROUPED_ROWS, d * max(oracle.state_size for oracle in self.oracles))
+        for start in range(0, len(body), step):
+            part = slice(start, start + step)
+            order = np.argsort(attributes[part], kind="stable")
+            stops = np.bincount(attributes[part], minlength=d).cumsum()
+            items = as_items(body[part])
+            for j, rows in enumerate(np.split(order, stops[:-1])):
+                if len(rows):
+                    try:
+                        states[j] += self._state(j, items[rows].view(np.uint8).reshape(len(rows), self._width))
+                    except InvalidReportError:
+                        raise self._first_error(attributes[part], body[part], start) from None
+        return np.concatenate(states)
+
+    def _state(self, attribute: int, group: Bytes) -> NDArray[Any]:
+        oracle = self.oracles[attribute]
+        used = sum(map(field_bytes, oracle.report_fields))
+        if group[:, used:].any():
+            raise InvalidReportError(
+                f"{self.name} bytes {used}..{group.shape[1] - 1} must be zero, got one set in row 1"
+            )
+        return oracle.aggregate(unpacked(oracle, group)).counts
+
+    def _first_error(self, attributes: Codes, body: Bytes, start: int) -> InvalidReportError:
+        """Return the error of the first row that its attribute's oracle refuses; `start` rows came before these."""
+        found: list[tuple[int, int, str]] = []
+        for j in range(len(self.oracles)):
+            rows = np.flatnonzero(attributes == j)
+            if len(rows) and self._refusal(j, body[rows]):
+                # All rows before `good` are fine, one of those before `bad` is not.
+                good, bad = 0, len(rows)
+                while bad - good > 1:
+                    middle = (good + bad) // 2
+                    good, bad = (good, middle) if self._refusal(j, body[rows[good:middle]]) else (middle, bad)
+                found.append((int(rows[good]), j, self._refusal(j, body[rows[good : good + 1]])))
+        row, j, message = min(found)
+        return InvalidReportError(message.replace("in row 1", f"in row {start + row + 1}, attribute {j}"))
+
+    def _refusal(self, attribute: int, group: Bytes) -> str:
+        try:
+            self._state(attribute, group)
+        except InvalidReportError as error:
+            return str(error)
+        return ""
+
+
+@kernel
+def _tally_codes(
+    attributes: Codes, values: Codes, starts: NDArray[np.int64], sizes: NDArray[np.int64], counts: NDArray[Any]
+) -> int:
+    # Adds values[n] to their attributes' counts; returns the first row whose value is out of range, or -1.
+    for i in range(attributes.shape[0]):
+        j = np.int64(attributes[i])
+        value = np.int64(values[i])
+        if value >= sizes[j]:
+            return i
+        counts[starts[j] + value] += 1
+    return -1

@@ -1,0 +1,156 @@
+"""Pairs of attributes: where each pair's table lies in one vector, and counting reported records into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.checks import Codes, checked_report_records
+from deniable.errors import DamagedStateError, InvalidParameterError, TooLargeError
+from deniable.kernels import kernel
+from deniable.randomness import SimulationRandomness
+from deniable.records.layout import starts_of, stretches
+from deniable.records.record import HiddenRecords
+from deniable.state import Counts, stretches_sum_to
+
+MAX_PAIR_CELLS = 1 << 22
+"""Largest number of cells, over the tables of all pairs of attributes, that an aggregate counts."""
+
+_ROWS = 1 << 16
+
+Pair = tuple[int, int]
+
+
+def attribute_pairs(d: int) -> list[Pair]:
+    """Return all pairs (i, j), i < j, in lexicographic order."""
+    return list(combinations(range(d), 2))
+
+
+def pair_cells(sizes: Sequence[int]) -> list[int]:
+    """Return the number of cells of every pair's table."""
+    return [sizes[i] * sizes[j] for i, j in attribute_pairs(len(sizes))]
+
+
+def check_pairs(sizes: Sequence[int]) -> None:
+    """Raise unless there are two attributes or more, and not too many cells to count."""
+    if len(sizes) < 2:
+        raise InvalidParameterError(f"sizes must be those of two attributes or more, got sizes={tuple(sizes)}")
+    total = sum(pair_cells(sizes))
+    if total > MAX_PAIR_CELLS:
+        raise TooLargeError(f"the tables of all pairs must have at most {MAX_PAIR_CELLS} cells, got {total}")
+
+
+def tally_pairs(codes: Codes, sizes: Sequence[int], weights: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """Return the counts of all pairs' tables, one after the other, row by row.
+
+    Parameters
+    ----------
+    codes : int[n, d]
+        Reported codes, already checked.
+    sizes : sequence of int
+        Domain sizes.
+    weights : int64[n], optional
+        How many contributors sent each row; one if not given.
+    """
+    starts = starts_of(pair_cells(sizes))
+    counts = np.zeros(sum(pair_cells(sizes)), dtype=np.int64)
+    widths = np.array(sizes, dtype=np.int64)
+    for start in range(0, len(codes), _ROWS):
+        rows = codes[start : start + _ROWS]
+        held = np.ones(len(rows), dtype=np.int64) if weights is None else weights[start : start + _ROWS]
+        _tally(np.ascontiguousarray(rows), held, starts, widths, counts)
+    return counts
+
+
+@kernel
+def _tally(
+    codes: Codes,
+    weights: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    d = codes.shape[1]
+    for i in range(codes.shape[0]):
+        pair = 0
+        for a in range(d - 1):
+            row = np.int64(codes[i, a])
+            for b in range(a + 1, d):
+                counts[starts[pair] + row * sizes[b] + np.int64(codes[i, b])] += weights[i]
+                pair += 1
+
+
+def pair_counts(counts: NDArray[Any], sizes: Sequence[int]) -> dict[Pair, NDArray[Any]]:
+    """Return the table of every pair, int64[k_i, k_j], from the vector that `tally_pairs` made."""
+    pairs = attribute_pairs(len(sizes))
+    places = stretches(pair_cells(sizes))
+    return {(i, j): counts[place].reshape(sizes[i], sizes[j]) for (i, j), place in zip(pairs, places, strict=True)}
+
+
+def marginal_counts(counts: NDArray[Any], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
+    """Return how often each code of every attribute was reported.
+
+    Raises
+    ------
+    DamagedStateError
+        If two tables disagree about an attribute: no set of reports has such counts.
+    """
+    found: dict[int, NDArray[np.int64]] = {}
+    for (i, j), table in pair_counts(counts, sizes).items():
+        for attribute, axis in ((i, 1), (j, 0)):
+            margin = table.sum(axis=axis)
+            if not np.array_equal(found.setdefault(attribute, margin), margin):
+                raise DamagedStateError(f"the tables of attribute {attribute} must have one margin, got two different")
+    return [found[j] for j in range(len(sizes))]
+
+
+def branch(
+    counts: NDArray[np.int64], laws: NDArray[np.float64], rng: SimulationRandomness
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Draw one more code of groups of contributors, exactly in distribution.
+
+    Parameters
+    ----------
+    counts : int64[groups]
+        Contributors in each group.
+    laws : float64[groups, k]
+        Law of the code in each group.
+    rng : SimulationRandomness
+        Source of the draw.
+
+    Returns
+    -------
+    (int64[m], int64[m], int64[m])
+        The groups that are left: the group each came from, its code, and its number of contributors, >= 1.
+    """
+    drawn = rng.generator.multinomial(counts, laws)
+    groups, codes = np.nonzero(drawn)
+    return groups, codes, drawn[groups, codes]
+
+
+class PairedRecords(HiddenRecords):
+    """Rows of codes of which an aggregate counts every pair of attributes, one table after the other."""
+
+    @final
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        codes = checked_report_records(reports, self.sizes)
+        return tally_pairs(codes, self.sizes), len(codes)
+
+    @property
+    @final
+    def state_size(self) -> int:
+        """One counter per cell of every pair's table."""
+        return sum(pair_cells(self.sizes))
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        stretches_sum_to(counts, pair_cells(self.sizes), n)
+        marginal_counts(counts, self.sizes)  # refuses tables that disagree about an attribute
+
+    @final
+    def support_counts(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.concatenate(marginal_counts(counts, self.sizes))

@@ -1,0 +1,1 @@
+"""Phases of one survey: what is learned from one for the next, and their estimates together."""

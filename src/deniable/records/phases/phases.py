@@ -1,0 +1,329 @@
+"""Phases as collections: the file that phase one leads to, and the estimate of all phases together.
+
+A phase is a collection of its own, so that its reports cannot be mixed with another's. The next phase's file publishes
+what was learned as the parameters of its mechanism, and records which collection and which aggregate it learned from.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from deniable.aggregate import Aggregate
+from deniable.checks import checked_integer
+from deniable.collection import Collection, LearnedFrom, short_id
+from deniable.errors import InvalidParameterError, MismatchError
+from deniable.estimate import RecordEstimate
+from deniable.mechanism import estimator_names
+from deniable.privacy import Guarantee
+from deniable.records.phases.phase_comparison import worse_together
+from deniable.records.phases.refinement import refine
+from deniable.records.phases.second_phase import second_phases
+from deniable.records.phases.two_phase import combine
+from deniable.spec import content_hash, to_spec
+
+
+def learner_names() -> list[str]:
+    """Return the names of the mechanisms that learn their parameters from an earlier phase."""
+    return list(second_phases())
+
+
+def aggregate_hash(aggregate: Aggregate) -> str:
+    """Return a digest (SHA-256, hex) of what an estimate depends on: mechanism, collection, counts and n."""
+    return content_hash(
+        {
+            "mechanism": to_spec(aggregate.mechanism),
+            "collection": aggregate.collection,
+            "counts": aggregate.counts.tolist(),
+            "n": aggregate.n,
+        }
+    )
+
+
+def _digest(aggregates: Sequence[Aggregate]) -> str:
+    """Return the digest of all aggregates that were read: of one its own, of several that of theirs in their order."""
+    hashes = [aggregate_hash(aggregate) for aggregate in aggregates]
+    return hashes[0] if len(hashes) == 1 else content_hash({"aggregates": hashes})
+
+
+def _learned_with(name: str, free: list[str], settings: dict[str, Any]) -> None:
+    """Raise InvalidParameterError unless all settings are among the free ones."""
+    unknown = next((setting for setting in settings if setting not in free), None)
+    if unknown is not None:
+        raise InvalidParameterError(f"{name} learns with {', '.join(free) or 'no settings'}, got {unknown!r}")
+
+
+def next_phase(
+    collection: Collection, aggregate: Aggregate, contributors: int, mechanism: str = "Corr-RR", **settings: Any
+) -> Collection:
+    """Collector: learn the next phase's mechanism and return its collection; a pure function.
+
+    Published are the learned parameters, and of phase one its id, a digest of its aggregate and its number of reports.
+    All of that is a function of reports that were randomised already, so it costs nobody anything.
+
+    Parameters
+    ----------
+    collection, aggregate : Collection, Aggregate
+        The phase to learn from, and its reports.
+    contributors : int
+        How many are expected in the next phase, >= 2; they must be others than those of the phases before.
+    mechanism : str
+        Name of a mechanism that learns, one of `learner_names`.
+    **settings
+        What else its `learn` takes, for instance ``method="joint"`` of Corr-RR.
+
+    Returns
+    -------
+    Collection
+        Of the same schema and title, its version one higher, with `learned_from`.
+
+    Raises
+    ------
+    MismatchError
+        If the aggregate is of another collection, or its mechanism is nothing that can be learned from.
+    EmptyAggregateError
+        If it contains no reports.
+    InvalidParameterError
+        If the mechanism does not learn, or a setting is unknown or out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SPL, Attribute, Collection, Schema, SimulationRandomness
+    >>> import numpy as np
+    >>> schema = Schema((Attribute("smokes", ("no", "yes")), Attribute("drinks", ("no", "yes"))))
+    >>> first = Collection(schema, SPL(sizes=(2, 2), epsilon=1.0))
+    >>> answers = np.array([[0, 0], [0, 1], [1, 1]] * 100)
+    >>> aggregate = first.aggregate(first.randomize(answers, SimulationRandomness(1)))
+    >>> second = next_phase(first, aggregate, contributors=900)
+    >>> second.mechanism.name, second.version, second.learned_from.collection == first.id
+    ('Corr-RR', 2, True)
+    """
+    collection.check(aggregate)
+    checked_integer("contributors", contributors, 2)
+    learners = second_phases()
+    if mechanism not in learners:
+        raise InvalidParameterError(f"mechanism must be one of {', '.join(learners)}, got mechanism={mechanism!r}")
+    learn = learners[mechanism].learn
+    free = list(inspect.signature(learn).parameters)[2:]
+    _learned_with(mechanism, free, settings)
+    return Collection(
+        collection.schema,
+        learn(aggregate, contributors, **settings),
+        collection.version + 1,
+        collection.title,
+        LearnedFrom(collection.id, aggregate_hash(aggregate), aggregate.n),
+    )
+
+
+def next_round(
+    phases: Sequence[tuple[Collection, Aggregate]], contributors: int, mechanism: str = "Corr-RR", **settings: Any
+) -> Collection:
+    """Collector: learn the next phase from all phases so far and return its collection; a pure function.
+
+    Of one phase it is `next_phase`. Of several, `refinement.refine` learns Corr-RR from their unbiased estimates
+    together.
+
+    Parameters
+    ----------
+    phases : sequence of (Collection, Aggregate)
+        One or more, in their order, as `Phases` takes them.
+    contributors, mechanism, **settings
+        As for `next_phase`; from several phases only Corr-RR learns, with `method` and `alignment`.
+
+    Returns
+    -------
+    Collection
+        Its version one higher than the last phase's, with `learned_from` of all phases.
+
+    Raises
+    ------
+    MismatchError
+        If an aggregate is of another collection, the phases do not belong together, or none has an unbiased estimate.
+    EmptyAggregateError
+        If a phase has no reports.
+    InvalidParameterError
+        If there is no phase, one occurs twice, or the mechanism or a setting does not fit.
+
+    Examples
+    --------
+    >>> from deniable import SPL, Attribute, Collection, Schema, SimulationRandomness
+    >>> import numpy as np
+    >>> rng, answers = SimulationRandomness(1), np.array([[0, 0], [0, 1], [1, 1]] * 100)
+    >>> schema = Schema((Attribute("smokes", ("no", "yes")), Attribute("drinks", ("no", "yes"))))
+    >>> survey = Collection(schema, SPL(sizes=(2, 2), epsilon=1.0))
+    >>> phases = [(survey, survey.aggregate(survey.randomize(answers, rng)))]
+    >>> for _ in range(2):
+    ...     survey = next_round(phases, contributors=300)
+    ...     phases.append((survey, survey.aggregate(survey.randomize(answers, rng))))
+    >>> survey.version, survey.learned_from.contributors, len(survey.learned_from.earlier)
+    (3, 600, 1)
+    """
+    if not phases:
+        raise InvalidParameterError("phases must be one or more, got none")
+    if len(phases) == 1:
+        return next_phase(*phases[0], contributors, mechanism, **settings)
+    together = Phases(phases)
+    checked_integer("contributors", contributors, 2)
+    if mechanism != "Corr-RR":
+        raise InvalidParameterError(
+            f"mechanism must be Corr-RR to learn from {len(phases)} phases, got mechanism={mechanism!r}: "
+            "let it learn from one of them"
+        )
+    _learned_with("Corr-RR from several phases", ["method", "alignment"], settings)
+    aggregates = [aggregate for _, aggregate in together.parts]
+    *earlier, last = [collection for collection, _ in together.parts]
+    source = LearnedFrom(last.id, _digest(aggregates), together.n, tuple(collection.id for collection in earlier))
+    return Collection(last.schema, refine(aggregates, contributors, **settings), last.version + 1, last.title, source)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The phases of one survey, each with its reports, in their order.
+
+    Parameters
+    ----------
+    parts : sequence of (Collection, Aggregate)
+        Two or more; each but the first learned from one before it.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there are fewer than two, or one occurs twice.
+    MismatchError
+        If an aggregate is of another collection, the schemas differ, or a phase learned from none of those before it.
+
+    Examples
+    --------
+    >>> from deniable import SPL, Attribute, Collection, Schema, SimulationRandomness
+    >>> import numpy as np
+    >>> rng, answers = SimulationRandomness(1), np.array([[0, 0], [0, 1], [1, 1]] * 100)
+    >>> schema = Schema((Attribute("smokes", ("no", "yes")), Attribute("drinks", ("no", "yes"))))
+    >>> first = Collection(schema, SPL(sizes=(2, 2), epsilon=1.0))
+    >>> first_reports = first.aggregate(first.randomize(answers, rng))
+    >>> second = next_phase(first, first_reports, contributors=300)
+    >>> second_reports = second.aggregate(second.randomize(answers, rng))
+    >>> phases = Phases(((first, first_reports), (second, second_reports)))
+    >>> phases.n, phases.estimate()["drinks"].contributors
+    (600, 600)
+    """
+
+    parts: Sequence[tuple[Collection, Aggregate]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        if len(self.parts) < 2:
+            raise InvalidParameterError(f"parts must be two phases or more, got {len(self.parts)}")
+        earlier: list[str] = []
+        for place, (collection, aggregate) in enumerate(self.parts, start=1):
+            collection.check(aggregate)
+            if collection.schema != self.parts[0][0].schema:
+                raise MismatchError(f"phase {place} must have the schema of phase 1, got another")
+            if collection.id in earlier:
+                raise InvalidParameterError(
+                    f"parts must be different phases, got collection {short_id(collection.id)} twice: "
+                    "merge its aggregates first"
+                )
+            source = collection.learned_from
+            if earlier and (source is None or source.collection not in earlier):
+                told = "from none" if source is None else f"from collection {short_id(source.collection)}"
+                raise MismatchError(
+                    f"phase {place}, collection {short_id(collection.id)}, must have learned from a phase before it "
+                    f"({', '.join(map(short_id, earlier))}), got one that learned {told}"
+                )
+            earlier.append(collection.id)
+
+    @property
+    def n(self) -> int:
+        """Number of contributors, all phases together."""
+        return sum(aggregate.n for _, aggregate in self.parts)
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader must know: who took part where, and whether a phase got reports after it was learned from."""
+        given = {collection.id: (place, aggregate) for place, (collection, aggregate) in enumerate(self.parts, 1)}
+        found = [
+            f"phase {place}: {collection.mechanism.name}, {aggregate.n:,} contributors, "
+            f"epsilon = {collection.privacy().epsilon:g} for each"
+            for place, (collection, aggregate) in enumerate(self.parts, 1)
+        ]
+        found.append("epsilon is for one phase: who took part in several has spent the sum")
+        for place, (collection, _) in enumerate(self.parts, 1):
+            learned = collection.learned_from
+            if learned is None or any(one not in given for one in (*learned.earlier, learned.collection)):
+                continue
+            sources = [given[one] for one in (*learned.earlier, learned.collection)]
+            if _digest([aggregate for _, aggregate in sources]) != learned.aggregate:
+                read = " and ".join(str(source) for source, _ in sources)
+                found.append(
+                    f"phase {place} learned from {learned.contributors:,} reports of phase"
+                    f"{'s' if learned.earlier else ''} {read}, not from these "
+                    f"{sum(aggregate.n for _, aggregate in sources):,}"
+                )
+        return tuple(found)
+
+    def estimates(self, estimator: str | None = None) -> tuple[RecordEstimate, ...]:
+        """Analyst: return the estimate of every phase alone, in their order.
+
+        Parameters
+        ----------
+        estimator : str, optional
+            What reads the phases whose mechanism has an estimator of that name; `estimate` reads the others.
+
+        Raises
+        ------
+        EmptyAggregateError
+            If a phase has no reports.
+        InvalidParameterError
+            If no phase has such an estimator.
+        """
+        offered = [estimator_names(collection.mechanism) for collection, _ in self.parts]
+        if estimator is not None and not any(estimator in names for names in offered):
+            choices = dict.fromkeys(name for names in offered for name in names)
+            known = f"one of {', '.join(choices)}" if choices else "left out, every phase has one"
+            raise InvalidParameterError(f"estimator must be {known}, got estimator={estimator!r}")
+        return tuple(
+            collection.estimate(aggregate, estimator=estimator if estimator in names else None)
+            for (collection, aggregate), names in zip(self.parts, offered, strict=True)
+        )
+
+    def estimate(self, weights: str | Sequence[float] = "counts", estimator: str | None = None) -> RecordEstimate:
+        """Analyst: combine the phases' estimates, as `deniable.records.phases.two_phase.combine` does.
+
+        Parameters
+        ----------
+        weights : {"counts", "inverse-variance"} or sequence of float
+            How the phases are weighted.
+        estimator : str, optional
+            As `estimates` takes it.
+
+        Raises
+        ------
+        EmptyAggregateError
+            If a phase has no reports.
+        InvalidParameterError
+            If the weights do not fit, or no phase has such an estimator.
+        """
+        return combine(*self.estimates(estimator), weights=weights)
+
+    def warnings(self, estimator: str | None = None) -> tuple[str, ...]:
+        """Return a sentence for every attribute that weights by counts make less precise than one phase alone.
+
+        So it is where a phase's learned tables are nearly singular: its unbiased estimate then has large errors.
+        """
+        alone = self.estimates(estimator)
+        return worse_together(alone, combine(*alone))
+
+    def privacy(self) -> Guarantee:
+        """Return what holds for everybody who took part in one phase: number by number the phases' largest."""
+        guarantees = [collection.privacy() for collection, _ in self.parts]
+        worst = max(guarantees, key=lambda one: one.epsilon)
+        remarks = dict.fromkeys(remark for one in guarantees for remark in one.remarks)
+        return replace(
+            worst,
+            per_attribute=tuple(map(max, zip(*(one.per_attribute for one in guarantees), strict=True))),
+            implemented_epsilon=max(one.implemented_epsilon for one in guarantees),
+            remarks=(*self.remarks, *remarks),
+        )

@@ -1,0 +1,186 @@
+"""Two phases are two mechanisms: what the second learns from the first, and how their estimates combine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.aggregate import Aggregate
+from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
+from deniable.estimate import Estimate, RecordEstimate
+
+Floats = NDArray[np.float64]
+
+WEIGHTS = ("counts", "inverse-variance")
+LEARNED = "combination by learned weights (biased: they depend on parameters learned from one of the parts)"
+
+
+def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
+    """Return phase one's mechanism and the raw frequencies of every attribute, from which phase two learns.
+
+    They are those of `unmixed` where `estimate` is biased and the mechanism has both, as Corr-RR over equal domains.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        Of a record mechanism.
+
+    Raises
+    ------
+    MismatchError
+        If the aggregate is of a one-attribute mechanism, or its estimates are not raw.
+    EmptyAggregateError
+        If it contains no reports, at all or of some attribute.
+    """
+    mechanism: Any = aggregate.mechanism
+    estimates = unbiased(aggregate)
+    for j, estimate in estimates.items():
+        if not estimate.is_raw:
+            raise MismatchError(
+                f"phase one must have unbiased estimates, got {', '.join(estimate.processing)}: learn from the phases "
+                "before as well, or from another one of SPL"
+            )
+        if estimate.n == 0:
+            raise EmptyAggregateError(f"phase one must have reports of every attribute, got none of attribute {j}")
+    return mechanism, [estimate.frequencies for estimate in estimates.values()]
+
+
+def unbiased(aggregate: Aggregate) -> RecordEstimate:
+    """Return the estimate of a record mechanism: `unmixed` where it has that and `estimate` is biased."""
+    mechanism: Any = aggregate.mechanism
+    if not mechanism.records:
+        raise MismatchError(f"phase one must be a record mechanism such as SPL, got {mechanism!r}")
+    found: RecordEstimate = mechanism.estimate(aggregate)
+    if all(estimate.is_raw for estimate in found.values()) or "unmixed" not in mechanism.estimators:
+        return found
+    unmixed: RecordEstimate = mechanism.unmixed(aggregate)
+    return unmixed
+
+
+def clipped(frequencies: Floats) -> Floats:
+    """Return frequencies clipped to [0, 1] and divided by their sum; uniform where nothing is positive."""
+    kept = np.clip(frequencies, 0.0, 1.0)
+    total = kept.sum()
+    return kept / total if total > 0 else np.full(len(kept), 1 / len(kept))
+
+
+def combine(
+    *estimates: RecordEstimate, weights: str | Sequence[float] = "counts", learned: bool = True
+) -> RecordEstimate:
+    """Analyst: combine the estimates of phases or rounds, each made from other contributors.
+
+    f^ = sum_i w_i f^_i, with one weight per part and attribute:
+
+    * ``"counts"``: w_i = n_i/n, as the papers do;
+    * ``"inverse-variance"``: in proportion to the inverse variance that a part has at uniform frequencies, for GRR
+      n_i (p_i - q_i)^2. It depends on the mechanisms' parameters, and not on the counts;
+    * numbers: these weights, for all attributes, normalised.
+
+    The combination is unbiased if every part is and the weights do not depend on the data. An estimate of phase two is
+    unbiased *given* what was learned in phase one, so learned parameters do no harm to weights by counts. Weights that
+    depend on them do: then, and where a part is biased, `processing` says so and there are no intervals.
+
+    Parameters
+    ----------
+    *estimates : RecordEstimate
+        Of the same attributes; raw.
+    weights : {"counts", "inverse-variance"} or sequence of float
+        How the parts are weighted.
+    learned : bool
+        Whether parameters of one part were learned from another. False if all of them were given beforehand.
+
+    Returns
+    -------
+    RecordEstimate
+        Standard errors and intervals cover all contributors together, of whom the parts are a random split. Its `n` is
+    the number of unweighted reports with the same sampling variance, which is all of them for weights by counts.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no estimate, the weights do not fit, or an estimate is post-processed.
+    MismatchError
+        If the attributes differ.
+
+    Examples
+    --------
+    >>> from deniable import SPL, SMP, SimulationRandomness
+    >>> from deniable.records.phases.two_phase import combine
+    >>> import numpy as np
+    >>> rng, records = SimulationRandomness(1), np.array([[0, 1], [1, 1], [0, 0], [0, 1]] * 50)
+    >>> parts = []
+    >>> for mechanism in (SPL(sizes=(2, 2), epsilon=1.0), SMP(sizes=(2, 2), epsilon=1.0)):
+    ...     parts.append(mechanism.estimate(mechanism.aggregate(mechanism.randomize(records, rng))))
+    >>> both = combine(*parts, weights="inverse-variance", learned=False)
+    >>> both[0].contributors, bool((both[0].standard_errors < parts[0][0].standard_errors).all())
+    (400, True)
+    """
+    if not estimates:
+        raise InvalidParameterError("estimates must be one or more, got none")
+    keys = list(estimates[0])
+    if any(list(other) != keys or any(other[j].k != estimates[0][j].k for j in keys) for other in estimates):
+        raise MismatchError("estimates must be of the same attributes to be combined")
+    given = None if isinstance(weights, str) else _checked_weights(weights, len(estimates))
+    if given is None and weights not in WEIGHTS:
+        raise InvalidParameterError(f"weights must be one of {', '.join(WEIGHTS)}, or numbers, got weights={weights!r}")
+    return RecordEstimate({j: _combined([part[j] for part in estimates], weights, given, learned) for j in keys})
+
+
+def _checked_weights(weights: Any, parts: int) -> Floats:
+    numbers = np.asarray(weights, dtype=np.float64)
+    if numbers.shape != (parts,) or not np.isfinite(numbers).all() or (numbers < 0).any() or numbers.sum() <= 0:
+        raise InvalidParameterError(
+            f"weights must be {parts} numbers >= 0 that do not sum to 0, got weights={weights!r}"
+        )
+    return numbers
+
+
+def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floats | None, learned: bool) -> Estimate:
+    for part in parts:
+        if part.raw is not None:
+            raise InvalidParameterError(f"estimates must be raw, got one after {', '.join(part.processing)}")
+    reports = np.array([part.n for part in parts], dtype=np.float64)
+    if given is not None:
+        share = np.where(reports > 0, given, 0.0)
+    elif weights == "counts":
+        share = reports
+    else:
+        share = np.array([precision_at_uniform(part) for part in parts])
+    contributors = sum(part.contributors for part in parts)
+    if share.sum() <= 0:
+        return replace(parts[0], frequencies=np.full(parts[0].k, np.nan), n=0, contributors=contributors, bounds=None)
+    share = share / share.sum()
+    used = [(w, part) for w, part in zip(share.tolist(), parts, strict=True) if w > 0]
+    # As many contributors sampled without weights would leave the same sampling variance; never more than there are.
+    drawn = max(int((1 + 1e-12) / sum(w**2 / part.n for w, part in used)), 1)
+    absent = sum(w**2 / part.n * part.noise_absent for w, part in used) * drawn
+    present = sum(w**2 / part.n * part.noise_present for w, part in used) * drawn
+    steps = [step for _, part in used for step in part.processing]
+    if learned and given is None and weights != "counts" and len(used) > 1:
+        steps.append(LEARNED)
+    return replace(
+        parts[0],
+        frequencies=np.sum([w * part.frequencies for w, part in used], axis=0),
+        n=drawn,
+        noise_absent=np.asarray(absent),
+        noise_present=np.asarray(present),
+        contributors=contributors,
+        processing=tuple(dict.fromkeys(steps)),
+        bounds=None,  # a part's own intervals are about its frequencies
+        support=None,
+    )
+
+
+def precision_at_uniform(estimate: Estimate) -> float:
+    """Return the inverse variance (noise and sampling, mean over the values) at uniform frequencies; 0 without reports.
+
+    For GRR with n reports it is n (p - q)^2 up to a factor of k, which is what makes weights of it independent of data.
+    """
+    if estimate.n == 0:
+        return 0.0
+    noise = estimate.noise_absent + (estimate.noise_present - estimate.noise_absent) / estimate.k
+    return float(estimate.n / (noise.mean() + (1 - 1 / estimate.k) / estimate.k))

@@ -1,0 +1,1 @@
+"""Mechanisms of which one or two privatised pivots per contributor decide everything."""

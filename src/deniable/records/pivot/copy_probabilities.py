@@ -1,0 +1,250 @@
+"""The matrix P of Corr-RR: with which probability a target attribute copies the privatised pivot.
+
+Seam, Zheng, Hu (Corr-RR), 3.2.2. Rows of P are targets and columns are pivots; the diagonal is one. In terms of the
+*gain* a = (kP - 1)/(k - 1), of g = f - 1/k and of ratio = (n2 + 1)/(n2 - 1), the pairwise rule is
+
+    a*[j, s] = ratio <g_s, g_j>/<g_s, g_s>, clipped to [-1/(k-1), 1]:
+
+a regression slope between two *marginals*. It depends neither on epsilon nor on any dependence of the attributes.
+
+Errata. Proposition 1 lacks the minus sign that its proof has. Of its two n the second should be n2. The comparison with
+the end points 0 and 1 changes nothing: the objective is convex, so clipping finds the same. Algorithm 1 indexes
+p_{j,s} with j the pivot, Theorem 5 with j the target; the theorem is right, `as_printed=True` is the algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.checks import checked_integer
+from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.records.pivot.alignment import Alignment, checked_alignment, copied_frequencies
+from deniable.thresholds import exact
+
+Floats = NDArray[np.float64]
+CopyProbabilities = tuple[tuple[Any, ...], ...]
+
+METHODS = ("pairwise", "joint")
+_UNIFORM = 1e-14
+"""A marginal this close to the uniform is the uniform, up to rounding."""
+_COLLINEAR = 1e-9
+_RIDGE = 1e-5
+
+
+def pairwise_copy_probabilities(
+    marginals: Sequence[ArrayLike], n2: int, *, as_printed: bool = False, alignment: Sequence[Any] = ()
+) -> Floats:
+    """Analyst: P that minimises the expected error of every pair of attributes on its own (Proposition 1).
+
+    Parameters
+    ----------
+    marginals : sequence of d arrays float64[k_j]
+        Frequencies of every attribute, for instance raw estimates of phase one; they may be negative.
+    n2 : int
+        Number of contributors of phase two, >= 2.
+    as_printed : bool
+        Exchange target and pivot, as Algorithm 1 prints the indices.
+    alignment : sequence of (larger, smaller, map)
+        Maps between domains that differ, contiguous where not given; see `deniable.records.pivot.alignment`.
+
+    Returns
+    -------
+    float64[d, d]
+        P, rows = target, columns = pivot, diagonal one; 1/k where the pivot's marginal is uniform.
+
+    Raises
+    ------
+    InvalidInputError
+        If a marginal has fewer than two entries, or one that is not finite.
+    InvalidParameterError
+        If n2 < 2, or the alignment does not fit.
+
+    Examples
+    --------
+    >>> pairwise_copy_probabilities([[0.5, 0.3, 0.2], [0.4, 0.3, 0.3]], n2=1000).round(3)
+    array([[1.   , 1.   ],
+           [0.572, 1.   ]])
+    """
+    shares, ratio = checked_marginals(marginals), _ratio(n2, 2)
+    d = len(shares)
+    sizes = tuple(len(share) for share in shares)
+    maps = checked_alignment(alignment, sizes)
+    result = np.ones((d, d))
+    for s in range(d):
+        images = _images(shares, sizes, maps, s)
+        for j in range(d):
+            if j != s:
+                groups, norm = min(sizes[j], sizes[s]), float(images[j] @ images[j])
+                own = shares[j] - 1 / sizes[j]
+                slope = ratio * float(images[j] @ own) / norm if norm > _UNIFORM**2 else 0.0
+                result[j, s] = _probability(slope, groups)
+    return result.T.copy() if as_printed else result
+
+
+def joint_copy_probabilities(marginals: Sequence[ArrayLike], n2: int, *, alignment: Sequence[Any] = ()) -> Floats:
+    """Analyst: P that minimises the expected error of every target over all its pivots together.
+
+    For target j the gains solve the box-constrained least-squares problem of ((d-1) n2 + 1)/(n2 - 1) g_j on the g_s of
+    the other attributes; the solution of least norm where those are collinear. With two attributes it is the pairwise
+    rule, which for more of them overlooks that the pivots' pulls add up.
+
+    Parameters
+    ----------
+    marginals : sequence of d arrays float64[k_j]
+        Frequencies of every attribute, for instance raw estimates of phase one; they may be negative.
+    n2 : int
+        Number of contributors of phase two, >= 2.
+    alignment : sequence of (larger, smaller, map)
+        Maps between domains that differ, contiguous where not given.
+
+    Returns
+    -------
+    float64[d, d]
+        P, rows = target, columns = pivot, diagonal one.
+
+    Raises
+    ------
+    InvalidInputError
+        If a marginal has fewer than two entries, or one that is not finite.
+    InvalidParameterError
+        If n2 < 2, or the alignment does not fit.
+
+    Examples
+    --------
+    >>> marginals = [[0.5, 0.3, 0.2], [0.4, 0.3, 0.3], [0.6, 0.2, 0.2]]
+    >>> joint_copy_probabilities(marginals, n2=1000).round(2)
+    array([[1.  , 1.  , 1.  ],
+           [0.33, 1.  , 0.67],
+           [1.  , 1.  , 1.  ]])
+    """
+    shares = checked_marginals(marginals)
+    d = len(shares)
+    sizes = tuple(len(share) for share in shares)
+    maps = checked_alignment(alignment, sizes)
+    images = [_images(shares, sizes, maps, s) for s in range(d)]
+    result = np.ones((d, d))
+    for j in range(d):
+        others = [s for s in range(d) if s != j]
+        if others:
+            groups = np.array([min(sizes[j], sizes[s]) for s in others])
+            columns = np.stack([images[s][j] for s in others], axis=1)
+            gains = _least_squares(columns, _ratio(n2, d) * (shares[j] - 1 / sizes[j]), -1 / (groups - 1))
+            result[j, others] = [_probability(gain, k) for gain, k in zip(gains, groups.tolist(), strict=True)]
+    return result
+
+
+def learn_copy_probabilities(
+    marginals: Sequence[ArrayLike],
+    n2: int,
+    method: str = "pairwise",
+    *,
+    as_printed: bool = False,
+    alignment: Sequence[Any] = (),
+) -> Floats:
+    """Analyst: P by the rule of this name, "pairwise" or "joint"; `as_printed` is for the pairwise rule only.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the method is unknown, `as_printed` is no truth value, or "joint" is asked as printed.
+    """
+    if method not in METHODS:
+        raise InvalidParameterError(f"method must be one of {', '.join(METHODS)}, got method={method!r}")
+    if not isinstance(as_printed, bool):
+        raise InvalidParameterError(f"as_printed must be True or False, got as_printed={as_printed!r}")
+    if method == "pairwise":
+        return pairwise_copy_probabilities(marginals, n2, as_printed=as_printed, alignment=alignment)
+    if as_printed:
+        raise InvalidParameterError('as_printed must be False for method="joint", which no paper prints')
+    return joint_copy_probabilities(marginals, n2, alignment=alignment)
+
+
+def checked_copy_probabilities(probabilities: Any, d: int) -> CopyProbabilities:
+    """Return P as tuples: floats, or Fractions where no float is written the same.
+
+    Raises
+    ------
+    InvalidParameterError
+        If P is not d x d, an entry is no probability, or a diagonal entry is not one.
+    """
+    name = "copy_probabilities"
+    if isinstance(probabilities, (str, bytes)) or not hasattr(probabilities, "__len__") or len(probabilities) != d:
+        raise InvalidParameterError(f"{name} must have one row per target ({d}), got {probabilities!r}")
+    rows = []
+    for j, row in enumerate(probabilities):
+        if isinstance(row, (str, bytes)) or not hasattr(row, "__len__") or len(row) != d:
+            raise InvalidParameterError(f"{name}[{j}] must have one entry per pivot ({d}), got {row!r}")
+        numbers = [exact(entry, f"{name}[{j}][{s}]") for s, entry in enumerate(row)]
+        for s, number in enumerate(numbers):
+            if not 0 <= number <= 1:
+                raise InvalidParameterError(f"{name}[{j}][{s}] must be in [0, 1], got {float(number)}")
+        if numbers[j] != 1:
+            raise InvalidParameterError(
+                f"{name}[{j}][{j}] must be 1 (the pivot is its own copy), got {float(numbers[j])}"
+            )
+        rows.append(tuple(float(number) if exact(float(number)) == number else number for number in numbers))
+    return tuple(rows)
+
+
+def checked_marginals(marginals: Sequence[ArrayLike]) -> list[Floats]:
+    """Return marginals as float64 arrays of at least two finite entries each."""
+    if isinstance(marginals, (str, bytes)) or not hasattr(marginals, "__len__") or len(marginals) == 0:
+        raise InvalidInputError(f"marginals must be one array of frequencies per attribute, got {marginals!r}")
+    result = []
+    for j, marginal in enumerate(marginals):
+        share = np.asarray(marginal, dtype=np.float64)
+        if share.ndim != 1 or len(share) < 2 or not np.isfinite(share).all():
+            raise InvalidInputError(f"marginals[{j}] must be at least two finite frequencies, got {share}")
+        result.append(share)
+    return result
+
+
+def _ratio(n2: int, d: int) -> float:
+    count = checked_integer("n2", n2, 2)
+    return ((d - 1) * count + 1) / (count - 1)
+
+
+def _images(shares: list[Floats], sizes: tuple[int, ...], alignment: Alignment, source: int) -> list[Floats]:
+    """Return what a copy of the source adds to each target beyond one of a uniform marginal; g_s over equal domains."""
+    k = sizes[source]
+    centred = shares[source] - 1 / k
+    return [
+        centred
+        if j == source or (sizes[j] == k and not alignment)
+        else _beyond_uniform(
+            copied_frequencies(shares[source], sizes, alignment, source, j), sizes, alignment, source, j
+        )
+        for j in range(len(sizes))
+    ]
+
+
+def _beyond_uniform(copied: Floats, sizes: tuple[int, ...], alignment: Alignment, source: int, target: int) -> Floats:
+    # Copies that fail are uniform on the smaller of the two domains.
+    if sizes[source] >= sizes[target]:
+        return copied - 1 / sizes[target]
+    uniform = np.full(sizes[source], 1 / sizes[source])
+    return copied - copied_frequencies(uniform, sizes, alignment, source, target)
+
+
+def _probability(gain: float, groups: int) -> float:
+    bounded = min(max(gain, -1 / (groups - 1)), 1.0)
+    return min(max((1 + (groups - 1) * bounded) / groups, 0.0), 1.0)
+
+
+def _least_squares(columns: Floats, target: Floats, lower: Floats) -> Floats:
+    """Return the least-norm minimiser of |columns a - target| with lower <= a <= 1."""
+    scale = float(np.linalg.norm(columns))
+    if scale <= _UNIFORM:
+        return np.zeros(columns.shape[1])
+    if np.linalg.matrix_rank(columns, tol=_COLLINEAR * scale) < columns.shape[1]:
+        # A slight ridge picks, among equally good gains, those of least norm.
+        columns = np.concatenate([columns, _RIDGE * scale * np.eye(columns.shape[1])])
+        target = np.concatenate([target, np.zeros(columns.shape[1])])
+    from scipy import optimize  # takes longer to import than all of this package
+
+    solution = optimize.lsq_linear(columns, target, (lower, np.ones(len(lower))), method="bvls", tol=1e-14)
+    return np.asarray(solution.x, dtype=np.float64)

@@ -1,0 +1,161 @@
+"""Corr-RR, phase two: one privatised pivot, and copies of it.
+
+Seam, Zheng, Hu, *Frequency estimation of correlated multi-attribute data under local differential privacy* (PoPETs).
+Phase one is `SPL` on some of the contributors. From its marginals the collector learns the matrix P and publishes it.
+Every contributor of phase two draws a pivot attribute, reports it through GRR with the whole budget, and reports of
+every other one a copy of *that report*: the same code with probability P[target, pivot], else a uniform other code.
+
+Errata: see `copy_probabilities`. 3.3.1 is no amplification: between records that differ anywhere the ratio is
+e^epsilon, whatever P is. Between records that differ in one attribute it may be smaller; that is shown as the
+per-attribute figure, and not spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, final
+
+from deniable.aggregate import Aggregate
+from deniable.card import Card
+from deniable.estimate import RecordEstimate
+from deniable.records.layout import grr_oracles
+from deniable.records.phases.two_phase import phase_one_marginals
+from deniable.records.pivot.alignment import Alignment, check_table_size, checked_alignment, copy_law
+from deniable.records.pivot.copy_probabilities import checked_copy_probabilities, learn_copy_probabilities
+from deniable.records.pivot.copy_probabilities import joint_copy_probabilities as joint_copy_probabilities
+from deniable.records.pivot.copy_probabilities import pairwise_copy_probabilities as pairwise_copy_probabilities
+from deniable.records.pivot.pivot_law import CopyLaw, PivotLaw, TableLaw
+from deniable.records.pivot.pivot_records import OnePivot
+from deniable.records.split import SPL
+from deniable.spec import register
+from deniable.thresholds import exact
+
+REMARKS = (
+    "P is public and costs nothing here; the contributors of phase one, from whose reports it was learned, spent their "
+    "own budget",
+    "per attribute: between records that differ in that attribute only; no larger budget may be spent for its sake",
+    "the pivot is not sent, but copies may show which attribute it was; copy probabilities of 0 and 1 can for certain",
+)
+
+
+@final
+@register("Corr-RR")
+@dataclass(frozen=True)
+class CorrRR(OnePivot):
+    """One uniformly drawn pivot attribute by GRR with the whole budget; copies of its report for all others.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32. The papers' are equal; others are aligned, up to 2^18
+        pairs of codes of different attributes.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget of the whole record in nats, in [1e-6, 32], spent on the pivot.
+    copy_probabilities : float[d, d]
+        P, rows = target, columns = pivot, diagonal one; for instance from `learn`. Any probabilities keep epsilon.
+    alignment : sequence of (larger, smaller, map), optional
+        Public maps between pairs of attributes, contiguous where not given; see `deniable.records.pivot.alignment`.
+
+    Raises
+    ------
+    InvalidParameterError, TooLargeError
+        If a parameter is out of bounds, or domains that differ are too large.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.records.pivot.corr_rr import CorrRR
+    >>> import numpy as np
+    >>> rng = SimulationRandomness(1)
+    >>> spl = CorrRR.phase_one(sizes=(3, 3), epsilon=2.0)
+    >>> first = spl.aggregate(spl.randomize(np.tile([[0, 0], [0, 1], [2, 2]], (100, 1)), rng))
+    >>> corr_rr = CorrRR.learn(first, n2=900)
+    >>> second = corr_rr.aggregate(corr_rr.randomize(np.tile([[0, 0], [0, 1], [2, 2]], (300, 1)), rng))
+    >>> [estimate.k for estimate in corr_rr.estimate(second).values()]
+    [3, 3]
+    """
+
+    copy_probabilities: tuple[tuple[float | Fraction, ...], ...]
+    alignment: Alignment = ()
+
+    first = SPL
+    estimators = ("debiased", "unmixed")
+    remarks = REMARKS
+    biased = "Corr-RR (biased: copies pull every attribute towards the others)"
+    singular = "Corr-RR unmixed (biased: copies leave some difference between attributes undetermined)"
+    card = Card(
+        shelf="two phases",
+        when="several attributes whose answers depend on each other, in full records, and contributors in two phases",
+        alternative=True,
+        wire="a code of every attribute",
+    )
+
+    def _check_parameters(self) -> None:
+        checked = checked_copy_probabilities(self.copy_probabilities, len(self.sizes))
+        object.__setattr__(self, "copy_probabilities", checked)
+        object.__setattr__(self, "alignment", checked_alignment(self.alignment, self.sizes))
+        check_table_size(self.sizes, self.alignment)
+        self.law  # noqa: B018  refuses what GRR refuses
+
+    @classmethod
+    def learn(
+        cls,
+        aggregate: Aggregate,
+        n2: int,
+        method: str = "pairwise",
+        *,
+        as_printed: bool = False,
+        alignment: Sequence[Any] = (),
+    ) -> CorrRR:
+        """Collector: learn P from phase one and return the mechanism of phase two; a pure function.
+
+        Parameters
+        ----------
+        aggregate : Aggregate
+            Of phase one: `SPL`, or any record mechanism whose estimates are unbiased.
+        n2 : int
+            Number of contributors who are expected in phase two, >= 2.
+        method : {"pairwise", "joint"}
+            How P is found; see `deniable.records.pivot.copy_probabilities`.
+        as_printed : bool
+            Exchange target and pivot as Algorithm 1 does (erratum), for comparisons.
+        alignment : sequence of (larger, smaller, map)
+            Maps between domains that differ.
+
+        Returns
+        -------
+        CorrRR
+            With phase one's sizes and epsilon. To use a given P, construct `CorrRR` itself.
+
+        Raises
+        ------
+        InvalidParameterError
+            If n2, the method or the alignment is out of bounds.
+        MismatchError, EmptyAggregateError
+            If the aggregate is not of a record mechanism, or has no reports of some attribute.
+        """
+        first, marginals = phase_one_marginals(aggregate)
+        found = learn_copy_probabilities(marginals, n2, method, as_printed=as_printed, alignment=alignment)
+        return cls(first.sizes, first.epsilon, tuple(map(tuple, found.tolist())), tuple(alignment))
+
+    @cached_property
+    def law(self) -> PivotLaw:
+        """Copies where all domains are one, else tables."""
+        oracles, d = grr_oracles(self.sizes, self.epsilon), len(self.sizes)
+        if len(set(self.sizes)) == 1 and not self.alignment:
+            return CopyLaw(oracles, self.copy_probabilities)
+        tables = [
+            [
+                () if s == j else copy_law(exact(self.copy_probabilities[j][s]), self.sizes, self.alignment, s, j)
+                for j in range(d)
+            ]
+            for s in range(d)
+        ]
+        return TableLaw(oracles, tuple((s,) for s in range(d)), tables)
+
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: `debiased` where all domains are alike, as in the papers; `unmixed` where they differ."""
+        return self.unmixed(aggregate) if self.law.gains is None else self.debiased(aggregate)

@@ -1,0 +1,179 @@
+"""The induced channel of a pivot mechanism: what its counts say about the frequencies, and the way back.
+
+A report depends on its contributor through the pivot alone, so the expected counts are linear in the *marginals*:
+
+    E c_j/n = 1/d [GRR_j f_j + sum_s K_(s->j) GRR_s f_s],
+
+where K_(s->j) is the transfer law. So is the law of the whole report: no dependence between attributes can be read from
+any number of reports. Way back: g = f - 1/k of least norm that explains the counts. Where the system determines a
+frequency, its estimate is unbiased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from deniable.errors import TooLargeError
+from deniable.estimate import Estimate, RecordEstimate
+from deniable.mechanisms.grr import GRR
+from deniable.records.layout import stretches
+
+Floats = NDArray[np.float64]
+
+MAX_VALUES = 1 << 12
+"""Largest number of values, over all attributes, for which the linear system is solved."""
+DAMPED = 1e-6
+"""Directions that the channel damps by more than this, relative to the best one, count as not identifiable."""
+
+
+@dataclass(frozen=True, eq=False)
+class InducedChannel:
+    """Expected shares of reports as a linear function of the frequencies, and its solution.
+
+    Rows and columns are the values of all attributes, one attribute after the other.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Domain sizes.
+    matrix : float64[N, N]
+        E c/n = matrix @ f.
+    solution : float64[N, N]
+        f^ = offset + solution @ (c/n).
+    offset : float64[N]
+        See `solution`.
+    identifiable : bool[N]
+        Whether the shares determine the frequency, so that its estimate is unbiased.
+    second : float64[N, N]
+        E [contribution of one report to f^]^2 = second @ f: with it goes every variance.
+    """
+
+    sizes: tuple[int, ...]
+    matrix: Floats
+    solution: Floats
+    offset: Floats
+    identifiable: NDArray[np.bool_]
+    second: Floats
+
+    def estimate(self, counts: NDArray[np.int64], n: int, biased: str) -> RecordEstimate:
+        """Return every attribute's frequencies; those of attributes that are not identifiable say `biased`.
+
+        One report's noise depends on the frequencies of all attributes; the estimated ones are plugged in for those of
+        other values and attributes.
+        """
+        frequencies = self.offset + self.solution @ (counts / n)
+        places = stretches(self.sizes)
+        plugged = np.concatenate([_distribution(frequencies[place]) for place in places])
+        estimates = {}
+        for j, place in enumerate(places):
+            absent, present = self._noise(place, plugged)
+            known = bool(self.identifiable[place].all())
+            estimates[j] = Estimate(frequencies[place], n, absent, present, processing=() if known else (biased,))
+        return RecordEstimate(estimates)
+
+    def _noise(self, place: slice, plugged: Floats) -> tuple[Floats, Floats]:
+        own, shares = self.second[place, place], plugged[place]
+        elsewhere = self.second[place] @ plugged - own @ shares
+        k = len(shares)
+        others = np.where(1 - shares > DAMPED, 1 - shares, 1.0)
+        rest = np.where(
+            1 - shares > DAMPED, (own @ shares - np.diag(own) * shares) / others, _mean_off_diagonal(own, k)
+        )
+        return np.maximum(elsewhere + rest, 0.0), np.maximum(elsewhere + np.diag(own) - 1, 0.0)
+
+    def errors(self, frequencies: Floats) -> tuple[Floats, Floats]:
+        """Return one report's variance and the bias of every estimated frequency, float64[N] each."""
+        mean = self.offset + self.solution @ (self.matrix @ frequencies)
+        return self.second @ frequencies - mean**2, mean - frequencies
+
+
+def _distribution(frequencies: Floats) -> Floats:
+    clipped = np.clip(frequencies, 0.0, None)
+    return clipped / clipped.sum() if clipped.sum() > 0 else np.full(len(clipped), 1 / len(clipped))
+
+
+def _mean_off_diagonal(matrix: Floats, k: int) -> Floats:
+    result: Floats = (matrix.sum(axis=1) - np.diag(matrix)) / (k - 1)
+    return result
+
+
+def check_value_count(sizes: Sequence[int]) -> None:
+    """Raise TooLargeError if the attributes have more than MAX_VALUES values together."""
+    if sum(sizes) > MAX_VALUES:
+        raise TooLargeError(f"the induced channel must have at most {MAX_VALUES} values, got {sum(sizes)}")
+
+
+def induced_matrix(oracles: Sequence[GRR], transfers: Sequence[Sequence[Floats]]) -> Floats:
+    """Return the matrix of E c/n = matrix @ f, float64[N, N].
+
+    Parameters
+    ----------
+    oracles : sequence of GRR
+        One per attribute, with the whole budget.
+    transfers : sequence of sequences of float64[k_pivot, k_target]
+        Law of every target given the pivot's report; a pivot's own is the identity.
+    """
+    columns = [(_grr(oracle) @ np.concatenate(row, axis=1)).T for oracle, row in zip(oracles, transfers, strict=True)]
+    return np.concatenate(columns, axis=1) / len(oracles)
+
+
+def induced_channel(oracles: Sequence[GRR], transfers: Sequence[Sequence[Floats]]) -> InducedChannel:
+    """Return the channel with its solution.
+
+    Raises
+    ------
+    TooLargeError
+        If the attributes have more than MAX_VALUES values together.
+    """
+    sizes = tuple(oracle.k for oracle in oracles)
+    check_value_count(sizes)
+    matrix = induced_matrix(oracles, transfers)
+    centring = _block_diagonal([np.eye(k) - 1 / k for k in sizes])
+    uniform = np.concatenate([np.full(k, 1 / k) for k in sizes])
+    solution = _pseudo_inverse(matrix @ centring)
+    offset = uniform - solution @ (matrix @ uniform)
+    resolved = solution @ matrix @ centring
+    identifiable = np.abs(resolved - centring).max(axis=1) < DAMPED
+    second = np.concatenate([_second(solution, offset, row, sizes) for row in transfers], axis=1)
+    grr = _block_diagonal([_grr(oracle) for oracle in oracles])
+    return InducedChannel(sizes, matrix, solution, offset, identifiable, second @ grr.T / len(oracles))
+
+
+def _second(solution: Floats, offset: Floats, row: Sequence[Floats], sizes: Sequence[int]) -> Floats:
+    """Return E [contribution]^2 given the pivot and its report, float64[N, k_pivot]: targets are then independent."""
+    law = np.concatenate(row, axis=1)
+    mean = offset[:, None] + solution @ law.T
+    variance = solution**2 @ law.T
+    for place in stretches(sizes):
+        variance -= (solution[:, place] @ law[:, place].T) ** 2
+    result: Floats = mean**2 + variance
+    return result
+
+
+def _pseudo_inverse(matrix: Floats) -> Floats:
+    try:
+        return np.linalg.pinv(matrix, rcond=DAMPED).astype(np.float64)
+    except np.linalg.LinAlgError:
+        # LAPACK's divide and conquer fails to converge on rare singular matrices that its older iteration solves.
+        u, s, vt = linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+        kept = s > DAMPED * s.max()
+        inverse: Floats = (vt[kept].T / s[kept]) @ u[:, kept].T
+        return inverse
+
+
+def _grr(oracle: GRR) -> Floats:
+    p, q = map(float, oracle.support_probabilities)
+    return np.full((oracle.k, oracle.k), q) + (p - q) * np.eye(oracle.k)
+
+
+def _block_diagonal(blocks: Sequence[Floats]) -> Floats:
+    total = sum(len(block) for block in blocks)
+    result = np.zeros((total, total))
+    for place, block in zip(stretches([len(block) for block in blocks]), blocks, strict=True):
+        result[place, place] = block
+    return result

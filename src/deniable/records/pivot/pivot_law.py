@@ -1,0 +1,443 @@
+"""The law of a record of which one or two privatised pivots decide everything.
+
+A group S of attributes, the pivots, is drawn uniformly; each pivot goes through GRR; all other codes are drawn from
+public tables given the pivots' reports. With C groups
+
+    P(y | x) = 1/C sum_S prod_(s in S) GRR_s(y_s | x_s) W_S(y),
+
+where the *weight* W_S(y) is the probability that the pivots, reported as they are in y, bring the others to y. Every
+GRR term is p_s or q_s whatever the other ones are, so likelihood ratios follow from the weights alone. Tables are
+integers over 2^64, and so are weights, over 2^(64 (d - |S|)).
+
+Two laws: `CopyLaw` of one pivot over equal domains, whose targets copy its report or take another code, all alike; and
+`TableLaw`, any other.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise, product
+from math import prod
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.checks import Codes
+from deniable.errors import TooLargeError
+from deniable.mechanisms.grr import GRR
+from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
+from deniable.records.layout import CodeLayout, stretches
+from deniable.records.pivot.induced_channel import InducedChannel, check_value_count, induced_channel
+from deniable.records.pivot.pivot_draws import (
+    TransferTables,
+    draw_targets,
+    randomize_with_copies,
+    sample_pivots,
+    simulate_copies,
+    transfer_tables,
+)
+from deniable.records.prior_draws import Distribution, checked_distribution, checked_rows, cumulative_thresholds
+from deniable.records.sampled_attribute import SAMPLED_ROWS, sample_attributes, sampled_reports, simulate_sampling
+from deniable.thresholds import SCALE, exact
+
+Table = tuple[Distribution, ...]
+Tables = tuple[tuple[Table, ...], ...]
+"""[group of pivots][target][what the pivots reported]: the law of the target's code; empty for pivots themselves."""
+Groups = tuple[tuple[int, ...], ...]
+Floats = NDArray[np.float64]
+
+MAX_REPORTS = 1 << 13
+"""Largest number of reports over which likelihood ratios are maximised exactly."""
+
+MAX_COMBINATIONS = 1 << 19
+"""Largest number of (report, pair of pivots, others that hold what is reported) over which a ratio is maximised."""
+
+MAX_TABLE_CELLS = 1 << 18
+"""Largest number of probabilities, over all tables, that a mechanism publishes."""
+
+
+def check_table_cells(cells: int) -> None:
+    """Raise TooLargeError if tables have more than MAX_TABLE_CELLS probabilities in all."""
+    if cells > MAX_TABLE_CELLS:
+        raise TooLargeError(f"the published tables must have at most {MAX_TABLE_CELLS} probabilities, got {cells}")
+
+
+def checked_tables(name: str, tables: Any, sizes: Sequence[int], pivots: Groups) -> Tables:
+    """Return tables[group][target][what the pivots reported], each a distribution, as tuples.
+
+    Raises
+    ------
+    InvalidParameterError
+        If their shape is another, or one does not sum to 1 within 1e-9.
+    """
+    result = []
+    for place, (group, row) in enumerate(zip(pivots, checked_rows(name, tables, len(pivots)), strict=True)):
+        rows, found = prod(sizes[s] for s in group), []
+        for j, table in enumerate(checked_rows(f"{name}[{place}]", row, len(sizes))):
+            label = f"{name}[{place}][{j}]"
+            laws = checked_rows(label, table, 0 if j in group else rows)
+            found.append(tuple(checked_distribution(f"{label}[{y}]", law, sizes[j]) for y, law in enumerate(laws)))
+        result.append(tuple(found))
+    return tuple(result)
+
+
+def rounded_transfer(law: NDArray[Any]) -> NDArray[Any]:
+    """Return a law of numbers that sum to one per row as integers over 2^64: differences of rounded cumulative sums.
+
+    Rounding changes the law by less than 2^-64 per entry, and no guarantee: the pivot's report is private already.
+    """
+    rows = [[high - low for low, high in pairwise((0, *cumulative_thresholds(row)))] for row in law.tolist()]
+    return np.array(rows, dtype=object)
+
+
+def every_report(sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Return all records over these sizes, int64[prod(sizes), d], the last attribute fastest."""
+    return np.indices(tuple(sizes), dtype=np.int64).reshape(len(sizes), -1).T
+
+
+def equality_patterns(d: int, k: int) -> NDArray[np.int64] | None:
+    """Return one report for every way in which d codes over {0..k-1} can be equal, None if beyond MAX_REPORTS."""
+    patterns: list[tuple[int, ...]] = [(0,)]
+    for _ in range(d - 1):
+        patterns = [(*row, code) for row in patterns for code in range(min(max(row) + 2, k))]
+        if len(patterns) > MAX_REPORTS:
+            return None
+    return np.array(patterns, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class PivotLaw(ABC):
+    """How pivots and targets are drawn, and with which exact probabilities.
+
+    Parameters
+    ----------
+    oracles : tuple of GRR
+        Of every attribute as a pivot.
+    """
+
+    oracles: tuple[GRR, ...]
+
+    @property
+    @abstractmethod
+    def pivots(self) -> Groups:
+        """The groups of attributes of which one is drawn, all of one length."""
+
+    @property
+    @abstractmethod
+    def gains(self) -> Floats | None:
+        """Equal domains: the implemented a = (kP - 1)/(k - 1), [target, pivot], one on the diagonal; None elsewhere."""
+
+    @property
+    @abstractmethod
+    def deciding(self) -> NDArray[np.int64] | None:
+        """A report of every kind that may decide a likelihood ratio, int64[m, d]; None if there are too many."""
+
+    @abstractmethod
+    def cells(self, place: int, target: int, given: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[Any]:
+        """Return P(target's code | what the pivots reported), integers over 2^64; `given` counts the tables' rows."""
+
+    @abstractmethod
+    def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        """Return reports[n, d]: of every record in codes[n, d] pivots through GRR, the others drawn given those."""
+
+    @abstractmethod
+    def _float_law(self, place: int, target: int) -> Floats:
+        """Return `cells` of all rows and codes as probabilities, for a target that is no pivot."""
+
+    @abstractmethod
+    def _simulate_targets(
+        self, pivot: int, targets: Sequence[int], privatised: NDArray[np.int64], rng: SimulationRandomness
+    ) -> Sequence[NDArray[np.int64]]:
+        """Draw the counts of every target from those of one pivot's reports."""
+
+    @property
+    @final
+    def sizes(self) -> tuple[int, ...]:
+        """Domain sizes."""
+        return tuple(oracle.k for oracle in self.oracles)
+
+    @final
+    @cached_property
+    def float_laws(self) -> list[list[Floats]]:
+        """[group][attribute]: law of every attribute's code given the pivots' reports; a pivot's own is certain."""
+        found = []
+        for place, group in enumerate(self.pivots):
+            told = dict(zip(group, every_report([self.sizes[s] for s in group]).T, strict=True))
+            found.append(
+                [np.eye(k)[told[j]] if j in told else self._float_law(place, j) for j, k in enumerate(self.sizes)]
+            )
+        return found
+
+    # ---------------------------------------------------------------- exact law
+
+    @final
+    def weights(self, reports: NDArray[np.int64]) -> NDArray[Any]:
+        """Return W_S(y) of every group and report, int[groups, reports] over 2^(64 (d - |S|))."""
+        result = np.full((len(self.pivots), len(reports)), 1, dtype=object)
+        for place, group in enumerate(self.pivots):
+            given = np.zeros(len(reports), dtype=np.int64)
+            for s in group:
+                given = given * self.sizes[s] + reports[:, s]
+            for j in range(len(self.sizes)):
+                if j not in group:
+                    result[place] = result[place] * self.cells(place, j, given, reports[:, j])
+        return result
+
+    @final
+    @cached_property
+    def possible(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """All reports of positive probability, int64[reports, d], and their weights."""
+        reports = every_report(self.sizes)
+        weights = self.weights(reports)
+        possible = (weights > 0).any(axis=0)
+        return reports[possible], weights[:, possible]
+
+    @final
+    def channel(self) -> NDArray[Any]:
+        """Return P(report | record), Fraction[records, possible reports]; records in the order of `every_report`."""
+        records = every_report(self.sizes)
+        reports, weights = self.possible
+        told = [
+            np.array([q, p], dtype=object)[(records[:, j, None] == reports[None, :, j]).astype(np.int64)]
+            for j, (p, q) in enumerate(self._integers)
+        ]
+        total = np.zeros((len(records), len(reports)), dtype=object)
+        for place, group in enumerate(self.pivots):
+            total += prod(told[s] for s in group) * weights[place]
+        matrix: NDArray[Any] = total * Fraction(1, len(self.pivots) * SCALE ** len(self.sizes))
+        return matrix
+
+    @final
+    @cached_property
+    def _integers(self) -> list[tuple[int, int]]:
+        return [(int(p * SCALE), int(q * SCALE)) for p, q in (oracle.support_probabilities for oracle in self.oracles)]
+
+    @final
+    @cached_property
+    def _deciding_weights(self) -> NDArray[Any] | None:
+        return None if self.deciding is None else self.weights(self.deciding)
+
+    @final
+    def whole_record_ratio(self) -> Fraction:
+        """Return the largest likelihood ratio between any two records.
+
+        Over equal domains it is exactly that of the pivots' oracles. Over others it lies between the products of some
+        oracles' ratios, which differ by the rounding of thresholds; beyond 8192 reports the largest of those is
+        returned, an upper bound. A report is likeliest for the record that equals it and least likely for one that
+        differs everywhere.
+        """
+        if len(set(self.sizes)) == 1 or (weights := self._deciding_weights) is None:
+            ratios = sorted(oracle.implemented_ratio() for oracle in self.oracles)
+            return prod(ratios[-len(self.pivots[0]) :], start=Fraction(1))
+        likely, unlikely = (
+            np.array([prod(self._integers[s][side] for s in group) for group in self.pivots], dtype=object) @ weights
+            for side in (0, 1)
+        )
+        return largest_quotient(likely, unlikely)
+
+    @final
+    def attribute_ratio(self, attribute: int) -> Fraction:
+        """Return the largest likelihood ratio between records that differ in one attribute only.
+
+        What the others say is least, of one pivot, where they hold other codes than those reported; of two, all
+        combinations are tried. Where there are too many, the attribute's oracle's ratio, an upper bound.
+        """
+        j, d, alone = attribute, len(self.sizes), len(self.pivots[0]) == 1
+        weights = self._deciding_weights
+        if weights is None or (not alone and weights.size << (d - 1) > MAX_COMBINATIONS):
+            return self.oracles[j].implemented_ratio()
+        worst, (p, q) = Fraction(1), self._integers[j]
+        for held in [(1,) * d] if alone else product((0, 1), repeat=d - 1):
+            say = [1 if i == j else self._integers[i][held[i - (i > j)]] for i in range(d)]
+            terms = [weights[place] * prod(say[s] for s in group) for place, group in enumerate(self.pivots)]
+            own, rest = (
+                sum((term for term, group in zip(terms, self.pivots, strict=True) if (j in group) == mine), start=0)
+                for mine in (True, False)
+            )
+            worst = max(worst, largest_quotient(p * own + rest, q * own + rest))
+        return worst
+
+    # ---------------------------------------------------------------- one pivot, counted by attribute
+
+    @final
+    @cached_property
+    def induced(self) -> InducedChannel:
+        """Expected counts as a linear function of the frequencies, and its solution."""
+        check_value_count(self.sizes)
+        return induced_channel(self.oracles, self.float_laws)
+
+    @final
+    def simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Draw the counts of all attributes, one after the other, exactly in distribution.
+
+        Given the pivot's report the targets are independent, and so are contributors: every target's counts are drawn
+        on their own from the counts of each pivot.
+        """
+        sampled = simulate_sampling(records, held, self.sizes, rng)
+        total = np.zeros(sum(self.sizes), dtype=np.int64)
+        places = stretches(self.sizes)
+        for s, (oracle, own) in enumerate(zip(self.oracles, sampled, strict=True)):
+            privatised = oracle.simulate_aggregate(own, rng).counts
+            total[places[s]] += privatised
+            targets = [j for j in range(len(self.sizes)) if j != s]
+            for j, drawn in zip(targets, self._simulate_targets(s, targets, privatised, rng), strict=True):
+                total[places[j]] += drawn
+        return total
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CopyLaw(PivotLaw):
+    """One pivot over equal domains: every target copies its report with its own probability.
+
+    Parameters
+    ----------
+    probabilities : tuple of tuples
+        P as declared, rows = target, columns = pivot.
+    """
+
+    probabilities: tuple[tuple[Any, ...], ...]
+
+    @property
+    def pivots(self) -> Groups:
+        return tuple((s,) for s in range(len(self.oracles)))
+
+    @cached_property
+    def lies(self) -> NDArray[Any]:
+        """int[d, d], [target, pivot]/2^64 is the probability of each code that is not copied.
+
+        Rounded down, and below 2^64/(k-1): a copy probability of one is exact, of zero it is at most k/2^64. On the
+        diagonal, the pivot's own, 0.
+        """
+        others, d = self.sizes[0] - 1, len(self.sizes)
+        most = (SCALE - 1) // others
+        flat = [min(int((1 - exact(entry)) * SCALE / others), most) for row in self.probabilities for entry in row]
+        return np.array(flat, dtype=object).reshape(d, d)
+
+    @property
+    def gains(self) -> Floats:
+        gains: Floats = (1 - self.lies * self.sizes[0] / SCALE).astype(np.float64)
+        return gains
+
+    @cached_property
+    def deciding(self) -> NDArray[np.int64] | None:
+        """Only which codes are equal matters."""
+        return equality_patterns(len(self.sizes), self.sizes[0])
+
+    def cells(self, place: int, target: int, given: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[Any]:
+        lie = self.lies[target, place]
+        cells: NDArray[Any] = np.array([lie, SCALE - (self.sizes[0] - 1) * lie], dtype=object)
+        found: NDArray[Any] = cells[(given == codes).astype(np.int64)]
+        return found
+
+    def _float_law(self, place: int, target: int) -> Floats:
+        lie, gain = float(self.lies[target, place] / SCALE), float(self.gains[target, place])
+        return lie + gain * np.eye(self.sizes[0])
+
+    @cached_property
+    def _lies_by_pivot(self) -> Words:
+        d = len(self.sizes)
+        grr = int(self.oracles[0].support_probabilities[1] * SCALE)
+        rows = [[self.lies[(s + t) % d, s] if t else grr for t in range(d)] for s in range(d)]
+        return np.array(rows, dtype=np.uint64)
+
+    def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        reports = CodeLayout(self.oracles).empty(len(codes))
+        randomize_with_copies(codes, self._lies_by_pivot, rng, reports, self.sizes[0])
+        return reports
+
+    def _simulate_targets(
+        self, pivot: int, targets: Sequence[int], privatised: NDArray[np.int64], rng: SimulationRandomness
+    ) -> Sequence[NDArray[np.int64]]:
+        return list(simulate_copies(privatised, self.lies[list(targets), pivot], rng))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TableLaw(PivotLaw):
+    """Targets drawn from tables.
+
+    Parameters
+    ----------
+    groups : tuple of tuples of int
+        The groups of pivots, of one attribute each or of two, s < t.
+    tables : [group][target][what the pivots reported]
+        Laws as declared: numbers that sum to one per row, and are implemented as integers over 2^64. For two pivots
+        rows are y_s k_t + y_t. Empty for pivots themselves.
+    """
+
+    groups: Groups
+    tables: Sequence[Sequence[Any]]
+
+    @property
+    def pivots(self) -> Groups:
+        return self.groups
+
+    @property
+    def gains(self) -> None:
+        return None
+
+    @cached_property
+    def transfers(self) -> list[list[NDArray[Any]]]:
+        """The implemented tables: [group][target], int[rows, k_target] over 2^64; empty for pivots themselves."""
+        return [
+            [
+                rounded_transfer(np.array(table, dtype=object).reshape(-1, k))
+                for table, k in zip(row, self.sizes, strict=True)
+            ]
+            for row in self.tables
+        ]
+
+    @cached_property
+    def deciding(self) -> NDArray[np.int64] | None:
+        """All reports."""
+        return every_report(self.sizes) if prod(self.sizes) <= MAX_REPORTS else None
+
+    def cells(self, place: int, target: int, given: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[Any]:
+        found: NDArray[Any] = self.transfers[place][target][given, codes]
+        return found
+
+    def _float_law(self, place: int, target: int) -> Floats:
+        return (self.transfers[place][target] / SCALE).astype(np.float64)
+
+    @cached_property
+    def _draws(self) -> tuple[NDArray[np.int64], NDArray[np.int64], TransferTables]:
+        ends = np.array([(group[0], group[-1]) for group in self.pivots], dtype=np.int64)
+        strides = np.array([self.sizes[group[1]] if len(group) > 1 else 0 for group in self.pivots], dtype=np.int64)
+        return ends, strides, transfer_tables(self.transfers)
+
+    def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        layout, d = CodeLayout(self.oracles), len(self.sizes)
+        reports, (ends, strides, tables) = layout.empty(len(codes)), self._draws
+        for start in range(0, len(codes), SAMPLED_ROWS):
+            part = slice(start, start + SAMPLED_ROWS)
+            block = reports[part]
+            if len(self.pivots[0]) == 1:
+                drawn = sample_pivots(rng, len(block), d)
+                for j, drew, privatised in sampled_reports(self.oracles, codes[part], drawn, rng):
+                    block[drew, j] = privatised
+            else:
+                # All go through GRR; what is no pivot is overwritten before anybody sees it.
+                block[:] = layout.randomize(codes[part], rng)
+                drawn = sample_attributes(rng, len(block), len(self.pivots))
+            for rows, words in blocks(rng, len(block), d):
+                draw_targets(words.reshape(-1, d), drawn[rows], ends, strides, *tables, block[rows])
+        return reports
+
+    def _simulate_targets(
+        self, pivot: int, targets: Sequence[int], privatised: NDArray[np.int64], rng: SimulationRandomness
+    ) -> Sequence[NDArray[np.int64]]:
+        return [rng.generator.multinomial(privatised, self.float_laws[pivot][j]).sum(axis=0) for j in targets]
+
+
+def largest_quotient(likely: NDArray[Any], unlikely: NDArray[Any]) -> Fraction:
+    """Return the largest of likely/unlikely, int[reports] each, where unlikely is not zero."""
+    pairs = [(a, b) for a, b in zip(likely.tolist(), unlikely.tolist(), strict=True) if b > 0]
+    # Floats single out the few that may be the largest; fractions decide.
+    bound = max(a / b for a, b in pairs) * (1 - 1e-12)
+    return max(Fraction(a, b) for a, b in pairs if a / b >= bound)

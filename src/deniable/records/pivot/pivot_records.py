@@ -1,0 +1,130 @@
+"""PivotRecords: mechanisms of which one or two privatised pivots per contributor decide everything."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.aggregate import Aggregate
+from deniable.checks import Codes
+from deniable.estimate import RecordEstimate
+from deniable.mechanisms.grr import GRR
+from deniable.randomness import Randomness, SimulationRandomness
+from deniable.records.layout import CodeLayout
+from deniable.records.phases.second_phase import SecondPhase
+from deniable.records.pivot.pivot_law import PivotLaw
+from deniable.records.record import CountedRecords, HiddenRecords, SimulatedByRecord
+
+PIVOT_REMARKS = (
+    "per attribute: between records that differ in that attribute only; no larger budget may be spent for its sake",
+)
+
+
+class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[NDArray[Any]]):
+    """Uniformly drawn pivots through GRR, and codes of all other attributes made from their reports by a public law.
+
+    Reports are codes, uint8, uint16 or uint32 [n, d] in the dtype of the largest domain.
+
+    Attributes
+    ----------
+    biased : str
+        What `debiased` has to say of itself where there are attributes besides the pivots.
+    singular : str
+        What `unmixed` has to say where the counts do not determine an attribute's frequencies.
+    """
+
+    reveals = "copies"
+    biased: ClassVar[str]
+    singular: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def law(self) -> PivotLaw:
+        """How pivots and targets are drawn, with their exact probabilities."""
+
+    @property
+    @final
+    def oracles(self) -> tuple[GRR, ...]:
+        """GRR of each attribute as a pivot."""
+        return self.law.oracles
+
+    @final
+    @cached_property
+    def layout(self) -> CodeLayout:
+        """A column of codes per attribute."""
+        return CodeLayout(self.oracles)
+
+    @final
+    def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        return self.law.randomize(codes, rng)
+
+    # ---------------------------------------------------------------- analyst
+
+    @property
+    @final
+    def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Implemented (p, q) of each attribute as a pivot."""
+        return tuple(oracle.support_probabilities for oracle in self.oracles)
+
+    @final
+    def debiased(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: the papers' f^ = (count/n - q)/(p - q), as if every report were its own attribute's GRR report.
+
+        Biased if there are attributes besides the pivots (see `corr_rr_error`): no standard errors, no intervals.
+        """
+        self.check(aggregate)
+        steps = (self.biased,) if len(self.sizes) > len(self.law.pivots[0]) else ()
+        return self._affine(self.support_counts(aggregate.counts), aggregate.n, self.support_probabilities, *steps)
+
+    @abstractmethod
+    def unmixed(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: frequencies that solve the linear system of expected counts, which takes the copies into account.
+
+        Unbiased, with intervals, for every attribute whose frequencies the counts determine; nearly undetermined ones
+        have large standard errors. Elsewhere biased, the solution of least norm, with the reason.
+
+        Raises
+        ------
+        TooLargeError
+            If the system is too large to be solved.
+        """
+
+    # ---------------------------------------------------------------- exact law
+
+    @final
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio between two records, exact or an upper bound: `PivotLaw.whole_record_ratio`."""
+        return self.law.whole_record_ratio()
+
+    @final
+    def _attribute_ratio(self, attribute: int) -> Fraction:
+        return self.law.attribute_ratio(attribute)
+
+    @final
+    def outputs(self) -> NDArray[Any]:
+        self._check_channel(1, prod(self.sizes))
+        return self.law.possible[0].astype(self.layout.field.dtype)
+
+    @final
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(prod(self.sizes), prod(self.sizes))
+        return self.law.channel()
+
+
+class OnePivot(PivotRecords, CountedRecords):
+    """One pivot with the whole budget, counted by attribute."""
+
+    @final
+    def unmixed(self, aggregate: Aggregate) -> RecordEstimate:
+        self.check(aggregate)
+        return self.law.induced.estimate(aggregate.counts, aggregate.n, self.singular)
+
+    @final
+    def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        return self.law.simulate(records, held, rng)

@@ -1,0 +1,172 @@
+"""Prior distributions as 64-bit cumulative thresholds, and codes drawn from them.
+
+A code is drawn by one word u: the first v whose cumulative threshold exceeds u. Its probability is exactly the
+difference of two integers over 2^64, and that implemented prior is what estimators and guarantees use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.kernels import kernel
+from deniable.randomness import Randomness, Words, blocks
+from deniable.records.layout import starts_of
+from deniable.thresholds import SCALE, exact
+
+SUM_TOLERANCE = Fraction(1, 10**9)
+GUIDE_BITS = 16
+"""At most this many leading bits of a word index the guide; four more than a code's bits settle most draws."""
+
+MAX_PRIORS = 1 << 16
+"""Largest number of values, over all attributes, that have a prior."""
+
+MAX_DENOMINATOR_BITS = 1 << 15
+"""Largest common denominator of a prior: fractions of different denominators would take forever to add up."""
+
+Distribution = tuple[float | Fraction, ...]
+
+
+def checked_priors(priors: Sequence[Any], sizes: Sequence[int]) -> tuple[Distribution, ...]:
+    """Return one tuple of probabilities per attribute: floats, or Fractions where no float is written the same.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a prior has another length than its domain, a negative or non-finite entry, or a sum that is not 1 within
+        1e-9 (it is then normalised exactly).
+    """
+    if isinstance(priors, (str, bytes)) or not hasattr(priors, "__len__") or len(priors) != len(sizes):
+        raise InvalidParameterError(f"priors must have one distribution per attribute ({len(sizes)}), got {priors!r}")
+    return tuple(
+        checked_distribution(f"priors[{j}]", prior, size)
+        for j, (prior, size) in enumerate(zip(priors, sizes, strict=True))
+    )
+
+
+def checked_distribution(name: str, given: Any, k: int) -> Distribution:
+    """Return k probabilities that sum to 1 within 1e-9: floats, or Fractions where no float is written the same.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the number of entries, an entry, or the sum is wrong.
+    """
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__") or len(given) != k:
+        raise InvalidParameterError(f"{name} must have {k} probabilities, got {given!r}")
+    if all(type(value) is float and value >= 0 for value in given) and abs(math.fsum(given) - 1) < SUM_TOLERANCE / 2:
+        return tuple(given)  # what learned tables are: no need for fractions to see that it is right
+    numbers = [exact(value, f"{name}[{v}]") for v, value in enumerate(given)]
+    for v, number in enumerate(numbers):
+        if number < 0:
+            raise InvalidParameterError(f"{name}[{v}] must be >= 0, got {float(number)}")
+    total = Fraction(0)
+    for number in numbers:
+        total += number
+        if total.denominator.bit_length() > MAX_DENOMINATOR_BITS:
+            raise TooLargeError(f"{name} must have a common denominator below 2^{MAX_DENOMINATOR_BITS}")
+    if abs(total - 1) > SUM_TOLERANCE:
+        raise InvalidParameterError(f"{name} must sum to 1 within 1e-09, got sum={float(total)}")
+    return tuple(float(number) if exact(float(number)) == number else number for number in numbers)
+
+
+def checked_rows(name: str, given: Any, rows: int) -> Sequence[Any]:
+    """Return a sequence of this many entries, or raise InvalidParameterError."""
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__") or len(given) != rows:
+        raise InvalidParameterError(f"{name} must have {rows} entries, got {given!r}")
+    found: Sequence[Any] = given
+    return found
+
+
+def cumulative_thresholds(prior: Sequence[float | Fraction]) -> tuple[int, ...]:
+    """Return C_0 <= ... <= C_{k-1} = 2^64: a word u with C_{v-1} <= u < C_v draws v. A zero prior stays zero."""
+    sums = list(accumulate(exact(value) for value in prior))
+    # Whole numbers only: the sums are normalised and rounded down in one step.
+    scale, total = SCALE * sums[-1].denominator, sums[-1].numerator
+    return tuple(scale * part.numerator // (total * part.denominator) for part in sums)
+
+
+def implemented_prior(thresholds: Sequence[int]) -> tuple[Fraction, ...]:
+    """Return the exact probabilities with which the thresholds draw each code."""
+    return tuple(Fraction(high - low, SCALE) for low, high in pairwise((0, *thresholds)))
+
+
+class PriorTables(NamedTuple):
+    """Arrays that `draw_from_priors` reads; the attributes' parts one after the other.
+
+    Parameters
+    ----------
+    limits : uint64[k_1 + ... + k_d]
+        Cumulative thresholds below 2^64; from the last possible code of an attribute on they are not read.
+    starts, lasts : int64[d]
+        Where an attribute's limits start, and its last possible code.
+    guide : int64
+        For the leading bits of a word, the smallest code it can draw: the search starts there.
+    guide_starts : int64[d]
+        Where an attribute's guide starts.
+    shifts : uint64[d]
+        How far a word is shifted to leave its leading bits.
+    """
+
+    limits: Words
+    starts: NDArray[np.int64]
+    lasts: NDArray[np.int64]
+    guide: NDArray[np.int64]
+    guide_starts: NDArray[np.int64]
+    shifts: Words
+
+
+def prior_tables(thresholds: Sequence[Sequence[int]]) -> PriorTables:
+    """Return the tables of the attributes' cumulative thresholds."""
+    limits, lasts, guides, shifts = [], [], [], []
+    for own in thresholds:
+        last = next(v for v, threshold in enumerate(own) if threshold == SCALE)
+        below = np.array(own[:last], dtype=np.uint64)
+        bits = min(GUIDE_BITS, (len(own) - 1).bit_length() + 4)
+        edges = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
+        limits.append(np.concatenate([below, np.zeros(len(own) - last, dtype=np.uint64)]))
+        lasts.append(last)
+        guides.append(np.searchsorted(below, edges, side="right"))
+        shifts.append(64 - bits)
+    return PriorTables(
+        np.concatenate(limits),
+        starts_of([len(part) for part in limits]),
+        np.array(lasts, dtype=np.int64),
+        np.concatenate(guides).astype(np.int64),
+        starts_of([len(part) for part in guides]),
+        np.array(shifts, dtype=np.uint64),
+    )
+
+
+def draw_from_priors(tables: PriorTables, rng: Randomness, reports: NDArray[Any]) -> None:
+    """Overwrite reports[n, d] with independent codes, column j from the prior of attribute j."""
+    d = reports.shape[1]
+    for rows, words in blocks(rng, len(reports), d):
+        _draw(words.reshape(-1, d), *tables, reports[rows])
+
+
+@kernel
+def _draw(
+    words: Words,
+    limits: Words,
+    starts: NDArray[np.int64],
+    lasts: NDArray[np.int64],
+    guide: NDArray[np.int64],
+    guide_starts: NDArray[np.int64],
+    shifts: Words,
+    reports: NDArray[Any],
+) -> None:
+    for i in range(words.shape[0]):
+        for j in range(starts.shape[0]):
+            word = words[i, j]
+            code = guide[guide_starts[j] + np.int64(word >> shifts[j])]
+            while code < lasts[j] and word >= limits[starts[j] + code]:
+                code += 1
+            reports[i, j] = code

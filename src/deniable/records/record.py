@@ -1,0 +1,401 @@
+"""RecordMechanism: what every mechanism for d attributes is, written once.
+
+A record is one code per attribute. Below this base stand its variants in four respects, which a mechanism combines:
+
+* *what an estimate is made of*: `DirectRecords`, where each attribute's answer goes through its own frequency oracle;
+* *what a report looks like*: `FullRecords`, one code or bit vector per attribute; `HiddenRecords`, where moreover the
+  collector is not told which attribute a report is about;
+* *what an aggregate counts*: `CountedRecords`, attribute by attribute; `PairedRecords` (in `pairs`), pair by pair;
+* *what a rehearsal needs to know*: `SimulatedByRecord` or, where nothing connects a report's parts,
+  `SimulatedByMarginal`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, TypeVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.aggregate import Aggregate
+from deniable.base import Mechanism
+from deniable.checks import Codes, checked_counts, checked_integer, checked_records, checked_sizes
+from deniable.errors import InvalidInputError
+from deniable.estimate import RecordEstimate, affine_estimate
+from deniable.mechanism import ReportField
+from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.mechanisms.pure import PureOracle
+from deniable.privacy import Guarantee
+from deniable.randomness import Randomness, SimulationRandomness, checked_randomness
+from deniable.records.layout import Layout, stretches
+from deniable.state import Counts, check_parts
+from deniable.thresholds import checked_epsilon, log_up
+
+Reports = TypeVar("Reports")
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RecordMechanism(Mechanism[Reports]):
+    """A mechanism for d attributes: integer records int[n, d] in, a RecordEstimate out.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Domain sizes (k_1, ..., k_d).
+    epsilon : float or Fraction
+        Budget of the whole record, in nats.
+    simulates : {"records", "marginals"}
+        What `simulate_aggregate` takes: distinct records and how many contributors hold each, or, of every attribute on
+        its own, how many contributors hold each value.
+    reveals : {"all", "one", "fakes", "copies"}
+        What a report says: of every attribute something of its own; of one sampled attribute, visibly; the same among
+        fakes; of one or two attributes, among codes made from those.
+    """
+
+    sizes: tuple[int, ...]
+    epsilon: float | Fraction
+
+    records: ClassVar[bool] = True
+    simulates: ClassVar[Literal["records", "marginals"]]
+    reveals: ClassVar[Literal["all", "one", "fakes", "copies"]]
+
+    @final
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        self._check_parameters()
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Check and set the other parameters, and refuse what the oracles refuse."""
+
+    @property
+    @final
+    def domain(self) -> tuple[int, ...]:
+        """`sizes`."""
+        return self.sizes
+
+    @property
+    @abstractmethod
+    def oracles(self) -> tuple[FrequencyOracle[Any], ...]:
+        """What the answer to each attribute goes through, with the budget that it spends."""
+
+    @property
+    @abstractmethod
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the guarantee must know."""
+
+    # ---------------------------------------------------------------- contributor
+
+    @final
+    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Reports:
+        """Contributor: turn true records into reports, one row each.
+
+        Parameters
+        ----------
+        inputs : int[n, d]
+            Records of true codes, column j in 0..k_j-1.
+        rng : Randomness
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
+
+        Returns
+        -------
+        batch of n reports
+            As `report_fields` says.
+
+        Raises
+        ------
+        InvalidInputError
+            If a code is out of range, naming its row and attribute.
+        InvalidParameterError
+            If rng is no source of random words.
+        """
+        return self._randomize(checked_records(inputs, self.sizes), checked_randomness(rng))
+
+    @abstractmethod
+    def _randomize(self, codes: Codes, rng: Randomness) -> Reports:
+        """Randomise codes[n, d], column j in 0..k_j-1."""
+
+    # ---------------------------------------------------------------- collector and analyst
+
+    @final
+    def aggregate(self, reports: Any) -> Aggregate:
+        return Aggregate(self, *self._tally(reports))
+
+    @abstractmethod
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        """Check reports, and return the sum int64[state_size] that the collector keeps and their number."""
+
+    @abstractmethod
+    def reported_attribute(self, reports: Any) -> NDArray[np.int64] | None:
+        """Return which attribute each of n reports is about, int64[n], if the collector can see it; None if not.
+
+        Raises
+        ------
+        InvalidReportError
+            As `aggregate`.
+        """
+
+    @abstractmethod
+    def about(self, reports: Any, attribute: int) -> Any:
+        """Return what reports say of an attribute, as reports of its oracle.
+
+        Of the reports about this attribute, in their order, where `reported_attribute` tells; else of all.
+        """
+
+    @abstractmethod
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate: ...
+
+    # ---------------------------------------------------------------- guarantee
+
+    @final
+    def privacy(self) -> Guarantee:
+        """Return the guarantee: epsilon for the whole record; per attribute, for records that differ in it only."""
+        return self._local_guarantee(*self.remarks, per_attribute=tuple(map(self._bound, range(len(self.sizes)))))
+
+    @final
+    def _bound(self, attribute: int) -> float:
+        ratio, declared = self._attribute_ratio(attribute), float(self.oracles[attribute].epsilon)
+        return declared if ratio is None else min(declared, log_up(ratio))
+
+    @final
+    def implemented_attribute_ratio(self, attribute: int) -> Fraction:
+        """Largest likelihood ratio between two records that differ in one attribute only, exact or an upper bound."""
+        j = self._checked_attribute(attribute)
+        ratio = self._attribute_ratio(j)
+        return self.oracles[j].implemented_ratio() if ratio is None else ratio
+
+    @abstractmethod
+    def _attribute_ratio(self, attribute: int) -> Fraction | None:
+        """Return `implemented_attribute_ratio`; None where it is by definition that of the attribute's oracle."""
+
+    @final
+    def _checked_attribute(self, attribute: int) -> int:
+        return checked_integer("attribute", attribute, 0, len(self.sizes) - 1)
+
+    @final
+    def _affine(
+        self, counts: NDArray[np.int64], n: int, probabilities: Sequence[tuple[Any, Any]], *processing: str
+    ) -> RecordEstimate:
+        """Return (count/n - q)/(p - q) for the counts of all attributes, one after the other, and (p, q) of each."""
+        found = {}
+        for j, (place, (p, q)) in enumerate(zip(stretches(self.sizes), probabilities, strict=True)):
+            one = affine_estimate(counts[place], n, np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
+            found[j] = replace(one, processing=processing) if processing else one
+        return RecordEstimate(found)
+
+
+# ---------------------------------------------------------------- what an estimate is made of
+
+
+class DirectRecords(RecordMechanism[Reports]):
+    """The estimate of every attribute is what its oracle makes of that attribute's own reports."""
+
+    @property
+    @abstractmethod
+    def oracles(self) -> tuple[PureOracle[Any], ...]: ...
+
+    @property
+    @abstractmethod
+    def turns(self) -> int:
+        """Of how many contributors one reports any one attribute: 1, or d where each reports only one."""
+
+    @property
+    @final
+    def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Implemented (p, q) of each attribute: probability that its report supports a held value, and another."""
+        return tuple(oracle.support_probabilities for oracle in self.oracles)
+
+    @final
+    def variance(self, f: float, n: int, attribute: int) -> float:
+        """Variance of an estimated frequency of one attribute whose true value is f among n contributors.
+
+        Where they take turns, with the expected n/d reports: the oracle's noise, and f (1-f) (d-1)/n for sampling the
+        reports among these contributors without replacement.
+        """
+        oracle, turns = self.oracles[self._checked_attribute(attribute)], self.turns
+        return oracle.variance(f, n) * turns + f * (1 - f) * (turns - 1) / n
+
+    @final
+    def covariance(self, f: ArrayLike, n: int, attribute: int, values: ArrayLike | None = None) -> Floats:
+        """Covariance matrix of one attribute's estimated frequencies among n contributors, float64[s, s].
+
+        As `PureOracle.covariance`, and where contributors take turns as `variance`, which is the diagonal.
+
+        Parameters
+        ----------
+        f : float[k_j]
+            True frequencies of the attribute's values.
+        n : int
+            Number of contributors, whatever they report.
+        attribute : int
+            Which one.
+        values : int[s], optional
+            The codes to return it for; all by default.
+        """
+        oracle, turns = self.oracles[self._checked_attribute(attribute)], self.turns
+        noise = oracle.covariance(f, n, values) * turns
+        held = np.asarray(f, dtype=np.float64)
+        held = held if values is None else held[np.asarray(values)]
+        codes = np.arange(len(held)) if values is None else np.asarray(values)
+        same = codes[:, None] == codes[None, :]
+        return noise + (np.where(same, held[:, None], 0.0) - np.outer(held, held)) * ((turns - 1) / n)
+
+    @final
+    def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int, attribute: int) -> float:
+        """Variance of sum_v weights[v] f^(v) of one attribute among n contributors; see `covariance`."""
+        oracle, turns = self.oracles[self._checked_attribute(attribute)], self.turns
+        w, held = np.asarray(weights, dtype=np.float64), np.asarray(f, dtype=np.float64)
+        noise = oracle.linear_variance(w, held, n) * turns
+        return noise + float((w * w) @ held - (w @ held) ** 2) * (turns - 1) / n
+
+    @final
+    def _attribute_ratio(self, attribute: int) -> None:  # noqa: ARG002
+        return None
+
+
+# ---------------------------------------------------------------- what a report looks like
+
+
+class FullRecords(RecordMechanism[NDArray[Any]]):
+    """A report is a row with something of every attribute, in one of two layouts: codes, or packed bits."""
+
+    report_type = staticmethod(np.asarray)
+
+    @property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """Where each attribute lies in a row."""
+
+    @property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """One row of codes, or of packed bits, per report."""
+        return (self.layout.field,)
+
+    @property
+    @final
+    def report_bits(self) -> float:
+        """Bits per report, the sum over the attributes."""
+        return self.layout.bits
+
+    @final
+    def _product(self) -> NDArray[Any]:
+        """Return every combination of the attributes' reports once, the last attribute fastest."""
+        self._check_channel(1, self.layout.outputs)
+        return self.layout.combinations
+
+
+class HiddenRecords(FullRecords):
+    """No part of a row is marked: the collector reads every attribute's."""
+
+    @final
+    def reported_attribute(self, reports: Any) -> None:  # noqa: ARG002
+        return None
+
+    @final
+    def about(self, reports: Any, attribute: int) -> NDArray[Any]:
+        return self.layout.part(reports, attribute)
+
+    @abstractmethod
+    def support_counts(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many reports support each value, one attribute after the other, from an aggregate's counts."""
+
+
+# ---------------------------------------------------------------- what an aggregate counts
+
+
+class CountedRecords(HiddenRecords):
+    """An aggregate counts how many reports support each value, one attribute after the other."""
+
+    @final
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        return self.layout.tally(reports)
+
+    @property
+    @final
+    def state_size(self) -> int:
+        """One counter per value of every attribute."""
+        return sum(self.sizes)
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        check_parts(self.oracles, counts, [n] * len(self.sizes))
+
+    @final
+    def support_counts(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return counts
+
+
+# ---------------------------------------------------------------- what a rehearsal needs to know
+
+
+class SimulatedByRecord(RecordMechanism[Reports]):
+    """Parts of a report depend on each other given the record: a rehearsal takes distinct records."""
+
+    simulates = "records"
+
+    @final
+    def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
+        """Draw the aggregate of contributors with these records, exactly in distribution, without reports.
+
+        Parameters
+        ----------
+        records : int[r, d]
+            Records.
+        counts : int[r]
+            Number of contributors who hold each record.
+        rng : SimulationRandomness
+            Source of the draw.
+
+        Raises
+        ------
+        InvalidInputError
+            If a record or a count is out of range.
+        """
+        rows = checked_records(records, self.sizes)
+        held = checked_counts(counts, len(rows))
+        return Aggregate(self, self._simulate(rows, held, rng), int(held.sum()))
+
+    @abstractmethod
+    def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Draw the state int64[state_size] of held[r] contributors with each of records[r, d]."""
+
+
+class SimulatedByMarginal(CountedRecords):
+    """Every attribute of every contributor is randomised on its own: a rehearsal takes marginal counts.
+
+    Given the true records the counts of two attributes are independent, however those are correlated.
+    """
+
+    simulates = "marginals"
+
+    @final
+    def simulate_aggregate(self, counts: Sequence[ArrayLike], rng: SimulationRandomness) -> Aggregate:
+        """Draw the aggregate of contributors with these marginal counts, exactly in distribution, without reports.
+
+        Parameters
+        ----------
+        counts : sequence of int[k_j]
+            For each attribute, the number of contributors who hold each value; all with the same sum.
+        rng : SimulationRandomness
+            Source of the draw.
+
+        Raises
+        ------
+        InvalidInputError
+            If the counts do not fit the domains, or their sums differ.
+        """
+        if len(counts) != len(self.sizes):
+            raise InvalidInputError(f"counts must have one array per attribute ({len(self.sizes)}), got {len(counts)}")
+        marginals = [checked_counts(given, size) for given, size in zip(counts, self.sizes, strict=True)]
+        totals = [int(marginal.sum()) for marginal in marginals]
+        if len(set(totals)) > 1:
+            raise InvalidInputError(f"counts must have the same sum for every attribute, got sums {totals}")
+        parts = [oracle.simulate_aggregate(own, rng) for oracle, own in zip(self.oracles, marginals, strict=True)]
+        return Aggregate(self, np.concatenate([part.counts for part in parts]), totals[0])

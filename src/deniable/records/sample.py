@@ -1,0 +1,318 @@
+"""SMP: sample one attribute, report it with the whole budget; SMP[ADP]: through the oracle that suits its size.
+
+Every contributor draws one of the d attributes uniformly, reports it through its frequency oracle with epsilon, and
+says which one it is. Splitting (`SPL`) rarely beats it: n/d reports at epsilon carry more than n at epsilon/d.
+
+`SMP` reports every attribute through the same oracle; in `AdaptiveSMP` a small domain may go through GRR, a middling
+one through subset selection and a dictionary through a sketch, each with the least expected error for its size. Called
+SMP[ADP] in the literature (Arcolezi, Couchot, Al Bouna, Xiao, *Random sampling plus fake data*, 2021), where it chooses
+between GRR and OUE; the oracles compared here are those of `best_oracle`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import log2, prod
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.aggregate import Aggregate
+from deniable.card import Card, Variant
+from deniable.checks import Codes, code_dtype
+from deniable.errors import InvalidParameterError
+from deniable.mechanism import ReportField
+from deniable.randomness import Randomness
+from deniable.records.best_oracle import OFFERED, Oracle, best_oracle
+from deniable.records.layout import Oracle as PlainOracle
+from deniable.records.layout import make_layout
+from deniable.records.mixed_reports import ByteColumn, CodeColumn, Column
+from deniable.records.sampled_attribute import SAMPLED_ROWS, OneAttribute, sample_attributes, sampled_reports
+from deniable.spec import register
+from deniable.state import Counts, check_parts, counts_sum_to
+from deniable.thresholds import exact
+
+
+class SampledReports(NamedTuple):
+    """Reports of one sampled code each.
+
+    Parameters
+    ----------
+    attribute : uint8, uint16 or uint32 [n]
+        The sampled attribute, in 0..d-1.
+    value : uint8, uint16 or uint32 [n]
+        Its reported code, in 0..k_attribute-1.
+    """
+
+    attribute: Codes
+    value: Codes
+
+
+class SampledBits(NamedTuple):
+    """Reports of one sampled attribute's packed bits each.
+
+    Parameters
+    ----------
+    attribute : uint8, uint16 or uint32 [n]
+        The sampled attribute, in 0..d-1.
+    bits : uint8[n, max of ceil(k_j/8)]
+        Its packed bits, little-endian, then zeros.
+    """
+
+    attribute: Codes
+    bits: NDArray[np.uint8]
+
+
+class AdaptiveReports(NamedTuple):
+    """Reports of one sampled attribute each.
+
+    Parameters
+    ----------
+    attribute : uint8, uint16 or uint32 [n]
+        The sampled attribute, in 0..d-1.
+    payload : uint8[n, width]
+        The report of its oracle: the fields' bytes one after the other, little-endian, then zeros.
+    """
+
+    attribute: Codes
+    payload: NDArray[np.uint8]
+
+
+class SampledRecords(OneAttribute[Any]):
+    """A report is the sampled attribute, and what its oracle reports."""
+
+    @property
+    @abstractmethod
+    def column(self) -> Column:
+        """Where the oracles' reports lie."""
+
+    @final
+    def _randomize(self, codes: Codes, rng: Randomness) -> Any:
+        attributes = sample_attributes(rng, len(codes), len(self.sizes))
+        body = self.column.empty(len(codes))
+        items = self.column.items(body)
+        for start in range(0, len(codes), SAMPLED_ROWS):
+            block = slice(start, start + SAMPLED_ROWS)
+            part = items[block]
+            for j, rows, reports in sampled_reports(self.oracles, codes[block], attributes[block], rng):
+                part[rows] = self.column.rows(j, reports)
+        return self.report_type(attributes, body)
+
+    @final
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        return self.column.tally(reports)
+
+    @final
+    def reported_attribute(self, reports: Any) -> NDArray[np.int64]:
+        return self.column.attributes(reports).astype(np.int64)
+
+    @final
+    def about(self, reports: Any, attribute: int) -> Any:
+        return self.column.reports(attribute, np.asarray(reports[1])[np.asarray(reports[0]) == attribute])
+
+    @final
+    def _numbers(self, counts: NDArray[Any]) -> list[int]:
+        found: list[int] = counts[-len(self.sizes) :].tolist()
+        return found
+
+    @final
+    def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
+        return np.concatenate([*(part.counts for part in parts), [part.n for part in parts]]).astype(np.int64)
+
+    @final
+    def outputs(self) -> Any:
+        self._check_channel(1, sum(self.sizes))
+        bodies = []
+        for j, oracle in enumerate(self.oracles):
+            rows = self.column.rows(j, oracle.outputs())
+            bodies.append(self.column.empty(len(rows)))
+            self.column.items(bodies[-1])[:] = rows
+        attributes = np.repeat(np.arange(len(bodies)), [len(body) for body in bodies])
+        return self.report_type(attributes.astype(self.report_fields[0].dtype), np.concatenate(bodies))
+
+    @final
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(prod(self.sizes), len(self.sizes))
+        parts = [oracle.channel(exact=True) for oracle in self.oracles]
+        self._check_channel(prod(self.sizes), sum(part.shape[1] for part in parts))
+        records = np.indices(self.sizes).reshape(len(self.sizes), -1)
+        joined = np.concatenate([part[held] for part, held in zip(parts, records, strict=True)], axis=1)
+        matrix: NDArray[Any] = joined * Fraction(1, len(self.sizes))
+        return matrix
+
+    @property
+    @final
+    def state_size(self) -> int:
+        """The state of every oracle, then one counter per attribute for the number of its reports."""
+        return sum(oracle.state_size for oracle in self.oracles) + len(self.sizes)
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        counts, reported = counts[: -len(self.sizes)], counts[-len(self.sizes) :]
+        counts_sum_to(reported, n, len(counts))
+        check_parts(self.oracles, counts, reported)
+
+    @property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The sampled attribute, and what its oracle reports."""
+        return ReportField("attribute", code_dtype(len(self.sizes)).name), self.column.field
+
+    @property
+    @final
+    def report_bits(self) -> float:
+        """Bits per report on average: log2 d for the attribute, and its oracle's."""
+        return log2(len(self.sizes)) + sum(oracle.report_bits for oracle in self.oracles) / len(self.sizes)
+
+
+@final
+@register("SMP")
+@dataclass(frozen=True)
+class SMP(SampledRecords):
+    """One uniformly sampled attribute by a frequency oracle with the whole budget; the collector sees which.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget of the whole record in nats, in [1e-6, 32].
+    oracle : {"GRR", "OUE"}
+        Frequency oracle of every attribute.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SMP, SimulationRandomness
+    >>> import numpy as np
+    >>> smp = SMP(sizes=(2, 4), epsilon=1.0)
+    >>> reports = smp.randomize(np.array([[0, 3], [1, 3], [1, 0], [0, 3]]), SimulationRandomness(1))
+    >>> reports.attribute.shape, reports.value.dtype
+    ((4,), dtype('uint8'))
+    >>> estimates = smp.estimate(smp.aggregate(reports))
+    >>> sum(estimate.n for estimate in estimates.values())
+    4
+    """
+
+    oracle: str = "GRR"
+
+    remarks = (
+        "the collector sees which attribute was sampled; the choice is uniform and does not depend on the record",
+    )
+    card = Card(
+        shelf="records",
+        when="several attributes of like sizes, where the collector may see which one was sampled",
+        recommended=True,
+        wire="the sampled attribute, and a code or k bits",
+        note="the collector sees which attribute was sampled",
+        variants=(
+            Variant("SMP[GRR]", (("oracle", "GRR"),), recommended=True),
+            Variant("SMP[OUE]", (("oracle", "OUE"),)),
+        ),
+    )
+
+    def _check_parameters(self) -> None:
+        self.oracles  # noqa: B018  refuses what an oracle refuses
+
+    @property
+    def report_type(self) -> type[SampledReports] | type[SampledBits]:
+        """`SampledReports` or `SampledBits`."""
+        return SampledReports if self.oracle == "GRR" else SampledBits
+
+    @cached_property
+    def oracles(self) -> tuple[PlainOracle, ...]:
+        """The frequency oracle of each attribute, with the whole epsilon."""
+        return make_layout(self.oracle, self.sizes, self.epsilon).oracles
+
+    @cached_property
+    def column(self) -> Column:
+        """Codes, or packed bits."""
+        return CodeColumn(self.oracles) if self.oracle == "GRR" else ByteColumn(self.oracles, "bits")
+
+
+@final
+@register("SMP[ADP]", stated=("oracles",))
+@dataclass(frozen=True)
+class AdaptiveSMP(SampledRecords):
+    """One uniformly sampled attribute, through its own oracle with the whole budget; the collector sees which.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget of the whole record in nats, in [1e-6, 32].
+    oracles : sequence of GRR, OUE, SubsetSelection or CountMeanSketch, optional
+        Of every attribute, over its domain and with the whole epsilon. By default, and stored in the field, the oracle
+        of least expected error for its size, `best_oracle`: client and server cannot choose twice.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or an oracle is not for its attribute.
+
+    Examples
+    --------
+    >>> from deniable import AdaptiveSMP, SimulationRandomness
+    >>> import numpy as np
+    >>> adaptive = AdaptiveSMP(sizes=(2, 40, 5000), epsilon=1.0)
+    >>> [oracle.name for oracle in adaptive.oracles]
+    ['GRR', 'SubsetSelection', 'CMS']
+    >>> records = np.array([[0, 39, 4999], [1, 7, 0]] * 50)
+    >>> reports = adaptive.randomize(records, SimulationRandomness(1))
+    >>> reports.attribute.shape, reports.payload.shape
+    ((100,), (100, 11))
+    >>> sum(estimate.n for estimate in adaptive.estimate(adaptive.aggregate(reports)).values())
+    100
+    """
+
+    oracles: tuple[Oracle, ...] = ()
+
+    report_type = AdaptiveReports
+    remarks = (
+        "the sampled attribute is visible to the collector; the choice is uniform and does not depend on the record, "
+        "and neither do the oracles",
+    )
+    card = Card(
+        shelf="records",
+        when="several attributes of any sizes, where the collector may see which one was sampled",
+        recommended=True,
+        wire="the sampled attribute, and the bytes of its oracle's report",
+        note="the collector sees which attribute was sampled; each attribute through the oracle of least error for its "
+        "size",
+    )
+
+    def _check_parameters(self) -> None:
+        object.__setattr__(self, "oracles", _checked_oracles(self.oracles, self.sizes, self.epsilon))
+
+    @cached_property
+    def column(self) -> Column:
+        """Bytes."""
+        return ByteColumn(self.oracles, "payload")
+
+
+def _checked_oracles(oracles: Sequence[Any], sizes: tuple[int, ...], epsilon: float | Fraction) -> tuple[Oracle, ...]:
+    if isinstance(oracles, (str, bytes)) or not isinstance(oracles, Sequence):
+        raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={oracles!r}")
+    if not len(oracles):
+        chosen = {size: best_oracle(size, epsilon) for size in set(sizes)}
+        return tuple(chosen[size] for size in sizes)
+    if len(oracles) != len(sizes):
+        raise InvalidParameterError(f"oracles must be one per attribute ({len(sizes)}), got {len(oracles)}")
+    for j, (oracle, size) in enumerate(zip(oracles, sizes, strict=True)):
+        if type(oracle) not in OFFERED:
+            raise InvalidParameterError(
+                f"oracles[{j}] must be GRR, OUE, SubsetSelection or CountMeanSketch, got {oracle!r}"
+            )
+        if oracle.k != size or exact(oracle.epsilon) != exact(epsilon):
+            raise InvalidParameterError(f"oracles[{j}] must have k={size} and epsilon={epsilon}, got {oracle!r}")
+    return tuple(oracles)

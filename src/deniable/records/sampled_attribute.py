@@ -1,0 +1,154 @@
+"""One uniformly sampled attribute per contributor, through its own oracle with the full budget."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.aggregate import Aggregate
+from deniable.checks import Codes, code_dtype
+from deniable.estimate import Estimate, RecordEstimate, affine_estimate
+from deniable.kernels import kernel
+from deniable.mechanisms.pure import PureOracle
+from deniable.randomness import Randomness, SimulationRandomness
+from deniable.records.layout import stretches
+from deniable.records.record import DirectRecords, SimulatedByRecord
+from deniable.records.uniform_draws import uniform_rows
+
+Reports = TypeVar("Reports")
+
+SAMPLED_ROWS = 1 << 16
+"""Contributors who are grouped by sampled attribute at a time: many enough that d calls of an oracle cost nothing."""
+
+
+class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
+    """Every contributor reports one uniformly drawn attribute with the whole epsilon; the collector sees which.
+
+    An attribute has n_j reports, and its estimate is unbiased given n_j >= 1. Where n_j = 0 frequencies are NaN,
+    standard errors infinite, and there is no interval. Intervals for these contributors include the sampling of n_j
+    among n.
+    """
+
+    reveals = "one"
+
+    @property
+    @final
+    def turns(self) -> int:
+        """Each of d attributes is reported by one contributor in d."""
+        return len(self.sizes)
+
+    @final
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio between two records, exact: that of the attribute whose oracle has the largest."""
+        return max(oracle.implemented_ratio() for oracle in self.oracles)
+
+    @abstractmethod
+    def _numbers(self, counts: NDArray[Any]) -> Sequence[int]:
+        """Return how many reports are about each attribute, from the state that begins with those of the oracles."""
+
+    @abstractmethod
+    def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
+        """Return the state of what was reported of each attribute."""
+
+    @final
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: unbiased frequencies of every attribute from its own n_j reports, by its oracle's estimator."""
+        self.check(aggregate)
+        numbers = self._numbers(aggregate.counts)
+        places = stretches([oracle.state_size for oracle in self.oracles])
+        found: dict[int, Estimate] = {}
+        for j, (oracle, place, n) in enumerate(zip(self.oracles, places, numbers, strict=True)):
+            if n == 0:
+                p, q = map(float, oracle.support_probabilities)
+                found[j] = affine_estimate(np.zeros(oracle.k), 0, p, q, aggregate.n)
+            else:
+                one = oracle.estimate(Aggregate(oracle, aggregate.counts[place], n))
+                found[j] = replace(one, contributors=aggregate.n)
+        return RecordEstimate(found)
+
+    @final
+    def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # The number of reports of one attribute and the counts of another depend on each other through the records.
+        sampled = simulate_sampling(records, held, self.sizes, rng)
+        return self._state(
+            [oracle.simulate_aggregate(own, rng) for oracle, own in zip(self.oracles, sampled, strict=True)]
+        )
+
+
+def sample_attributes(rng: Randomness, n: int, d: int) -> Codes:
+    """Return n independent, exactly uniform attributes in 0..d-1."""
+    attributes = np.empty((n, 1), dtype=code_dtype(d))
+    uniform_rows(rng, (d,), attributes)
+    return attributes[:, 0]
+
+
+def sampled_reports(
+    oracles: Sequence[PureOracle[Any]], codes: Codes, attributes: Codes, rng: Randomness
+) -> Iterator[tuple[int, NDArray[np.int64], Any]]:
+    """Yield (attribute, rows, reports) for every attribute: the contributors who sampled it, and their reports of it.
+
+    Parameters
+    ----------
+    oracles : sequence of PureOracle
+        One per attribute.
+    codes : int[n, d]
+        Records, already checked.
+    attributes : int[n]
+        The sampled attributes.
+    rng : Randomness
+        Source of the oracles' words.
+    """
+    held, order = np.empty(len(codes), dtype=codes.dtype), np.empty(len(codes), dtype=np.int64)
+    stops = np.bincount(attributes, minlength=len(oracles)).cumsum()
+    starts = np.concatenate(([0], stops[:-1]))
+    _sort(attributes, codes, starts.copy(), order, held)
+    for j, oracle in enumerate(oracles):
+        rows = slice(starts[j], stops[j])
+        yield j, order[rows], oracle.randomize(held[rows], rng)
+
+
+def overwrite_sampled(oracles: Sequence[PureOracle[Any]], codes: Codes, rng: Randomness, reports: NDArray[Any]) -> None:
+    """Draw an attribute for every record of codes[n, d] and put its true report in place of the fake one.
+
+    `reports[n, d]` holds codes, fakes of all attributes; the sampled ones are overwritten.
+    """
+    attributes = sample_attributes(rng, len(codes), len(oracles))
+    for j, rows, true_reports in sampled_reports(oracles, codes, attributes, rng):
+        reports[rows, j] = true_reports
+
+
+@kernel
+def _sort(
+    attributes: Codes, codes: Codes, free: NDArray[np.int64], order: NDArray[np.int64], held: NDArray[Any]
+) -> None:
+    # Counting sort by attribute, stable; free[j] is where the next contributor of attribute j goes.
+    for i in range(attributes.shape[0]):
+        j = np.int64(attributes[i])
+        place = free[j]
+        free[j] = place + 1
+        order[place] = i
+        held[place] = codes[i, j]
+
+
+def simulate_sampling(
+    records: Codes, held: NDArray[np.int64], sizes: Sequence[int], rng: SimulationRandomness
+) -> list[NDArray[np.int64]]:
+    """Draw who samples what, exactly in distribution, in O(r d); records[r, d] are held by held[r] contributors each.
+
+    Returns
+    -------
+    list of int64[k_j]
+        For each attribute, the true counts among the contributors who sampled it.
+    """
+    d = len(sizes)
+    drawn = rng.generator.multinomial(held, np.full(d, 1 / d), size=len(held))
+    by_attribute = [np.zeros(size, dtype=np.int64) for size in sizes]
+    for j, true_counts in enumerate(by_attribute):
+        np.add.at(true_counts, records[:, j], drawn[:, j])
+    return by_attribute
