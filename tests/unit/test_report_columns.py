@@ -60,6 +60,14 @@ def test_a_malformed_batch_has_no_rows(reports: object) -> None:
         valid_column_rows(reports, Pair, BOUNDS)
 
 
+def test_columns_of_anything_but_integers_are_malformed() -> None:
+    """Also where all rows would be within the bounds."""
+    with pytest.raises(InvalidReportError, match="must have an integer dtype, got dtype=float64"):
+        valid_column_rows(Pair(np.array([1, 2]), np.array([0.5, 1.0])), Pair, BOUNDS)
+    with pytest.raises(InvalidReportError, match="must (be|have)"):
+        valid_column_rows(Pair(np.array([[1], [2]]), np.array([0, 1])), Pair, BOUNDS)
+
+
 def test_one_integer_is_one_column() -> None:
     reports = np.array([3, 4])
     assert columns_of(reports) == (reports,)
