@@ -64,7 +64,7 @@ def test_columns_of_anything_but_integers_are_malformed() -> None:
     """Also where all rows would be within the bounds."""
     with pytest.raises(InvalidReportError, match="must have an integer dtype, got dtype=float64"):
         valid_column_rows(Pair(np.array([1, 2]), np.array([0.5, 1.0])), Pair, BOUNDS)
-    with pytest.raises(InvalidReportError, match="must (be|have)"):
+    with pytest.raises(InvalidReportError, match=r"must (be|have)"):
         valid_column_rows(Pair(np.array([[1], [2]]), np.array([0, 1])), Pair, BOUNDS)
 
 
