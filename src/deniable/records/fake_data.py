@@ -31,7 +31,7 @@ from deniable.checks import Codes, checked_integer
 from deniable.errors import InvalidParameterError
 from deniable.estimate import RecordEstimate, affine_variance
 from deniable.randomness import Randomness, SimulationRandomness
-from deniable.records.fakes import FAKES, Fake, PriorFake, largest_quotient_of_sums, sampled
+from deniable.records.fakes import FAKES, Fake, largest_quotient_of_sums, prior_fake, sampled
 from deniable.records.layout import (
     BitLayout,
     CodeLayout,
@@ -345,7 +345,7 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
     @cached_property
     def fakes_of(self) -> tuple[Fake, ...]:
         """The law of each attribute's fakes."""
-        return tuple(PriorFake(*pair) for pair in zip(self.layout.oracles, self.implemented_priors, strict=True))
+        return tuple(prior_fake(*pair) for pair in zip(self.layout.oracles, self.implemented_priors, strict=True))
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -65,37 +65,37 @@ class Fake(ABC):
     ----------
     oracle : GRR or OUE
         What the attribute goes through when it is sampled.
+    support : Fraction or tuple of Fraction
+        Probability that a fake supports a value; a tuple, one per value, where values differ.
+    evidence : tuple of (Fraction, Fraction)
+        How much likelier a report is when true than when fake, P(report | held value)/P(report as a fake), for the
+        value that makes it likeliest and for the one that makes it least likely, of every report that may be extreme.
+    least : Fraction
+        The smallest such evidence of any report.
     """
 
     oracle: Oracle
+    support: Any
+    evidence: Evidence
+    least: Fraction
 
     @property
-    @abstractmethod
-    def evidence(self) -> Evidence:
-        """How much likelier a report is when true than when fake, P(report | held value)/P(report as a fake).
+    @final
+    def shows(self) -> bool:
+        """Whether some reports are never fakes."""
+        return isinstance(self.support, tuple) and 0 in self.support
 
-        For the value that makes it likeliest and for the one that makes it least likely, of every report that may be
-        extreme.
-        """
-
-    @property
-    @abstractmethod
-    def least(self) -> Fraction:
-        """The smallest such evidence of any report."""
+    @final
+    def mixed(self, true: Fraction, d: int) -> Any:
+        """Return (true + (d-1) s)/d, s the support; a tuple where values differ."""
+        if isinstance(self.support, tuple):
+            return tuple((true + (d - 1) * s) / d for s in self.support)
+        return (true + (d - 1) * self.support) / d
 
     @property
     @abstractmethod
     def law(self) -> NDArray[Any]:
         """Probability of every output of the oracle as a fake, Fraction[outputs]."""
-
-    @property
-    @abstractmethod
-    def shows(self) -> bool:
-        """Whether some reports are never fakes."""
-
-    @abstractmethod
-    def mixed(self, true: Fraction, d: int) -> Any:
-        """Return (true + (d-1) s)/d, s the probability that a fake supports a value; a tuple where values differ."""
 
     @abstractmethod
     def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
@@ -103,126 +103,36 @@ class Fake(ABC):
 
 
 @final
-@dataclass(frozen=True)
 class PriorFake(Fake):
-    """Codes drawn from a distribution, beside GRR."""
-
-    prior: tuple[Fraction, ...]
-
-    @cached_property
-    def evidence(self) -> Evidence:
-        p, q = self.oracle.support_probabilities
-        return tuple((p / pi, q / pi) for pi in (min(pi for pi in self.prior if pi), max(self.prior)))
-
-    @cached_property
-    def least(self) -> Fraction:
-        return self.oracle.support_probabilities[1] / max(self.prior)
+    """A code drawn from the distribution `support`, beside GRR."""
 
     @property
     def law(self) -> NDArray[Any]:
-        return np.array(self.prior, dtype=object)
-
-    @cached_property
-    def shows(self) -> bool:
-        return 0 in self.prior
-
-    def mixed(self, true: Fraction, d: int) -> tuple[Fraction, ...]:
-        return tuple((true + (d - 1) * pi) / d for pi in self.prior)
+        return np.array(self.support, dtype=object)
 
     def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
-        weights = np.array(self.prior, dtype=np.float64)
+        weights = np.array(self.support, dtype=np.float64)
         drawn = rng.generator.multinomial(fakes, weights / weights.sum())
         return self.oracle.simulate_aggregate(held, rng).counts + drawn
 
 
-class _EvenFake(Fake):
-    """Fakes that support all values alike."""
+@final
+class RandomFake(Fake):
+    """A uniform value through the oracle; over GRR that is a uniform code."""
 
     @property
-    @abstractmethod
-    def support(self) -> Fraction:
-        """Probability that a fake supports any one value."""
-
-    @property
-    @final
-    def shows(self) -> bool:
-        return False
-
-    @final
-    def mixed(self, true: Fraction, d: int) -> Fraction:
-        return (true + (d - 1) * self.support) / d
-
-
-class _RandomFake(_EvenFake):
-    """A uniform value through the oracle."""
-
-    @property
-    @final
-    def support(self) -> Fraction:
-        p, q = self.oracle.support_probabilities
-        return q + (p - q) / self.oracle.k
-
-    @property
-    @final
     def law(self) -> NDArray[Any]:
         law: NDArray[Any] = self.oracle.channel(exact=True).sum(axis=0) * Fraction(1, self.oracle.k)
         return law
 
-    @final
     def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
         values = rng.generator.multinomial(fakes, np.full(self.oracle.k, 1 / self.oracle.k))
         return self.oracle.simulate_aggregate(held + values, rng).counts
 
 
 @final
-class UniformCode(_RandomFake):
-    """A uniform code, beside GRR."""
-
-    @cached_property
-    def evidence(self) -> Evidence:
-        p, q = self.oracle.support_probabilities
-        return ((self.oracle.k * p, self.oracle.k * q),)
-
-    @cached_property
-    def least(self) -> Fraction:
-        return self.evidence[0][1]
-
-
-@final
-class RandomBits(_RandomFake):
-    """A uniform value through OUE.
-
-    Its report with t bits set is (t high + (k-t) low)/k times as likely as a zero vector's: the held bit says most
-    where it is set alone, and least where it alone is clear.
-    """
-
-    @cached_property
-    def evidence(self) -> Evidence:
-        high, low = _bit_evidence(self.oracle)
-        alone = self.oracle.k / (high + (self.oracle.k - 1) * low)
-        return ((high * alone, low * alone),)
-
-    @cached_property
-    def least(self) -> Fraction:
-        high, low = _bit_evidence(self.oracle)
-        return low * self.oracle.k / ((self.oracle.k - 1) * high + low)
-
-
-@final
-class ZeroBits(_EvenFake):
+class ZeroFake(Fake):
     """The all-zero vector, every bit randomised, beside OUE."""
-
-    @property
-    def support(self) -> Fraction:
-        return self.oracle.support_probabilities[1]
-
-    @cached_property
-    def evidence(self) -> Evidence:
-        return (_bit_evidence(self.oracle),)
-
-    @cached_property
-    def least(self) -> Fraction:
-        return self.evidence[0][1]
 
     @property
     def law(self) -> NDArray[Any]:
@@ -237,10 +147,35 @@ class ZeroBits(_EvenFake):
         return counts
 
 
-def _bit_evidence(oracle: Oracle) -> tuple[Fraction, Fraction]:
-    """Return what the held value's bit says, set and clear; against a zero vector the others' cancel."""
+def prior_fake(oracle: Oracle, prior: tuple[Fraction, ...]) -> Fake:
+    """Return the fakes that follow a prior: a report speaks loudest of the rarest value, and least of the commonest."""
+    (p, q), rare, common = oracle.support_probabilities, min(pi for pi in prior if pi), max(prior)
+    return PriorFake(oracle, prior, ((p / rare, q / rare), (p / common, q / common)), q / common)
+
+
+def uniform_code(oracle: Oracle) -> Fake:
+    """Return uniform codes as fakes."""
+    (p, q), k = oracle.support_probabilities, oracle.k
+    return RandomFake(oracle, Fraction(1, k), ((k * p, k * q),), k * q)
+
+
+def zero_vector(oracle: Oracle) -> Fake:
+    """Return randomised all-zero vectors as fakes: bits other than the held value's cancel."""
     p, q = oracle.support_probabilities
-    return p / q, (1 - p) / (1 - q)
+    low = (1 - p) / (1 - q)
+    return ZeroFake(oracle, q, ((p / q, low),), low)
+
+
+def random_vector(oracle: Oracle) -> Fake:
+    """Return randomised vectors of uniform values as fakes.
+
+    A report with t bits set is (t high + (k-t) low)/k times as likely as a zero vector's: the held bit says most where
+    it is set alone, and least where it alone is clear.
+    """
+    (p, q), k = oracle.support_probabilities, oracle.k
+    high, low = p / q, (1 - p) / (1 - q)
+    alone = k / (high + (k - 1) * low)
+    return RandomFake(oracle, q + (p - q) / k, ((high * alone, low * alone),), low * k / ((k - 1) * high + low))
 
 
 # ---------------------------------------------------------------- draws
@@ -303,7 +238,7 @@ class Kind(NamedTuple):
 
 
 FAKES = {
-    "GRR": {"uniform": Kind(UniformCode, uniform_codes)},
-    "OUE": {"zero": Kind(ZeroBits, zero_bits), "random": Kind(RandomBits, random_bits)},
+    "GRR": {"uniform": Kind(uniform_code, uniform_codes)},
+    "OUE": {"zero": Kind(zero_vector, zero_bits), "random": Kind(random_vector, random_bits)},
 }
 """Kinds of fakes over each oracle, the default first."""
