@@ -203,7 +203,10 @@ def draw_targets(
         s, t = pivots[place, 0], pivots[place, 1]
         given = np.int64(reports[i, s]) * strides[place] + np.int64(reports[i, t])
         for j in range(words.shape[1]):
-            if j in (s, t):
+            # One comparison after the other: the second costs next to nothing where there is one pivot.
+            if j == s:
+                continue
+            if j == t:
                 continue
             row = row_of[offsets[place, j] + given]
             word = words[i, j]
