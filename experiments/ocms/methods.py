@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import OLH, OUE, SUE, CountMeanSketch, SubsetSelection
-from deniable.mechanism import FrequencyOracle
 from deniable.mechanisms.apple import AppleCMS
 from deniable.mechanisms.apple_hadamard import AppleHCMS
 from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.mechanisms.ocms import OCMS, Mode, ocms_choice
+from deniable.mechanisms.oracle import FrequencyOracle
 from deniable.mechanisms.projective_geometry import PGR
 from deniable.mechanisms.recursive_hadamard import RecursiveHadamard
 from experiments.ocms.populations import Population

@@ -22,7 +22,6 @@ from deniable.errors import (
     TooLargeError,
 )
 from deniable.files import atomic_path
-from deniable.mechanism import Mechanism
 from deniable.spec import canonical_json, from_spec, to_spec
 from deniable.state import LIMIT
 
@@ -77,7 +76,7 @@ class Aggregate:
     True
     """
 
-    mechanism: Mechanism[Any, Any]
+    mechanism: Any  # a Mechanism, whose base stands above this file
     counts: NDArray[Any]
     n: int
     collection: str = ""
@@ -107,7 +106,7 @@ class Aggregate:
         object.__setattr__(self, "batches", frozenset(self.batches))
 
     @classmethod
-    def empty(cls, mechanism: Mechanism[Any, Any], collection: str = "") -> Aggregate:
+    def empty(cls, mechanism: Any, collection: str = "") -> Aggregate:
         """Return the aggregate of no reports, the identity of ``+``."""
         return cls(mechanism, np.zeros(mechanism.state_size, dtype=np.int64), 0, collection)
 

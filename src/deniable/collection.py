@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from deniable import base
 from deniable.aggregate import Aggregate
 from deniable.checks import checked_integer
 from deniable.documents import Document, document_text, parse_document, read_document
 from deniable.errors import FileFormatError, InvalidParameterError, MismatchError
 from deniable.estimate import Estimate, RecordEstimate
 from deniable.files import write_text
-from deniable.mechanism import Mechanism, named_estimator
+from deniable.mechanism import Mechanism
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness
 from deniable.schema import Schema, SchemaShape, schema_of
@@ -115,7 +114,7 @@ class Collection:
     """
 
     schema: Schema
-    mechanism: Mechanism[Any, Any]
+    mechanism: Mechanism[Any]
     version: int = 1
     title: str = ""
     learned_from: LearnedFrom | None = None
@@ -126,13 +125,13 @@ class Collection:
         object.__setattr__(self, "version", checked_integer("version", self.version, 1))
         if not isinstance(self.title, str):
             raise InvalidParameterError(f"title must be a text, got title={self.title!r}")
-        domain = mechanism_sizes(self.mechanism)
+        domain = self.mechanism.domain
         if domain != self.schema.sizes:
             raise MismatchError(
                 f"the mechanism must have the schema's domain sizes {_sizes(self.schema.sizes)}, "
                 f"got {self.mechanism!r} with {_sizes(domain)}"
             )
-        if isinstance(self.mechanism, base.Mechanism) and self.mechanism.deal_id == "":
+        if self.mechanism.deal_id == "":
             raise InvalidParameterError(
                 "deal_id must name the deal, so that shares and reports of two deals do not mix, got deal_id=''"
             )
@@ -220,7 +219,7 @@ class Collection:
             If the mechanism has no such estimator.
         """
         self.check(aggregate)
-        return self.named(named_estimator(self.mechanism, estimator)(aggregate, **options))
+        return self.named(self.mechanism.named_estimator(estimator)(aggregate, **options))
 
     def named(self, result: Any) -> RecordEstimate:
         """Return what the mechanism's `estimate` returned by the schema's names."""
@@ -246,7 +245,7 @@ class Collection:
     @property
     def dealt(self) -> bool:
         """Whether every contributor needs a share from a dealer."""
-        return isinstance(self.mechanism, base.Mechanism) and self.mechanism.dealt
+        return self.mechanism.dealt
 
     def check_shares(self, given: bool) -> None:
         """Raise InvalidParameterError unless shares are given exactly if the mechanism needs them."""
@@ -256,8 +255,7 @@ class Collection:
             raise InvalidParameterError(f"shares must not be given: {self.mechanism.name} needs no dealer")
 
     def _inputs(self, codes: NDArray[Any]) -> NDArray[Any]:
-        one_attribute = not hasattr(self.mechanism, "sizes")
-        return codes[:, 0] if one_attribute and codes.ndim == 2 and codes.shape[1] == 1 else codes
+        return codes[:, 0] if not self.mechanism.records and codes.ndim == 2 and codes.shape[1] == 1 else codes
 
     # ---------------------------------------------------------------- files
 
@@ -338,20 +336,6 @@ def _learned_from(shape: LearnedFromShape | None) -> LearnedFrom | None:
     if shape is None:
         return None
     return LearnedFrom(shape.collection, shape.aggregate, shape.contributors, tuple(shape.earlier))
-
-
-def mechanism_sizes(mechanism: Mechanism[Any, Any]) -> tuple[int, ...]:
-    """Return the domain sizes that a mechanism is for: one for a frequency oracle, d for a record mechanism.
-
-    A mechanism that takes texts has the one size 0, as open text has.
-    """
-    if getattr(mechanism, "takes_text", False):
-        return (0,)
-    if hasattr(mechanism, "sizes"):
-        return tuple(mechanism.sizes)
-    if hasattr(mechanism, "k"):
-        return (int(mechanism.k),)
-    raise InvalidParameterError(f"mechanism must be a mechanism with k or sizes, got mechanism={mechanism!r}")
 
 
 def short_id(identifier: str) -> str:

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from deniable.errors import FileFormatError, InvalidParameterError
-from deniable.mechanism import Mechanism
 from deniable.thresholds import exact_text
 
 Class = TypeVar("Class", bound=type)
@@ -73,7 +72,7 @@ def mechanism_class(name: str) -> Any:
     return _REGISTRY.get(name) or _SPECIAL_CASES[name]
 
 
-def to_spec(mechanism: Mechanism[Any, Any]) -> dict[str, Any]:
+def to_spec(mechanism: Any) -> dict[str, Any]:
     """Return a mechanism's JSON specification.
 
     Examples
@@ -82,12 +81,12 @@ def to_spec(mechanism: Mechanism[Any, Any]) -> dict[str, Any]:
     >>> to_spec(GRR(k=4, epsilon=0.1))
     {'mechanism': 'GRR', 'k': 4, 'epsilon': '0.1'}
     """
-    fields = dataclasses.fields(mechanism)  # type: ignore[arg-type]
+    fields = dataclasses.fields(mechanism)
     values = {field.name: _plain(field.name, getattr(mechanism, field.name)) for field in fields if field.init}
     return {"mechanism": mechanism.name, **values}
 
 
-def from_spec(spec: dict[str, Any]) -> Mechanism[Any, Any]:
+def from_spec(spec: dict[str, Any]) -> Any:
     """Return the mechanism that a specification describes.
 
     Raises
@@ -105,7 +104,7 @@ def from_spec(spec: dict[str, Any]) -> Mechanism[Any, Any]:
             raise FileFormatError(f"damaged specification of {name}: it must state {field}, which `to_spec` writes")
     parameters = {key: _tupled(value) for key, value in spec.items() if key != "mechanism"}
     try:
-        mechanism: Mechanism[Any, Any] = _REGISTRY[name](**parameters)
+        mechanism: Any = _REGISTRY[name](**parameters)
     except TypeError as error:
         raise FileFormatError(f"damaged specification of {name}: {error}") from error
     return mechanism
@@ -125,7 +124,7 @@ def _plain(name: str, value: Any) -> Any:
     if name == "epsilon" or isinstance(value, Fraction):
         return exact_text(value)
     if dataclasses.is_dataclass(value):
-        return to_spec(value)  # type: ignore[arg-type]
+        return to_spec(value)
     if isinstance(value, tuple):
         return [_plain("", item) for item in value]
     return value

@@ -23,7 +23,7 @@ from deniable.errors import (
     MismatchError,
     UnknownCategoryError,
 )
-from deniable.mechanism import Mechanism, estimator_names
+from deniable.mechanism import Mechanism
 from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.unary import OUE
 from deniable.records.phases.second_phase import second_phases
@@ -162,7 +162,7 @@ def test_equal_collections_have_equal_ids() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [GRR(k=3, epsilon=6.0), OUE(k=3, epsilon=6.0), SPL(sizes=(3,), epsilon=6.0)])
-def test_one_attribute_from_answers_to_a_named_estimate(mechanism: Mechanism[Any, Any]) -> None:
+def test_one_attribute_from_answers_to_a_named_estimate(mechanism: Mechanism[Any]) -> None:
     survey = Collection(ONE.schema, mechanism)
     aggregate = survey.aggregate(survey.randomize(ANSWERS, SimulationRandomness(1)))
     assert (aggregate.n, aggregate.collection) == (200, survey.id)
@@ -374,7 +374,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 def test_named_estimators_exist_and_keep_the_domains() -> None:
     classes: dict[str, Any] = dict(second_phases())
-    listed = {name: estimator_names(cls) for name, cls in classes.items()}
+    listed = {name: cls.estimators for name, cls in classes.items()}
     assert listed == {
         "Corr-RR": ("debiased", "unmixed"),
         "RS+RFD": ("clipped",),

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from deniable import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
-from deniable.mechanism import FrequencyOracle
 from deniable.mechanisms._bits import Bits
+from deniable.mechanisms.oracle import FrequencyOracle
 from deniable.mechanisms.rappor import RAPPOR
 from deniable.spec import from_spec, to_spec
 from deniable.thresholds import exact

@@ -29,7 +29,7 @@ from deniable.schema import Attribute, Schema
 
 ITEM = Attribute("item", tuple(f"item {v}" for v in range(300)))
 OTHER = Attribute("other", ("x", "y", "z"))
-MECHANISMS: dict[str, Mechanism[Any, Any]] = {
+MECHANISMS: dict[str, Mechanism[Any]] = {
     "uint16[n]": GRR(k=300, epsilon=1.0),
     "uint8[n, width]": OUE(k=300, epsilon=1.0),
     "uint16[n, width]": SubsetSelection(k=300, epsilon=3.0),
@@ -41,7 +41,7 @@ MECHANISMS: dict[str, Mechanism[Any, Any]] = {
 GRR_3 = Collection(Schema((OTHER,)), GRR(k=3, epsilon=1.0))
 
 
-def _collection(mechanism: Mechanism[Any, Any]) -> Collection:
+def _collection(mechanism: Mechanism[Any]) -> Collection:
     return Collection(Schema((ITEM, OTHER) if hasattr(mechanism, "sizes") else (ITEM,)), mechanism)
 
 

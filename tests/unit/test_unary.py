@@ -18,9 +18,9 @@ from scipy import optimize
 
 from deniable import SimulationRandomness
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.mechanism import FrequencyOracle
 from deniable.mechanisms._bits import Bits, randomize_bits
 from deniable.mechanisms.histogram_threshold import THE, optimal_theta
+from deniable.mechanisms.oracle import FrequencyOracle
 from deniable.mechanisms.unary import OUE, SUE, optimised_thresholds, symmetric_thresholds
 from deniable.spec import from_spec, to_spec
 from tests.unit.unary_laws import FAMILY_WISE_ERROR, KERNELS, integers, kernel_path, p_value

@@ -146,7 +146,7 @@ class Summary(Result):
     also: ClassVar = {"mechanism": "specification", "guarantee": "promised", "interval": "interval"}
 
     title: str
-    mechanism: Mechanism[Any, Any] = field(metadata=HIDDEN)
+    mechanism: Mechanism[Any] = field(metadata=HIDDEN)
     guarantee: Guarantee = field(metadata=HIDDEN)
     n: int
     attributes: tuple[AttributeSummary, ...]
@@ -244,7 +244,7 @@ class Summary(Result):
 def summarize(
     estimates: Estimate | RecordEstimate | Mapping[str, Estimate],
     *,
-    mechanism: Mechanism[Any, Any],
+    mechanism: Mechanism[Any],
     n: int,
     title: str = "",
     confidence: float = 0.95,

@@ -15,7 +15,7 @@ from deniable.mechanisms.local_hashing import BLH, OLH
 from deniable.mechanisms.ocms import OCMS
 from deniable.spec import mechanism_class, mechanism_names
 
-_CONSTRUCTORS: dict[str, Callable[..., Mechanism[Any, Any]]] = {"BLH": BLH, "OCMS": OCMS, "OLH": OLH}
+_CONSTRUCTORS: dict[str, Callable[..., Mechanism[Any]]] = {"BLH": BLH, "OCMS": OCMS, "OLH": OLH}
 """Names of the field that are no classes of their own."""
 
 _SEPARATORS = str.maketrans("", "", "+- ")
@@ -81,7 +81,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     return result
 
 
-def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: dict[str, Any]) -> Mechanism[Any, Any]:
+def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: dict[str, Any]) -> Mechanism[Any]:
     """Return the mechanism of a name for these domain sizes.
 
     Names are those of a plan: "SMP[OUE]" is SMP over OUE, "CMS[spread]" the sketch of that family; case, plus signs,
@@ -134,7 +134,7 @@ def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: d
     if "deal_id" in parameters:
         # One collection, one deal: whoever makes another collection makes another deal.
         settings = {"deal_id": fresh_deal_id(), **settings}
-    mechanism: Mechanism[Any, Any] = construct(**domain, epsilon=epsilon, **settings)
+    mechanism: Mechanism[Any] = construct(**domain, epsilon=epsilon, **settings)
     return mechanism
 
 

@@ -47,7 +47,7 @@ class Factory:
             If the name or a parameter is unknown or out of bounds, or the mechanism is for whole records.
         """
         mechanism = build_mechanism(self._name, (k,), epsilon, self._settings)
-        if not hasattr(mechanism, "k"):
+        if mechanism.records:
             raise InvalidParameterError(
                 f"mechanism must be one for single attributes, got mechanism={self._name!r}, which randomises whole "
                 "records: make a collection of it, and ask about that (deniable leakage --collection)"

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate
-from deniable.base import Mechanism
 from deniable.checks import (
     Codes,
     checked_codes,
@@ -30,7 +29,7 @@ from deniable.dealt.estimate import Floats, score_bounds, tangent_estimate
 from deniable.dealt.shares import Columns, Shares
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError
 from deniable.estimate import Estimate, RecordEstimate
-from deniable.mechanism import ReportField
+from deniable.mechanism import Mechanism, ReportField
 from deniable.mechanisms._bits import Bits, bit_fields, bit_outputs, support_counts
 from deniable.mechanisms.grr import count_codes
 from deniable.randomness import Randomness, SimulationRandomness, checked_randomness

@@ -125,7 +125,7 @@ def _check(collection: Collection, aggregate: Aggregate) -> None:
         raise MismatchError(f"all deals must have one mechanism and budget, got {mine!r} and {theirs!r}")
 
 
-def _budget(mechanism: Mechanism[Any, Any]) -> tuple[str, ...]:
+def _budget(mechanism: Mechanism[Any]) -> tuple[str, ...]:
     """Return a mechanism's name, and the epsilon that its guarantee states first and of a colluding dealer."""
     guarantee = mechanism.privacy()
     dealer = next(row.epsilon for row in guarantee.trust_models if row.adversary == "collector and dealer")

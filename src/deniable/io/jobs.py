@@ -110,7 +110,7 @@ def aggregate_files(
     OutputError
         If the aggregate cannot be written.
     """
-    if on_invalid is not None and not getattr(collection.mechanism, "sets_aside", False):
+    if on_invalid is not None and not collection.mechanism.sets_aside:
         raise InvalidParameterError(
             f"{collection.mechanism.name} cannot set invalid reports aside: leave out the files that hold them"
         )

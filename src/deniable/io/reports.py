@@ -57,7 +57,7 @@ class WrittenReports:
     digest: str
 
 
-def batch_rows(mechanism: Mechanism[Any, Any]) -> int:
+def batch_rows(mechanism: Mechanism[Any]) -> int:
     """Return how many reports are handled at a time: as many as fit into `BATCH_BYTES`, at most `BATCH_ROWS`."""
     width = sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in mechanism.report_fields)
     return max(1, min(BATCH_ROWS, BATCH_BYTES // width))

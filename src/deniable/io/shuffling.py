@@ -29,13 +29,13 @@ _ONE = np.uint64(1)
 _LARGEST = np.uint64(2**64 - 1)
 
 
-def block_rows(mechanism: Mechanism[Any, Any]) -> int:
+def block_rows(mechanism: Mechanism[Any]) -> int:
     """Return how many reports of a mechanism are permuted among each other."""
     width = sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in mechanism.report_fields)
     return max(2, min(BLOCK_ROWS, BLOCK_BYTES // width))
 
 
-def shuffled(mechanism: Mechanism[Any, Any], batches: Iterable[Any], rows: int, rng: Randomness) -> Iterator[Any]:
+def shuffled(mechanism: Mechanism[Any], batches: Iterable[Any], rows: int, rng: Randomness) -> Iterator[Any]:
     """Contributors in bulk: yield the same reports in batches of at most `rows`, permuted in blocks.
 
     Parameters

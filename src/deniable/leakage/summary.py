@@ -26,6 +26,7 @@ from deniable.leakage.totals.total import ADDITIVE_LABEL
 from deniable.privacy import Guarantee
 from deniable.result import HIDDEN, OPTIONAL, Result
 from deniable.schema import Schema
+from deniable.spec import to_spec
 from deniable.thresholds import EpsilonLike, checked_epsilon
 
 ADDITIVE_REMARK = (
@@ -374,7 +375,8 @@ def summarize_collection(
             "leakage through correlation needs at least two attributes, and the collection has one: what a report says "
             f"about it is epsilon = {collection.privacy().epsilon:g}, whatever the prior"
         )
-    over = f" over {mechanism.oracle}" if isinstance(getattr(mechanism, "oracle", None), str) else ""
+    spec = to_spec(mechanism)
+    over = f" over {spec['oracle']}" if "oracle" in spec else ""
     release = f"by {mechanism.name}{over} with epsilon = {float(mechanism.epsilon):g} for the whole contributor"
     if mechanism.reveals == "all":
         found = summarize(

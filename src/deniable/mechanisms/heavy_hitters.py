@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.aggregate import Aggregate
-from deniable.base import Mechanism
 from deniable.card import Card
 from deniable.checks import checked_integer, checked_report_codes
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.estimate import Estimate, affine_estimate
-from deniable.mechanism import ReportField
+from deniable.mechanism import Mechanism, ReportField
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, uniform_below

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypeIs
 
 from deniable.aggregate import Aggregate
-from deniable.base import Mechanism
 from deniable.checks import Codes, checked_codes, checked_counts
 from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate
+from deniable.mechanism import Mechanism
 from deniable.mechanisms.support import SupportLaw
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, checked_randomness
 

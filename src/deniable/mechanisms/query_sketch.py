@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.aggregate import Aggregate
-from deniable.base import Mechanism
 from deniable.card import Card
 from deniable.checks import Codes, checked_counts
 from deniable.errors import InvalidParameterError
 from deniable.estimate import Estimate
-from deniable.mechanism import ReportField
+from deniable.mechanism import Mechanism, ReportField
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch, Progress
 from deniable.mechanisms.hash_families._columns import columns_of
 from deniable.privacy import Guarantee

@@ -16,7 +16,6 @@ from deniable.planning.dealt import dealt_rows
 from deniable.planning.precision import (
     MAX_CONTRIBUTORS,
     contributors_needed,
-    domain_sizes,
     mean_variance,
     quantile,
     worst_variance,
@@ -182,7 +181,7 @@ def _judged_phases(row: PlanRow, n: int, target_error: float | None, marginals: 
     """Return Corr-RR's row with its expected error over both phases, and a word on whether sampling has less."""
     if row.mechanism is None:
         return row
-    sizes, epsilon = domain_sizes(row.mechanism), row.mechanism.epsilon
+    sizes, epsilon = row.mechanism.domain, row.mechanism.epsilon
     try:
         expected = corr_rr_plan(sizes, epsilon, n, marginals)
     except (TooLargeError, InvalidParameterError) as error:

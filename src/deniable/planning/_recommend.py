@@ -13,7 +13,7 @@ from deniable.planning.rows import best_row
 from deniable.thresholds import EpsilonLike, checked_epsilon
 
 
-def recommend(sizes: Sequence[int], epsilon: EpsilonLike) -> Mechanism[Any, Any]:
+def recommend(sizes: Sequence[int], epsilon: EpsilonLike) -> Mechanism[Any]:
     """Return the mechanism of least mean variance over attributes, values and a flat prior, among the practical.
 
     One attribute: GRR, OUE, SubsetSelection, and count-mean sketches (OLH; Spread; the prime family with the m of least

@@ -41,7 +41,7 @@ LARGE_DOMAIN = 1 << 16
 """From more values than this on, a mechanism that decodes all of them in one transform is preferred where there is
 one: its variance is within a tenth of the least, its report is a few bytes, and its collector takes milliseconds."""
 
-Build = Callable[[tuple[int, ...], float | Fraction], Mechanism[Any, Any]]
+Build = Callable[[tuple[int, ...], float | Fraction], Mechanism[Any]]
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Can
     return tuple(one for one in offered if one.name in chosen)
 
 
-def build(candidate: Candidate, sizes: tuple[int, ...], epsilon: float | Fraction) -> Mechanism[Any, Any]:
+def build(candidate: Candidate, sizes: tuple[int, ...], epsilon: float | Fraction) -> Mechanism[Any]:
     """Return the candidate's mechanism.
 
     Raises

@@ -20,25 +20,19 @@ TARGET_PRECISION = 1e-4
 """A half-width that exceeds the target by this relative amount reaches it: 0.010001 is 0.01."""
 
 
-def domain_sizes(mechanism: Mechanism[Any, Any]) -> tuple[int, ...]:
-    """Return the domain sizes of a record mechanism, or (k,) of a one-attribute mechanism."""
-    sizes = getattr(mechanism, "sizes", None)
-    return tuple(sizes) if sizes is not None else (int(getattr(mechanism, "k")),)  # noqa: B009
-
-
 def attribute_variance(mechanism: Any, attribute: int, frequency: float, n: int) -> float:
     """Return the variance of one estimated frequency of an attribute, noise only, with n contributors."""
-    if hasattr(mechanism, "sizes"):
+    if mechanism.records:
         return float(mechanism.variance(frequency, n, attribute))
     return float(mechanism.variance(frequency, n))
 
 
-def worst_variance(mechanism: Mechanism[Any, Any], frequency: float, n: int) -> float:
+def worst_variance(mechanism: Mechanism[Any], frequency: float, n: int) -> float:
     """Return the largest variance over the attributes at one true frequency."""
-    return max(attribute_variance(mechanism, j, frequency, n) for j in range(len(domain_sizes(mechanism))))
+    return max(attribute_variance(mechanism, j, frequency, n) for j in range(len(mechanism.domain)))
 
 
-def mean_variance(mechanism: Mechanism[Any, Any], n: int) -> float:
+def mean_variance(mechanism: Mechanism[Any], n: int) -> float:
     """Return the mean variance over values, attributes and a flat prior on the true frequencies.
 
     Flat: every distribution over an attribute's k categories is equally likely (Dirichlet(1, ..., 1)). Then f has mean
@@ -52,7 +46,7 @@ def mean_variance(mechanism: Mechanism[Any, Any], n: int) -> float:
     1.0
     """
     means = []
-    for j, k in enumerate(domain_sizes(mechanism)):
+    for j, k in enumerate(mechanism.domain):
         absent, half, present = (attribute_variance(mechanism, j, f, n) for f in (0.0, 0.5, 1.0))
         curved = 4 * (half - (absent + present) / 2)
         means.append(absent + (present - absent) / k + curved * (k - 1) / (k * (k + 1)))
@@ -71,7 +65,7 @@ def quantile(confidence: float) -> float:
 
 
 def contributors_needed(
-    mechanism: Mechanism[Any, Any], target_error: float, confidence: float = 0.95, frequency: float = 0.0
+    mechanism: Mechanism[Any], target_error: float, confidence: float = 0.95, frequency: float = 0.0
 ) -> int | None:
     """Return the smallest n whose interval half-width z sd reaches `target_error`, to four digits, for every attribute.
 

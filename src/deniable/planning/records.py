@@ -21,13 +21,12 @@ from typing import Any
 from deniable.checks import checked_integer, checked_sizes
 from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
 from deniable.mechanism import Mechanism
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.planning.candidates import Candidate, build, candidates_for
 from deniable.planning.precision import mean_variance
 from deniable.planning.rows import PlanRow, best_row
 from deniable.planning.two_phase import corr_rr_plan
 from deniable.records.pivot.corr_rr import CorrRR
-from deniable.records.sample import AdaptiveSMP
+from deniable.spec import to_spec
 from deniable.thresholds import EpsilonLike, checked_epsilon
 
 REFERENCE_N = 1_000_000
@@ -63,7 +62,7 @@ class RecordsChoice:
     ('SMP[ADP]', '')
     """
 
-    mechanism: Mechanism[Any, Any]
+    mechanism: Mechanism[Any]
     reason: str
     phase_two: str = ""
 
@@ -189,7 +188,7 @@ def check_practical(best: PlanRow | None, rows: Sequence[PlanRow], sizes: Sequen
     return best
 
 
-def _best(rows: list[PlanRow], sizes: tuple[int, ...], epsilon: Any) -> tuple[PlanRow, Mechanism[Any, Any]]:
+def _best(rows: list[PlanRow], sizes: tuple[int, ...], epsilon: Any) -> tuple[PlanRow, Mechanism[Any]]:
     best = check_practical(best_row(rows), rows, sizes, epsilon)
     assert best.mechanism is not None
     return best, best.mechanism
@@ -207,11 +206,12 @@ def _against(best: PlanRow, other: PlanRow | None, what: str = "") -> str:
     return f"{best.mean_variance / other.mean_variance:.2g} times the expected variance {name} ({other.name}; {_MEAN})"
 
 
-def _oracles(mechanism: Mechanism[Any, Any]) -> str:
-    if not isinstance(mechanism, AdaptiveSMP):
+def _oracles(mechanism: Mechanism[Any]) -> str:
+    oracles = to_spec(mechanism).get("oracles", [])
+    if not oracles:
         return ""
     names = Counter(
-        f"{oracle.name}[{oracle.family}]" if isinstance(oracle, CountMeanSketch) else oracle.name
-        for oracle in mechanism.oracles
+        f"{oracle['mechanism']}[{oracle['family']}]" if "family" in oracle else oracle["mechanism"]
+        for oracle in oracles
     )
     return "; oracles by size: " + ", ".join(f"{count} x {name}" for name, count in names.items())

@@ -64,7 +64,7 @@ class PlanRow(Result):
     """
 
     name: str
-    mechanism: Mechanism[Any, Any] | None = field(default=None, repr=False, metadata=HIDDEN)
+    mechanism: Mechanism[Any] | None = field(default=None, repr=False, metadata=HIDDEN)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     mean_variance: float | None = None
     mean_standard_error: float | None = None

@@ -38,6 +38,7 @@ from deniable.mechanisms.exponential import Exponential
 from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.oracle import is_oracle
 from deniable.mechanisms.support import FixedSize
+from deniable.records.record import is_records
 
 Linear = Callable[[Floats], Floats]
 
@@ -48,10 +49,10 @@ def iterative_bayes(
 ) -> Estimate: ...
 @overload
 def iterative_bayes(
-    mechanism: Mechanism[Any, Any], aggregate: Aggregate, *, max_iterations: int = ..., tolerance: float = ...
+    mechanism: Mechanism[Any], aggregate: Aggregate, *, max_iterations: int = ..., tolerance: float = ...
 ) -> Estimate | RecordEstimate: ...
 def iterative_bayes(
-    mechanism: Mechanism[Any, Any], aggregate: Aggregate, *, max_iterations: int = 10_000, tolerance: float = 1e-3
+    mechanism: Mechanism[Any], aggregate: Aggregate, *, max_iterations: int = 10_000, tolerance: float = 1e-3
 ) -> Estimate | RecordEstimate:
     """Return the maximum-likelihood frequencies of an aggregate that is the histogram of its reports, by EM.
 
@@ -101,8 +102,8 @@ def iterative_bayes(
         if isinstance(law, FixedSize) and law.size == 1:
             return _column(raw, aggregate.counts, law.p, (1 - law.p) / (law.k - 1), max_iterations, tolerance)
         return _listed(raw, mechanism.channel(), aggregate.counts.astype(np.float64), max_iterations, tolerance)
-    oracles = getattr(mechanism, "oracles", ())
-    if not oracles or not all(isinstance(oracle, GRR) for oracle in oracles):
+    oracles = mechanism.oracles if is_records(mechanism) else ()
+    if not oracles or not all(oracle.state_is_histogram for oracle in oracles):
         raise MismatchError(
             "iterative_bayes needs the histogram of outputs, which aggregates of GRR, Exponential and records over GRR "
             f"are, got {mechanism!r}: its aggregate keeps support counts; use iterative_bayes_reports, or norm_sub"
@@ -121,7 +122,7 @@ def iterative_bayes(
 
 
 def iterative_bayes_reports(
-    mechanism: Mechanism[Any, Any], reports: Any, *, max_iterations: int = 10_000, tolerance: float = 1e-3
+    mechanism: Mechanism[Any], reports: Any, *, max_iterations: int = 10_000, tolerance: float = 1e-3
 ) -> Estimate:
     """Return the maximum-likelihood frequencies of reports at hand, by EM over the mechanism's channel.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,9 @@ class Fake(ABC):
     evidence: Evidence
     least: Fraction
 
+    of_values: ClassVar[bool] = True
+    """Whether a fake is what some value would be reported as."""
+
     @property
     @final
     def shows(self) -> bool:
@@ -133,6 +136,8 @@ class RandomFake(Fake):
 @final
 class ZeroFake(Fake):
     """The all-zero vector, every bit randomised, beside OUE."""
+
+    of_values = False
 
     @property
     def law(self) -> NDArray[Any]:

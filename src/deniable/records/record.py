@@ -20,13 +20,13 @@ from typing import Any, ClassVar, Literal, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypeIs
 
 from deniable.aggregate import Aggregate
-from deniable.base import Mechanism
 from deniable.checks import Codes, checked_counts, checked_integer, checked_records, checked_sizes
 from deniable.errors import InvalidInputError
 from deniable.estimate import RecordEstimate, affine_estimate
-from deniable.mechanism import ReportField
+from deniable.mechanism import Mechanism, ReportField
 from deniable.mechanisms.oracle import FrequencyOracle
 from deniable.mechanisms.pure import PureOracle
 from deniable.privacy import Guarantee
@@ -399,3 +399,8 @@ class SimulatedByMarginal(CountedRecords):
             raise InvalidInputError(f"counts must have the same sum for every attribute, got sums {totals}")
         parts = [oracle.simulate_aggregate(own, rng) for oracle, own in zip(self.oracles, marginals, strict=True)]
         return Aggregate(self, np.concatenate([part.counts for part in parts]), totals[0])
+
+
+def is_records(mechanism: object) -> TypeIs[RecordMechanism[Any]]:
+    """Tell a mechanism for records from one for a single attribute, or from anybody else's client."""
+    return isinstance(mechanism, RecordMechanism)

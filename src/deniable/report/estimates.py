@@ -13,6 +13,7 @@ from deniable.answers.summary import AttributeSummary, Summary
 from deniable.errors import InvalidParameterError
 from deniable.report.guarantee import budget_text, guarantee_card
 from deniable.report.page import IntervalChart, Mark, Page, Part, Section, Table, Text
+from deniable.spec import to_spec
 
 NOTHING_FOUND = "nothing found: no answer stands out from the noise"
 
@@ -101,9 +102,10 @@ def mechanism_text(summary: Summary) -> str:
         if field.init and field.name not in shown and getattr(mechanism, field.name) not in (None, "", ())
     }
     extra = [f"{name}={value}" for name, value in values.items() if len(value) <= _SHORT]
-    over = f" over {mechanism.oracle}" if isinstance(getattr(mechanism, "oracle", None), str) else ""
-    if any(field.name == "oracles" for field in dataclasses.fields(mechanism)):
-        over = f" over {', '.join(dict.fromkeys(oracle.name for oracle in mechanism.oracles))}"
+    spec = to_spec(mechanism)
+    over = f" over {spec['oracle']}" if "oracle" in spec else ""
+    if "oracles" in spec:
+        over = f" over {', '.join(dict.fromkeys(oracle['mechanism'] for oracle in spec['oracles']))}"
     here = f"{mechanism.name}{over}" + (f" ({', '.join(extra)})" if extra else "")
     return ", then ".join([*summary.earlier, here])
 

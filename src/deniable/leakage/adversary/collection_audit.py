@@ -14,6 +14,7 @@ from deniable.collection import Collection
 from deniable.errors import DeniableError, InvalidParameterError
 from deniable.leakage.adversary.auditor import AuditResult, Progress, audit
 from deniable.randomness import Randomness
+from deniable.records.record import RecordMechanism, is_records
 from deniable.result import HIDDEN, Result
 
 
@@ -89,7 +90,7 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
     for j, attribute in enumerate(schema.attributes):
         if names is not None and attribute.name not in names:
             continue
-        if hasattr(mechanism, "sizes"):
+        if is_records(mechanism):
             client = AttributeClient(mechanism, j)
             subjects.append(Subject(attribute.name, client, promised[j], attribute.k, client.oracle))
         else:
@@ -103,11 +104,7 @@ class AttributeClient:
     Contributors who sample one are asked until the attribute is drawn, which does not depend on their answers.
     """
 
-    def __init__(self, mechanism: Any, attribute: int) -> None:
-        if not hasattr(mechanism, "oracles"):
-            raise InvalidParameterError(
-                f"an audit by attribute is not known for {mechanism!r}: audit an object of your own instead"
-            )
+    def __init__(self, mechanism: RecordMechanism[Any], attribute: int) -> None:
         self._mechanism, self._attribute = mechanism, attribute
         self.oracle = mechanism.oracles[attribute]
 

@@ -30,10 +30,11 @@ from deniable.leakage.prior.empirical_prior import observed
 from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsilon
 from deniable.leakage.prior.pairwise import PairCounts
 from deniable.privacy import Guarantee, TrustModel
-from deniable.records.fake_data import RSFD, RSRFD
+from deniable.records.fake_data import FakeData
+from deniable.records.fakes import Fake
 from deniable.records.sampled_attribute import OneAttribute
 
-Sampling: TypeAlias = OneAttribute[Any] | RSFD | RSRFD
+Sampling: TypeAlias = OneAttribute[Any] | FakeData
 """Record mechanisms that report one sampled attribute."""
 
 _TOLERANCE = 1e-14
@@ -227,10 +228,10 @@ class _Sets:
 _Evidence: TypeAlias = _Listed | _Sets
 
 
-def _of_fakes(prior: _Prior, mechanism: RSFD | RSRFD) -> SampledLeakage:
+def _of_fakes(prior: _Prior, mechanism: FakeData) -> SampledLeakage:
     kept, d = prior.attributes, len(mechanism.sizes)
-    evidence = _evidence(mechanism)
-    impossible = _impossible_fakes(mechanism)
+    evidence = [_evidence(fake) for fake in mechanism.fakes_of]
+    impossible = [_impossible(fake) for fake in mechanism.fakes_of]
     matrix, direct, totals = np.zeros((len(kept), len(kept))), np.zeros(len(kept)), []
     for row, i in enumerate(kept):
         rows = [prior.conditionals[i, j] for j in range(d)]
@@ -246,36 +247,25 @@ def _of_fakes(prior: _Prior, mechanism: RSFD | RSRFD) -> SampledLeakage:
     return SampledLeakage(kept, matrix, direct, tuple(totals))
 
 
-def _evidence(mechanism: RSFD | RSRFD) -> list[_Evidence]:
-    result: list[_Evidence] = []
-    for j, oracle in enumerate(mechanism.oracles):
-        k, (p, q) = oracle.k, map(float, oracle.support_probabilities)
-        if isinstance(mechanism, RSRFD) or mechanism.fakes == "uniform":
-            fake = np.full(k, 1 / k) if isinstance(mechanism, RSFD) else _fakes(mechanism, j)
-            taken = fake > 0
-            truth = np.full((k, k), q) + (p - q) * np.eye(k)
-            result.append(_Listed(truth[:, taken] / fake[taken]))
-            continue
-        # Against the all-zero vector a set bit says p/q, a clear one (1-p)/(1-q); against a random value, these
-        # relative to their mean over all values.
-        high, low, sizes = p / q, (1 - p) / (1 - q), np.arange(k + 1)
-        scale = np.ones(k + 1) if mechanism.fakes == "zero" else low + (high - low) * sizes / k
-        result.append(_Sets(low, high, scale))
-    return result
+def _evidence(fake: Fake) -> _Evidence:
+    """Return how much likelier a report is when true than when fake, of one attribute."""
+    k, (p, q) = fake.oracle.k, map(float, fake.oracle.support_probabilities)
+    if fake.oracle.state_is_histogram:
+        law = fake.law.astype(np.float64)
+        taken = law > 0
+        truth = np.full((k, k), q) + (p - q) * np.eye(k)
+        return _Listed(truth[:, taken] / law[taken])
+    # Against the all-zero vector a set bit says p/q, a clear one (1-p)/(1-q); against a random value, these relative to
+    # their mean over all values.
+    high, low, sizes = p / q, (1 - p) / (1 - q), np.arange(k + 1)
+    return _Sets(low, high, low + (high - low) * sizes / k if fake.of_values else np.ones(k + 1))
 
 
-def _fakes(mechanism: RSRFD, j: int) -> Floats:
-    return np.array([float(probability) for probability in mechanism.implemented_priors[j]])
-
-
-def _impossible_fakes(mechanism: RSFD | RSRFD) -> list[Floats]:
-    """Return, for every attribute, the truth's columns (k, outputs) of the reports that no fake can be."""
-    result = []
-    for j, oracle in enumerate(mechanism.oracles):
-        k, (p, q) = oracle.k, map(float, oracle.support_probabilities)
-        never = np.flatnonzero(_fakes(mechanism, j) == 0) if isinstance(mechanism, RSRFD) else np.empty(0, np.int64)
-        result.append(q + (p - q) * np.eye(k)[:, never] if len(never) else np.ones((k, 1)))
-    return result
+def _impossible(fake: Fake) -> Floats:
+    """Return the truth's columns (k, outputs) of the reports that no fake can be."""
+    k, (p, q) = fake.oracle.k, map(float, fake.oracle.support_probabilities)
+    never = np.flatnonzero(fake.law == 0) if fake.shows else np.empty(0, np.int64)
+    return q + (p - q) * np.eye(k)[:, never] if len(never) else np.ones((k, 1))
 
 
 def _log_ratio(likelihoods: Floats) -> float:

@@ -17,7 +17,6 @@ from deniable.checks import checked_integer
 from deniable.collection import Collection, LearnedFrom, short_id
 from deniable.errors import InvalidParameterError, MismatchError
 from deniable.estimate import RecordEstimate
-from deniable.mechanism import estimator_names
 from deniable.privacy import Guarantee
 from deniable.records.phases.phase_comparison import worse_together
 from deniable.records.phases.refinement import refine
@@ -279,7 +278,7 @@ class Phases:
         InvalidParameterError
             If no phase has such an estimator.
         """
-        offered = [estimator_names(collection.mechanism) for collection, _ in self.parts]
+        offered = [collection.mechanism.estimators for collection, _ in self.parts]
         if estimator is not None and not any(estimator in names for names in offered):
             choices = dict.fromkeys(name for names in offered for name in names)
             known = f"one of {', '.join(choices)}" if choices else "left out, every phase has one"

@@ -54,7 +54,7 @@ def test_later_rounds_learn_from_all_unbiased_estimates() -> None:
     rng = SimulationRandomness(2)
     first, again = _first(rng), _first(rng)
     second = CorrRR(SIZES, 2.0, some_matrix(2)).simulate_aggregate(EVERY, HELD, rng)
-    parts = [first.mechanism.estimate(first), second.mechanism.unmixed(second), again.mechanism.estimate(again)]  # type: ignore[attr-defined]
+    parts = [first.mechanism.estimate(first), second.mechanism.unmixed(second), again.mechanism.estimate(again)]
     marginals = []
     for j in range(2):
         weights = np.array([precision_at_uniform(part[j]) for part in parts])
