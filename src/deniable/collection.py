@@ -20,7 +20,7 @@ from deniable.documents import Document, document_text, parse_document, read_doc
 from deniable.errors import FileFormatError, InvalidParameterError, MismatchError
 from deniable.estimate import Estimate, RecordEstimate
 from deniable.files import write_text
-from deniable.mechanism import Mechanism
+from deniable.mechanism import Mechanism, checked_mechanism
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness
 from deniable.schema import Schema, SchemaShape, schema_of
@@ -125,7 +125,7 @@ class Collection:
         object.__setattr__(self, "version", checked_integer("version", self.version, 1))
         if not isinstance(self.title, str):
             raise InvalidParameterError(f"title must be a text, got title={self.title!r}")
-        domain = self.mechanism.domain
+        domain = checked_mechanism(self.mechanism).domain
         if domain != self.schema.sizes:
             raise MismatchError(
                 f"the mechanism must have the schema's domain sizes {_sizes(self.schema.sizes)}, "

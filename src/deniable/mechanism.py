@@ -291,3 +291,10 @@ def check_channel_size(inputs: int, outputs: int, what: str) -> None:
         raise TooLargeError(
             f"the channel of {what} must have at most {MAX_CHANNEL_CELLS} cells, got {inputs} x {outputs} outputs"
         )
+
+
+def checked_mechanism(mechanism: object) -> Mechanism[Any]:
+    """Return a mechanism as it is, or raise InvalidParameterError for anything else."""
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidParameterError(f"mechanism must be a mechanism, got mechanism={mechanism!r}")
+    return mechanism

@@ -57,7 +57,7 @@ def test_the_mechanism_fits_the_schema() -> None:
         ({"version": "1"}, "version must be an integer, got version='1'"),
         ({"title": None}, "title must be a text, got title=None"),
         ({"schema": {}}, "schema must be a Schema, got schema={}"),
-        ({"mechanism": "GRR"}, "mechanism must be a mechanism with k or sizes, got mechanism='GRR'"),
+        ({"mechanism": "GRR"}, "mechanism must be a mechanism, got mechanism='GRR'"),
     ],
 )
 def test_parameters_are_checked(arguments: dict[str, Any], message: str) -> None:
