@@ -99,7 +99,8 @@ def decoder_table(rounds: int, seconds: float) -> None:
     import numpy as np
 
     from benchmarks.measure import spread, time_calls
-    from deniable import SMP, SimulationRandomness, hierarchical
+    from deniable import SMP, SimulationRandomness
+    from deniable.postprocess import hierarchical
 
     rng = SimulationRandomness(3)
     print("\n| decoder | ms | spread |\n|---|---|---|")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from deniable import SPL, CorrRR, RecordEstimate, SimulationRandomness, combine
+from deniable import SPL, CorrRR, RecordEstimate, SimulationRandomness
 from deniable.estimate import Target
+from deniable.records import combine
 from deniable.records.pivot.pivot_coded import PivotCoded
 from experiments.corr_rr.decoder_data import population
 from experiments.corr_rr.methods import simulated

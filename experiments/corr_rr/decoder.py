@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from deniable import RecordEstimate, SimulationRandomness, hierarchical, norm_sub
+from deniable import RecordEstimate, SimulationRandomness
+from deniable.postprocess import hierarchical, norm_sub
 from deniable.records.sample import AdaptiveSMP
 from experiments.corr_rr import decoder_settings as settings
 from experiments.corr_rr.decoder_data import population

@@ -6,19 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from deniable import (
-    RSFD,
-    RSRFD,
-    SMP,
-    SPL,
-    CorrRR,
-    RecordEstimate,
-    SimulationRandomness,
-    combine,
-    hierarchical,
-    simplex,
-)
+from deniable import RSFD, SMP, SPL, CorrRR, RecordEstimate, SimulationRandomness
 from deniable.planning.records import records_default
+from deniable.postprocess import hierarchical, simplex
+from deniable.records import RSRFD, combine
 from experiments.corr_rr.decoder_data import Population, population
 from experiments.corr_rr.methods import simulated
 from experiments.corr_rr.populations import Floats, People

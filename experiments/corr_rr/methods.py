@@ -17,20 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deniable import (
-    RSFD,
-    RSRFD,
-    SMP,
-    SPL,
-    Aggregate,
-    CorrRR,
-    RecordEstimate,
-    SimulationRandomness,
-    combine,
-    hierarchical,
-    recommend,
-    simplex,
-)
+from deniable import RSFD, SMP, SPL, Aggregate, CorrRR, RecordEstimate, SimulationRandomness, recommend
+from deniable.postprocess import hierarchical, simplex
+from deniable.records import RSRFD, combine
 from experiments.corr_rr.populations import Floats, People
 
 DEFAULT = "default|hierarchical"

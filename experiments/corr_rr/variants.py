@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
-from deniable import Aggregate, CorrRR, RecordEstimate, SimulationRandomness, TooLargeError, combine
+from deniable import Aggregate, CorrRR, RecordEstimate, SimulationRandomness
+from deniable.errors import TooLargeError
+from deniable.records import combine
 from deniable.records.phases.refinement import combine_rounds, refine
 from deniable.records.pivot.cond_rr import CondRR
 from deniable.records.pivot.grouping import GroupedCorrRR

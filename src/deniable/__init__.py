@@ -1,115 +1,107 @@
 """Local differential privacy: from randomised answers to frequencies with honest error bars."""
 
-from deniable.aggregate import Aggregate as Aggregate
-from deniable.collection import Collection as Collection
-from deniable.dealt.coupling.coupled_oue import CoupledOUE as CoupledOUE
-from deniable.dealt.coupling.jrr import JRR as JRR
-from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing as JRRLocalHashing
-from deniable.dealt.coupling.kary_jrr import KaryJRR as KaryJRR
-from deniable.dealt.coupling.parameters import algorithm_1 as algorithm_1
-from deniable.dealt.coupling.parameters import theorem2_as_printed as theorem2_as_printed
-from deniable.dealt.coupling.report_coupling import ReportCoupledRR as ReportCoupledRR
-from deniable.dealt.dealt import DealtMechanism as DealtMechanism
-from deniable.dealt.quota.batches import QuotaBatches as QuotaBatches
-from deniable.dealt.quota.batches import smallest_batch as smallest_batch
-from deniable.dealt.quota.quota_rr import QuotaRR as QuotaRR
-from deniable.dealt.quota.records import QuotaRecords as QuotaRecords
-from deniable.dealt.quota.unary import QuotaUnary as QuotaUnary
-from deniable.dealt.several_deals import combine_deals as combine_deals
-from deniable.dealt.several_deals import estimate_deals as estimate_deals
-from deniable.dealt.shares import Dealer as Dealer
-from deniable.dealt.shares import Shares as Shares
-from deniable.dealt.shares import fresh_deal_id as fresh_deal_id
-from deniable.dictionary import Dictionary as Dictionary
-from deniable.dictionary import fingerprint as fingerprint
-from deniable.dictionary_file import DictionaryFile as DictionaryFile
-from deniable.dictionary_file import read_dictionary as read_dictionary
-from deniable.drafting import draft_schema as draft_schema
-from deniable.errors import AlreadyRandomizedError as AlreadyRandomizedError
-from deniable.errors import DamagedStateError as DamagedStateError
-from deniable.errors import DealingError as DealingError
-from deniable.errors import DeniableError as DeniableError
-from deniable.errors import DuplicateReportsError as DuplicateReportsError
-from deniable.errors import EmptyAggregateError as EmptyAggregateError
-from deniable.errors import FileFormatError as FileFormatError
-from deniable.errors import InvalidInputError as InvalidInputError
-from deniable.errors import InvalidParameterError as InvalidParameterError
-from deniable.errors import InvalidReportError as InvalidReportError
-from deniable.errors import MismatchError as MismatchError
-from deniable.errors import MissingExtraError as MissingExtraError
-from deniable.errors import NoIntervalError as NoIntervalError
-from deniable.errors import OutputError as OutputError
-from deniable.errors import OutputInUseError as OutputInUseError
-from deniable.errors import PrivacyLimitError as PrivacyLimitError
-from deniable.errors import TooLargeError as TooLargeError
-from deniable.errors import UnknownCategoryError as UnknownCategoryError
-from deniable.estimate import Estimate as Estimate
-from deniable.estimate import RecordEstimate as RecordEstimate
-from deniable.mechanism import Mechanism as Mechanism
-from deniable.mechanisms.apple import AppleCMS as AppleCMS
-from deniable.mechanisms.apple_hadamard import AppleHCMS as AppleHCMS
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch as CountMeanSketch
-from deniable.mechanisms.exponential import Exponential as Exponential
-from deniable.mechanisms.grr import GRR as GRR
-from deniable.mechanisms.hadamard import HadamardEncoding as HadamardEncoding
-from deniable.mechanisms.heavy_hitters import HeavyHitters as HeavyHitters
-from deniable.mechanisms.histogram import SHE as SHE
-from deniable.mechanisms.histogram_threshold import THE as THE
-from deniable.mechanisms.local_hashing import BLH as BLH
-from deniable.mechanisms.local_hashing import OLH as OLH
-from deniable.mechanisms.ocms import OCMS as OCMS
-from deniable.mechanisms.ocms import SketchChoice as SketchChoice
-from deniable.mechanisms.ocms import SketchOption as SketchOption
-from deniable.mechanisms.ocms import ocms_choice as ocms_choice
-from deniable.mechanisms.projective_geometry import PGR as PGR
-from deniable.mechanisms.query_sketch import QuerySketch as QuerySketch
-from deniable.mechanisms.rappor import RAPPOR as RAPPOR
-from deniable.mechanisms.recursive_hadamard import RecursiveHadamard as RecursiveHadamard
-from deniable.mechanisms.subset import SubsetSelection as SubsetSelection
-from deniable.mechanisms.unary import OUE as OUE
-from deniable.mechanisms.unary import SUE as SUE
-from deniable.planning import Plan as Plan
-from deniable.planning import PlanRow as PlanRow
-from deniable.planning import RecordsChoice as RecordsChoice
-from deniable.planning import plan as plan
-from deniable.planning import recommend as recommend
-from deniable.planning import records_default as records_default
-from deniable.postprocess import base_cut as base_cut
-from deniable.postprocess import clip_normalize as clip_normalize
-from deniable.postprocess import hierarchical as hierarchical
-from deniable.postprocess import iterative_bayes as iterative_bayes
-from deniable.postprocess import iterative_bayes_reports as iterative_bayes_reports
-from deniable.postprocess import norm_sub as norm_sub
-from deniable.postprocess import simplex as simplex
-from deniable.privacy import Guarantee as Guarantee
-from deniable.privacy import TrustModel as TrustModel
-from deniable.randomness import Randomness as Randomness
-from deniable.randomness import SecureRandomness as SecureRandomness
-from deniable.randomness import SimulationRandomness as SimulationRandomness
-from deniable.records.best_oracle import best_oracle as best_oracle
-from deniable.records.dependence.association import cramers_v as cramers_v
-from deniable.records.dependence.association import dependence_matrix as dependence_matrix
-from deniable.records.dependence.association import pearson as pearson
-from deniable.records.dependence.pair_tables import PairTable as PairTable
-from deniable.records.dependence.pair_tables import PairTables as PairTables
-from deniable.records.dependence.pair_tables import pair_tables as pair_tables
-from deniable.records.fake_data import RSFD as RSFD
-from deniable.records.fake_data import RSRFD as RSRFD
-from deniable.records.phases.phases import Phases as Phases
-from deniable.records.phases.phases import next_phase as next_phase
-from deniable.records.phases.refinement import combine_rounds as combine_rounds
-from deniable.records.phases.refinement import refine as refine
-from deniable.records.phases.two_phase import combine as combine
-from deniable.records.pivot.cond_rr import CondRR as CondRR
-from deniable.records.pivot.corr_rr import CorrRR as CorrRR
-from deniable.records.pivot.corr_rr_aligned import AlignedCorrRR as AlignedCorrRR
-from deniable.records.pivot.grouping import GroupedCorrRR as GroupedCorrRR
-from deniable.records.pivot.pivot_coded import PivotCoded as PivotCoded
-from deniable.records.pivot.two_pivots import TwoPivotRR as TwoPivotRR
-from deniable.records.sample import SMP as SMP
-from deniable.records.sample import AdaptiveReports as AdaptiveReports
-from deniable.records.sample import AdaptiveSMP as AdaptiveSMP
-from deniable.records.split import SPL as SPL
-from deniable.records.split import SPLPairs as SPLPairs
-from deniable.schema import Attribute as Attribute
-from deniable.schema import Schema as Schema
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    __version__: str
+    from deniable.aggregate import Aggregate as Aggregate
+    from deniable.collection import Collection as Collection
+    from deniable.construction import mechanism as mechanism
+    from deniable.dealt.quota.quota_rr import QuotaRR as QuotaRR
+    from deniable.dictionary import Dictionary as Dictionary
+    from deniable.dictionary import fingerprint as fingerprint
+    from deniable.dictionary_file import read_dictionary as read_dictionary
+    from deniable.drafting import draft_schema as draft_schema
+    from deniable.errors import DeniableError as DeniableError
+    from deniable.estimate import Estimate as Estimate
+    from deniable.estimate import RecordEstimate as RecordEstimate
+    from deniable.mechanism import Mechanism as Mechanism
+    from deniable.mechanisms.count_mean_sketch import CountMeanSketch as CountMeanSketch
+    from deniable.mechanisms.grr import GRR as GRR
+    from deniable.mechanisms.heavy_hitters import HeavyHitters as HeavyHitters
+    from deniable.mechanisms.local_hashing import OLH as OLH
+    from deniable.mechanisms.ocms import OCMS as OCMS
+    from deniable.mechanisms.rappor import RAPPOR as RAPPOR
+    from deniable.mechanisms.subset import SubsetSelection as SubsetSelection
+    from deniable.mechanisms.unary import OUE as OUE
+    from deniable.mechanisms.unary import SUE as SUE
+    from deniable.planning import plan as plan
+    from deniable.planning import recommend as recommend
+    from deniable.planning.default import collection as collection
+    from deniable.privacy import Guarantee as Guarantee
+    from deniable.privacy import TrustModel as TrustModel
+    from deniable.randomness import SecureRandomness as SecureRandomness
+    from deniable.randomness import SimulationRandomness as SimulationRandomness
+    from deniable.records.fake_data import RSFD as RSFD
+    from deniable.records.pivot.corr_rr import CorrRR as CorrRR
+    from deniable.records.sample import SMP as SMP
+    from deniable.records.sample import AdaptiveSMP as AdaptiveSMP
+    from deniable.records.split import SPL as SPL
+    from deniable.schema import Attribute as Attribute
+    from deniable.schema import Schema as Schema
+else:
+    from deniable.lazy import attach
+
+    _own, __dir__, __all__ = attach(
+        __name__,
+        {
+            "deniable.aggregate": "Aggregate",
+            "deniable.collection": "Collection",
+            "deniable.construction": "mechanism",
+            "deniable.dealt.quota.quota_rr": "QuotaRR",
+            "deniable.dictionary": "Dictionary fingerprint",
+            "deniable.dictionary_file": "read_dictionary",
+            "deniable.drafting": "draft_schema",
+            "deniable.errors": "DeniableError",
+            "deniable.estimate": "Estimate RecordEstimate",
+            "deniable.mechanism": "Mechanism",
+            "deniable.mechanisms.count_mean_sketch": "CountMeanSketch",
+            "deniable.mechanisms.grr": "GRR",
+            "deniable.mechanisms.heavy_hitters": "HeavyHitters",
+            "deniable.mechanisms.local_hashing": "OLH",
+            "deniable.mechanisms.ocms": "OCMS",
+            "deniable.mechanisms.rappor": "RAPPOR",
+            "deniable.mechanisms.subset": "SubsetSelection",
+            "deniable.mechanisms.unary": "OUE SUE",
+            "deniable.planning": "plan recommend",
+            "deniable.planning.default": "collection",
+            "deniable.privacy": "Guarantee TrustModel",
+            "deniable.randomness": "SecureRandomness SimulationRandomness",
+            "deniable.records.fake_data": "RSFD",
+            "deniable.records.pivot.corr_rr": "CorrRR",
+            "deniable.records.sample": "AdaptiveSMP SMP",
+            "deniable.records.split": "SPL",
+            "deniable.schema": "Attribute Schema",
+        },
+        ("answers", "dealt", "errors", "leakage", "planning", "postprocess", "records", "report"),
+    )
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("deniable")
+        # Transitional, until everybody imports from the namespaces.
+        if not name.startswith("_") and name not in __all__:
+            import importlib
+
+            homes = "mechanisms records dealt planning postprocess errors dictionary_file randomness"
+            for package in homes.split():
+                try:
+                    return getattr(importlib.import_module(f"deniable.{package}"), name)
+                except (AttributeError, ImportError):
+                    continue
+        return _own(name)
+
+    class _Door(ModuleType):
+        """Transitional: the modules `mechanism` and `collection` do not take the places of the functions."""
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if not (name in ("mechanism", "collection") and isinstance(value, ModuleType)):
+                super().__setattr__(name, value)
+
+    sys.modules[__name__].__class__ = _Door

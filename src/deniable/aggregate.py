@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.checks import checked_integer
-from deniable.documents import loads
 from deniable.errors import (
     DamagedStateError,
     DuplicateReportsError,
@@ -148,6 +146,10 @@ class Aggregate:
         counts.setflags(write=False)
         return replace(self, counts=counts, n=n, batches=self.batches | other.batches)
 
+    def __radd__(self, other: object) -> Aggregate:
+        """Return the aggregate itself for 0 + aggregate, so that ``sum`` adds aggregates up."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Aggregate)
@@ -168,6 +170,8 @@ class Aggregate:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the content of the file, into a path that `atomic_path` gave; see `save`."""
+        import pyarrow as pa
+
         header = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
@@ -189,6 +193,10 @@ class Aggregate:
         FileFormatError
             If the file is missing, damaged, foreign, of another format version, or holds what no reports add up to.
         """
+        import pyarrow as pa
+
+        from deniable.documents import loads
+
         try:
             with pa.OSFile(str(path), "rb") as source:
                 table = pa.ipc.open_file(source).read_all()

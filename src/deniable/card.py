@@ -51,6 +51,8 @@ class Card:
         Whether it is recommended only if nothing else that was asked for is feasible.
     planned : bool
         Whether a plan compares it.
+    listed : bool
+        Whether a command line offers it by name for what is asked; not where it is chosen when decoding.
     instead : str
         Where `planned` is false: why, and what to compare in its place.
     decoding : {"counts", "compares", "transform"}
@@ -71,6 +73,7 @@ class Card:
     recommended: bool = False
     alternative: bool = False
     planned: bool = True
+    listed: bool = True
     instead: str = ""
     decoding: Decoding = "counts"
     wire: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,8 @@ class Collection:
         What people call it.
     learned_from : LearnedFrom, optional
         The phase that the mechanism's parameters were learned from (`deniable.records.phases.phases.next_phase`).
+    reason : str
+        Why this mechanism, where it was not named (`deniable.collection`); not a part of the collection's file.
 
     Raises
     ------
@@ -118,6 +120,7 @@ class Collection:
     version: int = 1
     title: str = ""
     learned_from: LearnedFrom | None = None
+    reason: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.schema, Schema):

@@ -17,7 +17,6 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.checks import checked_integer, checked_probability
@@ -26,6 +25,7 @@ from deniable.errors import InvalidParameterError, MissingExtraError, NoInterval
 if TYPE_CHECKING:
     import pandas
     import polars
+    import pyarrow as pa
 
 FEW = 25.0
 """Expected mistakes below which a count is no normal variable: Poisson(25) puts all but .055 on its score interval."""
@@ -308,6 +308,8 @@ class Estimate:
 
     def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
         """Return a pyarrow table: category, estimate, standard_error, lower, upper (null where none exists)."""
+        import pyarrow as pa
+
         columns: dict[str, Any] = {"category": list(self.labels), "estimate": self.frequencies}
         if self.is_raw and self.n > 0:
             lower, upper = self.interval(confidence, target=target)
@@ -368,6 +370,8 @@ class RecordEstimate(Mapping[int | str, Estimate]):
 
     def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
         """Return one pyarrow table over all attributes, its first column ``attribute``."""
+        import pyarrow as pa
+
         tables = []
         for name, estimate in self._estimates.items():
             table = estimate.to_arrow(confidence, target)

@@ -89,6 +89,11 @@ class Mechanism(ABC, Generic[Reports]):
         Whether every contributor needs a share from a dealer.
     deal_id : str or None
         Name of the deal, where there is one.
+    stated : tuple of str
+        Fields that a specification must state, because finding their defaults takes long.
+    constructor : str
+        The class method that builds it from its domain and a budget, where its own parameters are others, as RAPPOR's
+        f or JRR's p and rho; the class itself if empty.
     """
 
     name: str
@@ -98,6 +103,8 @@ class Mechanism(ABC, Generic[Reports]):
     takes_text: ClassVar[bool] = False
     dealt: ClassVar[bool] = False
     deal_id: str | None = None
+    stated: ClassVar[tuple[str, ...]] = ()
+    constructor: ClassVar[str] = ""
     _valid_rows: Callable[[Any], tuple[NDArray[np.bool_], str]] | None = None
     """Where impossible reports can be set aside: which rows a client can have produced, and what is wrong elsewhere."""
 

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from typing import NoReturn, Protocol, TypeVar
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidParameterError
@@ -49,6 +47,10 @@ class _Keystream:
     """ChaCha20 keystream under one key; thread-safe, so that no two callers ever receive the same bytes."""
 
     def __init__(self, key: bytes, nonce: bytes = bytes(16)) -> None:
+        # One report takes its few words from the operating system: it need not wait for a cipher to be loaded.
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+
         self._encryptor = Cipher(ChaCha20(key, nonce), mode=None).encryptor()
         self._zeros = bytes(8 * BLOCK_WORDS)
         self.produced = 0

@@ -9,67 +9,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 from deniable.errors import FileFormatError, InvalidParameterError
+from deniable.names import CLASSES, SPECIAL_CASES, mechanism_class
 from deniable.thresholds import exact_text
-
-Class = TypeVar("Class", bound=type)
-
-_REGISTRY: dict[str, type] = {}
-_STATED: dict[str, tuple[str, ...]] = {}
-_SPECIAL_CASES: dict[str, Callable[..., Any]] = {}
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def register(name: str, stated: tuple[str, ...] = ()) -> Callable[[Class], Class]:
-    """Decorate a class: make the mechanism known to `from_spec` under its field name.
-
-    Parameters
-    ----------
-    name : str
-        Its name in specifications.
-    stated : tuple of str
-        Fields that a specification must state, because finding their defaults takes long.
-    """
-
-    def decorate(cls: Class) -> Class:
-        _REGISTRY[name], _STATED[name] = cls, stated
-        cls.name = name  # type: ignore[attr-defined]
-        return cls
-
-    return decorate
-
-
-def register_special_case(name: str) -> Callable[[Function], Function]:
-    """Decorate a named constructor of a registered mechanism, such as OLH of the count-mean sketch."""
-
-    def decorate(function: Function) -> Function:
-        _SPECIAL_CASES[name] = function
-        return function
-
-    return decorate
-
-
-def mechanism_names() -> tuple[str, ...]:
-    """Return the names of all mechanisms and named special cases, sorted."""
-    return tuple(sorted(_REGISTRY | _SPECIAL_CASES))
-
-
-def mechanism_class(name: str) -> Any:
-    """Return a mechanism's class, or a special case's constructor, by its name.
-
-    Raises
-    ------
-    InvalidParameterError
-        If no mechanism has that name.
-    """
-    if name not in _REGISTRY and name not in _SPECIAL_CASES:
-        raise InvalidParameterError(f"mechanism must be one of {', '.join(mechanism_names())}, got mechanism={name!r}")
-    return _REGISTRY.get(name) or _SPECIAL_CASES[name]
 
 
 def to_spec(mechanism: Any) -> dict[str, Any]:
@@ -97,14 +42,18 @@ def from_spec(spec: dict[str, Any]) -> Any:
         If a parameter is out of bounds.
     """
     name = spec.get("mechanism") if isinstance(spec, dict) else None
-    if not isinstance(name, str) or name not in _REGISTRY:
-        raise FileFormatError(f"unknown mechanism {name!r}: this release knows {', '.join(sorted(_REGISTRY))}")
-    for field in _STATED[name]:
+    try:
+        if not isinstance(name, str) or name in SPECIAL_CASES:
+            raise InvalidParameterError("no specification has that name")
+        cls = mechanism_class(name)
+    except InvalidParameterError:
+        raise FileFormatError(f"unknown mechanism {name!r}: this release knows {', '.join(sorted(CLASSES))}") from None
+    for field in cls.stated:
         if spec.get(field) in (None, []):
             raise FileFormatError(f"damaged specification of {name}: it must state {field}, which `to_spec` writes")
     parameters = {key: _tupled(value) for key, value in spec.items() if key != "mechanism"}
     try:
-        mechanism: Any = _REGISTRY[name](**parameters)
+        mechanism: Any = cls(**parameters)
     except TypeError as error:
         raise FileFormatError(f"damaged specification of {name}: {error}") from error
     return mechanism

@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from deniable import AlreadyRandomizedError, Collection
+from deniable import Collection
+from deniable.errors import AlreadyRandomizedError
 from deniable.io.ledger import LOCK, Entry, share_ledger
 from deniable.io.shares import ShareReader, ShareStream
 from tests.cli.conftest import N, Run, schema_text

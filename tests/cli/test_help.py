@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from deniable.cli import ORDER, app
+from deniable.cli import ORDER, VERBS, app
 from tests.cli.conftest import Run
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -54,6 +54,13 @@ def test_every_parameter_is_in_the_reference_and_nothing_else(verb: str) -> None
     for parameter in parameters(verb):
         expected.add(parameter.metavar if parameter.param_type_name == "argument" else max(parameter.opts, key=len))
     assert {name.split()[0].rstrip(",") for name in documented} == {name.removesuffix("...") for name in expected}
+
+
+@pytest.mark.parametrize("verb", ORDER)
+def test_the_list_of_verbs_says_what_their_help_says_first(verb: str) -> None:
+    module, sentence = VERBS[verb]
+    assert ROOT.commands[verb].help.splitlines()[0] == sentence
+    assert ROOT.commands[verb].callback.__module__ == f"deniable.cli.{module}"
 
 
 @pytest.mark.parametrize("verb", ORDER)

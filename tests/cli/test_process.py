@@ -21,10 +21,9 @@ from tests.cli.conftest import Run
 STOPPING = """
 import pathlib, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from deniable import cli, collection, randomness
+from deniable import Collection, SecureRandomness, cli
 owner, name = {{
-    "randomize": (randomness.SecureRandomness, "fill"), "aggregate": (collection.Collection, "aggregate"),
-    "deal": (randomness.SecureRandomness, "fill")
+    "randomize": (SecureRandomness, "fill"), "aggregate": (Collection, "aggregate"), "deal": (SecureRandomness, "fill")
 }}["{verb}"]
 original, calls = getattr(owner, name), []
 def stopping(*arguments):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from benchmarks.soak import CASES, soak, write_cases
 
-from deniable import FileFormatError, InvalidInputError
+from deniable.errors import FileFormatError, InvalidInputError
 from deniable.io import csv_files, open_answers
 
 # The command line, with a disk on which every read takes a while: the parser's threads are then always reading.

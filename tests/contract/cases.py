@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deniable as dn
+from deniable.mechanisms import BLH, SHE, THE, Exponential
 from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.mechanisms.projective_geometry import PGR
 from deniable.mechanisms.query_sketch import QuerySketch
 from deniable.mechanisms.recursive_hadamard import RecursiveHadamard
+from deniable.records import RSRFD
 from deniable.records.pivot.cond_rr import CondRR
 from deniable.records.pivot.grouping import GroupedCorrRR
 from deniable.records.pivot.pivot_coded import PivotCoded
@@ -109,7 +111,7 @@ def _records(family: Any, **parameters: Any) -> Callable[[Sequence[int], float],
 
 
 def _rsrfd(sizes: Sequence[int], epsilon: float) -> Any:
-    return dn.RSRFD(sizes=tuple(sizes), epsilon=epsilon, priors=tuple(PRIORS.get(k, (1.0,)) for k in sizes))
+    return RSRFD(sizes=tuple(sizes), epsilon=epsilon, priors=tuple(PRIORS.get(k, (1.0,)) for k in sizes))
 
 
 def _published(family: Any, **tables: Callable[[Sequence[int]], Any]) -> Callable[[Sequence[int], float], Any]:
@@ -149,10 +151,10 @@ CASES: list[Case] = [
     Case("RAPPOR", _rappor, one_report_epsilon=lambda mechanism: float(mechanism.one_report_epsilon)),
     Case("SubsetSelection", _first(dn.SubsetSelection)),
     Case("SubsetSelection-2", lambda sizes, e: dn.SubsetSelection(sizes[0], e, omega=1 if sizes[0] == 2 else 2)),
-    Case("Exponential", _first(dn.Exponential)),
-    Case("SHE", _first(dn.SHE, resolution=1, clamp=1), enumerable=_small(4)),
-    Case("THE", _first(dn.THE)),
-    Case("BLH", _first(dn.BLH), enumerable=_few_outputs(dn.BLH)),
+    Case("Exponential", _first(Exponential)),
+    Case("SHE", _first(SHE, resolution=1, clamp=1), enumerable=_small(4)),
+    Case("THE", _first(THE)),
+    Case("BLH", _first(BLH), enumerable=_few_outputs(BLH)),
     Case("OLH", _first(dn.OLH), enumerable=_few_outputs(dn.OLH)),
     Case("CMS", _first(dn.CountMeanSketch, m=3), enumerable=_few_outputs(dn.CountMeanSketch, m=3)),
     Case("CMS-spread", _first(dn.CountMeanSketch, m=2, family="spread")),

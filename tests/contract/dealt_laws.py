@@ -18,11 +18,19 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import deniable as dn
+from deniable.dealt import QuotaUnary, Shares
 from deniable.dealt.coupling.coupled import SignedCoins
 from deniable.dealt.several_deals import combine_deals
+from deniable.errors import (
+    DamagedStateError,
+    EmptyAggregateError,
+    InvalidInputError,
+    InvalidParameterError,
+    MismatchError,
+)
 from deniable.io.dealing import deal_file
 from deniable.io.shares import ShareReader
-from deniable.spec import mechanism_class
+from deniable.names import mechanism_class
 from tests.contract import laws
 from tests.contract.dealt_cases import (
     DealtCase,
@@ -86,7 +94,7 @@ def shares_match_their_declaration(case: DealtCase, mechanism: Any, rng: Any) ->
         assert rows_of(fields_of(mechanism, part), len(part)) == expected
     with pytest.raises(IndexError):  # else who iterates over shares never ends
         shares[n]
-    again = dn.Shares(mechanism.deal_id, shares.columns)
+    again = Shares(mechanism.deal_id, shares.columns)
     assert type(again) is type(shares)
     inputs = case.many(mechanism)
     for rows in (slice(0, 0), slice(0, 1), slice(0, n)):
@@ -114,7 +122,7 @@ def shares_survive_parquet(mechanism: Any, directory: Path) -> None:
         found = np.concatenate([fields_of(mechanism, shares)[i] for _, shares in read])
         assert found.dtype == np.dtype(field.dtype)
         assert np.array_equal(found, fields_of(mechanism, expected)[i])
-    with pytest.raises(dn.MismatchError):
+    with pytest.raises(MismatchError):
         ShareReader(directory / "deal", dn.Collection(collection.schema, dataclasses.replace(mechanism, deal_id="b")))
 
 
@@ -300,10 +308,10 @@ def deals_do_not_mix(case: DealtCase, mechanism: Any) -> None:
         case.many(mechanism),
     )
     mine, theirs = (m.aggregate(m.randomize(data, m.deal(m.n, rng), rng)) for m in (mechanism, other))
-    refuses(dn.MismatchError, lambda: mine + theirs, "merge")
-    refuses(dn.MismatchError, lambda: mechanism.estimate(theirs), "came from")
-    refuses(dn.EmptyAggregateError, lambda: mechanism.estimate(dn.Aggregate.empty(mechanism)))
-    refuses(dn.DamagedStateError, lambda: mine + mine, "at most as many reports")
+    refuses(MismatchError, lambda: mine + theirs, "merge")
+    refuses(MismatchError, lambda: mechanism.estimate(theirs), "came from")
+    refuses(EmptyAggregateError, lambda: mechanism.estimate(dn.Aggregate.empty(mechanism)))
+    refuses(DamagedStateError, lambda: mine + mine, "at most as many reports")
 
 
 def deals_combine(case: DealtCase, mechanism: Any) -> None:
@@ -315,7 +323,7 @@ def deals_combine(case: DealtCase, mechanism: Any) -> None:
     mine = mechanism.aggregate(mechanism.randomize(data[:half], mechanism.deal(mechanism.n, rng)[:half], rng))
     theirs = case.simulate(other, case.many(other), rng)
     if not case.combines:
-        refuses(dn.MismatchError, lambda: combine_deals([mine, theirs]))
+        refuses(MismatchError, lambda: combine_deals([mine, theirs]))
         return
     both = combine_deals([mine, theirs])
     parts = [estimated(m, a) for m, a in ((mechanism, mine), (other, theirs))]
@@ -324,7 +332,7 @@ def deals_combine(case: DealtCase, mechanism: Any) -> None:
     errors = [m.estimate(a).standard_errors for m, a in ((mechanism, mine), (other, theirs))]
     expected = np.hypot(half * errors[0], other.n * errors[1]) / both.n
     assert both.standard_errors == pytest.approx(expected, rel=1e-9)
-    refuses(dn.MismatchError, lambda: combine_deals([mine, mine]), "one deal")
+    refuses(MismatchError, lambda: combine_deals([mine, mine]), "one deal")
 
 
 # ---------------------------------------------------------------- errors
@@ -349,33 +357,33 @@ def refuses_bad_shares(case: DealtCase, mechanism: Any) -> None:
     def use(given: Any, rows: slice = slice(None)) -> Any:
         return lambda: mechanism.randomize(data[rows], given, rng)
 
-    refuses(dn.MismatchError, use(theirs), "deal 'theirs', not to deal 'mine'")
+    refuses(MismatchError, use(theirs), "deal 'theirs', not to deal 'mine'")
     one_each = "every contributor needs one share"
-    refuses(dn.InvalidInputError, use(shares[:-1]), one_each)
-    refuses(dn.InvalidInputError, use(shares, slice(0, -1)), one_each)
-    refuses(dn.InvalidInputError, use(shares[:0]), one_each)
+    refuses(InvalidInputError, use(shares[:-1]), one_each)
+    refuses(InvalidInputError, use(shares, slice(0, -1)), one_each)
+    refuses(InvalidInputError, use(shares[:0]), one_each)
     # A share of this deal's name that another mechanism stores in the same way cannot be told from one's own.
-    foreign = dn.QuotaUnary(2, 1.0, n, deal_id="mine").deal(n, rng)
-    if mechanism.share_fields == dn.QuotaUnary(2, 1.0, n).share_fields:
+    foreign = QuotaUnary(2, 1.0, n, deal_id="mine").deal(n, rng)
+    if mechanism.share_fields == QuotaUnary(2, 1.0, n).share_fields:
         foreign = dn.QuotaRR(1.0, n, deal_id="mine").deal(n, rng)
     for wrong in (None, fields_of(mechanism, shares)[-1], [0] * n, foreign):
-        refuses(dn.InvalidInputError, use(wrong), "from the dealer")
+        refuses(InvalidInputError, use(wrong), "from the dealer")
     *front, last = fields_of(mechanism, shares)
-    refuses(dn.InvalidInputError, use(dn.Shares("mine", (*front, np.full_like(last, 255)))))
+    refuses(InvalidInputError, use(Shares("mine", (*front, np.full_like(last, 255)))))
     if last.ndim == 1:  # a type per contributor: the row is named
         one_wrong = last.copy()
         own = shares.columns[0][16] if hasattr(mechanism, "sizes") else 0
         one_wrong[16] = case.sizes(mechanism)[own] + 1
-        refuses(dn.InvalidInputError, use(dn.Shares("mine", (*front, one_wrong))), "in row 17")
-    twice = dn.Shares.joined([shares, shares])
-    refuses(dn.InvalidInputError, lambda: mechanism.randomize(np.concatenate([data, data]), twice, rng), "duplicated")
+        refuses(InvalidInputError, use(Shares("mine", (*front, one_wrong))), "in row 17")
+    twice = Shares.joined([shares, shares])
+    refuses(InvalidInputError, lambda: mechanism.randomize(np.concatenate([data, data]), twice, rng), "duplicated")
     if isinstance(mechanism, SignedCoins):
-        copied = dn.Shares("mine", (np.full_like(last, last[0]),))
-        refuses(dn.InvalidInputError, use(copied), "duplicated")
+        copied = Shares("mine", (np.full_like(last, last[0]),))
+        refuses(InvalidInputError, use(copied), "duplicated")
     for wrong_n in (n + 1, n - 1)[: 1 if hasattr(mechanism, "batches") else 2]:
-        refuses(dn.InvalidParameterError, lambda wrong_n=wrong_n: mechanism.deal(wrong_n, rng), "n must be")
-    refuses(dn.InvalidParameterError, lambda: mechanism.variance(0.1, n + 1), "n must be")
-    refuses(dn.InvalidParameterError, lambda: mechanism.randomize(data, shares, None), "rng must be")
+        refuses(InvalidParameterError, lambda wrong_n=wrong_n: mechanism.deal(wrong_n, rng), "n must be")
+    refuses(InvalidParameterError, lambda: mechanism.variance(0.1, n + 1), "n must be")
+    refuses(InvalidParameterError, lambda: mechanism.randomize(data, shares, None), "rng must be")
 
 
 def refuses_bad_answers(case: DealtCase, mechanism: Any) -> None:
@@ -384,10 +392,10 @@ def refuses_bad_answers(case: DealtCase, mechanism: Any) -> None:
     for value in (sizes[0], -1):
         wrong.reshape(mechanism.n, -1)[16, 0] = value
         message = rf"0\.\.{sizes[0] - 1}, got another in row 17"
-        refuses(dn.InvalidInputError, lambda: mechanism.randomize(wrong, shares, rng), message)
+        refuses(InvalidInputError, lambda: mechanism.randomize(wrong, shares, rng), message)
     right = case.many(mechanism)
-    refuses(dn.InvalidInputError, lambda: mechanism.randomize(right.astype(float), shares, rng), "dtype=float64")
-    refuses(dn.InvalidInputError, lambda: mechanism.randomize(right[None], shares, rng), "shape")
+    refuses(InvalidInputError, lambda: mechanism.randomize(right.astype(float), shares, rng), "dtype=float64")
+    refuses(InvalidInputError, lambda: mechanism.randomize(right[None], shares, rng), "shape")
 
 
 def collector_takes_no_shares(mechanism: Any, rng: Any) -> None:

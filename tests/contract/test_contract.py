@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable.errors import EmptyAggregateError, InvalidInputError, InvalidParameterError, MismatchError
 from tests.contract import laws
 from tests.contract.cases import CASES, Case, grid
 
@@ -79,14 +80,14 @@ def test_reports_match_their_declaration(case: Case) -> None:
 @pytest.mark.parametrize("epsilon", [0, -1.0, float("nan"), float("inf"), 33, 1e-7, "much", None, True])
 @pytest.mark.parametrize("case", ONE_EACH)
 def test_refuses_a_bad_budget(case: Case, epsilon: Any) -> None:
-    with pytest.raises(dn.InvalidParameterError, match="epsilon"):
+    with pytest.raises(InvalidParameterError, match="epsilon"):
         case.build(_sizes(case), epsilon)
 
 
 @pytest.mark.parametrize("size", [1, 0, -3, 2.0, True, "4"])
 @pytest.mark.parametrize("case", ONE_EACH)
 def test_refuses_a_bad_domain(case: Case, size: Any) -> None:
-    with pytest.raises(dn.InvalidParameterError, match=r"k must|sizes"):
+    with pytest.raises(InvalidParameterError, match=r"k must|sizes"):
         case.build((size, 2) if case.records else (size,), 1.0)
 
 
@@ -97,14 +98,14 @@ def test_refuses_bad_answers(case: Case) -> None:
     rng = dn.SimulationRandomness(1)
     wrong = np.resize(inputs, (30, *inputs.shape[1:]))
     wrong.reshape(30, -1)[16, 0] = 3
-    with pytest.raises(dn.InvalidInputError, match=r"0\.\.2, got another in row 17"):
+    with pytest.raises(InvalidInputError, match=r"0\.\.2, got another in row 17"):
         mechanism.randomize(wrong, rng)
     wrong.reshape(30, -1)[16, 0] = -1
-    with pytest.raises(dn.InvalidInputError, match=r"0\.\.2, got another in row 17"):
+    with pytest.raises(InvalidInputError, match=r"0\.\.2, got another in row 17"):
         mechanism.randomize(wrong, rng)
-    with pytest.raises(dn.InvalidInputError, match="dtype=float64"):
+    with pytest.raises(InvalidInputError, match="dtype=float64"):
         mechanism.randomize(inputs.astype(float), rng)
-    with pytest.raises(dn.InvalidInputError, match="shape"):
+    with pytest.raises(InvalidInputError, match="shape"):
         mechanism.randomize(inputs[None], rng)
 
 
@@ -113,9 +114,9 @@ def test_refuses_what_does_not_belong(case: Case) -> None:
     mechanism, other = case.build(_sizes(case), 1.0), case.build(_sizes(case), 2.0)
     inputs = case.inputs(_sizes(case))
     mine, theirs = (m.aggregate(m.randomize(inputs, dn.SimulationRandomness(1))) for m in (mechanism, other))
-    with pytest.raises(dn.MismatchError, match="merge"):
+    with pytest.raises(MismatchError, match="merge"):
         mine + theirs
-    with pytest.raises(dn.MismatchError, match="came from"):
+    with pytest.raises(MismatchError, match="came from"):
         mechanism.estimate(theirs)
-    with pytest.raises(dn.EmptyAggregateError):
+    with pytest.raises(EmptyAggregateError):
         mechanism.estimate(dn.Aggregate.empty(mechanism))

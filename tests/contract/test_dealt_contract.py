@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.dealt.dealt import DealtMechanism
-from deniable.spec import mechanism_class, mechanism_names
+from deniable.errors import InvalidParameterError
+from deniable.names import mechanism_class, mechanism_names
 from tests.contract import dealt_laws
 from tests.contract.cases import CASES
 from tests.contract.dealt_cases import DEALT_CASES, DealtCase
@@ -140,9 +141,7 @@ def test_refuses_bad_parameters(case: DealtCase) -> None:
     for name in names:
         for value in BAD[name]:
             # The quota of an attribute is named as that of its deal.
-            with pytest.raises(
-                dn.InvalidParameterError, match=r"\bminim(a|um)\b" if name == "minima" else rf"\b{name}\b"
-            ):
+            with pytest.raises(InvalidParameterError, match=r"\bminim(a|um)\b" if name == "minima" else rf"\b{name}\b"):
                 dataclasses.replace(mechanism, **{name: value})
 
 

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.dealt import Shares
 from deniable.dealt.coupling.jrr import JRR
 from deniable.dealt.several_deals import combine_deals
+from deniable.errors import DamagedStateError
 from tests.contract import dealt_laws, laws
 from tests.contract.dealt_cases import DEALT_CASES, DealtCase
 
@@ -32,7 +34,7 @@ class IndependentDealer(Mutant):
     """Deals each contributor a share with the right law, independently of all others: quotas and pairs are lost."""
 
     def deal(self, n: int, rng: Any) -> Any:
-        return dn.Shares.joined([self.honest.deal(n, rng)[i] for i in range(n)])
+        return Shares.joined([self.honest.deal(n, rng)[i] for i in range(n)])
 
 
 class SortedDealer(Mutant):
@@ -42,7 +44,7 @@ class SortedDealer(Mutant):
         shares = self.honest.deal(n, rng)
         arrays = dealt_laws.fields_of(self.honest, shares)
         order = np.lexsort([column for array in arrays[::-1] for column in array.reshape(n, -1).T[::-1]])
-        return dn.Shares(shares.deal_id, tuple(array[order] for array in arrays))
+        return Shares(shares.deal_id, tuple(array[order] for array in arrays))
 
 
 class DeafContributor(Mutant):
@@ -153,14 +155,14 @@ def test_sums_of_two_deals_that_add(case: DealtCase, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(dn.Aggregate, "__add__", mutant)
     # The law fails, or what was added is refused as no state of one deal.
-    with pytest.raises((AssertionError, dn.DamagedStateError), match=r"was not raised|at most as many reports"):
+    with pytest.raises((AssertionError, DamagedStateError), match=r"was not raised|at most as many reports"):
         dealt_laws.deals_do_not_mix(case, case.build(25, "mine"))
 
 
 @pytest.mark.parametrize("case", ONE_EACH)
 @pytest.mark.parametrize("mutant", [MiscountingCollector, ForgetfulCollector])
 def test_an_aggregate_off_by_one(case: DealtCase, mutant: type[Mutant]) -> None:
-    with pytest.raises((AssertionError, dn.DamagedStateError)):  # no report has such counters, or the law fails
+    with pytest.raises((AssertionError, DamagedStateError)):  # no report has such counters, or the law fails
         dealt_laws.estimates_are_exact(case, mutant(case.build(case.exact[0], "mine")))
 
 

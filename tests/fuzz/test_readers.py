@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import DeniableError, FileFormatError
+from deniable.names import CLASSES, mechanism_class
 from deniable.schema import Schema
-from deniable.spec import _REGISTRY, from_spec
+from deniable.spec import from_spec
 from tests.fuzz.readers import READERS, read, valid
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -101,8 +102,8 @@ _NAMES = ("k", "epsilon", "n", "sizes", "m", "family", "omega", "minimum", "orac
 def test_damaged_mechanisms(data: st.DataObject) -> None:
     small = st.one_of(st.integers(-1, 40), st.sampled_from(["0.5", "1", "2", 0.25, None, True]), VALUES)
     fields = data.draw(st.dictionaries(st.sampled_from(_NAMES), small, max_size=5))
-    name = data.draw(st.sampled_from(sorted(_REGISTRY)))
-    fields_of = {field.name for field in dataclasses.fields(_REGISTRY[name])}
+    name = data.draw(st.sampled_from(sorted(CLASSES)))
+    fields_of = {field.name for field in dataclasses.fields(mechanism_class(name))}
     spec = {"epsilon": "1", "k": 4, "sizes": [2, 3], "n": 20} | fields
     known = {key: value for key, value in spec.items() if key in fields_of}
     for given_fields in (spec, known):

@@ -6,16 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deniable import (
-    GRR,
-    Aggregate,
-    CorrRR,
-    DuplicateReportsError,
-    FileFormatError,
-    InvalidParameterError,
-    MismatchError,
-)
-from deniable.errors import OutputError
+from deniable import GRR, Aggregate, CorrRR
+from deniable.errors import DuplicateReportsError, FileFormatError, InvalidParameterError, MismatchError, OutputError
 
 GRR3 = GRR(k=3, epsilon=0.1)
 

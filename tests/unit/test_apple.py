@@ -8,12 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable import InvalidInputError, InvalidParameterError, InvalidReportError, NoIntervalError, SimulationRandomness
-from deniable.errors import DamagedStateError
+from deniable import SimulationRandomness
+from deniable.errors import (
+    DamagedStateError,
+    InvalidInputError,
+    InvalidParameterError,
+    InvalidReportError,
+    NoIntervalError,
+)
 from deniable.mechanisms._apple_hashes import PRIME, FixedHashes
 from deniable.mechanisms.apple import AppleCMS, IndexedBits
 from deniable.mechanisms.apple_hadamard import AppleHCMS
 from deniable.mechanisms.hadamard import HadamardEncoding
+from deniable.postprocess import norm_sub
 from tests.contract import laws
 from tests.contract.cases import Case
 from tests.unit._goodness import always_interpreted
@@ -148,7 +155,7 @@ def test_estimate_refuses_intervals(sketch: Any) -> None:
     assert np.isnan(estimate.standard_errors).all()
     assert estimate.to_arrow()["lower"].null_count == 5
     with pytest.raises(NoIntervalError, match=r"collisions are fixed\), norm-sub$"):
-        dn.norm_sub(estimate).interval(0.95)
+        norm_sub(estimate).interval(0.95)
 
 
 def test_frequencies_of_the_bias_are_checked() -> None:

@@ -6,18 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import (
-    GRR,
-    SHE,
-    SPL,
-    InvalidInputError,
-    InvalidParameterError,
-    InvalidReportError,
-    RecursiveHadamard,
-    SimulationRandomness,
-    SubsetSelection,
-)
+from deniable import GRR, SPL, SimulationRandomness, SubsetSelection
 from deniable.checks import checked_codes, checked_counts, checked_records, checked_sizes
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
+from deniable.mechanisms import SHE, RecursiveHadamard
 
 
 def test_records_are_refused_exactly_when_a_code_is_out_of_range() -> None:

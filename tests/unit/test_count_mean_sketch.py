@@ -20,8 +20,9 @@ from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.mechanisms.hash_families.hash_range import optimal_hash_range
 from deniable.mechanisms.hash_families.prime import HashedReports, PrimeFamily
 from deniable.mechanisms.local_hashing import BLH, OLH
+from deniable.names import mechanism_class
 from deniable.randomness import BLOCK_WORDS, Randomness, uniform_below
-from deniable.spec import from_spec, mechanism_class, to_spec
+from deniable.spec import from_spec, to_spec
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ocms_core.json").read_text())
 FAMILY_WISE_ERROR = 1e-6

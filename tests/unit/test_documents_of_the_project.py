@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import pkgutil
 import re
 import types
 from pathlib import Path
@@ -37,20 +40,42 @@ def test_readme_is_under_two_screens() -> None:
 
 
 def test_public_names() -> None:
-    names = {
-        name
-        for name, value in vars(deniable).items()
-        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+    names = set(dir(deniable))
+    verbs = {"mechanism", "collection", "plan", "recommend", "draft_schema", "read_dictionary"}
+    core = {"Aggregate", "Estimate", "RecordEstimate", "Mechanism", "Guarantee", "TrustModel", "DeniableError"}
+    core |= {"SecureRandomness", "SimulationRandomness", "Attribute", "Schema", "Collection", "Dictionary"}
+    mechanisms = {"GRR", "OUE", "RAPPOR", "SubsetSelection", "CountMeanSketch", "OCMS", "SPL", "SMP", "CorrRR"}
+    assert verbs | core | mechanisms <= names
+    namespaces = {name for name in names if isinstance(getattr(deniable, name), types.ModuleType)}
+    assert {"answers", "errors", "leakage", "planning", "postprocess", "report"} <= namespaces
+    assert len(names - namespaces) <= 37
+    assert set(vars(deniable)["__all__"]) == names
+    with pytest.raises(AttributeError, match="has no attribute 'nothing_of_that_name'"):
+        deniable.nothing_of_that_name  # type: ignore[attr-defined]  # noqa: B018
+
+
+PACKAGES = [
+    name
+    for _, name, is_package in pkgutil.walk_packages(deniable.__path__, "deniable.")
+    if is_package and "attach(" in Path(importlib.import_module(name).__file__ or "").read_text()
+]
+
+
+@pytest.mark.parametrize("name", ["deniable", *PACKAGES])
+def test_lazy_names_are_those_of_type_checkers_and_exist(name: str) -> None:
+    package = importlib.import_module(name)
+    tree = ast.parse(Path(package.__file__ or "").read_text())
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = {
+        alias.asname: f"{node.module}.{alias.name}"
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
     }
-    mechanisms = {"GRR", "SUE", "OUE", "RAPPOR", "SubsetSelection", "Exponential", "SHE", "THE"}
-    mechanisms |= {"CountMeanSketch", "BLH", "OLH", "SPL", "SMP", "RSFD", "RSRFD"}
-    core = {"Aggregate", "Estimate", "RecordEstimate", "Mechanism", "Guarantee", "TrustModel"}
-    core |= {"Randomness", "SecureRandomness", "SimulationRandomness", "Attribute", "Schema", "Collection"}
-    functions = {"draft_schema", "plan", "recommend", "Plan", "PlanRow", "norm_sub", "simplex", "base_cut"}
-    functions |= {"clip_normalize", "iterative_bayes", "iterative_bayes_reports"}
-    assert mechanisms | core | functions <= names
-    errors = {name for name in names if name.endswith("Error")}
-    assert errors == {name for name in vars(deniable.errors) if name.endswith("Error")}
+    table = next(node for node in ast.walk(tree) if isinstance(node, ast.Dict))
+    assert imports == {one: f"{home}.{one}" for home, names in ast.literal_eval(table).items() for one in names.split()}
+    for one in package.__all__:
+        assert getattr(package, one) is not None
 
 
 def test_every_error_is_in_the_tree() -> None:

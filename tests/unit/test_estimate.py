@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import Estimate, InvalidParameterError, NoIntervalError, RecordEstimate
+from deniable import Estimate, RecordEstimate
+from deniable.errors import InvalidParameterError, NoIntervalError
 from deniable.estimate import affine_estimate
 
 

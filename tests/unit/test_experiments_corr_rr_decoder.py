@@ -28,7 +28,8 @@ from experiments.corr_rr.populations import People
 from experiments.harness import Cell, Run
 from scipy import stats
 
-from deniable import SPL, RecordEstimate, SimulationRandomness, combine
+from deniable import SPL, RecordEstimate, SimulationRandomness
+from deniable.records import combine
 from deniable.records.pivot.pivot_coded import PivotCoded
 
 

@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable import GRR, InvalidParameterError, InvalidReportError, MismatchError, SimulationRandomness
+from deniable import GRR, SimulationRandomness
+from deniable.errors import InvalidParameterError, InvalidReportError, MismatchError
 from deniable.mechanisms.exponential import Exponential
 from deniable.spec import from_spec, to_spec
 

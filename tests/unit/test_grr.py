@@ -11,18 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import (
-    GRR,
-    RSFD,
-    SMP,
-    SPL,
-    CountMeanSketch,
-    Exponential,
-    InvalidParameterError,
-    InvalidReportError,
-    SimulationRandomness,
-    TooLargeError,
-)
+from deniable import GRR, RSFD, SMP, SPL, CountMeanSketch, SimulationRandomness
+from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
+from deniable.mechanisms import Exponential
 from deniable.mechanisms.grr import count_codes, lie_threshold, randomize_codes
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.linalg import hadamard
 
 import deniable as dn
-from deniable import InvalidParameterError, InvalidReportError, SimulationRandomness
-from deniable.errors import DamagedStateError
+from deniable import SimulationRandomness
+from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError
 from deniable.mechanisms import _public_rows as public_rows
 from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.randomness import uniform_below

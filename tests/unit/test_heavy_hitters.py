@@ -10,6 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 import deniable as dn
+from deniable.errors import (
+    EmptyAggregateError,
+    InvalidInputError,
+    InvalidParameterError,
+    InvalidReportError,
+    MismatchError,
+)
 from deniable.mechanisms.heavy_hitters import HeavyHitters, PrefixReports
 from deniable.spec import from_spec, to_spec
 
@@ -126,7 +133,7 @@ def test_merging_and_files_and_specification() -> None:
     ],
 )
 def test_bad_parameters_are_named(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(dn.InvalidParameterError, match=message):
+    with pytest.raises(InvalidParameterError, match=message):
         HeavyHitters(**parameters)
 
 
@@ -140,21 +147,21 @@ def test_bad_input_is_named() -> None:
         (["\ud800"], "Unicode text"),
         ("abc", "sequence of texts"),
     ):
-        with pytest.raises(dn.InvalidInputError, match=message):
+        with pytest.raises(InvalidInputError, match=message):
             hunt.randomize(wrong, rng)
     reports = hunt.randomize(["abc"] * 20, rng)
-    with pytest.raises(dn.InvalidReportError, match=r"group must be in 0\.\.3, got group=9 in row 1"):
+    with pytest.raises(InvalidReportError, match=r"group must be in 0\.\.3, got group=9 in row 1"):
         hunt.aggregate(PrefixReports(np.full(20, 9, dtype=np.uint8), reports.value))
-    with pytest.raises(dn.InvalidReportError, match="row 1"):
+    with pytest.raises(InvalidReportError, match="row 1"):
         hunt.aggregate(PrefixReports(reports.group, np.full(20, 2**32 - 1, dtype=reports.value.dtype)))
-    with pytest.raises(dn.InvalidReportError, match="one length"):
+    with pytest.raises(InvalidReportError, match="one length"):
         hunt.aggregate(PrefixReports(reports.group, reports.value[:3]))
     aggregate = hunt.aggregate(reports)
-    with pytest.raises(dn.InvalidParameterError, match="threshold must be > 0"):
+    with pytest.raises(InvalidParameterError, match="threshold must be > 0"):
         hunt.estimate(aggregate, threshold=0)
-    with pytest.raises(dn.EmptyAggregateError):
+    with pytest.raises(EmptyAggregateError):
         hunt.estimate(dn.Aggregate.empty(hunt))
-    with pytest.raises(dn.MismatchError):
+    with pytest.raises(MismatchError):
         hunt.estimate(dn.Aggregate.empty(HeavyHitters(epsilon=2.0)))
 
 

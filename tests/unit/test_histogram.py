@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable import InvalidParameterError, InvalidReportError, SimulationRandomness
-from deniable.errors import TooLargeError
+from deniable import SimulationRandomness
+from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.mechanisms import histogram as histogram_module
 from deniable.mechanisms._noise import half_ratio, inverse_table, noise_weights, randomize_components, sum_components
 from deniable.mechanisms.histogram import SHE

@@ -9,7 +9,8 @@ import pickle
 import numpy as np
 import pytest
 
-from deniable import Estimate, InvalidParameterError
+from deniable import Estimate
+from deniable.errors import InvalidParameterError
 
 
 def test_default_labels_are_made_when_read() -> None:

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable import GRR, OUE, SHE, InvalidInputError, InvalidParameterError, SimulationRandomness, SubsetSelection
+from deniable import GRR, OUE, SimulationRandomness, SubsetSelection
+from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.adversary import attack_workflow
 from deniable.leakage.adversary.attack_workflow import statistical_cpl
 from deniable.leakage.adversary.attacks import attack_cpl
 from deniable.leakage.prior.distributions import conditional_from_joint
+from deniable.mechanisms import SHE
 
 JOINT = np.array([[0.30, 0.05, 0.05], [0.05, 0.15, 0.40]])
 

@@ -15,23 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
-from deniable import (
-    BLH,
-    GRR,
-    OLH,
-    OUE,
-    RAPPOR,
-    SHE,
-    SPL,
-    SUE,
-    THE,
-    CountMeanSketch,
-    Exponential,
-    InvalidParameterError,
-    InvalidReportError,
-    SimulationRandomness,
-    SubsetSelection,
-)
+from deniable import GRR, OLH, OUE, RAPPOR, SPL, SUE, CountMeanSketch, SimulationRandomness, SubsetSelection
+from deniable.errors import InvalidParameterError, InvalidReportError
 from deniable.leakage.adversary import inference_rules as rules
 from deniable.leakage.adversary.attacks import (
     attack,
@@ -44,6 +29,7 @@ from deniable.leakage.adversary.attacks import (
     enumerated_attack_channel,
 )
 from deniable.leakage.prior.correlation import cpl, worst_case_cpl
+from deniable.mechanisms import BLH, SHE, THE, Exponential
 from deniable.mechanisms.hash_families.prime import HashedReports
 from deniable.mechanisms.oracle import FrequencyOracle
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value

@@ -9,29 +9,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from deniable import (
-    GRR,
-    OLH,
-    OUE,
-    RAPPOR,
-    SHE,
-    SPL,
-    SUE,
-    THE,
-    Exponential,
-    InvalidInputError,
-    InvalidParameterError,
-    InvalidReportError,
-    Randomness,
-    SimulationRandomness,
-    SubsetSelection,
-    TooLargeError,
-)
+from deniable import GRR, OLH, OUE, RAPPOR, SPL, SUE, SimulationRandomness, SubsetSelection
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.leakage.adversary import auditor as auditing
 from deniable.leakage.adversary.audit_bounds import choose_events, lower_bound, upper_bound
 from deniable.leakage.adversary.audit_events import FeatureReader, event_probability
 from deniable.leakage.adversary.auditor import AuditResult, audit, features, needed_samples
+from deniable.mechanisms import SHE, THE, Exponential
 from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.randomness import Randomness
 
 
 class Honest:

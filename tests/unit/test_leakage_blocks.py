@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import GRR, InvalidInputError, InvalidParameterError, TooLargeError
+from deniable import GRR
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import (
     block_bound,
     block_bound_assuming_independence,

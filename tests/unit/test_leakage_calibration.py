@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable import GRR, InvalidInputError, InvalidParameterError, TooLargeError
+from deniable import GRR
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import Calibration, TreePrior, calibrate, calibrate_unequal, exact_totals, total_leakage
 from deniable.leakage.calibration.calibration import largest_below, rounded_down
 from deniable.leakage.calibration.criteria import CRITERIA

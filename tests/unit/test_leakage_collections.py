@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable import GRR, RSFD, RSRFD, SMP, SPL, CountMeanSketch, SubsetSelection
+from deniable import GRR, RSFD, SMP, SPL, CountMeanSketch, SubsetSelection
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.figure_status import Leakage
 from deniable.leakage.totals.collections import Sampling, guarantee_under_prior, sampled_leakage
+from deniable.records import RSRFD
 from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.records.sample import AdaptiveSMP
 

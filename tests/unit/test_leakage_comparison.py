@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable import GRR, Exponential, InvalidInputError, InvalidParameterError, SimulationRandomness
+from deniable import GRR, SimulationRandomness
+from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.adversary.algorithm_benchmark import benchmark_algorithms, grf, score, spl_anl
 from deniable.leakage.adversary.attacks import attack
 from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS, MechanismScore, benchmark_mechanisms, nmse_cpl
 from deniable.leakage.prior.pair_priors import PairPriors
+from deniable.mechanisms import Exponential
 from tests.real_data import Table, adult, cardio, celeba, common_faces, lfw, requires_data
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import optimize
 
-from deniable import GRR, InvalidInputError, InvalidParameterError, TooLargeError
+from deniable import GRR
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage.prior.correlation import cpl, fixed_size_cpl, saturation, worst_case_cpl
 from deniable.leakage.prior.distributions import conditional_from_joint, joint_from_records
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable import GRR, InvalidInputError, InvalidParameterError, TooLargeError
+from deniable import GRR
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import channel_delta, cpl, fixed_size_cpl, mechanism_cpl, worst_case_cpl
 from deniable.leakage.prior.distributions import conditional_from_joint
 from deniable.leakage.prior.mechanism_leakage import enumerated, reaches_every_set, release_epsilon

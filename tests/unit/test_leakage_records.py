@@ -8,14 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import (
-    GRR,
-    InvalidInputError,
-    InvalidParameterError,
-    NoIntervalError,
-    SimulationRandomness,
-    TooLargeError,
-)
+from deniable import GRR, SimulationRandomness
+from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, TooLargeError
 from deniable.leakage import (
     calibrate,
     conditional_from_joint,

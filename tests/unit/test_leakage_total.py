@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable import GRR, InvalidInputError, InvalidParameterError, TooLargeError
+from deniable import GRR
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import exact_totals, total_leakage
 from deniable.leakage.prior.contraction import contract
 from deniable.leakage.prior.distributions import merged_channel

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable import GRR, InvalidInputError, InvalidParameterError, SimulationRandomness, TooLargeError
+from deniable import GRR, SimulationRandomness
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import TreePrior, exact_totals, total_leakage, tree_leakage
 from deniable.leakage.prior.pairwise import PairCounts
 from deniable.leakage.prior.tree import chow_liu_edges

@@ -17,9 +17,11 @@ from typer.testing import CliRunner
 
 import deniable as dn
 from deniable.cli import app
+from deniable.dealt import KaryJRR, QuotaUnary, Shares
 from deniable.dealt.quota.records import QuotaRecords
 from deniable.drafting import draft_schema
 from deniable.encoding import as_table
+from deniable.errors import InvalidInputError
 from deniable.io import open_answers, randomize_file, read_truth
 
 WORD, CODE = "I am HIV positive", 987654321
@@ -141,9 +143,9 @@ MECHANISMS: dict[str, tuple[Any, tuple[int, ...]]] = {
     "SMP": (dn.SMP(sizes=(4, 4), epsilon=1.0), (8, 2)),
     "RS+FD": (dn.RSFD(sizes=(4, 4), epsilon=1.0), (8, 2)),
     "QuotaRR": (dn.QuotaRR(epsilon=1.0, n=8, k=4, deal_id="d"), (8,)),
-    "QuotaUnary": (dn.QuotaUnary(k=4, epsilon=1.0, n=8, deal_id="d"), (8,)),
+    "QuotaUnary": (QuotaUnary(k=4, epsilon=1.0, n=8, deal_id="d"), (8,)),
     "QuotaRecords": (QuotaRecords(sizes=(4, 4), epsilon=1.0, n=8, deal_id="d"), (8, 2)),
-    "KaryJRR": (dn.KaryJRR.optimal(4, 8, 1.0, 0, deal_id="d"), (8,)),
+    "KaryJRR": (KaryJRR.optimal(4, 8, 1.0, 0, deal_id="d"), (8,)),
 }
 
 
@@ -163,7 +165,7 @@ def test_codes_are_answers_too(name: str) -> None:
 
 
 def test_the_length_of_an_answer_is_not_shown() -> None:
-    with pytest.raises(dn.InvalidInputError, match=r"got dtype=text$"):
+    with pytest.raises(InvalidInputError, match=r"got dtype=text$"):
         dn.GRR(k=4, epsilon=1.0).randomize(np.array([WORD]), RNG)
 
 
@@ -171,7 +173,7 @@ def test_shares_are_not_shown() -> None:
     groups = MECHANISMS["QuotaRecords"][0]
     dealt = groups.deal(8, RNG)
     types = np.full(8, CODE, dtype=np.int64)
-    shares = dn.Shares(dealt.deal_id, (dealt.columns[0], types))
+    shares = Shares(dealt.deal_id, (dealt.columns[0], types))
     silent(lambda: groups.randomize(np.zeros((8, 2), dtype=np.int64), shares, RNG))
 
 

@@ -13,7 +13,7 @@ from deniable.mechanisms.hash_families.hash_range import Objective, any_integer
 from deniable.mechanisms.hash_families.registry import FAMILIES
 from deniable.mechanisms.hash_families.spread import powers_of_two_around
 from deniable.mechanisms.ocms import OCMS, ocms_choice
-from deniable.spec import mechanism_class
+from deniable.names import mechanism_class
 from deniable.thresholds import exact
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ocms_spread.json").read_text())["hash_range"]

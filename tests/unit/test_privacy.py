@@ -10,23 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import (
-    GRR,
-    JRR,
-    RAPPOR,
-    SMP,
-    Attribute,
-    Collection,
-    CoupledOUE,
-    InvalidParameterError,
-    KaryJRR,
-    PrivacyLimitError,
-    QuotaRR,
-    ReportCoupledRR,
-    Schema,
-)
+from deniable import GRR, RAPPOR, SMP, Attribute, Collection, QuotaRR, Schema
 from deniable.answers import summarize
+from deniable.dealt import JRR, CoupledOUE, KaryJRR, ReportCoupledRR
 from deniable.dealt.mpc.guarantee import with_helpers
+from deniable.errors import InvalidParameterError, PrivacyLimitError
 from deniable.privacy import Guarantee, bound_text, odds, odds_text
 from deniable.report import estimate_page, render_html
 from deniable.report.guarantee import guarantee_lines

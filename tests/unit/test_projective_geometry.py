@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import deniable as dn
-from deniable import InvalidParameterError, InvalidReportError, SimulationRandomness, TooLargeError
-from deniable.errors import DamagedStateError
+from deniable import SimulationRandomness
+from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.mechanisms._projective import (
     draw_points,
     incidence_counts,

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable import GRR, OUE, SMP, InvalidParameterError, SecureRandomness, SimulationRandomness
+from deniable import GRR, OUE, SMP, SecureRandomness, SimulationRandomness
 from deniable import randomness as module
+from deniable.errors import InvalidParameterError
 from deniable.randomness import blocks, draw, uniform_below
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import SMP, SPL, CorrRR, InvalidInputError, InvalidParameterError, SimulationRandomness, TooLargeError
+from deniable import SMP, SPL, CorrRR, SimulationRandomness
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.planning import corr_rr_plan, plan, records_default, two_phase
 from deniable.records.phases.two_phase import combine
 from deniable.records.pivot.corr_rr import pairwise_copy_probabilities

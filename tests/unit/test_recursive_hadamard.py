@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import deniable as dn
-from deniable import InvalidParameterError, InvalidReportError, SimulationRandomness
-from deniable.errors import DamagedStateError
+from deniable import SimulationRandomness
+from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError
 from deniable.mechanisms import recursive_hadamard as module
 from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.mechanisms.recursive_hadamard import RecursiveHadamard, recursive_hadamard_bits

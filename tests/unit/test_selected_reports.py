@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable import GRR, Estimate, InvalidParameterError
+from deniable import GRR, Estimate
 from deniable.answers import Summary, summarize
+from deniable.errors import InvalidParameterError
 from deniable.report import estimate_page, render_html, save_png
 from deniable.report.page import Text
 from deniable.report.text import chart_lines

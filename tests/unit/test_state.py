@@ -13,34 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable import (
-    GRR,
-    OUE,
-    SHE,
-    SMP,
-    Aggregate,
-    AppleCMS,
-    AppleHCMS,
-    CountMeanSketch,
-    FileFormatError,
-    InvalidParameterError,
-    SimulationRandomness,
-    SubsetSelection,
-    TooLargeError,
-)
+from deniable import GRR, OUE, SMP, Aggregate, CountMeanSketch, SimulationRandomness, SubsetSelection
 from deniable.dealt.coupling.coupled_oue import CoupledOUE
 from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing
 from deniable.dealt.quota.batches import QuotaBatches
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.records import QuotaRecords
 from deniable.dealt.quota.unary import QuotaUnary
-from deniable.errors import DamagedStateError
+from deniable.errors import DamagedStateError, FileFormatError, InvalidParameterError, TooLargeError
+from deniable.mechanisms import SHE, AppleCMS, AppleHCMS
 from deniable.mechanisms._bits import bit_outputs
 from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.mechanisms.heavy_hitters import HeavyHitters
 from deniable.mechanisms.query_sketch import QuerySketch
+from deniable.names import CLASSES
 from deniable.records.pivot.corr_rr_aligned import AlignedCorrRR
-from deniable.spec import _REGISTRY
 from tests.contract.cases import CASES, grid
 from tests.contract.dealt_cases import DEALT_CASES
 from tests.contract.laws import length, take
@@ -89,7 +76,7 @@ MECHANISMS = _mechanisms()
 
 
 def test_every_registered_mechanism_is_here() -> None:
-    assert {mechanism.name for mechanism in MECHANISMS.values()} == set(_REGISTRY)
+    assert {mechanism.name for mechanism in MECHANISMS.values()} == set(CLASSES)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable import GRR, InvalidParameterError, InvalidReportError, SimulationRandomness
-from deniable.errors import TooLargeError
+from deniable import GRR, SimulationRandomness
+from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.mechanisms import _subsets
 from deniable.mechanisms._subsets import (
     REJECTED,

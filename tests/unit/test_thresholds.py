@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import deniable as dn
 from deniable import GRR
 from deniable.errors import InvalidParameterError
+from deniable.mechanisms import SHE, THE, Exponential
 from deniable.thresholds import BudgetShare, checked_epsilon, exact, exact_text, exp_bounds, log_up, spent
 
 
@@ -118,8 +119,8 @@ def test_a_share_of_a_budget_is_spent_as_it_is() -> None:
 def test_no_implemented_epsilon_exceeds_the_float_of_the_declared_one(epsilon: Any) -> None:
     declared = float(exact(epsilon))
     mechanisms: list[Any] = [
-        *(oracle(k, epsilon) for k in (2, 5, 100) for oracle in (dn.GRR, dn.SUE, dn.OUE, dn.SubsetSelection, dn.THE)),
-        dn.SHE(4, epsilon),
+        *(oracle(k, epsilon) for k in (2, 5, 100) for oracle in (dn.GRR, dn.SUE, dn.OUE, dn.SubsetSelection, THE)),
+        SHE(4, epsilon),
         dn.CountMeanSketch(100, epsilon),
         dn.CountMeanSketch(100, epsilon, family="spread"),
         *(records((2, 3, 4), epsilon) for records in (dn.SPL, dn.SMP, dn.RSFD)),
@@ -127,7 +128,7 @@ def test_no_implemented_epsilon_exceeds_the_float_of_the_declared_one(epsilon: A
     ]
     for mechanism in mechanisms:
         assert mechanism.implemented_epsilon() <= declared, mechanism
-    assert dn.Exponential(5, epsilon).implemented_epsilon() <= declared / 2
+    assert Exponential(5, epsilon).implemented_epsilon() <= declared / 2
 
 
 def test_a_least_budget_can_be_shared_to_the_last() -> None:

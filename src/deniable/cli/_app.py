@@ -5,23 +5,26 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import importlib.metadata
+import importlib
 import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from typer.core import TyperGroup
+from typer.main import get_command_from_info
 
 from deniable.errors import DeniableError, OutputError
-from deniable.report import Page, print_page, save_html, save_png
-from deniable.report.labels import visible
-from deniable.result import Result
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from deniable.report import Page
+    from deniable.result import Result
 
 Parameters = ParamSpec("Parameters")
 Report = Callable[[int, int | None], None]
@@ -30,7 +33,65 @@ Report = Callable[[int, int | None], None]
 BAD_INPUT, INTERRUPTED = 2, 130
 _QUIET_SECONDS = 1.0
 
+VERBS: Mapping[str, tuple[str, str]] = {
+    "schema": ("designing", "Draft the public list of questions and answers."),
+    "collection": ("designing", "Fix what is asked and how it is randomised."),
+    "inspect": ("inspecting", "Say what a survey asks and guarantees."),
+    "randomize": ("collecting", "Turn true answers into randomised reports."),
+    "aggregate": ("collecting", "Add up reports."),
+    "merge": ("collecting", "Add up aggregates of one collection."),
+    "estimate": ("reading", "Print frequencies with standard errors and intervals."),
+    "heavy-hitters": ("hunting", "Find the frequent strings nobody listed."),
+    "learn": ("phasing", "Learn the next phase of a survey from those so far."),
+    "combine": ("phasing", "Print the estimates of all phases of a survey together."),
+    "deal": ("dealing", "Deal a secret share to each contributor."),
+    "hand-out": ("dealing", "Move shares out of a deal into a file."),
+    "plan": ("planning", "Compare mechanisms before anybody is asked."),
+    "leakage": ("leaking", "Say what a release reveals through correlation."),
+    "calibrate": ("leaking", "Find the largest budgets that keep leakage below a cap."),
+    "audit": ("leaking", "Look for a client that breaks its promise."),
+    "demo": ("demonstrating", "Run everything on a real, sensitive survey."),
+}
+"""Every verb in the order of help: its module, and the first sentence of its help, for which nothing is imported."""
+
+
+class _Commands(dict[str, Any]):
+    """The verbs' commands, each imported when it is asked for."""
+
+    def __missing__(self, name: str) -> Any:
+        importlib.import_module(f"deniable.cli.{VERBS[name][0]}")
+        for info in app.registered_commands:
+            self[str(info.name)] = get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+        return self[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(VERBS)
+
+    def __len__(self) -> int:
+        return len(VERBS)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the command of a verb; the default for what is none."""
+        return self[name] if name in VERBS else default
+
+
+class _Verbs(TyperGroup):
+    """The group of all verbs: `deniable --help` lists them and imports none."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "commands": _Commands()})
+        self.commands = _Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(VERBS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, sentence) for name, (_, sentence) in VERBS.items()])
+
+
 app = typer.Typer(
+    cls=_Verbs,
     name="deniable",
     help="Frequencies with honest error bars, from answers that were randomised before they were collected.",
     epilog="The way of the data: schema, collection, randomize, aggregate, merge, estimate.",
@@ -46,6 +107,8 @@ _written: list[Path] = []
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        import importlib.metadata
+
         typer.echo(f"deniable {importlib.metadata.version('deniable')}")
         raise typer.Exit
 
@@ -89,7 +152,7 @@ def _failures(interrupted: str) -> Iterator[None]:
     except KeyboardInterrupt:
         complete = ", ".join(map(str, _written))
         kept = f"{complete} is complete, nothing else was written" if _written else interrupted
-        typer.echo(f"interrupted: {visible(kept)}", err=True)
+        note(f"interrupted: {kept}")
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
         if error.errno == errno.EPIPE:
@@ -99,12 +162,14 @@ def _failures(interrupted: str) -> Iterator[None]:
 
 
 def _fail(message: str, code: int) -> None:
-    typer.echo(f"error: {visible(message)}", err=True)
+    note(f"error: {message}")
     raise typer.Exit(code) from None
 
 
 def note(message: str) -> None:
     """Say something about the run, not part of its result, on stderr."""
+    from deniable.report.labels import visible
+
     typer.echo(visible(message), err=True)
 
 
@@ -133,6 +198,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def console() -> Console:
     """Return the console that results are printed on: stdout, 80 columns wide where it is no terminal."""
+    from rich.console import Console
+
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
@@ -141,11 +208,15 @@ def print_result(result: Result, page: Page, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
+        from deniable.report import print_page
+
         print_page(console(), page)
 
 
 def save_page(page: Page, plot: Path | None, html: Path | None) -> None:
     """Write the picture and the HTML page that were asked for."""
+    from deniable.report import save_html, save_png
+
     for output, save in ((plot, save_png), (html, save_html)):
         if output is not None:
             with writing(output):
@@ -187,6 +258,9 @@ def progress(doing: str, *, quiet: bool = False) -> Iterator[Report | None]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from deniable.dealt.shares import fresh_deal_id
+from deniable.construction import mechanism_for
 from deniable.documents import loads
 from deniable.errors import InvalidParameterError
-from deniable.mechanism import Mechanism
-from deniable.mechanisms.local_hashing import BLH, OLH
-from deniable.mechanisms.ocms import OCMS
-from deniable.spec import mechanism_class, mechanism_names
-
-_CONSTRUCTORS: dict[str, Callable[..., Mechanism[Any]]] = {"BLH": BLH, "OCMS": OCMS, "OLH": OLH}
-"""Names of the field that are no classes of their own."""
-
-_SEPARATORS = str.maketrans("", "", "+- ")
-
-_UNLISTED = {"CMS-queries", "HeavyHitters"}
-"""Mechanisms that no list of categories calls for: a query list is chosen when decoding, and heavy hitters, who are for
-open text, are chosen by asking for it."""
+from deniable.names import SPECIAL_CASES, find, mechanism_class, mechanism_names
 
 
-def constructor_names() -> list[str]:
-    """Return the names that --mechanism offers."""
-    return sorted({*mechanism_names(), *_CONSTRUCTORS} - _UNLISTED)
+def constructor_names(text: bool = False) -> list[str]:
+    """Return the names that --mechanism offers for categories, or for open text."""
+    return [name for name in mechanism_names() if _takes(name, text)]
 
 
-def text_mechanism_names() -> list[str]:
-    """Return the names that --mechanism accepts for open text."""
-    return [name for name in mechanism_names() if getattr(mechanism_class(name), "takes_text", False)]
+def _takes(name: str, text: bool) -> bool:
+    """Whether a mechanism is for open text, or for categories, as special cases all are."""
+    cls = mechanism_class(name)
+    return not text if name in SPECIAL_CASES else bool(cls.takes_text == text and cls.card.listed)
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
@@ -81,66 +69,24 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     return result
 
 
-def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: dict[str, Any]) -> Mechanism[Any]:
-    """Return the mechanism of a name for these domain sizes.
-
-    Names are those of a plan: "SMP[OUE]" is SMP over OUE, "CMS[spread]" the sketch of that family; case, plus signs,
-    hyphens and spaces do not matter, so RSFD is RS+FD. The size of open text is 0.
+def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: dict[str, Any]) -> Any:
+    """Return the mechanism of a name for these domain sizes; the size of open text is 0.
 
     Raises
     ------
     InvalidParameterError
-        If the name or a parameter is unknown, a parameter is absent or out of bounds, or the mechanism is for one
-        attribute and there are several.
+        As `mechanism_for`; or if the mechanism is for open text and the sizes are not, or the other way round.
     """
-    offered = text_mechanism_names() if sizes == (0,) else constructor_names()
-    known = {spelling(one): one for one in offered}
-    wanted, bracket, oracle = name.removesuffix("]").partition("[")
-    if spelling(name) in known:
-        wanted, bracket = name, ""
-    if bracket:
-        inside = {"family": oracle.lower()} if spelling(wanted) == "cms" else {"oracle": oracle.upper()}
-        settings = {**inside, **settings}
-    if spelling(wanted) not in known:
-        open_text = " for open text" if sizes == (0,) else ""
-        raise InvalidParameterError(f"mechanism must be one of {', '.join(offered)}{open_text}, got mechanism={name!r}")
-    name = known[spelling(wanted)]
-    cls = _CONSTRUCTORS.get(name) or mechanism_class(name)
-    # Some mechanisms have parameters of their own in place of epsilon; then a named constructor finds them.
-    construct = getattr(cls, "from_epsilon", getattr(cls, "optimal", cls))
-    parameters = inspect.signature(construct).parameters
-    domain: dict[str, Any] = {"sizes": sizes}
-    if sizes == (0,):
-        domain = {}
-    elif "sizes" not in parameters:
-        if len(sizes) != 1:
-            raise InvalidParameterError(
-                f"{name} is for one attribute and the schema has {len(sizes)}: choose a mechanism for records"
-            )
-        domain = {"k": sizes[0]}
-        if "k" not in parameters:
-            if sizes[0] != 2:
-                raise InvalidParameterError(f"{name} is for two categories and the schema has {sizes[0]}")
-            domain = {}
-    free = [parameter for parameter in parameters if parameter not in ("k", "sizes", "epsilon")]
-    unknown = [setting for setting in settings if setting not in free]
-    if unknown:
-        raise InvalidParameterError(
-            f"{name} has no parameter {unknown[0]!r}; it has {', '.join(free) or 'none to set'}"
-        )
-    absent = [key for key in free if parameters[key].default is inspect.Parameter.empty and key not in settings]
-    if absent:
-        raise InvalidParameterError(f"{name} needs {absent[0]}: add --set {absent[0]}=...")
-    if "deal_id" in parameters:
-        # One collection, one deal: whoever makes another collection makes another deal.
-        settings = {"deal_id": fresh_deal_id(), **settings}
-    mechanism: Mechanism[Any] = construct(**domain, epsilon=epsilon, **settings)
-    return mechanism
-
-
-def spelling(name: str) -> str:
-    """Return a name without case, plus signs, hyphens and spaces: SPLPairs, the class, is "SPL pairs", its name."""
-    return name.translate(_SEPARATORS).casefold()
+    text = sizes == (0,)
+    try:
+        found = find(name)
+        fits = _takes(found.name if found.name in SPECIAL_CASES else found.make.name, text)
+    except InvalidParameterError:
+        fits = False
+    if not fits:
+        offered = f"{', '.join(constructor_names(text))}{' for open text' * text}"
+        raise InvalidParameterError(f"mechanism must be one of {offered}, got mechanism={name!r}")
+    return mechanism_for(name, sizes, epsilon, settings, "add --set {}=...")
 
 
 def _tuples(value: Any) -> Any:

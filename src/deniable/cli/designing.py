@@ -17,8 +17,7 @@ from deniable.errors import InvalidParameterError, OutputError
 from deniable.inspection import inspect_collection
 from deniable.io import draft_schema_file
 from deniable.mechanisms.heavy_hitters import HeavyHitters
-from deniable.mechanisms.ocms import ocms_choice
-from deniable.planning import recommend, records_default
+from deniable.planning import default_mechanism
 from deniable.report.labels import shorten
 from deniable.report.page import Table
 from deniable.report.text import print_line, print_lines, table_lines
@@ -118,27 +117,28 @@ def collection(
     if oracle is not None:
         chosen["oracle"] = oracle.upper()
     _check_wishes(full_record, hide_sampled, contributors, mechanism, questions)
-    phase_two = ""
     if mechanism is not None:
-        design = build_mechanism(mechanism, questions.sizes, epsilon, chosen)
+        result = Collection(questions, build_mechanism(mechanism, questions.sizes, epsilon, chosen), version, title)
     elif chosen:
         raise InvalidParameterError(f"mechanism must be named to set {', '.join(chosen)}: add --mechanism")
-    elif len(questions.attributes) == 1 and questions.attributes[0].dictionary is not None:
-        choice = ocms_choice(questions.sizes[0], epsilon)
-        design, why = choice.mechanism, choice.reason
-    elif len(questions.attributes) > 1:
-        default = records_default(questions.sizes, epsilon, full_record, hide_sampled, contributors)
-        design, why, phase_two = default.mechanism, default.reason, default.phase_two
     else:
-        design = recommend(questions.sizes, epsilon)
-        why = "least mean variance among the practical mechanisms (deniable plan compares them)"
-    result = Collection(questions, design, version, title)
+        default = default_mechanism(
+            questions,
+            epsilon,
+            full_record=full_record,
+            hide_sampled_attribute=hide_sampled,
+            contributors=contributors,
+        )
+        result = Collection(questions, default.mechanism, version, title)
     save_collection(result, output, force)
     print_collection(result)
     if mechanism is None:
-        print_line(console(), f"  recommended: {why}")
-    if phase_two:
-        print_line(console(), f"  this is phase one; deniable learn makes phase two, {phase_two}, from its aggregate")
+        print_line(console(), f"  recommended: {default.reason}")
+        if default.phase_two:
+            print_line(
+                console(),
+                f"  this is phase one; deniable learn makes phase two, {default.phase_two}, from its aggregate",
+            )
 
 
 def save_collection(result: Collection, output: Path, force: bool) -> None:

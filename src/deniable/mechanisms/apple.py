@@ -29,7 +29,6 @@ from deniable.mechanisms.oracle import FrequencyOracle
 from deniable.mechanisms.unary import SUE
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, uniform_below
-from deniable.spec import register
 from deniable.state import Counts, counts_between, refuse
 from deniable.thresholds import checked_epsilon
 
@@ -50,7 +49,6 @@ class IndexedBits(NamedTuple):
 
 
 @final
-@register("AppleCMS")
 @dataclass(frozen=True)
 class AppleCMS(FrequencyOracle[IndexedBits]):
     """Apple's count-mean sketch over {0, ..., k-1}: one of a fixed list of hash functions, and m noisy bits.
@@ -83,7 +81,8 @@ class AppleCMS(FrequencyOracle[IndexedBits]):
     Examples
     --------
     >>> from deniable.mechanisms.apple import AppleCMS
-    >>> from deniable import NoIntervalError, SimulationRandomness
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.errors import NoIntervalError
     >>> import numpy as np
     >>> sketch = AppleCMS(k=100, epsilon=4.0, m=16, hashes=8)
     >>> reports = sketch.randomize(np.array([3, 3, 99]), SimulationRandomness(1))
@@ -108,6 +107,7 @@ class AppleCMS(FrequencyOracle[IndexedBits]):
 
     report_type = IndexedBits
     support_law = None
+    name = "AppleCMS"
     card = Card(
         shelf="comparators",
         when="to compare with: biased, because its hash functions are the same for everybody",

@@ -26,13 +26,11 @@ from deniable.mechanisms._public_rows import PublicRows, parity, sign_sums
 from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.hash_families._walsh import walsh_rows
 from deniable.privacy import Guarantee
-from deniable.spec import register
 from deniable.state import Counts, signs_of
 from deniable.thresholds import checked_epsilon
 
 
 @final
-@register("AppleHCMS")
 @dataclass(frozen=True)
 class AppleHCMS(PublicRows):
     """Apple's Hadamard count-mean sketch over {0, ..., k-1}: a hash function, a Hadamard row, and one noisy bit.
@@ -79,6 +77,7 @@ class AppleHCMS(PublicRows):
     seed: int = 0
 
     support_law = None
+    name = "AppleHCMS"
     card = Card(
         shelf="comparators",
         when="to compare with: biased, because its hash functions are the same for everybody",

@@ -36,7 +36,6 @@ from deniable.mechanisms.pure import PureOracle
 from deniable.mechanisms.support import Hashed
 from deniable.privacy import Guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
-from deniable.spec import register
 from deniable.state import Counts
 from deniable.thresholds import checked_epsilon
 
@@ -48,7 +47,6 @@ Progress = Callable[[int, int], None]
 
 
 @final
-@register("CMS")
 @dataclass(frozen=True)
 class CountMeanSketch(PureOracle[Any]):
     """Count-mean sketch over {0, ..., k-1} with m cells per hash function.
@@ -102,6 +100,7 @@ class CountMeanSketch(PureOracle[Any]):
     m: int | None = None
     family: str = "prime"
 
+    name = "CMS"
     card = Card(
         shelf="dictionaries",
         when="a thousand values and more: the error of OUE, a report of a few bytes",

@@ -15,12 +15,10 @@ from deniable.card import Card
 from deniable.errors import InvalidParameterError
 from deniable.mechanisms.grr import RandomizedResponse, lie_threshold
 from deniable.privacy import Guarantee
-from deniable.spec import register
 from deniable.thresholds import EPSILON_MIN, BudgetShare, exact, spent
 
 
 @final
-@register("Exponential")
 @dataclass(frozen=True)
 class Exponential(RandomizedResponse):
     """Exponential mechanism over {0, ..., k-1} with utility 1[y = x]: equal to ``GRR(k, epsilon/2)``.
@@ -52,6 +50,7 @@ class Exponential(RandomizedResponse):
     1.0
     """
 
+    name = "Exponential"
     card = Card(
         shelf="comparators",
         when="never: it equals GRR at epsilon/2",

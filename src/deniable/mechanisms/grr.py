@@ -24,7 +24,6 @@ from deniable.mechanisms.pure import CountingOracle
 from deniable.mechanisms.support import FixedSize
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
-from deniable.spec import register
 from deniable.state import Counts, counts_sum_to
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_up
 
@@ -147,7 +146,6 @@ class RandomizedResponse(CountingOracle[Codes]):
 
 
 @final
-@register("GRR")
 @dataclass(frozen=True)
 class GRR(RandomizedResponse):
     """Generalised randomised response over {0, ..., k-1}.
@@ -176,6 +174,7 @@ class GRR(RandomizedResponse):
     5
     """
 
+    name = "GRR"
     card = Card(
         shelf="one attribute",
         when="small domains, k < 3 e^epsilon + 2: the smallest error and the smallest report",

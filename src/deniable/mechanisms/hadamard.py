@@ -23,7 +23,6 @@ from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.hash_families._walsh import walsh_hadamard
 from deniable.mechanisms.pure import PureOracle
 from deniable.privacy import Guarantee
-from deniable.spec import register
 from deniable.state import Counts, signs_of
 from deniable.thresholds import checked_epsilon
 
@@ -32,7 +31,6 @@ MAX_HADAMARD_DOMAIN = 1 << 30
 
 
 @final
-@register("HE")
 @dataclass(frozen=True)
 class HadamardEncoding(PublicRows, PureOracle[Codes]):
     """Hadamard encoding over {0, ..., k-1}: a uniform row r of 0..K-1 and one noisy bit, K = 2^ceil(log2(k + 1)).
@@ -66,6 +64,7 @@ class HadamardEncoding(PublicRows, PureOracle[Codes]):
     """
 
     support_law = None
+    name = "HE"
     card = Card(
         shelf="comparators",
         when="to compare with: a sketch of two cells, whose variance stays above 1/n however large epsilon is",

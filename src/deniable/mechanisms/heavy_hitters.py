@@ -28,7 +28,6 @@ from deniable.mechanism import Mechanism, ReportField
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, uniform_below
-from deniable.spec import register
 from deniable.state import Counts, check_parts, counts_sum_to
 from deniable.thresholds import checked_epsilon
 
@@ -57,7 +56,6 @@ class PrefixReports(NamedTuple):
 
 
 @final
-@register("HeavyHitters")
 @dataclass(frozen=True)
 class HeavyHitters(Mechanism[PrefixReports]):
     """Find and count frequent strings without a dictionary.
@@ -98,6 +96,7 @@ class HeavyHitters(Mechanism[PrefixReports]):
     report_type = PrefixReports
     takes_text = True
     records = False
+    name = "HeavyHitters"
     card = Card(
         shelf="open text",
         when="frequent strings of a dictionary that nobody has",

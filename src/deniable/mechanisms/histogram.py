@@ -37,7 +37,6 @@ from deniable.mechanisms.oracle import FrequencyOracle
 from deniable.mechanisms.support import LargestComponent
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
-from deniable.spec import register
 from deniable.state import Counts, counts_between
 from deniable.thresholds import SCALE, checked_epsilon, spent
 
@@ -48,7 +47,6 @@ DEFAULT_CLAMP_LIMIT = 511
 
 
 @final
-@register("SHE")
 @dataclass(frozen=True)
 class SHE(FrequencyOracle[Components]):
     """Summation with histogram encoding over {0, ..., k-1}: a report is the one-hot vector plus noise.
@@ -97,6 +95,7 @@ class SHE(FrequencyOracle[Components]):
     clamp: int | None = None
 
     report_type = staticmethod(np.asarray)
+    name = "SHE"
     card = Card(
         shelf="one attribute",
         when="a value beyond counting: sums of noise are wanted",

@@ -18,7 +18,6 @@ from deniable.card import Card
 from deniable.mechanisms.unary import OneStage
 from deniable.mechanisms.unary_encoding import checked_decimal, likelihood_ratio
 from deniable.privacy import Guarantee
-from deniable.spec import register
 from deniable.thresholds import (
     EpsilonLike,
     checked_epsilon,
@@ -60,7 +59,6 @@ def optimal_theta(epsilon: EpsilonLike) -> float:
 
 
 @final
-@register("THE")
 @dataclass(frozen=True)
 class THE(OneStage):
     """Thresholding with histogram encoding over {0, ..., k-1}.
@@ -101,6 +99,7 @@ class THE(OneStage):
 
     theta: float | Fraction | None = None
 
+    name = "THE"
     card = Card(
         shelf="comparators",
         when="to compare with: OUE has less error at the same declared epsilon",

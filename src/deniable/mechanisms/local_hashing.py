@@ -10,11 +10,9 @@ import math
 from fractions import Fraction
 
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.spec import register_special_case
 from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
 
-@register_special_case("BLH")
 def BLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the field's name)
     """Binary local hashing: the count-mean sketch with m = 2 cells (Bassily, Smith 2015).
 
@@ -45,7 +43,6 @@ def BLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
     return CountMeanSketch(k, checked_epsilon(epsilon), 2)
 
 
-@register_special_case("OLH")
 def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the field's name)
     """Optimised local hashing: the count-mean sketch with m = round(e^epsilon) + 1 cells (Wang et al. 2017).
 

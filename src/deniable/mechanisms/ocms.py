@@ -18,7 +18,6 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanisms.count_mean_sketch import CountMeanSketch
 from deniable.mechanisms.hash_families.hash_range import Objective
 from deniable.mechanisms.hash_families.registry import FAMILIES
-from deniable.spec import register_special_case
 from deniable.thresholds import EpsilonLike, checked_epsilon, exact
 
 Mode = Literal["l2", "mse"]
@@ -137,7 +136,6 @@ decodes all values
     return SketchChoice(sketches[chosen.family], _reason(chosen, options, objective, mode), options)
 
 
-@register_special_case("OCMS")
 def OCMS(  # noqa: N802 (the field's name)
     k: int, epsilon: EpsilonLike, mode: Mode = "l2", max_frequency: float | Fraction | None = None
 ) -> CountMeanSketch:

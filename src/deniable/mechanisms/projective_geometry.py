@@ -36,7 +36,6 @@ from deniable.mechanisms.hash_families.prime import is_prime, smallest_prime
 from deniable.mechanisms.pure import PureOracle
 from deniable.privacy import Guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, draw, uniform_below
-from deniable.spec import register
 from deniable.state import Counts, counts_sum_to
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_down
 
@@ -75,7 +74,6 @@ def dimension(k: int, q: int) -> int:
 
 
 @final
-@register("PGR")
 @dataclass(frozen=True)
 class PGR(PureOracle[Codes]):
     """Projective geometry response over {0, ..., k-1}: values and reports are points of F_q^t up to a factor.
@@ -120,6 +118,7 @@ class PGR(PureOracle[Codes]):
     support_law = None
     state_is_histogram = True
     report_type = staticmethod(np.asarray)
+    name = "PGR"
     card = Card(
         shelf="comparators",
         when="to compare with: the error and the size of a Spread sketch, and a slower decoder",

@@ -25,12 +25,10 @@ from deniable.mechanisms.count_mean_sketch import CountMeanSketch, Progress
 from deniable.mechanisms.hash_families._columns import columns_of
 from deniable.privacy import Guarantee
 from deniable.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
-from deniable.spec import register
 from deniable.state import Counts, counts_between
 
 
 @final
-@register("CMS-queries")
 @dataclass(frozen=True)
 class QuerySketch(Mechanism[Any]):
     """The count-mean sketch, decoded for a query list only.
@@ -64,10 +62,12 @@ class QuerySketch(Mechanism[Any]):
     epsilon: float | Fraction = field(init=False, repr=False, compare=False)
 
     records = False
+    name = "CMS-queries"
     card = Card(
         shelf="dictionaries",
         when="chosen values of a dictionary that nobody can list",
         planned=False,
+        listed=False,
         instead="compare CMS[prime] or CMS[binary], which report the same",
         decoding="compares",
         wire="hash function and cell",

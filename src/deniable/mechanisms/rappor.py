@@ -23,7 +23,6 @@ from deniable.mechanisms._bits import Bits, check_padding, checked_bits, randomi
 from deniable.mechanisms.unary_encoding import UnaryEncoding, checked_decimal, likelihood_ratio, probabilities
 from deniable.privacy import Guarantee, TrustModel, repeated
 from deniable.randomness import Randomness
-from deniable.spec import register
 from deniable.thresholds import (
     SCALE,
     EpsilonLike,
@@ -38,7 +37,6 @@ from deniable.thresholds import (
 
 
 @final
-@register("RAPPOR")
 @dataclass(frozen=True)
 class RAPPOR(UnaryEncoding):
     """RAPPOR over {0, ..., k-1}, one bit per value.
@@ -85,6 +83,8 @@ class RAPPOR(UnaryEncoding):
     memoised_epsilon: float = field(init=False, repr=False, compare=False)
     """The same, as implemented."""
 
+    name = "RAPPOR"
+    constructor = "from_epsilon"
     card = Card(
         shelf="one attribute",
         when="the same people are asked again and again: a stored response bounds what repetition reveals",

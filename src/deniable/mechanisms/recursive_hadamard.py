@@ -26,7 +26,6 @@ from deniable.mechanisms.grr import GRR
 from deniable.mechanisms.hadamard import MAX_HADAMARD_DOMAIN
 from deniable.mechanisms.hash_families._walsh import walsh_rows
 from deniable.privacy import Guarantee
-from deniable.spec import register
 from deniable.state import Counts, counts_sum_to
 from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
@@ -44,7 +43,6 @@ def recursive_hadamard_bits(k: int, epsilon: EpsilonLike) -> int:
 
 
 @final
-@register("RHR")
 @dataclass(frozen=True)
 class RecursiveHadamard(PublicRows):
     """Recursive Hadamard response over {0, ..., k-1} with b bits.
@@ -86,6 +84,7 @@ class RecursiveHadamard(PublicRows):
 
     support_law = None
     state_is_histogram = True
+    name = "RHR"
     card = Card(
         shelf="comparators",
         when="to compare with: loses more than Hadamard encoding where frequent values share their low bits",

@@ -33,7 +33,6 @@ from deniable.mechanisms.pure import CountingOracle
 from deniable.mechanisms.support import FixedSize
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
-from deniable.spec import register
 from deniable.state import Counts, counts_between, counts_sum_to
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_down
 
@@ -47,7 +46,6 @@ def best_subset_size(k: int, epsilon: EpsilonLike) -> int:
 
 
 @final
-@register("SubsetSelection")
 @dataclass(frozen=True)
 class SubsetSelection(CountingOracle[Codes]):
     """Subset selection over {0, ..., k-1}: a report is a set of omega values.
@@ -89,6 +87,7 @@ class SubsetSelection(CountingOracle[Codes]):
     epsilon: float | Fraction
     omega: int | None = None
 
+    name = "SubsetSelection"
     card = Card(
         shelf="one attribute",
         when="larger domains, short reports: never worse than GRR, log2 C(k, omega) bits",

@@ -19,7 +19,6 @@ from deniable.mechanisms._bits import Bits, randomize_one_hot
 from deniable.mechanisms.unary_encoding import UnaryEncoding, probabilities
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness
-from deniable.spec import register
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_up
 
 
@@ -62,7 +61,6 @@ class OneStage(UnaryEncoding):
 
 
 @final
-@register("SUE")
 @dataclass(frozen=True)
 class SUE(OneStage):
     """Symmetric unary encoding (basic one-time RAPPOR) over {0, ..., k-1}.
@@ -94,6 +92,7 @@ class SUE(OneStage):
     3
     """
 
+    name = "SUE"
     card = Card(
         shelf="comparators",
         when="to compare with: OUE has less error",
@@ -112,7 +111,6 @@ class SUE(OneStage):
 
 
 @final
-@register("OUE")
 @dataclass(frozen=True)
 class OUE(OneStage):
     """Optimised unary encoding over {0, ..., k-1}: p = 1/2, q = 1/(e^epsilon + 1).
@@ -144,6 +142,7 @@ class OUE(OneStage):
     3
     """
 
+    name = "OUE"
     card = Card(
         shelf="one attribute",
         when="larger domains where reports of k bits are no problem: error independent of k",

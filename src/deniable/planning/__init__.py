@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from deniable.planning._plan import plan as plan
 from deniable.planning._recommend import recommend as recommend
-from deniable.planning.records import RecordsChoice as RecordsChoice
+from deniable.planning.default import collection as collection
+from deniable.planning.default import default_mechanism as default_mechanism
+from deniable.planning.records import MechanismChoice as MechanismChoice
 from deniable.planning.records import records_default as records_default
 from deniable.planning.rows import Plan as Plan
 from deniable.planning.rows import PlanRow as PlanRow

@@ -43,8 +43,8 @@ _MEAN = "mean over attributes, values and a flat prior"
 
 
 @dataclass(frozen=True)
-class RecordsChoice:
-    """A mechanism for records, and the reason in words.
+class MechanismChoice:
+    """A mechanism that nobody named, and the reason in words.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def records_default(
     full_record: bool = False,
     hide_sampled_attribute: bool = False,
     contributors: int | None = None,
-) -> RecordsChoice:
+) -> MechanismChoice:
     """Return the mechanism of least expected error for records of several attributes, and why; a pure function.
 
     By default the better of splitting the budget (`SPL` over GRR or OUE) and sampling one attribute (`SMP`, or
@@ -124,9 +124,9 @@ def records_default(
     other = _least([row for row in rows if (row.name in split) != (best.name in split)])
     compared = _against(best, other)
     if best.name in split:
-        return RecordsChoice(mechanism, f"splitting the budget ({best.name}) has {compared}")
+        return MechanismChoice(mechanism, f"splitting the budget ({best.name}) has {compared}")
     how = "one sampled attribute, coded into a full record," if full_record else "one sampled attribute"
-    return RecordsChoice(mechanism, f"{how} has {compared}{_oracles(mechanism)}")
+    return MechanismChoice(mechanism, f"{how} has {compared}{_oracles(mechanism)}")
 
 
 def _hidden(
@@ -135,7 +135,7 @@ def _hidden(
     split: Sequence[str],
     fake: Sequence[str],
     contributors: int | None,
-) -> RecordsChoice:
+) -> MechanismChoice:
     """Return the choice among the mechanisms that do not tell which attribute was sampled."""
     rows = practical_rows(candidates_for(len(sizes), [*split, *fake, *SAMPLE]), sizes, epsilon)
     best, mechanism = _best([row for row in rows if row.name not in SAMPLE], sizes, epsilon)
@@ -145,23 +145,23 @@ def _hidden(
     else:
         reason = f"fakes that hide the sampled attribute ({best.name}) have {_against(best, shown, 'of showing it')}"
     if contributors is None:
-        return RecordsChoice(
+        return MechanismChoice(
             mechanism, f"{reason}; Corr-RR was not considered: its bias calls for the number of contributors"
         )
     try:
         corr_rr = corr_rr_plan(sizes, epsilon, contributors)
     except (InvalidParameterError, TooLargeError) as error:
-        return RecordsChoice(mechanism, f"{reason}; Corr-RR was not considered: {error}")
+        return MechanismChoice(mechanism, f"{reason}; Corr-RR was not considered: {error}")
     assert best.mean_variance is not None
     variance = best.mean_variance * REFERENCE_N / contributors
     numbers = f"an expected squared error of {corr_rr.mse:.2g} at best, of which bias {corr_rr.squared_bias:.2g}"
     against = f"{variance:.2g} by {best.name}, which is unbiased (for {corr_rr.assumed})"
     if corr_rr.mse < variance:
         phases = f"Corr-RR with {corr_rr.n1:,} contributors in phase one and {corr_rr.n2:,} in phase two"
-        return RecordsChoice(
+        return MechanismChoice(
             CorrRR.phase_one(sizes, epsilon), f"{phases} has {numbers}, against {against}; {COPIES_TELL}", CorrRR.name
         )
-    return RecordsChoice(mechanism, f"{reason}; Corr-RR has {numbers}, against {against}")
+    return MechanismChoice(mechanism, f"{reason}; Corr-RR has {numbers}, against {against}")
 
 
 def practical_rows(candidates: Sequence[Candidate], sizes: tuple[int, ...], epsilon: float | Fraction) -> list[PlanRow]:

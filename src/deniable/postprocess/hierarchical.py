@@ -95,7 +95,8 @@ def hierarchical(
 
     Examples
     --------
-    >>> from deniable import SMP, SimulationRandomness, norm_sub
+    >>> from deniable import SMP, SimulationRandomness
+    >>> from deniable.postprocess import norm_sub
     >>> import numpy as np
     >>> rng = SimulationRandomness(1)
     >>> answers = rng.generator.choice(4, (3000, 5), p=[0.6, 0.2, 0.15, 0.05])

@@ -54,7 +54,6 @@ from deniable.records.prior_draws import (
 from deniable.records.record import CountedRecords, SimulatedByRecord
 from deniable.records.sampled_attribute import SAMPLED_ROWS, overwrite_sampled, simulate_sampling
 from deniable.records.split import SPL
-from deniable.spec import register
 
 REMARK = (
     "the sampled attribute is hidden and spends epsilon itself; the amplified budget that the literature spends would "
@@ -180,7 +179,6 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
 
 
 @final
-@register("RS+FD")
 @dataclass(frozen=True)
 class RSFD(FakeData):
     """One uniformly sampled attribute by a frequency oracle, hidden among fake reports of the others.
@@ -223,6 +221,7 @@ class RSFD(FakeData):
     fakes: str | None = None
 
     remarks = (REMARK,)
+    name = "RS+FD"
     card = Card(
         shelf="records",
         when="several attributes, where the collector must not be told which one was sampled",
@@ -262,7 +261,6 @@ class RSFD(FakeData):
 
 
 @final
-@register("RS+RFD")
 @dataclass(frozen=True)
 class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
     """One uniformly sampled attribute by GRR, hidden among fakes of the others that follow public priors.
@@ -284,7 +282,8 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
 
     Examples
     --------
-    >>> from deniable import RSRFD, SimulationRandomness
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.records import RSRFD
     >>> import numpy as np
     >>> rsrfd = RSRFD(sizes=(2, 3), epsilon=1.0, priors=((0.9, 0.1), (0.2, 0.3, 0.5)))
     >>> reports = rsrfd.randomize(np.array([[0, 2], [1, 2], [1, 0]]), SimulationRandomness(1))
@@ -299,6 +298,7 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
 
     first = SPL
     estimators = ("clipped",)
+    name = "RS+RFD"
     card = Card(
         shelf="two phases",
         when="as RS+FD, with priors that are known or learned from a first phase",

@@ -33,7 +33,6 @@ from deniable.records.layout import Oracle as PlainOracle
 from deniable.records.layout import make_layout
 from deniable.records.mixed_reports import ByteColumn, CodeColumn, Column
 from deniable.records.sampled_attribute import SAMPLED_ROWS, OneAttribute, sample_attributes, sampled_reports
-from deniable.spec import register
 from deniable.state import Counts, check_parts, counts_sum_to
 from deniable.thresholds import exact
 
@@ -171,7 +170,6 @@ class SampledRecords(OneAttribute[Any]):
 
 
 @final
-@register("SMP")
 @dataclass(frozen=True)
 class SMP(SampledRecords):
     """One uniformly sampled attribute by a frequency oracle with the whole budget; the collector sees which.
@@ -208,6 +206,7 @@ class SMP(SampledRecords):
     remarks = (
         "the collector sees which attribute was sampled; the choice is uniform and does not depend on the record",
     )
+    name = "SMP"
     card = Card(
         shelf="records",
         when="several attributes of like sizes, where the collector may see which one was sampled",
@@ -240,7 +239,6 @@ class SMP(SampledRecords):
 
 
 @final
-@register("SMP[ADP]", stated=("oracles",))
 @dataclass(frozen=True)
 class AdaptiveSMP(SampledRecords):
     """One uniformly sampled attribute, through its own oracle with the whole budget; the collector sees which.
@@ -282,6 +280,8 @@ class AdaptiveSMP(SampledRecords):
         "the sampled attribute is visible to the collector; the choice is uniform and does not depend on the record, "
         "and neither do the oracles",
     )
+    name = "SMP[ADP]"
+    stated = ("oracles",)
     card = Card(
         shelf="records",
         when="several attributes of any sizes, where the collector may see which one was sampled",

@@ -29,7 +29,6 @@ from deniable.randomness import Randomness, SimulationRandomness
 from deniable.records.layout import BitLayout, CodeLayout, Oracle, checked_share, grr_oracles, independent, make_layout
 from deniable.records.pairs import PairedRecords, branch, check_pairs, tally_pairs
 from deniable.records.record import DirectRecords, HiddenRecords, SimulatedByMarginal, SimulatedByRecord
-from deniable.spec import register
 
 SIMULATED_RECORDS = 1 << 12
 """Records that are simulated at a time."""
@@ -79,7 +78,6 @@ class SplitRecords(DirectRecords[NDArray[Any]], HiddenRecords):
 
 
 @final
-@register("SPL")
 @dataclass(frozen=True)
 class SPL(SplitRecords, SimulatedByMarginal):
     """Every attribute by a frequency oracle with an equal share of the budget.
@@ -117,6 +115,7 @@ class SPL(SplitRecords, SimulatedByMarginal):
 
     oracle: str = "GRR"
 
+    name = "SPL"
     card = Card(
         shelf="records",
         when="few attributes and a budget that is large for each: every attribute is reported",
@@ -138,7 +137,6 @@ class SPL(SplitRecords, SimulatedByMarginal):
 
 
 @final
-@register("SPL pairs")
 @dataclass(frozen=True)
 class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]]):
     """Every attribute by GRR with an equal share of the budget, counted by pairs of attributes.
@@ -169,6 +167,7 @@ class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]]):
            [0, 2, 0]])
     """
 
+    name = "SPL pairs"
     card = Card(
         shelf="two phases",
         when="tables of pairs of attributes, or a first phase that a second one learns dependence from",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import Estimate, InvalidInputError, RecordEstimate, SimulationRandomness, TooLargeError
+from deniable import Estimate, RecordEstimate, SimulationRandomness
 from deniable.dealt.coupling.coupled import CoupledMechanism
 from deniable.dealt.coupling.coupled_oue import CoupledOUE
 from deniable.dealt.coupling.jrr import JRR
@@ -22,6 +22,7 @@ from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.records import QuotaRecords
 from deniable.dealt.quota.unary import QuotaUnary
 from deniable.dealt.shares import Shares
+from deniable.errors import InvalidInputError, TooLargeError
 
 COUPLED: list[Any] = [
     JRR(0.7, -0.1, 10),

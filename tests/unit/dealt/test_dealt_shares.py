@@ -11,14 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import (
-    Aggregate,
-    DealingError,
-    InvalidInputError,
-    InvalidParameterError,
-    MismatchError,
-    SimulationRandomness,
-)
+from deniable import Aggregate, SimulationRandomness
 from deniable.dealt.coupling.coupled_oue import CoupledOUE
 from deniable.dealt.coupling.jrr import JRR
 from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing
@@ -31,6 +24,7 @@ from deniable.dealt.quota.records import QuotaRecords
 from deniable.dealt.quota.unary import QuotaUnary
 from deniable.dealt.several_deals import combine_deals
 from deniable.dealt.shares import Shares
+from deniable.errors import DealingError, InvalidInputError, InvalidParameterError, MismatchError
 
 DEALT = [
     JRR(0.7, -0.1, 10),

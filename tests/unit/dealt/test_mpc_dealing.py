@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import InvalidParameterError, MissingExtraError
 from deniable.dealt.coupling.jrr import JRR
 from deniable.dealt.coupling.kary_jrr import KaryJRR
 from deniable.dealt.mpc import helper, processes
@@ -25,7 +24,7 @@ from deniable.dealt.mpc.plan import Plan, plan_of
 from deniable.dealt.mpc.shuffling import shuffling_groups
 from deniable.dealt.mpc.splitting import SplitDeal, join_pieces, split_deal
 from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.errors import DealingError
+from deniable.errors import DealingError, InvalidParameterError, MissingExtraError
 from tests.unit._goodness import p_value
 from tests.unit.dealt.mpc_views import DEALS
 

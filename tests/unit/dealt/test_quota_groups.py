@@ -10,20 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import (
-    SMP,
-    Aggregate,
+from deniable import SMP, Aggregate
+from deniable import SimulationRandomness as Simulation
+from deniable.dealt.quota.batches import QuotaBatches, smallest_batch
+from deniable.dealt.quota.quota_rr import QuotaRR
+from deniable.dealt.quota.records import QuotaRecords
+from deniable.dealt.shares import Shares
+from deniable.errors import (
     DamagedStateError,
     InvalidInputError,
     InvalidParameterError,
     InvalidReportError,
     MismatchError,
 )
-from deniable import SimulationRandomness as Simulation
-from deniable.dealt.quota.batches import QuotaBatches, smallest_batch
-from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.dealt.quota.records import QuotaRecords
-from deniable.dealt.shares import Shares
 from tests.unit.dealt.quota_laws import counts_of, ideal_weight, says
 
 Assignment = tuple[tuple[int, int], ...]

@@ -11,18 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import (
-    OUE,
-    Aggregate,
-    DamagedStateError,
-    InvalidInputError,
-    InvalidParameterError,
-    MismatchError,
-    SimulationRandomness,
-)
+from deniable import OUE, Aggregate, SimulationRandomness
 from deniable.dealt.quota.unary import SAY_ONE, SAY_ZERO, TRUTH, QuotaUnary
 from deniable.dealt.quota.unary_law import unary_tables
 from deniable.dealt.shares import Shares
+from deniable.errors import DamagedStateError, InvalidInputError, InvalidParameterError, MismatchError
 
 Weight = Callable[[int, int, int], Any]
 """Weight of one assignment of types to n contributors, by its counts (a, c, b)."""

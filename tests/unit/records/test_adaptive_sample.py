@@ -19,13 +19,12 @@ from deniable import (
     Attribute,
     Collection,
     CountMeanSketch,
-    InvalidParameterError,
-    InvalidReportError,
     Schema,
     SecureRandomness,
     SimulationRandomness,
     SubsetSelection,
 )
+from deniable.errors import InvalidParameterError, InvalidReportError
 from deniable.io import aggregate_files
 from deniable.io.reports import ReportReader, write_reports
 from deniable.records import mixed_reports as payload_module

@@ -8,16 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable import (
-    RSFD,
-    RSRFD,
-    Aggregate,
-    InvalidInputError,
-    InvalidParameterError,
-    InvalidReportError,
-    SimulationRandomness,
-)
-from deniable.records import fake_data, fakes, layout, sampled_attribute
+from deniable import RSFD, Aggregate, SimulationRandomness
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
+from deniable.records import RSRFD, fake_data, fakes, layout, sampled_attribute
 from deniable.records.uniform_draws import uniform_rows
 from deniable.spec import from_spec, to_spec
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows

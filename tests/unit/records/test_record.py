@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import OUE, RSFD, SMP, SPL, AdaptiveSMP, CountMeanSketch, PivotCoded, SimulationRandomness, SPLPairs
+from deniable import OUE, RSFD, SMP, SPL, AdaptiveSMP, CountMeanSketch, SimulationRandomness
 from deniable.errors import InvalidParameterError
+from deniable.names import mechanism_class, mechanism_names
 from deniable.planning.candidates import RECORDS
+from deniable.records import PivotCoded, SPLPairs
 from deniable.records.record import DirectRecords, RecordMechanism
-from deniable.spec import mechanism_class, mechanism_names
 from tests.contract.cases import CASES
 from tests.unit.records.record_laws import records
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable import SMP, InvalidInputError, InvalidParameterError, InvalidReportError, SimulationRandomness
+from deniable import SMP, SimulationRandomness
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
 from deniable.records import sample, sampled_attribute
 from deniable.records.sample import SampledBits, SampledReports
 from deniable.records.uniform_draws import uniform_rows

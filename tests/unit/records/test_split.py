@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable import SPL, InvalidInputError, InvalidParameterError, InvalidReportError, SimulationRandomness
+from deniable import SPL, SimulationRandomness
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
 from deniable.records import layout
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows
 from tests.unit.records.record_laws import (

@@ -33,12 +33,10 @@ from deniable.mechanism import ReportField
 from deniable.mechanisms._bits import Bits, check_padding, packed_width
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
-from deniable.spec import register
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
 
 
 @final
-@register("CoupledOUE")
 @dataclass(frozen=True)
 class CoupledOUE(CoupledReports[Bits], BitOracle):
     """Report-coupled optimised unary encoding over {0, ..., k-1} for one deal to n contributors.
@@ -86,6 +84,8 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     colluders: int | None = None
     deal_id: str = ""
 
+    name = "CoupledOUE"
+    constructor = "optimal"
     card = Card(
         shelf="dealt",
         when="many values, most of them rare, where QuotaUnary's shares of a byte per value are too large",

@@ -29,12 +29,10 @@ from deniable.dealt.dealt import ROW_APART, CodeOracle
 from deniable.dealt.shares import Columns
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks
-from deniable.spec import register
 from deniable.thresholds import EpsilonLike
 
 
 @final
-@register("JRR")
 @dataclass(frozen=True)
 class JRR(SignedCoins[Codes], CodeOracle):
     """Joint randomised response over {0, 1} for one deal to n contributors.
@@ -86,6 +84,8 @@ class JRR(SignedCoins[Codes], CodeOracle):
     k = cells = 2
     _pull = -1.0
 
+    name = "JRR"
+    constructor = "optimal"
     card = Card(
         shelf="dealt",
         when="the published joint randomised response, to be compared with QuotaRR",

@@ -30,13 +30,11 @@ from deniable.mechanisms.hash_families.family import HashFamily
 from deniable.mechanisms.hash_families.registry import family_entry
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
-from deniable.spec import register
 from deniable.state import Counts
 from deniable.thresholds import EpsilonLike
 
 
 @final
-@register("JRRLocalHashing")
 @dataclass(frozen=True)
 class JRRLocalHashing(SignedCoins[Any]):
     """Local hashing over {0, ..., k-1} with k-ary JRR over m cells, for one deal to n contributors.
@@ -80,6 +78,8 @@ class JRRLocalHashing(SignedCoins[Any]):
     epsilon: float = field(init=False, repr=False, compare=False)
     """What holds whoever colludes: the response's; infinite at the end of the range of rho."""
 
+    name = "JRRLocalHashing"
+    constructor = "optimal"
     card = Card(
         shelf="dealt",
         when="fidelity to the paper alone: it gains nothing for rare values",

@@ -32,14 +32,12 @@ from deniable.dealt.shares import Columns
 from deniable.errors import InvalidParameterError
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness, blocks, uniform_below
-from deniable.spec import register
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact
 
 MAX_VALUES = (1 << 16) - 1
 
 
 @final
-@register("KaryJRR")
 @dataclass(frozen=True)
 class KaryJRR(SignedCoins[Codes], CodeOracle):
     """k-ary JRR over {0, ..., k-1} for one deal to n contributors; k = 2 is `JRR`.
@@ -89,6 +87,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     epsilon: float = field(init=False, repr=False, compare=False)
     """What holds whoever colludes: the bound of who knows the share; infinite at the end of the range of rho."""
 
+    name = "KaryJRR"
+    constructor = "optimal"
     card = Card(
         shelf="dealt",
         when="the published k-ary joint randomised response, to be compared with QuotaRR",

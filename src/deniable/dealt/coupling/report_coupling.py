@@ -32,12 +32,10 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanism import ReportField
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
-from deniable.spec import register
 from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
 
 
 @final
-@register("ReportCoupledRR")
 @dataclass(frozen=True)
 class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     """Report-coupled randomised response over {0, 1} for one deal to n contributors.
@@ -82,6 +80,8 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
 
     k = 2
 
+    name = "ReportCoupledRR"
+    constructor = "optimal"
     card = Card(
         shelf="dealt",
         when="no quotas are wanted: less error than JRR, without its smaller bounds",

@@ -30,7 +30,6 @@ from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.estimate import Estimate
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
-from deniable.spec import register
 from deniable.thresholds import EpsilonLike
 
 MAX_BATCHES = 1 << 16
@@ -83,7 +82,6 @@ def smallest_batch(epsilon: EpsilonLike, k: int = 2, epsilon_aux: EpsilonLike | 
 
 
 @final
-@register("QuotaBatches", stated=("minimum",))
 @dataclass(frozen=True)
 class QuotaBatches(QuotaGroups[BatchReports]):
     """Quota randomised response over {0, ..., k-1} for contributors who come in batches.
@@ -143,6 +141,8 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     report_type = BatchReports
     deals_fewer: ClassVar[bool] = True
 
+    name = "QuotaBatches"
+    stated = ("minimum",)
     card = Card(
         shelf="dealt",
         when="a dealer is trusted not to collude, and nobody knows how many contributors will come",

@@ -30,7 +30,6 @@ from deniable.errors import InvalidParameterError
 from deniable.mechanism import ReportField
 from deniable.mechanisms.grr import lie_threshold, randomize_codes
 from deniable.randomness import Randomness, SimulationRandomness, blocks
-from deniable.spec import register
 from deniable.thresholds import EPSILON_MAX, SCALE, checked_epsilon, exact
 
 MAX_VALUES = (1 << 16) - 1
@@ -43,7 +42,6 @@ def _minimum(n: int, k: int, weight: Fraction, truth: Fraction, lie: Fraction, d
 
 
 @final
-@register("QuotaRR", stated=("minimum",))
 @dataclass(frozen=True)
 class QuotaRR(QuotaOracle[Codes], CodeOracle):
     """Quota randomised response over {0, ..., k-1} for one deal to n contributors.
@@ -98,6 +96,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle):
     epsilon_aux: float | Fraction | None = None
     deal_id: str = ""
 
+    name = "QuotaRR"
+    stated = ("minimum",)
     card = Card(
         shelf="dealt",
         when="a dealer is trusted not to collude: a few percent of the variance for rare answers, at a pure epsilon",

@@ -31,7 +31,6 @@ from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.estimate import Estimate, RecordEstimate
 from deniable.privacy import Guarantee
 from deniable.randomness import Randomness, SimulationRandomness
-from deniable.spec import register
 from deniable.thresholds import checked_epsilon
 
 
@@ -56,7 +55,6 @@ MAX_WORK = 1 << 32
 
 
 @final
-@register("QuotaRecords", stated=("minima",))
 @dataclass(frozen=True)
 class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttribute]):
     """One dealt attribute of a record by quota randomised response, in one deal to n contributors.
@@ -109,6 +107,8 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     group = "attribute"
     report_type = DealtAttribute
 
+    name = "QuotaRecords"
+    stated = ("minima",)
     card = Card(
         shelf="dealt",
         when="a dealer is trusted not to collude, and a record has several attributes",

@@ -35,7 +35,6 @@ from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.mechanism import ReportField
 from deniable.mechanisms._bits import Bits, packed_width
 from deniable.randomness import Randomness, SimulationRandomness
-from deniable.spec import register
 from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
 SAY_ONE, SAY_ZERO, TRUTH = 0, 1, 2
@@ -60,7 +59,6 @@ def bit_weights(epsilon: EpsilonLike) -> tuple[Fraction, Fraction]:
 
 
 @final
-@register("QuotaUnary", stated=("said", "denied"))
 @dataclass(frozen=True)
 class QuotaUnary(QuotaOracle[Bits], BitOracle):
     """Optimised unary encoding over {0, ..., k-1} for one deal to n contributors, with quotas of forced bits.
@@ -109,6 +107,8 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
 
     truthfulness = (1.0, 0.0)
 
+    name = "QuotaUnary"
+    stated = ("said", "denied")
     card = Card(
         shelf="dealt",
         when="a dealer is trusted not to collude, and most of many values are rare",

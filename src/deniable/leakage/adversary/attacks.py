@@ -129,7 +129,7 @@ def enumerated_attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
 
     Examples
     --------
-    >>> from deniable import BLH
+    >>> from deniable.mechanisms import BLH
     >>> enumerated_attack_channel(BLH(k=2, epsilon=1.0)).round(4), round(attack_success(BLH(k=2, epsilon=1.0)), 4)
     (array([[0.6151, 0.3849],
            [0.3849, 0.6151]]), 0.6155)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self, TypeVar, final
 
 from deniable.aggregate import Aggregate
+from deniable.names import mechanism_class, mechanism_names
 from deniable.records.record import RecordMechanism
-from deniable.spec import mechanism_class, mechanism_names
 from deniable.thresholds import EpsilonLike, checked_epsilon
 
 Reports = TypeVar("Reports")

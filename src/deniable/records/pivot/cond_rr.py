@@ -34,7 +34,6 @@ from deniable.records.layout import grr_oracles
 from deniable.records.pivot.pivot_law import Groups, Table, TableLaw, Tables, check_table_cells, checked_tables
 from deniable.records.pivot.pivot_records import OnePivot
 from deniable.records.split import SPLPairs
-from deniable.spec import register
 
 LEVELLED = "Cond-RR levelled (biased unless the conditional distributions are the population's own)"
 
@@ -47,7 +46,6 @@ REMARKS = (
 
 
 @final
-@register("Cond-RR")
 @dataclass(frozen=True)
 class CondRR(OnePivot):
     """One uniformly drawn pivot by GRR with the whole budget; the others drawn from tables given its report.
@@ -90,6 +88,7 @@ class CondRR(OnePivot):
     remarks = REMARKS
     biased = "Cond-RR (biased: drawn codes are counted as if they were the attribute's own)"
     singular = "Cond-RR unmixed (biased: the tables leave some difference between attributes undetermined)"
+    name = "Cond-RR"
     card = Card(
         shelf="two phases",
         when="for comparison with Corr-RR: targets follow learned conditional distributions",

@@ -30,7 +30,6 @@ from deniable.records.pivot.copy_probabilities import pairwise_copy_probabilitie
 from deniable.records.pivot.pivot_law import CopyLaw, PivotLaw, TableLaw
 from deniable.records.pivot.pivot_records import OnePivot
 from deniable.records.split import SPL
-from deniable.spec import register
 from deniable.thresholds import exact
 
 REMARKS = (
@@ -42,7 +41,6 @@ REMARKS = (
 
 
 @final
-@register("Corr-RR")
 @dataclass(frozen=True)
 class CorrRR(OnePivot):
     """One uniformly drawn pivot attribute by GRR with the whole budget; copies of its report for all others.
@@ -86,6 +84,7 @@ class CorrRR(OnePivot):
     remarks = REMARKS
     biased = "Corr-RR (biased: copies pull every attribute towards the others)"
     singular = "Corr-RR unmixed (biased: copies leave some difference between attributes undetermined)"
+    name = "Corr-RR"
     card = Card(
         shelf="two phases",
         when="several attributes whose answers depend on each other, in full records, and contributors in two phases",

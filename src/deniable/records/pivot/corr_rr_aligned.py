@@ -31,7 +31,6 @@ from deniable.records.pivot.corr_rr import CorrRR
 from deniable.records.pivot.pivot_law import every_report
 from deniable.records.record import FullRecords, SimulatedByRecord
 from deniable.records.sampled_attribute import SAMPLED_ROWS
-from deniable.spec import register
 from deniable.state import Counts
 
 SPREAD = "uniform expansion (biased: frequencies within a group are not identifiable)"
@@ -41,7 +40,6 @@ MAX_MAPPED = 1 << 18
 
 
 @final
-@register("Corr-RR aligned")
 @dataclass(frozen=True)
 class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     """Corr-RR on values that are mapped onto the smallest domain; reports are expanded uniformly inside their group.
@@ -79,6 +77,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     maps: tuple[Map, ...] = ()
 
     reveals = "copies"
+    name = "Corr-RR aligned"
     card = Card(
         shelf="comparators",
         when="for comparison with Corr-RR: the papers' way with domains that differ, which loses what is in a group",

@@ -42,7 +42,6 @@ from deniable.records.pivot.corr_rr_error import expected_error
 from deniable.records.pivot.pivot_law import every_report
 from deniable.records.record import CountedRecords, SimulatedByRecord
 from deniable.records.split import SPLPairs
-from deniable.spec import register
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -109,7 +108,6 @@ def dependence_groups(dependence: NDArray[np.float64]) -> list[Groups]:
 
 
 @final
-@register("Corr-RR groups")
 @dataclass(frozen=True)
 class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord[NDArray[Any]]):
     """Corr-RR inside each group of attributes, with an equal share of the budget per group.
@@ -155,6 +153,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     first = SPLPairs
     estimators = ("debiased", "unmixed")
     remarks = REMARKS
+    name = "Corr-RR groups"
     card = Card(
         shelf="two phases",
         when="for comparison with Corr-RR: groups of attributes that depend on each other split the budget",

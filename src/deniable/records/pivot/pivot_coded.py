@@ -39,7 +39,6 @@ from deniable.records.pivot.pivot_draws import sample_pivots
 from deniable.records.pivot.pivot_law import every_report
 from deniable.records.record import FullRecords
 from deniable.records.sampled_attribute import OneAttribute
-from deniable.spec import register
 from deniable.state import Counts, counts_sum_to
 from deniable.thresholds import SCALE
 
@@ -48,7 +47,6 @@ _LOW = np.uint64((1 << 32) - 1)
 
 
 @final
-@register("PivotCoded")
 @dataclass(frozen=True)
 class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     """One uniformly sampled attribute by GRR with the whole budget, in the format of a full record.
@@ -87,6 +85,7 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
         "and does not depend on the record",
         "the codes of all other attributes are made up from the sampled one's noisy report and tell nothing else",
     )
+    name = "PivotCoded"
     card = Card(
         shelf="records",
         when="one sampled attribute where clients must send a code of every attribute",

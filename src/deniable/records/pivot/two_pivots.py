@@ -34,7 +34,6 @@ from deniable.records.pivot.pivot_records import PivotRecords
 from deniable.records.pivot.two_pivot_system import TwoPivotSystem
 from deniable.records.pivot.two_pivot_tables import learn_two_pivot_tables
 from deniable.records.split import SPLPairs
-from deniable.spec import register
 
 REMARKS = (
     "the tables are public and cost nothing here; the contributors of phase one, from whose reports they were learned, "
@@ -45,7 +44,6 @@ REMARKS = (
 
 
 @final
-@register("Corr-RR two pivots")
 @dataclass(frozen=True)
 class TwoPivotRR(PivotRecords, PairedRecords):
     """Two uniformly drawn pivots by GRR with half the budget each; the others drawn from tables given both reports.
@@ -89,6 +87,7 @@ class TwoPivotRR(PivotRecords, PairedRecords):
     remarks = REMARKS
     biased = "Corr-RR two pivots (biased: drawn codes are counted as if they were the attribute's own)"
     singular = "Corr-RR two pivots unmixed (biased: the tables leave some frequencies undetermined)"
+    name = "Corr-RR two pivots"
     card = Card(
         shelf="two phases",
         when="for comparison with Corr-RR: reports in which pairs of attributes show their dependence",

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable import (
-    SPL,
-    Aggregate,
+from deniable import SPL, Aggregate, SimulationRandomness
+from deniable.errors import (
     DamagedStateError,
     EmptyAggregateError,
     InvalidParameterError,
     InvalidReportError,
     MismatchError,
-    SimulationRandomness,
     TooLargeError,
 )
 from deniable.records.dependence import pair_tables as module

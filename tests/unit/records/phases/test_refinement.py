@@ -7,19 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from deniable import (
-    OUE,
-    RSRFD,
-    SMP,
-    SPL,
-    Aggregate,
-    CorrRR,
-    EmptyAggregateError,
-    InvalidParameterError,
-    MismatchError,
-    NoIntervalError,
-    SimulationRandomness,
-)
+from deniable import OUE, SMP, SPL, Aggregate, CorrRR, SimulationRandomness
+from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, NoIntervalError
+from deniable.records import RSRFD
 from deniable.records.phases.refinement import combine_rounds, refine
 from deniable.records.phases.two_phase import combine, precision_at_uniform
 from deniable.records.pivot.copy_probabilities import joint_copy_probabilities, pairwise_copy_probabilities

@@ -7,18 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable import (
-    SMP,
-    SPL,
-    InvalidParameterError,
-    MismatchError,
-    NoIntervalError,
-    QuotaRecords,
-    RecordEstimate,
-    SimulationRandomness,
-    simplex,
-)
+from deniable import SMP, SPL, RecordEstimate, SimulationRandomness
+from deniable.dealt import QuotaRecords
+from deniable.errors import InvalidParameterError, MismatchError, NoIntervalError
 from deniable.estimate import affine_estimate
+from deniable.postprocess import simplex
 from deniable.records.phases.two_phase import combine, precision_at_uniform
 from deniable.records.pivot.corr_rr import CorrRR
 from tests.unit.records.pivot.corr_rr_laws import constant, some_matrix

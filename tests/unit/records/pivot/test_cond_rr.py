@@ -7,16 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import (
-    Aggregate,
-    CorrRR,
-    EmptyAggregateError,
-    InvalidParameterError,
-    MismatchError,
-    NoIntervalError,
-    SimulationRandomness,
-    TooLargeError,
-)
+from deniable import Aggregate, CorrRR, SimulationRandomness
+from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, NoIntervalError, TooLargeError
 from deniable.records.pivot.cond_rr import CondRR
 from deniable.records.split import SPL, SPLPairs
 from deniable.spec import from_spec, to_spec

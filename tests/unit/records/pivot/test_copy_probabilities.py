@@ -8,17 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize
 
-from deniable import (
-    GRR,
-    SMP,
-    SPL,
-    Aggregate,
-    EmptyAggregateError,
-    InvalidInputError,
-    InvalidParameterError,
-    MismatchError,
-    SimulationRandomness,
-)
+from deniable import GRR, SMP, SPL, Aggregate, SimulationRandomness
+from deniable.errors import EmptyAggregateError, InvalidInputError, InvalidParameterError, MismatchError
 from deniable.records.pivot.alignment import contiguous_map, copied_frequencies
 from deniable.records.pivot.copy_probabilities import learn_copy_probabilities
 from deniable.records.pivot.corr_rr import CorrRR, joint_copy_probabilities, pairwise_copy_probabilities

@@ -9,19 +9,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable import (
-    RSFD,
-    Aggregate,
+from deniable import RSFD, Aggregate, SimulationRandomness
+from deniable.answers import summarize
+from deniable.errors import (
     EmptyAggregateError,
     InvalidInputError,
     InvalidParameterError,
     InvalidReportError,
     MismatchError,
     NoIntervalError,
-    SimulationRandomness,
     TooLargeError,
 )
-from deniable.answers import summarize
 from deniable.records.pivot import pivot_draws
 from deniable.records.pivot.corr_rr import CorrRR
 from deniable.report.estimates import mechanism_text

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import InvalidInputError, InvalidParameterError, InvalidReportError, NoIntervalError, SimulationRandomness
+from deniable import SimulationRandomness
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, NoIntervalError
 from deniable.records.pivot.corr_rr_aligned import AlignedCorrRR
 from tests.contract import laws
 from tests.contract.cases import Case

@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from deniable import InvalidInputError, InvalidParameterError, NoIntervalError, SimulationRandomness, TooLargeError
+from deniable import SimulationRandomness
+from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, TooLargeError
 from deniable.records.pivot.corr_rr import CorrRR, joint_copy_probabilities, pairwise_copy_probabilities
 from deniable.records.pivot.corr_rr_error import expected_error, expected_mse
 from tests.unit.records.pivot.corr_rr_laws import constant, law, some_matrix

@@ -7,16 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import (
-    SPL,
-    Aggregate,
-    CorrRR,
-    EmptyAggregateError,
-    InvalidParameterError,
-    MismatchError,
-    NoIntervalError,
-    SimulationRandomness,
-)
+from deniable import SPL, Aggregate, CorrRR, SimulationRandomness
+from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, NoIntervalError
 from deniable.records.pivot.copy_probabilities import joint_copy_probabilities, pairwise_copy_probabilities
 from deniable.records.pivot.corr_rr_error import expected_error
 from deniable.records.pivot.grouping import GroupedCorrRR, dependence_groups

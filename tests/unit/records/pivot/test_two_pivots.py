@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from deniable import (
-    SPL,
-    Aggregate,
+from deniable import SPL, Aggregate, SimulationRandomness
+from deniable.errors import (
     DamagedStateError,
     EmptyAggregateError,
     InvalidParameterError,
     MismatchError,
     NoIntervalError,
-    SimulationRandomness,
     TooLargeError,
 )
 from deniable.records.dependence.pair_tables import pair_tables

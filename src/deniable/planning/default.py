@@ -1,0 +1,110 @@
+"""The collection that somebody gets who states what is asked and how much may be spent, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deniable.collection import Collection
+from deniable.construction import mechanism_for
+from deniable.errors import InvalidParameterError
+from deniable.mechanisms.heavy_hitters import HeavyHitters
+from deniable.mechanisms.ocms import ocms_choice
+from deniable.planning._recommend import recommend
+from deniable.planning.records import MechanismChoice, records_default
+from deniable.schema import Schema
+from deniable.thresholds import EpsilonLike
+
+
+def default_mechanism(
+    schema: Schema,
+    epsilon: EpsilonLike,
+    *,
+    full_record: bool = False,
+    hide_sampled_attribute: bool = False,
+    contributors: int | None = None,
+) -> MechanismChoice:
+    """Return the mechanism that a collection uses when nobody names one, and why; a pure function.
+
+    Open text is for `HeavyHitters`, a dictionary for the sketch of `ocms_choice`, other single attributes for what
+    `recommend` finds, records for `records_default`, which the wishes are for.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, no mechanism is practical, or there is nothing that a wish could decide.
+
+    Examples
+    --------
+    >>> from deniable import Attribute
+    >>> default_mechanism(Schema((Attribute("smoker", ("yes", "no")),)), 1.0).mechanism
+    GRR(k=2, epsilon=1.0)
+    """
+    sizes, wishes = schema.sizes, {"full_record": full_record, "hide_sampled_attribute": hide_sampled_attribute}
+    if len(sizes) > 1:
+        return records_default(sizes, epsilon, contributors=contributors, **wishes)
+    for wish, wished in wishes.items():
+        if wished:
+            raise InvalidParameterError(f"{wish} is about collections of several attributes: leave it out")
+    if schema.is_text:
+        return MechanismChoice(mechanism_for(HeavyHitters.name, sizes, epsilon), "it finds frequent open text")
+    if schema.attributes[0].dictionary is not None:
+        sketch = ocms_choice(sizes[0], epsilon)
+        return MechanismChoice(sketch.mechanism, sketch.reason)
+    why = "least mean variance among the practical mechanisms (deniable plan compares them)"
+    return MechanismChoice(recommend(sizes, epsilon), why)
+
+
+def collection(
+    schema: Schema,
+    epsilon: EpsilonLike,
+    *,
+    mechanism: str | None = None,
+    title: str = "",
+    version: int = 1,
+    full_record: bool = False,
+    hide_sampled_attribute: bool = False,
+    contributors: int | None = None,
+    **settings: Any,
+) -> Collection:
+    """Collector: return a collection, of the default mechanism unless one is named; its `reason` says which, and why.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is asked.
+    epsilon : float, Fraction, Decimal or str
+        Budget of the whole contributor in nats, in [1e-6, 32].
+    mechanism : str, optional
+        A name as `deniable.mechanism` takes it; then `settings` are its other parameters.
+    title, version
+        As of `Collection`.
+    full_record, hide_sampled_attribute, contributors
+        Wishes about the default for records, see `records_default`.
+    **settings
+        Parameters of the mechanism that was named.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, no mechanism is practical, or settings or wishes have nothing to decide.
+
+    Examples
+    --------
+    >>> from deniable import Attribute, SecureRandomness
+    >>> survey = collection(Schema((Attribute("smoker", ("yes", "no")),)), epsilon=1.0)
+    >>> survey.mechanism, survey.reason
+    (GRR(k=2, epsilon=1.0), 'least mean variance among the practical mechanisms (deniable plan compares them)')
+    >>> survey.randomize({"smoker": ["no", "yes"]}, SecureRandomness()).shape
+    (2,)
+    """
+    wishes = {"full_record": full_record, "hide_sampled_attribute": hide_sampled_attribute}
+    if mechanism is None:
+        if settings:
+            raise InvalidParameterError(f"mechanism must be named to set {', '.join(settings)}")
+        choice = default_mechanism(schema, epsilon, contributors=contributors, **wishes)
+        phases = f"; this is phase one of {choice.phase_two}" if choice.phase_two else ""
+        return Collection(schema, choice.mechanism, version, title, reason=choice.reason + phases)
+    for wish, wished in wishes.items():
+        if wished:
+            raise InvalidParameterError(f"{wish} chooses the mechanism: leave it out, or mechanism={mechanism!r}")
+    return Collection(schema, mechanism_for(mechanism, schema.sizes, epsilon, settings), version, title)
