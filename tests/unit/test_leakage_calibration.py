@@ -242,9 +242,14 @@ def test_unequal_budgets_against_a_grid() -> None:
     assert reached >= best * 0.9
 
 
-@pytest.mark.parametrize("mechanism", [GRR, SUE])
-@pytest.mark.parametrize("cap", [4e-6, 4.1e-6, 4.0000001e-6, 6e-6, 1e-5])
-@pytest.mark.parametrize("joint", [[[0.45, 0.05], [0.1, 0.4]], [[0.5, 0.0], [0.0, 0.5]]])
+@pytest.mark.parametrize(
+    ("joint", "cap", "mechanism"),
+    [
+        ([[0.45, 0.05], [0.1, 0.4]], 4e-6, GRR),
+        ([[0.45, 0.05], [0.1, 0.4]], 4.1e-6, GRR),
+        ([[0.5, 0.0], [0.0, 0.5]], 4.1e-6, SUE),
+    ],
+)
 def test_caps_as_small_as_the_least_budgets_allow(joint: Any, cap: float, mechanism: Any) -> None:
     """The least budgets, 2e-6 each, are feasible at once, whatever direction the search takes."""
     found = calibrate_unequal(joint, [cap, 2.0], mechanism=mechanism)

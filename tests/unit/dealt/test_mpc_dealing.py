@@ -89,6 +89,12 @@ def test_two_pieces_of_five_say_nothing_and_three_everything(five: SplitDeal) ->
         join_pieces(range(1, 6), five.pieces, 251, 1)
 
 
+@pytest.mark.parametrize("points", [(0, 1), (1, 251), (251, 252), (-1, 2), (1, 2.5), (1, 1, 2)])
+def test_points_are_different_numbers_of_helpers(points: tuple[Any, ...]) -> None:
+    with pytest.raises(DealingError, match=r"points must be different integers in 1\.\.250, got"):
+        join_pieces(points, [[9]] * len(points), modulus=251, degree=1)
+
+
 @pytest.mark.parametrize("shuffle", ["resharing", "network"])
 def test_any_two_of_four_pieces_determine_a_share_and_one_says_nothing(shuffle: Any) -> None:
     """Four helpers tolerate one, as three do: a `degree` of 4 // 2 would claim that two know nothing."""
