@@ -206,7 +206,7 @@ def _lines(panel: Axes, rows: list[Cell], value: str) -> None:
         five = [expected()["figure 8"]["times SPL"] * budget for budget in split]
         shown = [cap for cap, budget in zip(CAPS, five, strict=True) if budget < 3.2]
         panel.plot(shown, five[: len(shown)], color="black", linewidth=1.4, linestyle=(0, (1, 1.5)))
-        note(panel, (shown[-1], five[len(shown) - 1]), 'the paper: "five times"', "black", (-4, 6), 8.5, "right")
+        note(panel, (shown[-1], five[len(shown) - 1]), 'the paper: "five times"', "black", (-4, 10), 8.5, "center")
     low, high = panel.get_ylim()
     for (_, text, colour), y in zip(ends, apart([end[0] for end in ends], 0.055 * (high - low)), strict=True):
         note(panel, (20, y), text, colour, (9, 0), 8.5)
@@ -219,14 +219,14 @@ def _draw_failures(panel: Axes, additive: list[Cell], public: list[Cell]) -> Non
     dress(panel, "what it comes to under CelebA's joint", "cap on everybody's total, epsilon_total", "exact total/cap")
     panel.axhspan(1, 1.32, color="#fbe9e0", zorder=0)
     panel.axhline(1, color=VERMILLION, linewidth=1)
-    for cells, colour, mark, start, names in (
-        (additive, VERMILLION, "D", -0.36, SELECTIONS),
-        (public, GREEN, "s", 0.12, PUBLIC),
+    for cells, colour, mark, (start, width), names in (
+        (additive, VERMILLION, "D", (-0.44, 0.5), SELECTIONS),
+        (public, GREEN, "s", (0.16, 0.24), PUBLIC),
     ):
         worst = max(cells, key=lambda cell: cell["exact"] / cell["cap"])
         for cell in cells:
             ratio = cell["exact"] / cell["cap"]
-            place = FAILURE_CAPS.index(cell["cap"]) + start + 0.42 / (len(names) - 1) * names.index(cell["selection"])
+            place = FAILURE_CAPS.index(cell["cap"]) + start + width / (len(names) - 1) * names.index(cell["selection"])
             panel.plot(
                 place, ratio, mark, color=colour, markersize=5.5, markerfacecolor=colour if ratio > 1 else "white"
             )

@@ -139,7 +139,7 @@ def _short(value: float) -> str:
 
 
 def _table_1(results: Results) -> list[str]:
-    quotes, matching = [], dict.fromkeys(DATA, 0)
+    quotes, matching = [], dict.fromkeys(DATA, 0.0)
     for data in DATA:
         for epsilon in (1, 3):
             cells = []
@@ -150,11 +150,11 @@ def _table_1(results: Results) -> list[str]:
                 printed = traced(paper, ".2f") if paper >= 0.1 else _short(paper)
                 cells.append(f"{_short(ours)} ({printed})")
             quotes.append(f"| {data}, epsilon {epsilon} | {' | '.join(cells)} |")
-    counts = {data: f"{traced(matching[data], 'd')} of {setting('16')}" for data in DATA}
+    counts = {data: f"{traced(matching[data], '.0f')} of {setting('16')}" for data in DATA}
     quotes.append(
         f"Table I matches within {traced(TOLERANCE, '.2f')} in {counts['CelebA']} cells on CelebA and "
-        f"{matching['Cardio'] and traced(matching['Cardio'], 'd')} of {setting('16')} on Cardio, not on Adult "
-        f"({traced(matching['Adult'], 'd')} of {setting('16')})"
+        f"{traced(matching['Cardio'], '.0f')} of {setting('16')} on Cardio, not on Adult "
+        f"({traced(matching['Adult'], '.0f')} of {setting('16')})"
     )
     noise = [
         results.number("table1", "paper", ".0e", data="CelebA", epsilon=epsilon, mechanism="GRR") for epsilon in (1, 3)
