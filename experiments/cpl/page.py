@@ -219,11 +219,11 @@ def _tables_2_and_3(results: Results) -> list[str]:
         f"{metric['PCC'][0]} ({metric['PCC'][1]}); releasing X_j with GRR at epsilon 1 nevertheless reveals "
         f"{results.number('table3', 'exact', '.3f', epsilon=1, direction='i <- j')} about X_i"
     )
-    for epsilon in (0.5, 1, 2):
+    for budget in (0.5, 1, 2):
         for direction in ("i <- j", "j <- i"):
-            cells = [results.number("table3", column, ".4f", epsilon=epsilon, direction=direction)
+            cells = [results.number("table3", column, ".4f", epsilon=budget, direction=direction)
                      for column in ("paper, experimental", "simulated", "paper, theoretical", "exact")]  # fmt: skip
-            quotes.append(f"| {setting(epsilon)}, {direction} | {' | '.join(cells)} |")
+            quotes.append(f"| {setting(budget)}, {direction} | {' | '.join(cells)} |")
     return quotes
 
 
