@@ -77,7 +77,7 @@ else:
             "deniable.records.split": "SPL",
             "deniable.schema": "Attribute Schema",
         },
-        ("answers", "dealt", "errors", "leakage", "planning", "postprocess", "records", "report"),
+        ("answers", "dealt", "errors", "leakage", "planning", "postprocess", "records", "report", "testing"),
     )
 
     def __getattr__(name: str) -> Any:

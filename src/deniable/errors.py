@@ -19,6 +19,7 @@
     ├── OutputError              an output that cannot be written
     │   └── OutputInUseError     an output that another run is writing
     ├── DealingError             a deal by several helpers that failed; no share of it may be used
+    ├── BrokenLawError           a mechanism that `deniable.testing` finds wrong (also an AssertionError)
     └── MissingExtraError        an optional dependency that is not installed (also an ImportError)
 
 Messages name the argument, the bound and the value, and the record and attribute where there is one.
@@ -93,6 +94,10 @@ class OutputInUseError(OutputError):
 
 class DealingError(DeniableError):
     """A deal by several helpers failed: one stopped, took too long, or gave shares that contradict the others'."""
+
+
+class BrokenLawError(DeniableError, AssertionError):
+    """A mechanism breaks a law that every mechanism keeps; the message says which, where, and by how much."""
 
 
 class MissingExtraError(DeniableError, ImportError):

@@ -45,8 +45,6 @@ class Case:
         `sizes` has one entry for one-attribute mechanisms.
     records : bool
         Whether inputs are records int[n, d] rather than codes int[n].
-    joint_simulation : bool
-        Whether `simulate_aggregate` takes distinct records and their counts rather than counts per attribute.
     one_report_epsilon : callable(mechanism) -> float
         Tight epsilon of one report, `privacy().epsilon` but for RAPPOR.
     largest : callable(sizes, epsilon) -> bool
@@ -58,7 +56,6 @@ class Case:
     name: str
     build: Callable[[Sequence[int], float], Any]
     records: bool = False
-    joint_simulation: bool = False
     one_report_epsilon: Callable[[Any], float] = lambda mechanism: float(mechanism.privacy().epsilon)
     enumerable: Callable[[Sequence[int], float], bool] = lambda _sizes, _epsilon: True
     unbiased: bool = True
@@ -68,19 +65,6 @@ class Case:
         if self.records:
             return np.array(list(itertools.product(*map(range, sizes))), dtype=np.int64)
         return np.arange(sizes[0], dtype=np.int64)
-
-    def simulate(self, mechanism: Any, counts: NDArray[np.int64], rng: dn.SimulationRandomness) -> dn.Aggregate:
-        """Draw the aggregate of `counts[i]` contributors with input i of `inputs`."""
-        if not self.records:
-            return mechanism.simulate_aggregate(counts, rng)  # type: ignore[no-any-return]
-        records = self.inputs(mechanism.sizes)
-        if self.joint_simulation:
-            return mechanism.simulate_aggregate(records, counts, rng)  # type: ignore[no-any-return]
-        marginals = [
-            np.bincount(records[:, j], weights=counts, minlength=size).astype(np.int64)
-            for j, size in enumerate(mechanism.sizes)
-        ]
-        return mechanism.simulate_aggregate(marginals, rng)  # type: ignore[no-any-return]
 
 
 def _first(family: Any, /, **parameters: Any) -> Callable[[Sequence[int], float], Any]:
@@ -172,24 +156,23 @@ CASES: list[Case] = [
     Case("PGR-3", _first(PGR, q=3)),
     Case("SPL-GRR", _records(dn.SPL), records=True),
     Case("SPL-OUE", _records(dn.SPL, oracle="OUE"), records=True),
-    Case("SMP-GRR", _records(dn.SMP), records=True, joint_simulation=True),
-    Case("SMP-OUE", _records(dn.SMP, oracle="OUE"), records=True, joint_simulation=True),
-    Case("RS+FD-GRR", _records(dn.RSFD), records=True, joint_simulation=True),
-    Case("RS+FD-OUE-zero", _records(dn.RSFD, oracle="OUE", fakes="zero"), records=True, joint_simulation=True),
-    Case("RS+FD-OUE-random", _records(dn.RSFD, oracle="OUE", fakes="random"), records=True, joint_simulation=True),
-    Case("RS+RFD", _rsrfd, records=True, joint_simulation=True),
-    Case("SMP-ADP", _records(AdaptiveSMP), records=True, joint_simulation=True),
-    Case("SMP-ADP-mixed", _mixed_sample, records=True, joint_simulation=True),
-    Case("PivotCoded", _records(PivotCoded), records=True, joint_simulation=True),
-    Case("SPL-pairs", _records(SPLPairs), records=True, joint_simulation=True),
+    Case("SMP-GRR", _records(dn.SMP), records=True),
+    Case("SMP-OUE", _records(dn.SMP, oracle="OUE"), records=True),
+    Case("RS+FD-GRR", _records(dn.RSFD), records=True),
+    Case("RS+FD-OUE-zero", _records(dn.RSFD, oracle="OUE", fakes="zero"), records=True),
+    Case("RS+FD-OUE-random", _records(dn.RSFD, oracle="OUE", fakes="random"), records=True),
+    Case("RS+RFD", _rsrfd, records=True),
+    Case("SMP-ADP", _records(AdaptiveSMP), records=True),
+    Case("SMP-ADP-mixed", _mixed_sample, records=True),
+    Case("PivotCoded", _records(PivotCoded), records=True),
+    Case("SPL-pairs", _records(SPLPairs), records=True),
     Case(
         "Corr-RR",
         _published(dn.CorrRR, copy_probabilities=lambda sizes: some_matrix(len(sizes))),
         records=True,
-        joint_simulation=True,
         unbiased=False,
     ),
-    Case("Cond-RR", _published(CondRR, conditionals=some_conditionals), records=True, joint_simulation=True),
+    Case("Cond-RR", _published(CondRR, conditionals=some_conditionals), records=True),
     Case(
         "Corr-RR-groups",
         _published(
@@ -198,10 +181,9 @@ CASES: list[Case] = [
             copy_probabilities=lambda sizes: tuple(some_matrix(len(group)) for group in _groups(sizes)),
         ),
         records=True,
-        joint_simulation=True,
         unbiased=False,
     ),
-    Case("Corr-RR-two-pivots", _published(TwoPivotRR, tables=some_pair_tables), records=True, joint_simulation=True),
+    Case("Corr-RR-two-pivots", _published(TwoPivotRR, tables=some_pair_tables), records=True),
 ]
 
 

@@ -31,7 +31,7 @@ from deniable.errors import (
 from deniable.io.dealing import deal_file
 from deniable.io.shares import ShareReader
 from deniable.names import mechanism_class
-from tests.contract import laws
+from deniable.testing import laws
 from tests.contract.dealt_cases import (
     DealtCase,
     Row,
@@ -135,7 +135,7 @@ def _fits(observed: Mapping[Any, int], law: Mapping[Any, float], tests: int) -> 
     assert observed.keys() <= {key for key, w in law.items() if w > 0}, "an outcome of probability zero occurred"
     listed = [key for key, w in law.items() if w > 0]
     counts = np.array([observed.get(key, 0) for key in listed])
-    p_value = laws._chi_squared(counts, np.array([law[key] for key in listed]) * draws)
+    p_value = laws.chi_squared(counts, np.array([law[key] for key in listed]) * draws)
     assert p_value >= FAMILY_WISE_ERROR / tests, p_value
 
 

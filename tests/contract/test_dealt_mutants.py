@@ -13,7 +13,8 @@ from deniable.dealt import Shares
 from deniable.dealt.coupling.jrr import JRR
 from deniable.dealt.several_deals import combine_deals
 from deniable.errors import DamagedStateError
-from tests.contract import dealt_laws, laws
+from deniable.testing import laws
+from tests.contract import dealt_laws
 from tests.contract.dealt_cases import DEALT_CASES, DealtCase
 
 ONE_EACH = [pytest.param(case, id=case.name) for case in DEALT_CASES]

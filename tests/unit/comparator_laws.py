@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.contract.laws import length, take
+from deniable.testing.laws import length, take
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from deniable.errors import DamagedStateError, InvalidParameterError, InvalidRep
 from deniable.mechanisms import _public_rows as public_rows
 from deniable.mechanisms.hadamard import HadamardEncoding
 from deniable.randomness import uniform_below
-from tests.contract import laws
+from deniable.testing import laws
 from tests.contract.cases import Case
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 from tests.unit.comparator_laws import moments
@@ -79,18 +79,18 @@ def test_variance_is_the_second_moment_of_the_channel(k: int, epsilon: float) ->
 
 def test_mutant_that_forgets_collisions_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """p0 = q, as if different values never shared a bit."""
-    laws.unbiased(CASE, HadamardEncoding(5, 1.0))
+    laws.unbiased(HadamardEncoding(5, 1.0))
     forgotten = property(lambda self: self.response.support_probabilities)
     monkeypatch.setattr(HadamardEncoding, "support_probabilities", forgotten)
     with pytest.raises(AssertionError):
-        laws.unbiased(CASE, HadamardEncoding(5, 1.0))
+        laws.unbiased(HadamardEncoding(5, 1.0))
 
 
 def test_mutant_that_decodes_column_x_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = HadamardEncoding._support
     monkeypatch.setattr(HadamardEncoding, "_support", lambda self, *state: np.roll(honest(self, *state), 1))
     with pytest.raises(AssertionError):
-        laws.unbiased(CASE, HadamardEncoding(5, 1.0))
+        laws.unbiased(HadamardEncoding(5, 1.0))
 
 
 @pytest.mark.parametrize("interpreted", [False, True])

@@ -23,7 +23,7 @@ from deniable.mechanisms._projective import (
     value_vectors,
 )
 from deniable.mechanisms.projective_geometry import PGR, best_field, dimension
-from tests.contract import laws
+from deniable.testing import laws
 from tests.contract.cases import Case
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 from tests.unit.comparator_laws import moments
@@ -172,8 +172,8 @@ def test_domain_bounds() -> None:
 def test_every_field_is_private_and_unbiased(q: int, epsilon: float) -> None:
     response = PGR(13, epsilon, q)
     laws.rows_sum_to_one(response)
-    laws.ratio_keeps_the_budget(CASE, response, epsilon)
-    laws.unbiased(CASE, response)
+    laws.ratio_keeps_the_budget(response, epsilon)
+    laws.unbiased(response)
 
 
 @pytest.mark.parametrize(("k", "q"), [(6, 2), (6, 3), (13, 3), (6, 5)])
@@ -208,7 +208,7 @@ def test_reports_follow_the_channel(k: int, q: int, interpreted: bool) -> None:
 
 
 def test_simulated_aggregates_follow_the_law() -> None:
-    laws.simulated_aggregates_follow_the_law(CASE, PGR(5, 1.0, 3))
+    laws.simulated_aggregates_follow_the_law(PGR(5, 1.0, 3))
 
 
 def test_a_hostile_report_is_named() -> None:
@@ -269,18 +269,19 @@ def test_published_sampler_breaks_its_budget_and_the_laws_catch_it() -> None:
         """The mutant's channel, as the law of privacy reads it."""
 
         implemented_ratio, implemented_epsilon = response.implemented_ratio, response.implemented_epsilon
-        privacy = response.privacy
+        privacy, epsilon = response.privacy, response.epsilon
 
         def channel(self, **_exact: bool) -> NDArray[Any]:
             return np.array([[Fraction(cell) for cell in row] for row in flawed], dtype=object)
 
     with pytest.raises(AssertionError):
-        laws.ratio_keeps_the_budget(CASE, Exact(), 1.0)
+        laws.ratio_keeps_the_budget(Exact(), 1.0)
 
     class Sampled:
         """The mutant's reports, against the honest channel."""
 
-        k, channel, outputs = response.k, response.channel, response.outputs
+        domain, records = response.domain, response.records
+        channel, outputs = response.channel, response.outputs
 
         def randomize(self, inputs: NDArray[Any], rng: SimulationRandomness) -> NDArray[np.int64]:
             return rng.generator.choice(
@@ -288,7 +289,7 @@ def test_published_sampler_breaks_its_budget_and_the_laws_catch_it() -> None:
             )
 
     with pytest.raises(AssertionError):
-        laws.reports_follow_the_channel(CASE, Sampled())
+        laws.reports_follow_the_channel(Sampled())
 
 
 @pytest.mark.parametrize(("k", "q"), [(13, 3), (31, 5), (7, 2)])

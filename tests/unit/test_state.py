@@ -28,9 +28,9 @@ from deniable.mechanisms.heavy_hitters import HeavyHitters
 from deniable.mechanisms.query_sketch import QuerySketch
 from deniable.names import CLASSES
 from deniable.records.pivot.corr_rr_aligned import AlignedCorrRR
+from deniable.testing.laws import length, take
 from tests.contract.cases import CASES, grid
 from tests.contract.dealt_cases import DEALT_CASES
-from tests.contract.laws import length, take
 
 PEOPLE = 6
 """Reports that are drawn at most; as many contributors as the dealt mechanisms are dealt to, or more."""

@@ -15,7 +15,7 @@ from deniable.records.pivot.cond_rr import CondRR
 from deniable.records.pivot.grouping import GroupedCorrRR
 from deniable.records.pivot.two_pivots import TwoPivotRR
 from deniable.records.split import SPLPairs
-from tests.contract import laws
+from deniable.testing import laws
 from tests.unit.records.phases.second_phase_laws import (
     cond_rr_law,
     grouped_law,

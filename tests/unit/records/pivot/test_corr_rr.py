@@ -24,7 +24,7 @@ from deniable.records.pivot import pivot_draws
 from deniable.records.pivot.corr_rr import CorrRR
 from deniable.report.estimates import mechanism_text
 from deniable.spec import from_spec, to_spec
-from tests.contract import laws
+from deniable.testing import laws
 from tests.contract.cases import Case
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value, rows
 from tests.unit.records.pivot.corr_rr_laws import MATRICES, constant, law, pivot_code, some_matrix
@@ -39,9 +39,7 @@ from tests.unit.records.record_laws import (
 
 ALIKE = ((3,), (2, 2), (3, 3), (2, 2, 2), (3, 3, 3))
 DIFFERENT = ((2, 3), (3, 2), (2, 4), (5, 2), (2, 3, 2))
-CASE = Case(
-    "Corr-RR", lambda sizes, e: CorrRR(tuple(sizes), e, some_matrix(len(sizes))), records=True, joint_simulation=True
-)
+CASE = Case("Corr-RR", lambda sizes, e: CorrRR(tuple(sizes), e, some_matrix(len(sizes))), records=True)
 
 
 def _states(mechanism: Any) -> NDArray[np.float64]:
@@ -148,7 +146,7 @@ def test_maps_of_ones_own(sizes: tuple[int, ...]) -> None:
             assert float(inward[u, v]) == pytest.approx(0.75 if hit else 0.25 / (groups - 1), rel=1e-12)
             expected = (0.75 if hit else 0.25 / (groups - 1)) / codes.count(codes[u])
             assert float(outward[v, u]) == pytest.approx(expected, rel=1e-12)
-    laws.ratio_keeps_the_budget(CASE, corr_rr, 1.0)
+    laws.ratio_keeps_the_budget(corr_rr, 1.0)
     assert from_spec(json.loads(json.dumps(to_spec(corr_rr)))) == corr_rr
 
 
@@ -270,19 +268,19 @@ def test_contract() -> None:
     """The laws of every mechanism, but for those of unbiased estimates, which have their own tests."""
     for sizes in ((3, 2), (3, 3)):
         corr_rr = CASE.build(sizes, 1.0)
-        laws.ratio_keeps_the_budget(CASE, corr_rr, 1.0)
-        laws.reports_follow_the_channel(CASE, corr_rr, n=15_000)
-        laws.simulated_aggregates_follow_the_law(CASE, corr_rr)
+        laws.ratio_keeps_the_budget(corr_rr, 1.0)
+        laws.reports_follow_the_channel(corr_rr, n=15_000)
+        laws.simulated_aggregates_follow_the_law(corr_rr)
         laws.is_data(corr_rr)
         laws.is_data(CASE.build(sizes, 0.1))
-        laws.reports_match_their_declaration(CASE, corr_rr)
+        laws.reports_match_their_declaration(corr_rr)
         every = CASE.inputs(sizes)
         reports = corr_rr.randomize(every[np.arange(50) % len(every)], SimulationRandomness(1))
         laws.merging_is_adding(corr_rr, reports, [1])
         laws.merging_is_adding(corr_rr, reports, [7, 20, 20])
     mutant = CASE.build((3, 3), 1.1)
     with pytest.raises(AssertionError):
-        laws.ratio_keeps_the_budget(CASE, mutant, 1.0)
+        laws.ratio_keeps_the_budget(mutant, 1.0)
 
 
 def test_what_is_published() -> None:

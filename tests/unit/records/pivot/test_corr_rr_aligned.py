@@ -10,7 +10,7 @@ import pytest
 from deniable import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, NoIntervalError
 from deniable.records.pivot.corr_rr_aligned import AlignedCorrRR
-from tests.contract import laws
+from deniable.testing import laws
 from tests.contract.cases import Case
 from tests.unit._goodness import FAMILY_WISE_ERROR, rows
 from tests.unit.records.pivot.corr_rr_laws import constant, law, pivot_code, some_matrix
@@ -20,7 +20,6 @@ CASE = Case(
     "Corr-RR aligned",
     lambda sizes, e: AlignedCorrRR(tuple(sizes), e, some_matrix(len(sizes))),
     records=True,
-    joint_simulation=True,
 )
 MAPS = ((0, 1), (1, 0, 0, 1, 1))
 
@@ -47,17 +46,17 @@ def test_channel_and_reports_are_the_definition(sizes: tuple[int, ...], maps: An
     for x, row in zip(CASE.inputs(sizes).tolist(), aligned.channel(), strict=True):
         expected = _law(tuple(x), aligned, matrix)
         assert row.tolist() == pytest.approx([expected[y] for y in outputs], rel=1e-12)
-    laws.ratio_keeps_the_budget(CASE, aligned, 1.0)
+    laws.ratio_keeps_the_budget(aligned, 1.0)
     bound = FAMILY_WISE_ERROR / math.prod(sizes)
     textbook = lambda x: _law(x, aligned, matrix)  # noqa: E731
     assert worst_p_value(aligned, rows, textbook, SimulationRandomness(1), 10_000) > bound
-    laws.simulated_aggregates_follow_the_law(CASE, aligned, draws=1500)
+    laws.simulated_aggregates_follow_the_law(aligned, draws=1500)
 
 
 def test_contract() -> None:
     aligned = AlignedCorrRR((2, 5), 1.0, some_matrix(2), MAPS)
     laws.is_data(aligned)
-    laws.reports_match_their_declaration(CASE, aligned)
+    laws.reports_match_their_declaration(aligned)
     laws.merging_is_adding(aligned, aligned.randomize([[0, 4], [1, 0], [1, 3]], SimulationRandomness(1)), [1])
     assert aligned.privacy().epsilon == 1.0
     assert len(AlignedCorrRR((2, 3), 1.0, pivot_code(2)).outputs()) == 6

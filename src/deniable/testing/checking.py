@@ -1,0 +1,179 @@
+"""`check_mechanism`: every law that the bases of a mechanism promise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from deniable.errors import BrokenLawError, InvalidParameterError, TooLargeError
+from deniable.mechanism import Mechanism
+from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.mechanisms.pure import PureOracle
+from deniable.records.record import RecordMechanism
+from deniable.testing import laws
+
+EXACT_CELLS = 1 << 16
+"""Largest channel (inputs x outputs) that is enumerated: seconds of rational arithmetic."""
+
+DRAWN_CELLS = 1 << 12
+"""Largest channel, and largest square of a state's length, for which reports and states are drawn and counted."""
+
+
+class Skipped(NamedTuple):
+    """A law that was not checked.
+
+    Attributes
+    ----------
+    law : str
+        Its name in `deniable.testing.laws`.
+    why : str
+        What stood in the way, and what would help.
+    """
+
+    law: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `check_mechanism` found: no law is broken.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Which one.
+    held : tuple of str
+        The laws that hold, by their names in `deniable.testing.laws`.
+    skipped : tuple of Skipped
+        The laws that were not checked.
+    """
+
+    mechanism: Mechanism[Any]
+    held: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.mechanism!r}: {len(self.held)} laws hold, {len(self.skipped)} not checked"]
+        return "\n".join([*lines, *(f"  {law}: {why}" for law, why in self.skipped)])
+
+
+class _Law(NamedTuple):
+    """A law, the largest channel for which it is checked, and whether it says nothing of unbiased estimates."""
+
+    check: Callable[[Any], None]
+    cells: float = math.inf
+    biased: bool = True
+
+
+def merging_is_adding(mechanism: Any) -> None:
+    """Hold `laws.merging_is_adding` of a few batches and cuts."""
+    for n, cuts in ((40, [1, 17, 17]), (3, [2]), (1, [0])):
+        laws.merging_is_adding(mechanism, laws.some_reports(mechanism, n, n), cuts)
+
+
+def intervals_cover(mechanism: Any) -> None:
+    """Hold `laws.intervals_cover` from below: exact intervals, where counts are small, cover more than 95%."""
+    laws.intervals_cover(mechanism, draws=1000, no_wider=False)
+
+
+_REHEARSED = (
+    _Law(laws.simulated_aggregates_follow_the_law, DRAWN_CELLS),
+    _Law(intervals_cover, EXACT_CELLS, biased=False),
+)
+
+_LAWS: dict[type, tuple[_Law, ...]] = {
+    Mechanism: (
+        _Law(laws.is_data),
+        _Law(laws.reports_match_their_declaration),
+        _Law(laws.report_bits_fit),
+        _Law(laws.refuses_bad_answers),
+        _Law(laws.refuses_what_does_not_belong),
+        _Law(merging_is_adding),
+        _Law(laws.rows_sum_to_one, EXACT_CELLS),
+        _Law(laws.ratio_keeps_the_budget, EXACT_CELLS),
+        _Law(laws.report_bits_hold_the_entropy, EXACT_CELLS),
+        _Law(laws.unbiased, EXACT_CELLS, biased=False),
+        _Law(laws.reports_follow_the_channel, DRAWN_CELLS),
+    ),
+    FrequencyOracle: (*_REHEARSED, _Law(laws.variance_is_the_channels, EXACT_CELLS, biased=False)),
+    RecordMechanism: _REHEARSED,
+    PureOracle: (
+        _Law(laws.covariance_is_the_channels, EXACT_CELLS),
+        _Law(laws.supports_follow_the_channel, EXACT_CELLS),
+    ),
+}
+"""What each base promises: a mechanism is held to the laws of every base it stands on."""
+
+
+def check_mechanism(
+    mechanism: Mechanism[Any], *, report_epsilon: float | None = None, unbiased: bool = True
+) -> Checked:
+    """Hold a mechanism to every law of the bases it stands on; seconds where its channel is small.
+
+    For authors: choose parameters with few outputs, and several of them (a domain of two, uneven domains, small and
+    large budgets). A law that needs a larger channel than 65,536 cells is skipped, and `Checked` says so.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        One that takes codes or records and needs no dealer, known by name (of another package: by entry point).
+    report_epsilon : float, optional
+        Tight epsilon of one report, where the guarantee is about more than one report (RAPPOR); `privacy().epsilon` by
+        default.
+    unbiased : bool
+        Whether its estimates are said to be unbiased, with the variance and the intervals that go with it.
+
+    Returns
+    -------
+    Checked
+        Which laws hold, and which were not checked and why.
+
+    Raises
+    ------
+    BrokenLawError
+        If the mechanism breaks one, saying which and where; it is an AssertionError too.
+    InvalidParameterError
+        If the mechanism takes texts, or shares of a dealer.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> from deniable.testing import check_mechanism
+    >>> print(check_mechanism(GRR(k=3, epsilon=1.0)))
+    GRR(k=3, epsilon=1.0): 16 laws hold, 0 not checked
+    """
+    if mechanism.takes_text or mechanism.dealt:
+        raise InvalidParameterError(
+            f"mechanism must take codes or records, and no shares of a dealer, got {mechanism.name}"
+        )
+    cells, size = _channel_cells(mechanism)
+    held: list[str] = []
+    skipped: list[Skipped] = []
+    for law in (law for base in type(mechanism).__mro__[::-1] for law in _LAWS.get(base, ())):
+        name = law.check.__name__
+        if cells > law.cells:
+            skipped.append(Skipped(name, f"{size}, at most {law.cells} for this: check it with fewer values too"))
+        elif not (unbiased or law.biased):
+            skipped.append(Skipped(name, "its estimates are not said to be unbiased"))
+        else:
+            check = law.check
+            if check is laws.ratio_keeps_the_budget:
+                check = partial(laws.ratio_keeps_the_budget, tight=report_epsilon)
+            try:
+                check(mechanism)
+            except BrokenLawError as broken:
+                raise BrokenLawError(f"{mechanism!r} breaks {name}: {broken}") from broken
+            held.append(name)
+    return Checked(mechanism, tuple(held), tuple(skipped))
+
+
+def _channel_cells(mechanism: Mechanism[Any]) -> tuple[float, str]:
+    """Return the number of cells of a mechanism's channel, infinite beyond what `outputs` lists, and that in words."""
+    try:
+        inputs, outputs = math.prod(mechanism.domain), laws.length(mechanism.outputs())
+    except TooLargeError as error:
+        return math.inf, str(error)
+    return inputs * outputs, f"its channel has {inputs} x {outputs} cells"

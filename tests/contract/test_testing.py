@@ -1,0 +1,125 @@
+"""`check_mechanism`, which authors of other packages use: what it checks, skips and refuses, and that mutants die."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.errors import BrokenLawError, InvalidInputError, InvalidParameterError
+from deniable.mechanisms.grr import RandomizedResponse
+from deniable.mechanisms.pure import PureOracle
+from deniable.testing import check_mechanism
+from tests.contract.cases import CASES
+from tests.contract.dealt_cases import DEALT_CASES
+
+BY_NAME = {case.name: case for case in CASES}
+LAWS = {"GRR": 16, "SUE": 16, "RAPPOR": 16, "RHR": 14, "CMS-queries": 11, "SPL-GRR": 13, "SMP-OUE": 13, "Corr-RR": 13}
+"""How many laws the bases of a mechanism promise."""
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_says_of_each_law_whether_it_holds_or_was_skipped(name: str) -> None:
+    case = BY_NAME[name]
+    mechanism = case.build((3, 2) if case.records else (3,), 1.0)
+    checked = check_mechanism(mechanism, report_epsilon=case.one_report_epsilon(mechanism), unbiased=case.unbiased)
+    biased = {"unbiased", "intervals_cover"} if name == "Corr-RR" else set()
+    assert {law for law, _ in checked.skipped} == biased
+    assert len(set(checked.held) | biased) == len(checked.held) + len(biased) == LAWS[name]
+    assert str(checked).startswith(f"{mechanism!r}: {LAWS[name] - len(biased)} laws hold")
+
+
+def test_skips_what_cannot_be_enumerated_and_says_why() -> None:
+    checked = check_mechanism(dn.SUE(k=12, epsilon=1.0))
+    assert dict(checked.skipped) == dict.fromkeys(
+        ("reports_follow_the_channel", "simulated_aggregates_follow_the_law"),
+        "its channel has 12 x 4096 cells, at most 4096 for this: check it with fewer values too",
+    )
+    checked = check_mechanism(dn.SUE(k=64, epsilon=1.0))
+    assert len(checked.held) == 6
+    assert len(checked.skipped) == 10
+    assert "4194304" in checked.skipped[0].why
+
+
+def test_refuses_dealers_and_texts() -> None:
+    with pytest.raises(InvalidParameterError, match="no shares of a dealer"):
+        check_mechanism(DEALT_CASES[0].build(DEALT_CASES[0].large, "mine"))
+
+
+GRR3 = dn.GRR(k=3, epsilon=1.0)
+
+
+def _broken(law: str) -> Any:
+    return pytest.raises(BrokenLawError, match=rf"^GRR\(k=3, epsilon=1.0\) breaks {law}: ")
+
+
+def test_variance_quartered(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = PureOracle.variance
+    monkeypatch.setattr(PureOracle, "variance", lambda self, f, n: honest(self, f, n) / 4)
+    with _broken("variance_is_the_channels"):
+        check_mechanism(GRR3)
+
+
+@pytest.mark.parametrize(("bits", "law"), [(1e9, "report_bits_fit"), (0.5, "report_bits_hold_the_entropy")])
+def test_report_bits(monkeypatch: pytest.MonkeyPatch, bits: float, law: str) -> None:
+    monkeypatch.setattr(RandomizedResponse, "report_bits", bits)
+    with _broken(law):
+        check_mechanism(GRR3)
+
+
+def test_supports_shifted(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = RandomizedResponse.supports
+    monkeypatch.setattr(
+        RandomizedResponse, "supports", lambda self, reports, values: honest(self, (reports + 1) % 3, values)
+    )
+    with _broken("supports_follow_the_channel"):
+        check_mechanism(GRR3)
+
+
+def test_covariance_of_independent_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = PureOracle.covariance
+    monkeypatch.setattr(
+        PureOracle, "covariance", lambda self, f, n, values=None: honest(self, f, n, values) * np.eye(len(f))
+    )
+    with _broken("covariance_is_the_channels"):
+        check_mechanism(GRR3)
+
+
+def test_linear_variance_without_covariances(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = PureOracle.covariance
+    monkeypatch.setattr(
+        PureOracle, "linear_variance", lambda self, w, f, n: float(np.square(w) @ np.diag(honest(self, f, n)))
+    )
+    with _broken("covariance_is_the_channels"):
+        check_mechanism(GRR3)
+
+
+def test_a_message_with_another_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mutant(self: dn.GRR, inputs: Any, rng: Any) -> Any:
+        raise InvalidInputError("codes must be in 0..2")
+
+    honest = dn.GRR.randomize
+    monkeypatch.setattr(
+        dn.GRR,
+        "randomize",
+        lambda self, inputs, rng: (mutant if max(inputs, default=0) > 2 else honest)(self, inputs, rng),
+    )
+    with _broken("refuses_bad_answers"):
+        check_mechanism(GRR3)
+
+
+def test_needs_no_test_runner_and_no_assertions() -> None:
+    code = (
+        "import sys, deniable.mechanisms.pure as pure\n"
+        "from deniable import GRR; from deniable.testing import check_mechanism\n"
+        "assert 0 == 1, 'assertions are off'\n"
+        "pure.PureOracle.variance = lambda self, f, n: 1.0\n"
+        "try: check_mechanism(GRR(k=2, epsilon=1.0))\n"
+        "except AssertionError: sys.exit(int('pytest' in sys.modules))\n"
+        "sys.exit('not caught')"
+    )
+    subprocess.run([sys.executable, "-O", "-c", code], check=True)
