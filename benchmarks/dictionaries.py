@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from benchmarks.evaluations import query_list, rates
 from deniable import CountMeanSketch, SecureRandomness, SimulationRandomness
-from deniable.mechanisms.hash_families._walsh import walsh_hadamard
-from deniable.mechanisms.hash_families.hash_range import Objective
+from deniable.oracles.sketch.families._walsh import walsh_hadamard
+from deniable.oracles.sketch.families.hash_range import Objective
 
 CONTRIBUTORS = 1_000_000
 

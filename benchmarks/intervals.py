@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import GRR
-from deniable.estimate import FEW, affine_estimate
-from deniable.mechanisms.unary import OUE
+from deniable.core.estimate import FEW, affine_estimate
+from deniable.oracles.unary import OUE
 
 SIZES = (2, 4, 16, 128)
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)

@@ -13,7 +13,7 @@ from benchmarks.cases import Case, Verb
 from benchmarks.data import mean_absolute_error, true_frequencies
 from benchmarks.measure import Timing, time_calls
 from deniable import SecureRandomness, SimulationRandomness
-from deniable.randomness import Randomness, Words
+from deniable.core.randomness import Randomness, Words
 
 
 class RecordingRandomness:

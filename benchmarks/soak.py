@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from deniable import GRR
-from deniable.collection import Collection
-from deniable.schema import Attribute, Schema
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
 
 RUNS = 300
 LONG = 400_000

@@ -22,8 +22,8 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
+from deniable.core.outputs import atomic_path
 from deniable.errors import DeniableError
-from deniable.files import atomic_path
 
 KOSARAK_LINES = 100_000
 TIMEOUT = 60

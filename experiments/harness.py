@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from deniable.core.outputs import atomic_path
+from deniable.core.spec import canonical_json, content_hash
 from deniable.errors import DeniableError
-from deniable.files import atomic_path
-from deniable.spec import canonical_json, content_hash
 
 Cell = dict[str, Any]
 

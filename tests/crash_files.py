@@ -25,16 +25,17 @@ import numpy as np
 import pytest
 
 from deniable import GRR, SimulationRandomness, cli
-from deniable.aggregate import Aggregate
-from deniable.collection import Collection
+from deniable.core.aggregate import Aggregate
+from deniable.core.outputs import PARTIAL
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.errors import AlreadyRandomizedError, DuplicateReportsError
-from deniable.files import PARTIAL
-from deniable.io import aggregate_files, checkpoint, deal_file, merge_files, randomize_file
-from deniable.io.ledger import LOCK, answers_ledger, share_ledger
-from deniable.io.reports import ReportReader, write_reports
-from deniable.io.shares import ShareReader
-from deniable.schema import Attribute, Schema
+from deniable.files import aggregate_files, deal_file, merge_files, randomize_file
+from deniable.files.formats.reports import ReportReader, write_reports
+from deniable.files.formats.shares import ShareReader
+from deniable.files.jobs import checkpoint
+from deniable.files.jobs.ledger import LOCK, answers_ledger, share_ledger
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
 
 N = 60_000
 DAYS = 6

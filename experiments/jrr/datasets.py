@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from deniable import SimulationRandomness
-from deniable.spec import content_hash
+from deniable.core.spec import content_hash
 from experiments.harness import Cell, Run, data_file
 from experiments.jrr import second
 from experiments.jrr.methods import (

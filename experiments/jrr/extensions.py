@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from deniable import SimulationRandomness
-from deniable.spec import content_hash
+from deniable.core.spec import content_hash
 from experiments.harness import Cell, Run
 from experiments.jrr.methods import METHODS, build, count_variance, equivalent, setting
 from experiments.jrr.paper import EPSILONS, PAPER, Floats

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from deniable import SimulationRandomness
+from deniable.core.spec import content_hash
 from deniable.dealt.coupling.jrr import JRR
 from deniable.dealt.coupling.parameters import algorithm_1
 from deniable.dealt.coupling.report_coupling import ReportCoupledRR
 from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.spec import content_hash
 from experiments.harness import Cell
 from experiments.jrr.paper import COLLUDERS, Floats
 from experiments.pictures import BLUE, GREEN, GREY, PURPLE, VERMILLION

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import CountMeanSketch
-from deniable.mechanisms.hash_families.family import Parameters
+from deniable.oracles.sketch.families.family import Parameters
 from experiments.harness import Cell, Run
 from experiments.ocms.paper import PAPER
 from experiments.ocms.statistics import randomness, standard_error

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from deniable import CountMeanSketch
-from deniable.mechanisms.ocms import ocms_choice
+from deniable.oracles.sketch.ocms import ocms_choice
 from experiments.harness import Cell, Run
 from experiments.ocms.methods import sketch
 from experiments.ocms.paper import PAPER

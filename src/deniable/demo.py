@@ -19,15 +19,15 @@ import pyarrow.csv
 from rich.console import Console
 
 from deniable.answers import Summary, summarize
-from deniable.collection import Collection
+from deniable.core.outputs import atomic_path
+from deniable.core.randomness import SecureRandomness
 from deniable.errors import MissingExtraError, OutputError
-from deniable.files import atomic_path
-from deniable.io import aggregate_files, randomize_file, read_truth
+from deniable.files import aggregate_files, randomize_file, read_truth
 from deniable.planning import recommend
-from deniable.randomness import SecureRandomness
 from deniable.report import estimate_page, print_page, save_html, save_png
 from deniable.report.text import print_line
-from deniable.schema import Attribute, Schema
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
 
 EPSILONS = ("1", "4")
 TITLE = "Extramarital affairs survey (Fair 1978)"

@@ -14,8 +14,8 @@ import pytest
 
 from deniable import Collection
 from deniable.errors import AlreadyRandomizedError
-from deniable.io.ledger import LOCK, Entry, share_ledger
-from deniable.io.shares import ShareReader, ShareStream
+from deniable.files.formats.shares import ShareReader, ShareStream
+from deniable.files.jobs.ledger import LOCK, Entry, share_ledger
 from tests.cli.conftest import N, Run, schema_text
 from tests.cli.test_process import interrupted, names
 
@@ -229,7 +229,7 @@ def test_a_deal_that_cannot_be_written_leaves_nothing(quota: Run, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     before = names()
-    monkeypatch.setattr("deniable.io.shares.pq.write_table", full)
+    monkeypatch.setattr("deniable.files.formats.shares.pq.write_table", full)
     result = quota("deal", "survey.json", "--contributors", N, "-o", "shares")
     assert result.exit_code == 2
     assert "No space left on device" in result.stderr
@@ -242,7 +242,7 @@ def test_an_interrupted_randomize_uses_no_share(dealt: Run, monkeypatch: pytest.
 
     with monkeypatch.context() as patch:
         # After the shares were recorded as used, before the reports appear.
-        patch.setattr("deniable.io.reports._Digest.hexdigest", stop)
+        patch.setattr("deniable.files.formats.reports._Digest.hexdigest", stop)
         result = dealt("randomize", "survey.json", "answers.csv", "--shares", "shares", "-o", "reports.parquet")
         assert result.exit_code == 130
     assert not Path("reports.parquet").exists()
@@ -359,11 +359,11 @@ def test_an_interrupted_hand_out_hands_no_share_out_twice(dealt: Run, monkeypatc
     arguments = ("hand-out", "survey.json", "shares", "--contributor", "7-9", "-o")
     with monkeypatch.context() as patch:
         # Before the file for the contributors is complete: nothing has left.
-        patch.setattr("deniable.io.dealing.write_shares", stop)
+        patch.setattr("deniable.files.jobs.dealing.write_shares", stop)
         assert dealt(*arguments, "first.parquet").exit_code == 130
     with monkeypatch.context() as patch:
         # After it: they have their shares, although the directory still holds them.
-        patch.setattr("deniable.io.dealing._remove", stop)
+        patch.setattr("deniable.files.jobs.dealing._remove", stop)
         assert dealt(*arguments, "second.parquet").exit_code == 130
     assert Path("second.parquet").exists()
     message = "the share of contributor 7 was used before (for second.parquet)"

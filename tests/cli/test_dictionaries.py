@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from deniable import Collection, SimulationRandomness
-from deniable.io import write_reports
+from deniable.files import write_reports
 from tests.cli.conftest import Run
 
 K, N = 3000, 20_000

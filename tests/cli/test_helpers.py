@@ -10,7 +10,7 @@ import pytest
 
 from deniable import Attribute, Collection, Schema
 from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.io.shares import ShareReader
+from deniable.files.formats.shares import ShareReader
 from tests.cli.conftest import Run
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from deniable import Aggregate, Collection
-from deniable.collection import LearnedFrom
 from deniable.records.phases.phases import Phases, aggregate_hash
 from deniable.records.phases.refinement import refine
 from deniable.records.pivot.corr_rr import CorrRR
+from deniable.survey.collection import LearnedFrom
 from tests.cli.conftest import Run
 
 

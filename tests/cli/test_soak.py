@@ -11,13 +11,14 @@ import pytest
 from benchmarks.soak import CASES, soak, write_cases
 
 from deniable.errors import FileFormatError, InvalidInputError
-from deniable.io import csv_files, open_answers
+from deniable.files import open_answers
+from deniable.files.formats import csv_files
 
 # The command line, with a disk on which every read takes a while: the parser's threads are then always reading.
 SLOW = """
 import sys, time
 from deniable import cli
-from deniable.io import csv_files
+from deniable.files.formats import csv_files
 original = csv_files._Stream.read
 def read(self, size=-1):
     result = original(self, size)

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deniable as dn
-from deniable.mechanisms import BLH, SHE, THE, Exponential
-from deniable.mechanisms.hadamard import HadamardEncoding
-from deniable.mechanisms.projective_geometry import PGR
-from deniable.mechanisms.query_sketch import QuerySketch
-from deniable.mechanisms.recursive_hadamard import RecursiveHadamard
+from deniable.oracles import BLH, SHE, THE, Exponential
+from deniable.oracles.comparators.hadamard import HadamardEncoding
+from deniable.oracles.comparators.projective_geometry import PGR
+from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard
+from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.records import RSRFD
 from deniable.records.pivot.cond_rr import CondRR
 from deniable.records.pivot.grouping import GroupedCorrRR

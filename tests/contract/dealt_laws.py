@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import deniable as dn
+from deniable.core.names import mechanism_class
 from deniable.dealt import QuotaUnary, Shares
 from deniable.dealt.coupling.coupled import SignedCoins
 from deniable.dealt.several_deals import combine_deals
@@ -28,9 +29,8 @@ from deniable.errors import (
     InvalidParameterError,
     MismatchError,
 )
-from deniable.io.dealing import deal_file
-from deniable.io.shares import ShareReader
-from deniable.names import mechanism_class
+from deniable.files.formats.shares import ShareReader
+from deniable.files.jobs.dealing import deal_file
 from deniable.testing import laws
 from tests.contract.dealt_cases import (
     DealtCase,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.errors import EmptyAggregateError, InvalidInputError, InvalidParameterError, MismatchError
-from deniable.mechanisms.oracle import FrequencyOracle
-from deniable.mechanisms.pure import PureOracle
+from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.pure import PureOracle
 from deniable.testing import laws
 from tests.contract.cases import CASES, Case, grid
 

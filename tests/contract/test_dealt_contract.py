@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable.core.names import mechanism_class, mechanism_names
 from deniable.dealt.dealt import DealtMechanism
 from deniable.errors import InvalidParameterError
-from deniable.names import mechanism_class, mechanism_names
 from tests.contract import dealt_laws
 from tests.contract.cases import CASES
 from tests.contract.dealt_cases import DEALT_CASES, DealtCase

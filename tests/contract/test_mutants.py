@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.mechanisms import grr as grr_module
-from deniable.mechanisms import pure as pure_module
-from deniable.mechanisms.grr import GRR
+from deniable.core.thresholds import exact
+from deniable.oracles import grr as grr_module
+from deniable.oracles import pure as pure_module
+from deniable.oracles.grr import GRR
 from deniable.testing import laws
-from deniable.thresholds import exact
 from tests.contract.cases import CASES, Case
 
 
@@ -44,7 +44,7 @@ def test_randomize_that_spends_1_1_epsilon(case: Case) -> None:
 
 
 def test_estimator_with_p_and_q_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deniable.estimate import affine_estimate as honest
+    from deniable.core.estimate import affine_estimate as honest
 
     monkeypatch.setattr(pure_module, "affine_estimate", lambda counts, n, p, q: honest(counts, n, q, p))
     with pytest.raises(AssertionError):

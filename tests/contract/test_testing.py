@@ -11,8 +11,8 @@ import pytest
 
 import deniable as dn
 from deniable.errors import BrokenLawError, InvalidInputError, InvalidParameterError
-from deniable.mechanisms.grr import RandomizedResponse
-from deniable.mechanisms.pure import PureOracle
+from deniable.oracles.grr import RandomizedResponse
+from deniable.oracles.pure import PureOracle
 from deniable.testing import check_mechanism
 from tests.contract.cases import CASES
 from tests.contract.dealt_cases import DEALT_CASES
@@ -114,7 +114,7 @@ def test_a_message_with_another_row(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_needs_no_test_runner_and_no_assertions() -> None:
     code = (
-        "import sys, deniable.mechanisms.pure as pure\n"
+        "import sys, deniable.oracles.pure as pure\n"
         "from deniable import GRR; from deniable.testing import check_mechanism\n"
         "assert 0 == 1, 'assertions are off'\n"
         "pure.PureOracle.variance = lambda self, f, n: 1.0\n"

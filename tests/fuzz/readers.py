@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from deniable import Aggregate, SimulationRandomness
-from deniable.collection import Collection
 from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.dictionary_file import read_dictionary, read_lines
 from deniable.errors import DeniableError
-from deniable.io.reports import ReportReader, write_reports
-from deniable.io.shares import ShareReader, write_shares
-from deniable.io.tables import open_answers
-from deniable.schema import Attribute, Schema
+from deniable.files.formats.reports import ReportReader, write_reports
+from deniable.files.formats.shares import ShareReader, write_shares
+from deniable.files.formats.tables import open_answers
+from deniable.survey.collection import Collection
+from deniable.survey.dictionary_file import read_dictionary, read_lines
+from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey_files import SCHEMA, SURVEY, answers_file
 
 _QUOTA: Any = QuotaRR(1.0, 20, 4, deal_id="a")

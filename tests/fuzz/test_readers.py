@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.core.names import CLASSES, mechanism_class
+from deniable.core.spec import from_spec
 from deniable.errors import DeniableError, FileFormatError
-from deniable.names import CLASSES, mechanism_class
-from deniable.schema import Schema
-from deniable.spec import from_spec
+from deniable.survey.schema import Schema
 from tests.fuzz.readers import READERS, read, valid
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -150,7 +150,7 @@ HOSTILE: list[dict[str, Any]] = [
 _TIMED = """
 import json, sys, time
 from deniable.errors import DeniableError
-from deniable.spec import from_spec
+from deniable.core.spec import from_spec
 for spec in json.load(sys.stdin):
     started = time.process_time()
     try:

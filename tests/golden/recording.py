@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from deniable import RecordEstimate, SimulationRandomness
-from deniable.spec import content_hash, from_spec, to_spec
+from deniable.core.spec import content_hash, from_spec, to_spec
 
 LONG = 1024
 """Bytes that are written out."""

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from deniable.kernels import Kernel
+from deniable.core.kernels import Kernel
 
 FAMILY_WISE_ERROR = 1e-6
 """Probability that a correct mechanism fails one statistical test, over all its comparisons."""

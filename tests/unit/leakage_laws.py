@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import GRR
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.histogram import SHE
-from deniable.mechanisms.histogram_threshold import THE
-from deniable.mechanisms.local_hashing import BLH
-from deniable.mechanisms.rappor import RAPPOR
-from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE, SUE
+from deniable.oracles.comparators.exponential import Exponential
+from deniable.oracles.histogram import SHE
+from deniable.oracles.histogram_threshold import THE
+from deniable.oracles.rappor import RAPPOR
+from deniable.oracles.sketch.local_hashing import BLH
+from deniable.oracles.subset import SubsetSelection
+from deniable.oracles.unary import OUE, SUE
 
 Floats = NDArray[np.float64]
 

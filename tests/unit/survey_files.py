@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable import SimulationRandomness
-from deniable.collection import Collection
 from deniable.records.split import SPL
-from deniable.schema import Attribute, Schema
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
 
 SCHEMA = Schema((Attribute("smoker", ("yes", "no"), missing="no answer"), Attribute("age", edges=(20, 40, 60))))
 SURVEY = Collection(SCHEMA, SPL(sizes=SCHEMA.sizes, epsilon=8.0))

@@ -70,7 +70,7 @@ def test_damaged_and_foreign_files_are_named(tmp_path: Path) -> None:
 
 
 def test_another_format_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deniable.aggregate.FORMAT_VERSION", 2)
+    monkeypatch.setattr("deniable.core.aggregate.FORMAT_VERSION", 2)
     _aggregate().save(tmp_path / "new.aggregate")
     monkeypatch.undo()
     with pytest.raises(FileFormatError, match="version 1, got 'deniable aggregate' of version 2"):

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from deniable import GRR, SimulationRandomness
-from deniable.aggregate import Aggregate
-from deniable.collection import Collection
+from deniable.core.aggregate import Aggregate
 from deniable.errors import (
     DuplicateReportsError,
     FileFormatError,
@@ -22,10 +21,11 @@ from deniable.errors import (
     MismatchError,
     OutputError,
 )
-from deniable.io.checkpoint import Checkpoint
-from deniable.io.jobs import aggregate_files, merge_files
-from deniable.io.reports import ReportReader, write_reports
-from deniable.schema import Attribute, Schema
+from deniable.files.formats.reports import ReportReader, write_reports
+from deniable.files.jobs.aggregating import aggregate_files, merge_files
+from deniable.files.jobs.checkpoint import Checkpoint
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey_files import Interrupt
 
 SURVEY = Collection(Schema((Attribute("a", ("x", "y", "z")),)), GRR(k=3, epsilon=1.0))
@@ -36,7 +36,7 @@ RESUME = ".all.aggregate.resume"
 @pytest.fixture
 def days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Three report files of several batches each."""
-    monkeypatch.setattr("deniable.io.reports.BATCH_ROWS", 64)
+    monkeypatch.setattr("deniable.files.formats.reports.BATCH_ROWS", 64)
     return [_day(tmp_path / f"day{i}.parquet", n, seed=i) for i, n in enumerate(SIZES)]
 
 
@@ -211,8 +211,8 @@ def test_a_killed_run_goes_on(
     days: list[Path], tmp_path: Path, read_files: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that is killed writes nothing more: what it had written while it ran must do."""
-    monkeypatch.setattr("deniable.io.checkpoint.CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr("deniable.io.checkpoint.Checkpoint.__exit__", lambda *_: None)
+    monkeypatch.setattr("deniable.files.jobs.checkpoint.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("deniable.files.jobs.checkpoint.Checkpoint.__exit__", lambda *_: None)
     with pytest.raises(KeyboardInterrupt):
         aggregate_files(SURVEY, days, tmp_path / "all.aggregate", progress=Interrupt(7))
     monkeypatch.undo()
@@ -245,7 +245,7 @@ def test_what_is_finished_is_written_once_a_second(
 ) -> None:
     """At the first second exactly, not before it, and counted from what was written last."""
     now = [1000.0]
-    monkeypatch.setattr("deniable.io.checkpoint.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("deniable.files.jobs.checkpoint.time.monotonic", lambda: now[0])
     output = tmp_path / "all.aggregate"
     parts = [aggregate_files(SURVEY, [day], tmp_path / f"{day.name}.aggregate") for day in days]
     one, two, three = parts[0], parts[0] + parts[1], parts[0] + parts[1] + parts[2]

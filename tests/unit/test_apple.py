@@ -16,10 +16,10 @@ from deniable.errors import (
     InvalidReportError,
     NoIntervalError,
 )
-from deniable.mechanisms._apple_hashes import PRIME, FixedHashes
-from deniable.mechanisms.apple import AppleCMS, IndexedBits
-from deniable.mechanisms.apple_hadamard import AppleHCMS
-from deniable.mechanisms.hadamard import HadamardEncoding
+from deniable.oracles.comparators.apple import AppleCMS, IndexedBits
+from deniable.oracles.comparators.apple_hadamard import AppleHCMS
+from deniable.oracles.comparators.apple_hashes import PRIME, FixedHashes
+from deniable.oracles.comparators.hadamard import HadamardEncoding
 from deniable.postprocess import norm_sub
 from deniable.testing import laws
 from tests.contract.cases import Case

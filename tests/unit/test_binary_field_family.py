@@ -12,11 +12,11 @@ from scipy import stats
 
 from deniable import SecureRandomness, SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.hash_families import binary_field as module
-from deniable.mechanisms.hash_families.binary_field import BinaryFieldFamily, BinaryFieldReports
-from deniable.mechanisms.hash_families.family import count_matches
-from deniable.mechanisms.query_sketch import QuerySketch
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.sketch.families import binary_field as module
+from deniable.oracles.sketch.families.binary_field import BinaryFieldFamily, BinaryFieldReports
+from deniable.oracles.sketch.families.family import count_matches
+from deniable.oracles.sketch.query_sketch import QuerySketch
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted
 
 # Low terms of the polynomials of GF(2^l) with the smallest integer value (Seroussi, *Table of low-weight binary

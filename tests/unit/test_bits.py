@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import DTypeLike, NDArray
 
 from deniable import SecureRandomness, SimulationRandomness
+from deniable.core.randomness import draw
 from deniable.errors import InvalidInputError, InvalidReportError
-from deniable.mechanisms import _bits
-from deniable.mechanisms._bits import (
+from deniable.oracles import bits as _bits
+from deniable.oracles.bits import (
     check_padding,
     checked_bits,
     count_bits,
@@ -25,7 +26,6 @@ from deniable.mechanisms._bits import (
     randomize_one_hot,
     threshold_planes,
 )
-from deniable.randomness import draw
 from tests.unit.unary_laws import KERNELS, kernel_path
 
 THRESHOLDS = [

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from deniable import GRR, SPL, SimulationRandomness, SubsetSelection
-from deniable.checks import checked_codes, checked_counts, checked_records, checked_sizes
+from deniable.core.checks import checked_codes, checked_counts, checked_records, checked_sizes
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
-from deniable.mechanisms import SHE, RecursiveHadamard
+from deniable.oracles import SHE, RecursiveHadamard
 
 
 def test_records_are_refused_exactly_when_a_code_is_out_of_range() -> None:

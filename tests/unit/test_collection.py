@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from deniable import GRR, SimulationRandomness
-from deniable.aggregate import Aggregate
-from deniable.collection import Collection, LearnedFrom
+from deniable.core.aggregate import Aggregate
+from deniable.core.mechanism import Mechanism
 from deniable.errors import (
     EmptyAggregateError,
     FileFormatError,
@@ -23,12 +23,12 @@ from deniable.errors import (
     MismatchError,
     UnknownCategoryError,
 )
-from deniable.mechanism import Mechanism
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.unary import OUE
+from deniable.oracles.comparators.exponential import Exponential
+from deniable.oracles.unary import OUE
 from deniable.records.phases.second_phase import second_phases
 from deniable.records.split import SPL
-from deniable.schema import Attribute, Schema
+from deniable.survey.collection import Collection, LearnedFrom
+from deniable.survey.schema import Attribute, Schema
 
 SMOKER = Attribute("smoker", ("yes", "no"), missing="no answer")
 AGE = Attribute("age", edges=(20, 40, 60))

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import SecureRandomness, SimulationRandomness
+from deniable.core.names import mechanism_class
+from deniable.core.randomness import BLOCK_WORDS, Randomness, uniform_below
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.hash_families.hash_range import optimal_hash_range
-from deniable.mechanisms.hash_families.prime import HashedReports, PrimeFamily
-from deniable.mechanisms.local_hashing import BLH, OLH
-from deniable.names import mechanism_class
-from deniable.randomness import BLOCK_WORDS, Randomness, uniform_below
-from deniable.spec import from_spec, to_spec
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.sketch.families.hash_range import optimal_hash_range
+from deniable.oracles.sketch.families.prime import HashedReports, PrimeFamily
+from deniable.oracles.sketch.local_hashing import BLH, OLH
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ocms_core.json").read_text())
 FAMILY_WISE_ERROR = 1e-6

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 
 from deniable import Aggregate
 from deniable.cli import app
-from deniable.collection import Collection
 from deniable.demo import DemoResult, demo_answers, demo_schema, run_demo
 from deniable.errors import MissingExtraError, OutputError
+from deniable.survey.collection import Collection
 
 # Counted independently, by pandas, from the data set that statsmodels 0.15 ships.
 TRUTH = {

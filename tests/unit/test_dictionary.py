@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deniable import CountMeanSketch, SimulationRandomness
-from deniable.dictionary import Dictionary, fingerprint
 from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError
+from deniable.survey.dictionary import Dictionary, fingerprint
 
 WORDS = ("red", "green", "blue", "", "Ünïcode", "red ")
 

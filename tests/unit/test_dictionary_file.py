@@ -11,10 +11,6 @@ import numpy as np
 import pytest
 
 from deniable import GRR, CountMeanSketch, HeavyHitters, SimulationRandomness
-from deniable.attribute import Attribute
-from deniable.collection import Collection
-from deniable.dictionary import Dictionary
-from deniable.dictionary_file import DictionaryFile, read_dictionary, read_lines
 from deniable.errors import (
     FileFormatError,
     InvalidInputError,
@@ -23,7 +19,11 @@ from deniable.errors import (
     OutputError,
     UnknownCategoryError,
 )
-from deniable.schema import Schema
+from deniable.survey.attribute import Attribute
+from deniable.survey.collection import Collection
+from deniable.survey.dictionary import Dictionary
+from deniable.survey.dictionary_file import DictionaryFile, read_dictionary, read_lines
+from deniable.survey.schema import Schema
 
 WORDS = ("red", "green", "3", "3.0", " blue ", "naïve")
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.drafting import PUBLISHED, draft_schema, equal_edges
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.schema import Attribute
+from deniable.survey.drafting import PUBLISHED, draft_schema, equal_edges
+from deniable.survey.schema import Attribute
 
 N = 200
 
@@ -84,7 +84,7 @@ def test_what_is_left_out_is_named() -> None:
 
 
 def test_very_many_distinct_answers_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deniable.drafting.MAX_TRACKED", 60)
+    monkeypatch.setattr("deniable.survey.drafting.MAX_TRACKED", 60)
     attribute, remarks = _drafted([f"place {i % 100}" for i in range(1000)])
     assert attribute is None
     assert remarks == ["column 'a' is left out: it has at least 60 distinct answers, max_categories=50"]

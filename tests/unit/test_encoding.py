@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.encoding import canonical_decimal
 from deniable.errors import InvalidInputError, UnknownCategoryError
-from deniable.schema import Attribute, Schema
+from deniable.survey.encoding import canonical_decimal
+from deniable.survey.schema import Attribute, Schema
 from tests.unit.test_schema import SCHEMAS
 
 YES_NO = Attribute("a", ("yes", "no"))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from deniable import Estimate, RecordEstimate
+from deniable.core.estimate import affine_estimate
 from deniable.errors import InvalidParameterError, NoIntervalError
-from deniable.estimate import affine_estimate
 
 
 def _half() -> Estimate:

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import GRR, RSFD, SMP, SPL, SimulationRandomness
-from deniable.estimate import Estimate, affine_estimate
-from deniable.mechanisms.unary import OUE
+from deniable.core.estimate import Estimate, affine_estimate
+from deniable.oracles.unary import OUE
 from deniable.records.fake_data import RSRFD
 from deniable.records.phases.two_phase import combine
 

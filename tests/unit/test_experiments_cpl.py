@@ -23,7 +23,7 @@ from deniable.leakage import channel_delta, conditional_from_joint, cpl, total_l
 from deniable.leakage.adversary.algorithm_benchmark import its
 from deniable.leakage.adversary.attacks import attack_channel
 from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
-from deniable.mechanisms.grr import GRR
+from deniable.oracles.grr import GRR
 from tests.real_data import requires_data
 
 NAMES = [

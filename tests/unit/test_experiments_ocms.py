@@ -43,11 +43,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import OUE, SUE, CountMeanSketch, SubsetSelection
-from deniable.mechanisms.apple import AppleCMS
-from deniable.mechanisms.hadamard import HadamardEncoding
-from deniable.mechanisms.ocms import ocms_choice
-from deniable.mechanisms.projective_geometry import PGR
-from deniable.mechanisms.recursive_hadamard import RecursiveHadamard
+from deniable.oracles.comparators.apple import AppleCMS
+from deniable.oracles.comparators.hadamard import HadamardEncoding
+from deniable.oracles.comparators.projective_geometry import PGR
+from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard
+from deniable.oracles.sketch.ocms import ocms_choice
 
 FOLDER = Path(populations.__file__).parent
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from deniable import GRR, SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import InvalidParameterError, InvalidReportError, MismatchError
-from deniable.mechanisms.exponential import Exponential
-from deniable.spec import from_spec, to_spec
+from deniable.oracles.comparators.exponential import Exponential
 
 from ._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 

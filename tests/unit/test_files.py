@@ -14,20 +14,20 @@ import numpy as np
 import pytest
 
 from deniable import GRR
-from deniable.aggregate import Aggregate
-from deniable.collection import Collection
+from deniable.core.aggregate import Aggregate
+from deniable.core.outputs import PARTIAL, atomic_directory, atomic_path, locked, write_text
 from deniable.errors import OutputError, OutputInUseError
-from deniable.files import PARTIAL, atomic_directory, atomic_path, locked, write_text
-from deniable.io.jobs import aggregate_files, merge_files
-from deniable.io.reports import write_reports
-from deniable.schema import Attribute, Schema
+from deniable.files.formats.reports import write_reports
+from deniable.files.jobs.aggregating import aggregate_files, merge_files
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey_files import files, rng
 
 SURVEY = Collection(Schema((Attribute("a", ("x", "y", "z")),)), GRR(k=3, epsilon=1.0))
 
 WRITER = """
 import pathlib, sys, time
-from deniable.files import atomic_directory, atomic_path
+from deniable.core.outputs import atomic_directory, atomic_path
 kind, target = {"file": atomic_path, "directory": atomic_directory}[sys.argv[1]], sys.argv[2]
 with kind(target) as temporary:
     (temporary if sys.argv[1] == "file" else temporary / "inside").write_text("half")
@@ -185,7 +185,7 @@ def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
-    code = "import os, sys, pathlib\nfrom deniable.files import locked\n"
+    code = "import os, sys, pathlib\nfrom deniable.core.outputs import locked\n"
     code += "with locked(pathlib.Path(sys.argv[1])): os.kill(os.getpid(), 9)"
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "lock")]).returncode == -signal.SIGKILL
     assert files(tmp_path) == {"lock"}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from deniable import GRR, RSFD, SMP, SPL, CountMeanSketch, SimulationRandomness
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.mechanisms import Exponential
-from deniable.mechanisms.grr import count_codes, lie_threshold, randomize_codes
+from deniable.oracles import Exponential
+from deniable.oracles.grr import count_codes, lie_threshold, randomize_codes
 
 
 def _by_hand(code: int, word: int, lie: int, k: int) -> int:

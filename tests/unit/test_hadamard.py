@@ -10,10 +10,10 @@ from scipy.linalg import hadamard
 
 import deniable as dn
 from deniable import SimulationRandomness
+from deniable.core.randomness import uniform_below
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError
-from deniable.mechanisms import _public_rows as public_rows
-from deniable.mechanisms.hadamard import HadamardEncoding
-from deniable.randomness import uniform_below
+from deniable.oracles.comparators import public_rows as public_rows
+from deniable.oracles.comparators.hadamard import HadamardEncoding
 from deniable.testing import laws
 from tests.contract.cases import Case
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value

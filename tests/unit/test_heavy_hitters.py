@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import deniable as dn
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import (
     EmptyAggregateError,
     InvalidInputError,
@@ -17,8 +18,7 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
 )
-from deniable.mechanisms.heavy_hitters import HeavyHitters, PrefixReports
-from deniable.spec import from_spec, to_spec
+from deniable.oracles.sketch.heavy_hitters import HeavyHitters, PrefixReports
 
 
 def _zipf_strings(n: int, words: int, seed: int) -> tuple[list[str], dict[str, float]]:

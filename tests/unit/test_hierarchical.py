@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy import integrate, special, stats
 
 from deniable import GRR, OUE, SMP, SPL, Estimate, RecordEstimate, SimulationRandomness, SubsetSelection
-from deniable.aggregate import Aggregate
+from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.postprocess import norm_sub, postprocess
 from deniable.postprocess._dominant import dominant_attributes, dominant_posteriors
 from deniable.postprocess._pooled import pool_and_shrink

@@ -13,13 +13,13 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import SimulationRandomness
+from deniable.core.randomness import draw
+from deniable.core.spec import from_spec, to_spec
+from deniable.core.thresholds import exp_bounds
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.mechanisms import histogram as histogram_module
-from deniable.mechanisms._noise import half_ratio, inverse_table, noise_weights, randomize_components, sum_components
-from deniable.mechanisms.histogram import SHE
-from deniable.randomness import draw
-from deniable.spec import from_spec, to_spec
-from deniable.thresholds import exp_bounds
+from deniable.oracles import histogram as histogram_module
+from deniable.oracles.histogram import SHE
+from deniable.oracles.noise import half_ratio, inverse_table, noise_weights, randomize_components, sum_components
 
 from ._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value, rows
 
@@ -81,9 +81,7 @@ def test_table_is_clamped_discrete_laplace(epsilon: float, resolution: int, clam
 
 def test_a_table_that_is_too_coarse_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check at construction is alive: a table for 1.1 epsilon does not pass as one for epsilon."""
-    monkeypatch.setattr(
-        "deniable.mechanisms._noise.exp_bounds", lambda x: exp_bounds(x * Fraction(11, 10) if x < 0 else x)
-    )
+    monkeypatch.setattr("deniable.oracles.noise.exp_bounds", lambda x: exp_bounds(x * Fraction(11, 10) if x < 0 else x))
     with pytest.raises(InvalidParameterError, match="resolution and clamp must leave weights"):
         noise_weights(Fraction(1, 3), 3, 5)
 

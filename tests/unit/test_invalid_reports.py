@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from deniable import GRR, CountMeanSketch, HeavyHitters
-from deniable.collection import Collection
 from deniable.errors import InvalidParameterError, InvalidReportError
-from deniable.io.jobs import aggregate_files
-from deniable.io.reports import write_reports
-from deniable.mechanisms.heavy_hitters import PrefixReports
-from deniable.schema import Attribute, Schema
+from deniable.files.formats.reports import write_reports
+from deniable.files.jobs.aggregating import aggregate_files
+from deniable.oracles.sketch.heavy_hitters import PrefixReports
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey_files import rng
 
 SKETCH = CountMeanSketch(k=100, epsilon=1.0, family="spread")
@@ -33,7 +33,7 @@ def reports(tmp_path: Path) -> tuple[Path, Any]:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deniable.io.reports.BATCH_ROWS", 128)
+    monkeypatch.setattr("deniable.files.formats.reports.BATCH_ROWS", 128)
 
 
 def test_they_are_refused_unless_told_otherwise(reports: tuple[Path, Any], tmp_path: Path) -> None:

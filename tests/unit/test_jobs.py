@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import GRR
-from deniable.aggregate import Aggregate
-from deniable.collection import Collection
+from deniable.core.aggregate import Aggregate
 from deniable.errors import (
     InvalidInputError,
     InvalidParameterError,
@@ -20,12 +19,13 @@ from deniable.errors import (
     PrivacyLimitError,
     UnknownCategoryError,
 )
-from deniable.io import csv_files
-from deniable.io.jobs import aggregate_files, draft_schema_file, randomize_file, read_truth
-from deniable.io.reports import ReportReader
-from deniable.mechanisms.unary import OUE
+from deniable.files.formats import csv_files
+from deniable.files.formats.reports import ReportReader
+from deniable.files.jobs.aggregating import aggregate_files, draft_schema_file, randomize_file, read_truth
+from deniable.oracles.unary import OUE
 from deniable.records.split import SPL
-from deniable.schema import Schema
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
 from tests.unit.survey_files import SCHEMA, SURVEY, Interrupt, N, answers_file, files, rng
 
 
@@ -33,8 +33,8 @@ from tests.unit.survey_files import SCHEMA, SURVEY, Interrupt, N, answers_file, 
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand rows are many batches of text, of codes and of reports."""
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr("deniable.io.tables.BATCH_ROWS", 90)
-    monkeypatch.setattr("deniable.io.reports.BATCH_ROWS", 128)
+    monkeypatch.setattr("deniable.files.formats.tables.BATCH_ROWS", 90)
+    monkeypatch.setattr("deniable.files.formats.reports.BATCH_ROWS", 128)
 
 
 # -------------------------------------------------------------------- draft_schema_file

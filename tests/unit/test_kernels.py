@@ -8,7 +8,7 @@ import pytest
 from numba.core import caching
 from numpy.typing import NDArray
 
-from deniable.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.kernels import INTERPRETED_ROWS, kernel
 
 
 @kernel

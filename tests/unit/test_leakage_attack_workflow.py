@@ -15,7 +15,7 @@ from deniable.leakage.adversary import attack_workflow
 from deniable.leakage.adversary.attack_workflow import statistical_cpl
 from deniable.leakage.adversary.attacks import attack_cpl
 from deniable.leakage.prior.distributions import conditional_from_joint
-from deniable.mechanisms import SHE
+from deniable.oracles import SHE
 
 JOINT = np.array([[0.30, 0.05, 0.05], [0.05, 0.15, 0.40]])
 

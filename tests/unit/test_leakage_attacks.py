@@ -29,9 +29,9 @@ from deniable.leakage.adversary.attacks import (
     enumerated_attack_channel,
 )
 from deniable.leakage.prior.correlation import cpl, worst_case_cpl
-from deniable.mechanisms import BLH, SHE, THE, Exponential
-from deniable.mechanisms.hash_families.prime import HashedReports
-from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.oracles import BLH, SHE, THE, Exponential
+from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.sketch.families.prime import HashedReports
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "cpl.json").read_text())["attack_q"]

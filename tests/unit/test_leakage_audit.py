@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import GRR, OLH, OUE, RAPPOR, SPL, SUE, SimulationRandomness, SubsetSelection
+from deniable.core.randomness import Randomness
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.leakage.adversary import auditor as auditing
 from deniable.leakage.adversary.audit_bounds import choose_events, lower_bound, upper_bound
 from deniable.leakage.adversary.audit_events import FeatureReader, event_probability
 from deniable.leakage.adversary.auditor import AuditResult, audit, features, needed_samples
-from deniable.mechanisms import SHE, THE, Exponential
-from deniable.mechanisms.oracle import FrequencyOracle
-from deniable.randomness import Randomness
+from deniable.oracles import SHE, THE, Exponential
+from deniable.oracles.oracle import FrequencyOracle
 
 
 class Honest:

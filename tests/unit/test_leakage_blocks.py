@@ -25,8 +25,8 @@ from deniable.leakage import (
     worst_case_cpl,
 )
 from deniable.leakage.figure_status import weakest
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.unary import OUE
+from deniable.oracles.comparators.exponential import Exponential
+from deniable.oracles.unary import OUE
 from tests.unit.leakage_laws import (
     conditionally_independent,
     enumerated_joint_cpl,

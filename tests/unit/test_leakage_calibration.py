@@ -19,9 +19,9 @@ from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeEr
 from deniable.leakage import Calibration, TreePrior, calibrate, calibrate_unequal, exact_totals, total_leakage
 from deniable.leakage.calibration.calibration import largest_below, rounded_down
 from deniable.leakage.calibration.criteria import CRITERIA
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE, SUE
+from deniable.oracles.comparators.exponential import Exponential
+from deniable.oracles.subset import SubsetSelection
+from deniable.oracles.unary import OUE, SUE
 from tests.unit.leakage_laws import conditionally_independent, random_joint
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "cpl.json").read_text())

@@ -16,7 +16,7 @@ from deniable.leakage.adversary.algorithm_benchmark import benchmark_algorithms,
 from deniable.leakage.adversary.attacks import attack
 from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS, MechanismScore, benchmark_mechanisms, nmse_cpl
 from deniable.leakage.prior.pair_priors import PairPriors
-from deniable.mechanisms import Exponential
+from deniable.oracles import Exponential
 from tests.real_data import Table, adult, cardio, celeba, common_faces, lfw, requires_data
 
 

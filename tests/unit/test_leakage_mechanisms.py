@@ -15,23 +15,23 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import GRR
+from deniable.core.mechanism import ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.state import counts_sum_to
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import channel_delta, cpl, fixed_size_cpl, mechanism_cpl, worst_case_cpl
 from deniable.leakage.prior.distributions import conditional_from_joint
 from deniable.leakage.prior.mechanism_leakage import enumerated, reaches_every_set, release_epsilon
-from deniable.mechanism import ReportField
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.hash_families.prime import PrimeFamily
-from deniable.mechanisms.histogram import SHE
-from deniable.mechanisms.histogram_threshold import THE
-from deniable.mechanisms.local_hashing import BLH, OLH
-from deniable.mechanisms.pure import CountingOracle
-from deniable.mechanisms.rappor import RAPPOR
-from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE, SUE
-from deniable.privacy import Guarantee
-from deniable.state import counts_sum_to
+from deniable.oracles.comparators.exponential import Exponential
+from deniable.oracles.histogram import SHE
+from deniable.oracles.histogram_threshold import THE
+from deniable.oracles.pure import CountingOracle
+from deniable.oracles.rappor import RAPPOR
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.sketch.families.prime import PrimeFamily
+from deniable.oracles.sketch.local_hashing import BLH, OLH
+from deniable.oracles.subset import SubsetSelection
+from deniable.oracles.unary import OUE, SUE
 from tests.unit.leakage_laws import small_mechanisms
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "cpl.json").read_text())

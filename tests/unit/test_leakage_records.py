@@ -28,7 +28,7 @@ from deniable.leakage import (
     worst_case_cpl,
 )
 from deniable.leakage.prior.pairwise import MAX_CATEGORIES, PairCounts
-from deniable.mechanisms.unary import OUE
+from deniable.oracles.unary import OUE
 from deniable.postprocess.consistency import simplex
 from tests.real_data import cardio, celeba, requires_data
 

@@ -21,7 +21,6 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from deniable import GRR, OUE, RSFD, SMP, SPL
-from deniable.collection import Collection
 from deniable.errors import InvalidInputError, InvalidParameterError, OutputError, TooLargeError
 from deniable.leakage.calibration.budgets import Budgets, calibrate_records
 from deniable.leakage.calibration.criteria import Criterion
@@ -34,7 +33,8 @@ from deniable.report import Page, budgets_page, draw, leakage_page, print_page, 
 from deniable.report.colours import OWN, STOPS, shade, text_on
 from deniable.report.page import HeatMap
 from deniable.report.text import chart_lines, map_lines
-from deniable.schema import Attribute, Schema
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
 
 HOSTILE = ("<script>alert(1)</script>", "$\\nonsense{1$", "[red]b[/red]", "line\nbreak \x1b[31m \u202e", "漢字" * 40)
 E1 = math.e - 1

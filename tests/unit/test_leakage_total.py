@@ -18,7 +18,7 @@ from deniable.leakage import exact_totals, total_leakage
 from deniable.leakage.prior.contraction import contract
 from deniable.leakage.prior.distributions import merged_channel
 from deniable.leakage.totals.total import ADDITIVE_LABEL
-from deniable.mechanisms.unary import OUE
+from deniable.oracles.unary import OUE
 from tests.unit.leakage_laws import (
     enumerated_joint_cpl,
     enumerated_total,

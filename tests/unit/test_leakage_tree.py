@@ -15,8 +15,8 @@ from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeEr
 from deniable.leakage import TreePrior, exact_totals, total_leakage, tree_leakage
 from deniable.leakage.prior.pairwise import PairCounts
 from deniable.leakage.prior.tree import chow_liu_edges
-from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE
+from deniable.oracles.subset import SubsetSelection
+from deniable.oracles.unary import OUE
 
 PAIR = np.array([[0.4, 0.1], [0.1, 0.4]])
 

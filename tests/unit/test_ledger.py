@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from deniable.collection import Collection
 from deniable.errors import AlreadyRandomizedError, DuplicateReportsError, FileFormatError, OutputError
-from deniable.io import aggregate_files, csv_files
-from deniable.io.jobs import randomize_file
-from deniable.io.ledger import (
+from deniable.files import aggregate_files
+from deniable.files.formats import csv_files
+from deniable.files.formats.reports import ReportReader
+from deniable.files.jobs.aggregating import randomize_file
+from deniable.files.jobs.ledger import (
     EARLIER_FILE_NAME,
     FILE_NAME,
     RECOGNISED_FROM,
@@ -28,9 +29,9 @@ from deniable.io.ledger import (
     answers_ledger,
     share_ledger,
 )
-from deniable.io.reports import ReportReader
-from deniable.mechanisms.heavy_hitters import HeavyHitters
-from deniable.schema import Attribute, Schema
+from deniable.oracles.sketch.heavy_hitters import HeavyHitters
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey_files import SURVEY, N, answers_file, files, rng
 
 FEW = 40
@@ -345,7 +346,7 @@ def test_reports_that_cannot_be_recorded_do_not_appear(tmp_path: Path, monkeypat
         raise OutputError("cannot write: disk full")
 
     answers_ledger().key()
-    monkeypatch.setattr("deniable.io.ledger.write_text", full)
+    monkeypatch.setattr("deniable.files.jobs.ledger.write_text", full)
     with pytest.raises(OutputError, match="disk full"):
         randomize_file(SURVEY, answers_file(tmp_path / "a.csv"), tmp_path / "r.parquet", rng())
     assert files(tmp_path) == {"a.csv"}

@@ -16,12 +16,12 @@ from scipy import stats
 
 from deniable import Aggregate, SimulationRandomness
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.hash_families import _hyperplanes as hyperplanes
-from deniable.mechanisms.hash_families import _modular_dft as dft
-from deniable.mechanisms.hash_families._prime_field import digits, is_irreducible, multiply, smallest_irreducible
-from deniable.mechanisms.hash_families.family import count_matches
-from deniable.mechanisms.hash_families.linear import LinearFamily, LinearReports, prime_powers_around
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.sketch.families import _hyperplanes as hyperplanes
+from deniable.oracles.sketch.families import _modular_dft as dft
+from deniable.oracles.sketch.families._prime_field import digits, is_irreducible, multiply, smallest_irreducible
+from deniable.oracles.sketch.families.family import count_matches
+from deniable.oracles.sketch.families.linear import LinearFamily, LinearReports, prime_powers_around
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ocms_linear_partition.json").read_text())

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 import deniable
-from deniable.construction import mechanism, mechanism_for
+from deniable.core.construction import mechanism, mechanism_for
+from deniable.core.mechanism import Mechanism
+from deniable.core.names import CLASSES, SPECIAL_CASES, find, mechanism_class, mechanism_names, spelling
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import FileFormatError, InvalidParameterError
-from deniable.mechanism import Mechanism
-from deniable.mechanisms.grr import GRR
-from deniable.mechanisms.rappor import RAPPOR
-from deniable.names import CLASSES, SPECIAL_CASES, find, mechanism_class, mechanism_names, spelling
-from deniable.spec import from_spec, to_spec
+from deniable.oracles.grr import GRR
+from deniable.oracles.rappor import RAPPOR
 
 
 def final_classes() -> Iterator[type[Mechanism[Any]]]:
@@ -139,5 +139,5 @@ def test_other_packages_add_names(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(made, Toy)
     assert made.k == 3
     assert isinstance(from_spec({"mechanism": "Toy RR", "k": 3, "epsilon": "0.5"}), Toy)
-    assert set(asked) == {"deniable.mechanisms"}
+    assert set(asked) == {"deniable.oracles"}
     mechanism_class.cache_clear()

@@ -19,10 +19,10 @@ import deniable as dn
 from deniable.cli import app
 from deniable.dealt import KaryJRR, QuotaUnary, Shares
 from deniable.dealt.quota.records import QuotaRecords
-from deniable.drafting import draft_schema
-from deniable.encoding import as_table
 from deniable.errors import InvalidInputError
-from deniable.io import open_answers, randomize_file, read_truth
+from deniable.files import open_answers, randomize_file, read_truth
+from deniable.survey.drafting import draft_schema
+from deniable.survey.encoding import as_table
 
 WORD, CODE = "I am HIV positive", 987654321
 RNG = dn.SimulationRandomness(1)

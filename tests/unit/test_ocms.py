@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from deniable.core.names import mechanism_class
+from deniable.core.thresholds import exact
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.hash_families.hash_range import Objective, any_integer
-from deniable.mechanisms.hash_families.registry import FAMILIES
-from deniable.mechanisms.hash_families.spread import powers_of_two_around
-from deniable.mechanisms.ocms import OCMS, ocms_choice
-from deniable.names import mechanism_class
-from deniable.thresholds import exact
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.sketch.families.hash_range import Objective, any_integer
+from deniable.oracles.sketch.families.registry import FAMILIES
+from deniable.oracles.sketch.families.spread import powers_of_two_around
+from deniable.oracles.sketch.ocms import OCMS, ocms_choice
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ocms_spread.json").read_text())["hash_range"]
 

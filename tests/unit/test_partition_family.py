@@ -16,12 +16,12 @@ from scipy import stats
 
 from deniable import Aggregate, SimulationRandomness
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.hash_families import _binary_linear as binary
-from deniable.mechanisms.hash_families import partition as partition_module
-from deniable.mechanisms.hash_families._walsh import walsh_hadamard
-from deniable.mechanisms.hash_families.family import count_matches
-from deniable.mechanisms.hash_families.partition import PartitionFamily, PartitionReports, cells_up_to_65536
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.sketch.families import _binary_linear as binary
+from deniable.oracles.sketch.families import partition as partition_module
+from deniable.oracles.sketch.families._walsh import walsh_hadamard
+from deniable.oracles.sketch.families.family import count_matches
+from deniable.oracles.sketch.families.partition import PartitionFamily, PartitionReports, cells_up_to_65536
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ocms_linear_partition.json").read_text())

@@ -14,11 +14,11 @@ from scipy import integrate, stats
 
 from deniable import GRR, SimulationRandomness
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.hash_families.registry import FAMILIES
-from deniable.mechanisms.histogram import SHE
-from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE
+from deniable.oracles.histogram import SHE
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.sketch.families.registry import FAMILIES
+from deniable.oracles.subset import SubsetSelection
+from deniable.oracles.unary import OUE
 from deniable.planning import Plan, PlanRow, plan, recommend
 from deniable.planning.candidates import ONE_ATTRIBUTE, RECORDS
 from deniable.planning.precision import contributors_needed, mean_variance, quantile

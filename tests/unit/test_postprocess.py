@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from deniable import GRR, Estimate, RecordEstimate, SimulationRandomness
-from deniable.aggregate import Aggregate
+from deniable.core.aggregate import Aggregate
 from deniable.errors import (
     EmptyAggregateError,
     InvalidInputError,
@@ -25,10 +25,10 @@ from deniable.errors import (
     NoIntervalError,
     TooLargeError,
 )
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE, SUE
+from deniable.oracles.comparators.exponential import Exponential
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.subset import SubsetSelection
+from deniable.oracles.unary import OUE, SUE
 from deniable.postprocess import (
     POSTPROCESS_NAMES,
     POSTPROCESSORS,

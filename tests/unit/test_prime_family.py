@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from deniable import SimulationRandomness
+from deniable.core.kernels import Kernel
 from deniable.errors import InvalidParameterError, InvalidReportError
-from deniable.kernels import Kernel
-from deniable.mechanisms.hash_families import _rotations as rotations
-from deniable.mechanisms.hash_families.prime import (
+from deniable.oracles.sketch.families import _rotations as rotations
+from deniable.oracles.sketch.families.prime import (
     HashedReports,
     PrimeFamily,
     collision_probability,

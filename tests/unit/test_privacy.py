@@ -12,10 +12,10 @@ import pytest
 
 from deniable import GRR, RAPPOR, SMP, Attribute, Collection, QuotaRR, Schema
 from deniable.answers import summarize
+from deniable.core.privacy import Guarantee, bound_text, odds, odds_text
 from deniable.dealt import JRR, CoupledOUE, KaryJRR, ReportCoupledRR
 from deniable.dealt.mpc.guarantee import with_helpers
 from deniable.errors import InvalidParameterError, PrivacyLimitError
-from deniable.privacy import Guarantee, bound_text, odds, odds_text
 from deniable.report import estimate_page, render_html
 from deniable.report.guarantee import guarantee_lines
 

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 import deniable as dn
 from deniable import SimulationRandomness
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.mechanisms._projective import (
+from deniable.oracles.comparators.projective import (
     draw_points,
     incidence_counts,
     point_count,
     report_vectors,
     value_vectors,
 )
-from deniable.mechanisms.projective_geometry import PGR, best_field, dimension
+from deniable.oracles.comparators.projective_geometry import PGR, best_field, dimension
 from deniable.testing import laws
 from tests.contract.cases import Case
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value

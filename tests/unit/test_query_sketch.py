@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from deniable import Aggregate, SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import (
     DamagedStateError,
     EmptyAggregateError,
@@ -14,10 +15,9 @@ from deniable.errors import (
     InvalidParameterError,
     InvalidReportError,
 )
-from deniable.mechanisms.count_mean_sketch import QUERY_ROWS, CountMeanSketch
-from deniable.mechanisms.hash_families.prime import HashedReports, smallest_prime
-from deniable.mechanisms.query_sketch import QuerySketch
-from deniable.spec import from_spec, to_spec
+from deniable.oracles.sketch.count_mean_sketch import QUERY_ROWS, CountMeanSketch
+from deniable.oracles.sketch.families.prime import HashedReports, smallest_prime
+from deniable.oracles.sketch.query_sketch import QuerySketch
 
 
 @pytest.mark.parametrize("family", ["prime", "spread"])

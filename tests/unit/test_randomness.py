@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 from deniable import GRR, OUE, SMP, SecureRandomness, SimulationRandomness
-from deniable import randomness as module
+from deniable.core import randomness as module
+from deniable.core.randomness import blocks, draw, uniform_below
 from deniable.errors import InvalidParameterError
-from deniable.randomness import blocks, draw, uniform_below
 
 
 def test_a_seed_gives_the_same_words_whatever_the_pieces() -> None:

@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
+from deniable.core.thresholds import exact
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
-from deniable.mechanisms._bits import Bits
-from deniable.mechanisms.oracle import FrequencyOracle
-from deniable.mechanisms.rappor import RAPPOR
-from deniable.spec import from_spec, to_spec
-from deniable.thresholds import exact
+from deniable.oracles.bits import Bits
+from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.rappor import RAPPOR
 from tests.unit.unary_laws import FAMILY_WISE_ERROR, KERNELS, kernel_path, p_value
 
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 5.0)

@@ -11,9 +11,9 @@ from scipy import stats
 import deniable as dn
 from deniable import SimulationRandomness
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError
-from deniable.mechanisms import recursive_hadamard as module
-from deniable.mechanisms.hadamard import HadamardEncoding
-from deniable.mechanisms.recursive_hadamard import RecursiveHadamard, recursive_hadamard_bits
+from deniable.oracles.comparators import recursive_hadamard as module
+from deniable.oracles.comparators.hadamard import HadamardEncoding
+from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard, recursive_hadamard_bits
 from deniable.testing import laws
 from tests.contract.cases import Case
 from tests.unit.comparator_laws import moments

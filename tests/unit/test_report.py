@@ -19,7 +19,7 @@ from rich.console import Console
 from deniable import GRR, Estimate, QuotaRR, SimulationRandomness
 from deniable.answers import Summary, summarize
 from deniable.errors import InvalidInputError, InvalidParameterError, OutputError
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.report import draw, estimate_page, print_page, render_html, save_html, save_png
 from deniable.report.estimates import mechanism_text, percent
 from deniable.report.guarantee import attribute_epsilons, budget_text, guarantee_lines

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidReportError
-from deniable.mechanisms.hash_families._columns import checked_columns, columns_of, valid_column_rows
+from deniable.oracles.sketch.families._columns import checked_columns, columns_of, valid_column_rows
 
 
 class Pair(NamedTuple):

@@ -15,17 +15,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import GRR, SimulationRandomness
-from deniable.collection import Collection
+from deniable.core.mechanism import Mechanism
 from deniable.errors import FileFormatError, InvalidReportError, MismatchError, OutputError
-from deniable.io.reports import BATCH_BYTES, BATCH_ROWS, ReportReader, batch_rows, write_reports
-from deniable.mechanism import Mechanism
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.histogram import SHE
-from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE
+from deniable.files.formats.reports import BATCH_BYTES, BATCH_ROWS, ReportReader, batch_rows, write_reports
+from deniable.oracles.histogram import SHE
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.subset import SubsetSelection
+from deniable.oracles.unary import OUE
 from deniable.records.sample import SMP
 from deniable.records.split import SPL
-from deniable.schema import Attribute, Schema
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
 
 ITEM = Attribute("item", tuple(f"item {v}" for v in range(300)))
 OTHER = Attribute("other", ("x", "y", "z"))
@@ -68,7 +68,7 @@ def test_round_trip(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     reports = _reports(collection, 100)
     written = write_reports(tmp_path / "r.parquet", collection, [reports], SimulationRandomness(1))
     assert written.n == 100
-    monkeypatch.setattr("deniable.io.reports.BATCH_ROWS", 33)
+    monkeypatch.setattr("deniable.files.formats.reports.BATCH_ROWS", 33)
     reader = ReportReader(tmp_path / "r.parquet", collection)
     batches = list(reader)
     assert (reader.n, reader.digest) == (100, written.digest)
@@ -177,7 +177,7 @@ def test_a_row_of_another_collection(path: Path, encode: bool) -> None:
 
 
 def test_row_numbers_go_on_after_the_first_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deniable.io.reports.BATCH_ROWS", 10)
+    monkeypatch.setattr("deniable.files.formats.reports.BATCH_ROWS", 10)
     path = tmp_path / "r.parquet"
     _write(path, GRR_3, _reports(GRR_3, 35))
     _rewrite(path, _set("collection", pa.array([GRR_3.id] * 31 + ["f" * 64] * 4)))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError, OutputError
-from deniable.schema import Attribute, Schema
+from deniable.survey.schema import Attribute, Schema
 
 TEXTS = st.text(max_size=8)
 

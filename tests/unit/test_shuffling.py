@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from deniable import GRR, OUE, SMP, Collection, SecureRandomness, SimulationRandomness
+from deniable.core.randomness import draw
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.records import QuotaRecords
 from deniable.dealt.shares import Shares
-from deniable.io import deal_file, randomize_file
-from deniable.io.reports import ReportReader
-from deniable.io.shares import ShareReader
-from deniable.io.shuffling import BLOCK_BYTES, BLOCK_ROWS, _exchange, block_rows, permutation, shuffled
-from deniable.randomness import draw
+from deniable.files import deal_file, randomize_file
+from deniable.files.formats.reports import ReportReader
+from deniable.files.formats.shares import ShareReader
+from deniable.files.jobs.shuffling import BLOCK_BYTES, BLOCK_ROWS, _exchange, block_rows, permutation, shuffled
 from deniable.records.split import SPL
-from deniable.schema import Attribute, Schema
+from deniable.survey.schema import Attribute, Schema
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 
 LARGEST = 2**64 - 1
@@ -53,7 +53,7 @@ def as_multiset(arrays: list[NDArray[Any]]) -> Counter[Any]:
 
 
 def small_blocks(patch: pytest.MonkeyPatch, rows: int) -> None:
-    patch.setattr("deniable.io.shuffling.BLOCK_ROWS", rows)
+    patch.setattr("deniable.files.jobs.shuffling.BLOCK_ROWS", rows)
 
 
 # ------------------------------------------------------------------------------------------------------ attack

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import Aggregate, SecureRandomness, SimulationRandomness
+from deniable.core.randomness import Randomness, draw, uniform_below
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.hash_families import _spread_decoding as decoding
-from deniable.mechanisms.hash_families import _spread_kernels as kernels
-from deniable.mechanisms.hash_families.family import count_matches
-from deniable.mechanisms.hash_families.spread import SpreadFamily, powers_of_two_around
-from deniable.randomness import Randomness, draw, uniform_below
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.sketch.families import _spread_decoding as decoding
+from deniable.oracles.sketch.families import _spread_kernels as kernels
+from deniable.oracles.sketch.families.family import count_matches
+from deniable.oracles.sketch.families.spread import SpreadFamily, powers_of_two_around
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ocms_spread.json").read_text())
 FAMILY_WISE_ERROR = 1e-6

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from deniable import GRR, OUE, SMP, Aggregate, CountMeanSketch, SimulationRandomness, SubsetSelection
+from deniable.core.names import CLASSES
 from deniable.dealt.coupling.coupled_oue import CoupledOUE
 from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing
 from deniable.dealt.quota.batches import QuotaBatches
@@ -21,12 +22,11 @@ from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.records import QuotaRecords
 from deniable.dealt.quota.unary import QuotaUnary
 from deniable.errors import DamagedStateError, FileFormatError, InvalidParameterError, TooLargeError
-from deniable.mechanisms import SHE, AppleCMS, AppleHCMS
-from deniable.mechanisms._bits import bit_outputs
-from deniable.mechanisms.hadamard import HadamardEncoding
-from deniable.mechanisms.heavy_hitters import HeavyHitters
-from deniable.mechanisms.query_sketch import QuerySketch
-from deniable.names import CLASSES
+from deniable.oracles import SHE, AppleCMS, AppleHCMS
+from deniable.oracles.bits import bit_outputs
+from deniable.oracles.comparators.hadamard import HadamardEncoding
+from deniable.oracles.sketch.heavy_hitters import HeavyHitters
+from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.records.pivot.corr_rr_aligned import AlignedCorrRR
 from deniable.testing.laws import length, take
 from tests.contract.cases import CASES, grid

@@ -11,11 +11,11 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.collection import Collection
-from deniable.io import csv_files
-from deniable.io.jobs import aggregate_files, draft_schema_file, randomize_file, read_truth
-from deniable.mechanisms.unary import OUE
-from deniable.schema import Attribute, Schema
+from deniable.files.formats import csv_files
+from deniable.files.jobs.aggregating import aggregate_files, draft_schema_file, randomize_file, read_truth
+from deniable.oracles.unary import OUE
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey_files import rng
 
 SCHEMA = Schema((Attribute("x", edges=tuple(range(-31, 32))),))
@@ -54,10 +54,10 @@ def _answers(directory: Path, kind: str, n: int) -> Path:
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks so small that every file is much longer than the 32 that the CSV parser reads ahead."""
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1 << 12)
-    monkeypatch.setattr("deniable.io.tables.BATCH_ROWS", 1 << 11)
-    monkeypatch.setattr("deniable.io.reports.BATCH_ROWS", 1 << 13)
-    monkeypatch.setattr("deniable.io.shuffling.BLOCK_ROWS", 1 << 13)
-    monkeypatch.setattr("deniable.drafting.MAX_TRACKED", 100)
+    monkeypatch.setattr("deniable.files.formats.tables.BATCH_ROWS", 1 << 11)
+    monkeypatch.setattr("deniable.files.formats.reports.BATCH_ROWS", 1 << 13)
+    monkeypatch.setattr("deniable.files.jobs.shuffling.BLOCK_ROWS", 1 << 13)
+    monkeypatch.setattr("deniable.survey.drafting.MAX_TRACKED", 100)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

@@ -13,9 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import GRR, SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.mechanisms import _subsets
-from deniable.mechanisms._subsets import (
+from deniable.oracles import subset_draws as _subsets
+from deniable.oracles.subset import SubsetSelection, best_subset_size
+from deniable.oracles.subset_draws import (
     REJECTED,
     fill_subsets,
     subset_kernel,
@@ -24,8 +26,6 @@ from deniable.mechanisms._subsets import (
     uniform_indices,
     words_per_subset,
 )
-from deniable.mechanisms.subset import SubsetSelection, best_subset_size
-from deniable.spec import from_spec, to_spec
 
 from ._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value, rows
 

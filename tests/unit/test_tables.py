@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import DeniableError, FileFormatError, InvalidInputError
-from deniable.io import csv_files
-from deniable.io.tables import open_answers
+from deniable.files.formats import csv_files
+from deniable.files.formats.tables import open_answers
 
 CELLS = st.text(max_size=6) | st.sampled_from(["", '"', '""', ",", "\n", "\r\n", "\t", "\ufeff", "nan", "1.0", " x "])
 

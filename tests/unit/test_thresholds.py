@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable import GRR
+from deniable.core.thresholds import BudgetShare, checked_epsilon, exact, exact_text, exp_bounds, log_up, spent
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms import SHE, THE, Exponential
-from deniable.thresholds import BudgetShare, checked_epsilon, exact, exact_text, exp_bounds, log_up, spent
+from deniable.oracles import SHE, THE, Exponential
 
 
 @pytest.mark.parametrize(

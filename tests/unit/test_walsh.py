@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.mechanisms.hash_families import _walsh as walsh
-from deniable.mechanisms.hash_families._gf2 import is_irreducible, multiply, smallest_irreducible
+from deniable.oracles.sketch.families import _walsh as walsh
+from deniable.oracles.sketch.families._gf2 import is_irreducible, multiply, smallest_irreducible
 
 
 def by_definition(values: NDArray[Any]) -> list[int]:

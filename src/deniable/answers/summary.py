@@ -17,14 +17,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import checked_integer
+from deniable.core.checks import checked_integer
+from deniable.core.estimate import Estimate, Floats, RecordEstimate, Target
+from deniable.core.mechanism import Mechanism
+from deniable.core.privacy import Guarantee
+from deniable.core.result import HIDDEN, OPTIONAL, Result
+from deniable.core.spec import to_spec
 from deniable.errors import InvalidInputError
-from deniable.estimate import Estimate, Floats, RecordEstimate, Target
-from deniable.mechanism import Mechanism
-from deniable.privacy import Guarantee
 from deniable.records.phases.phases import Phases
-from deniable.result import HIDDEN, OPTIONAL, Result
-from deniable.spec import to_spec
 
 Selection = Literal["all", "top", "queries", "found"]
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import listed
 from deniable.cli._app import Report, progress
-from deniable.drafting import draft_schema
+from deniable.core.checks import listed
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.io import open_answers
-from deniable.io.randomizing import with_progress
-from deniable.schema import Schema
+from deniable.files import open_answers
+from deniable.files.jobs.randomizing import with_progress
+from deniable.survey.drafting import draft_schema
+from deniable.survey.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,8 @@ from deniable.errors import DeniableError, OutputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from deniable.core.result import Result
     from deniable.report import Page
-    from deniable.result import Result
 
 Parameters = ParamSpec("Parameters")
 Report = Callable[[int, int | None], None]

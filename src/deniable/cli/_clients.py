@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.cli._mechanisms import build_mechanism
+from deniable.core.randomness import Randomness
 from deniable.errors import DeniableError, InvalidInputError, InvalidParameterError
 from deniable.leakage.adversary.collection_audit import Subject
-from deniable.randomness import Randomness
 
 
 class ForeignClient:

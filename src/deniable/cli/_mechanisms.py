@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from deniable.construction import mechanism_for
-from deniable.documents import loads
+from deniable.core.construction import mechanism_for
+from deniable.core.documents import loads
+from deniable.core.names import SPECIAL_CASES, find, mechanism_class, mechanism_names
 from deniable.errors import InvalidParameterError
-from deniable.names import SPECIAL_CASES, find, mechanism_class, mechanism_names
 
 
 def constructor_names(text: bool = False) -> list[str]:

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from deniable.aggregate import Aggregate
 from deniable.cli._app import check_output, note, progress, verb, writing
 from deniable.cli.inspecting import print_guarantee, warn
-from deniable.collection import Collection
-from deniable.inspection import inspect_collection
-from deniable.io import aggregate_files, merge_files, randomize_file
-from deniable.privacy import bound_text
-from deniable.randomness import SecureRandomness
+from deniable.core.aggregate import Aggregate
+from deniable.core.privacy import bound_text
+from deniable.core.randomness import SecureRandomness
+from deniable.files import aggregate_files, merge_files, randomize_file
+from deniable.survey.collection import Collection
+from deniable.survey.inspection import inspect_collection
 
 CollectionFile = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection, survey.json.")]
 

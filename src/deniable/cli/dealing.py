@@ -9,12 +9,12 @@ import typer
 
 from deniable.cli._app import check_output, note, progress, verb, writing
 from deniable.cli.collecting import CollectionFile
-from deniable.collection import Collection
+from deniable.core.randomness import SecureRandomness
 from deniable.dealt.mpc.splitting import Helpers
 from deniable.errors import InvalidParameterError
-from deniable.io import deal_file, hand_out
-from deniable.io.shares import dealer_of
-from deniable.randomness import SecureRandomness
+from deniable.files import deal_file, hand_out
+from deniable.files.formats.shares import dealer_of
+from deniable.survey.collection import Collection
 
 
 @verb("deal", interrupted="nothing was written: no share exists")

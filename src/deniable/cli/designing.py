@@ -12,17 +12,17 @@ from rich.cells import cell_len
 from deniable.cli._app import check_output, console, note, progress, verb, writing
 from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
 from deniable.cli.inspecting import print_guarantee, warn
-from deniable.collection import Collection
+from deniable.core.spec import to_spec
 from deniable.errors import InvalidParameterError, OutputError
-from deniable.inspection import inspect_collection
-from deniable.io import draft_schema_file
-from deniable.mechanisms.heavy_hitters import HeavyHitters
+from deniable.files import draft_schema_file
+from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.planning import default_mechanism
 from deniable.report.labels import shorten
 from deniable.report.page import Table
 from deniable.report.text import print_line, print_lines, table_lines
-from deniable.schema import Attribute, Schema
-from deniable.spec import to_spec
+from deniable.survey.collection import Collection
+from deniable.survey.inspection import inspect_collection
+from deniable.survey.schema import Attribute, Schema
 
 _PARAMETER = 200
 """Longest parameter that is printed; learned tables of many attributes are read in the file."""

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from deniable.aggregate import Aggregate
 from deniable.answers import summarize
 from deniable.cli._app import check_output, progress, verb
 from deniable.cli.collecting import CollectionFile
 from deniable.cli.reading import TargetName, parse_queries, show
-from deniable.collection import Collection
+from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError
-from deniable.io import count_texts
+from deniable.files import count_texts
+from deniable.survey.collection import Collection
 
 MAX_CANDIDATES = 10_000
 """Prefixes kept per length; each is extended by 256 bytes, so no more than 256 times as many are looked at."""

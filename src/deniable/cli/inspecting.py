@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from deniable.cli._app import console, note, verb
-from deniable.collection import Collection
-from deniable.inspection import Inspection, inspect_collection, question_text
 from deniable.report.guarantee import guarantee_lines
 from deniable.report.labels import visible
 from deniable.report.text import print_line
+from deniable.survey.collection import Collection
+from deniable.survey.inspection import Inspection, inspect_collection, question_text
 
 
 @verb("inspect")

@@ -13,15 +13,15 @@ from deniable.cli._app import check_output, print_result, progress, save_page, v
 from deniable.cli._clients import module_subject, parse_codes
 from deniable.cli._mechanisms import constructor_names
 from deniable.cli._releases import ANY, factory, parse_caps, releases
-from deniable.collection import Collection
+from deniable.core.randomness import SecureRandomness, SimulationRandomness
+from deniable.core.thresholds import checked_epsilon, exact
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.leakage.adversary.collection_audit import audit_subjects, collection_subjects
 from deniable.leakage.calibration.budgets import calibrate_records
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
-from deniable.randomness import SecureRandomness, SimulationRandomness
 from deniable.report import audit_page, budgets_page, leakage_page
-from deniable.schema import Schema
-from deniable.thresholds import checked_epsilon, exact
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
 
 REFUTED = 1
 """Exit code of an audit that refutes a claim."""

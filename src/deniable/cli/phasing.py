@@ -7,18 +7,18 @@ from typing import Annotated
 
 import typer
 
-from deniable.aggregate import Aggregate
 from deniable.answers import summarize_phases
 from deniable.cli._app import check_output, note, verb
 from deniable.cli._mechanisms import parse_settings
 from deniable.cli.designing import print_collection, save_collection
 from deniable.cli.reading import TargetName, checked_postprocess, show
-from deniable.collection import Collection
+from deniable.core.aggregate import Aggregate
+from deniable.core.names import spelling
 from deniable.errors import InvalidParameterError
-from deniable.names import spelling
 from deniable.postprocess import POSTPROCESSORS
 from deniable.records.phases.phases import Phases, learner_names, next_round
 from deniable.records.phases.two_phase import WEIGHTS
+from deniable.survey.collection import Collection
 
 
 @verb("learn")

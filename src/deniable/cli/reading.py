@@ -12,17 +12,17 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
 from deniable.answers import Summary, summarize
 from deniable.cli._app import check_output, console, note, progress, save_page, verb
 from deniable.cli.collecting import CollectionFile
-from deniable.collection import Collection
+from deniable.core.aggregate import Aggregate
 from deniable.dealt.several_deals import estimate_deals
-from deniable.dictionary_file import read_lines
 from deniable.errors import InvalidParameterError
-from deniable.io import read_truth
+from deniable.files import read_truth
 from deniable.postprocess import POSTPROCESSORS
 from deniable.report import estimate_page, print_page
+from deniable.survey.collection import Collection
+from deniable.survey.dictionary_file import read_lines
 
 
 class TargetName(StrEnum):

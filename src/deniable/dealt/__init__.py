@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from deniable.dealt.shares import Shares as Shares
     from deniable.dealt.shares import fresh_deal_id as fresh_deal_id
 else:
-    from deniable.lazy import attach
+    from deniable.core.lazy import attach
 
     __getattr__, __dir__, __all__ = attach(
         __name__,

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NoReturn, TypeVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.checks import (
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import (
     Codes,
     checked_codes,
     checked_counts,
@@ -25,15 +25,15 @@ from deniable.checks import (
     checked_report_codes,
     code_dtype,
 )
+from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.mechanism import Mechanism, ReportField
+from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
+from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
 from deniable.dealt.estimate import Floats, score_bounds, tangent_estimate
 from deniable.dealt.shares import Columns, Shares
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError
-from deniable.estimate import Estimate, RecordEstimate
-from deniable.mechanism import Mechanism, ReportField
-from deniable.mechanisms._bits import Bits, bit_fields, bit_outputs, support_counts
-from deniable.mechanisms.grr import count_codes
-from deniable.randomness import Randomness, SimulationRandomness, checked_randomness
-from deniable.state import Counts, counts_between, counts_sum_to, dealt_to
+from deniable.oracles.bits import Bits, bit_fields, bit_outputs, support_counts
+from deniable.oracles.grr import count_codes
 
 Reports = TypeVar("Reports")
 

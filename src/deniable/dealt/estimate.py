@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimate import Estimate
+from deniable.core.estimate import Estimate
 
 Floats = NDArray[np.float64]
 Bounds = Callable[[float], tuple[Floats, Floats]]

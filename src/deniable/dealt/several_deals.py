@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from deniable.aggregate import Aggregate
-from deniable.collection import Collection, short_id
+from deniable.core.aggregate import Aggregate
+from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.mechanism import Mechanism
 from deniable.dealt.dealt import DealtOracle
 from deniable.errors import DeniableError, InvalidParameterError, MismatchError
-from deniable.estimate import Estimate, RecordEstimate
-from deniable.mechanism import Mechanism
+from deniable.survey.collection import Collection, short_id
 
 
 def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:

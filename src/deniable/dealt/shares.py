@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import Codes, checked_codes
+from deniable.core.checks import Codes, checked_codes
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Randomness
 from deniable.errors import InvalidInputError
-from deniable.kernels import kernel
-from deniable.mechanisms.grr import count_codes
-from deniable.randomness import Randomness
+from deniable.oracles.grr import count_codes
 
 Columns = tuple[NDArray[Any], ...]
 

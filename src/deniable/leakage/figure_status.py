@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from deniable.privacy import Status
+from deniable.core.privacy import Status
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.checks import checked_records, listed
-from deniable.collection import Collection
+from deniable.core.checks import checked_records, listed
+from deniable.core.privacy import Guarantee
+from deniable.core.result import HIDDEN, OPTIONAL, Result
+from deniable.core.spec import to_spec
+from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import InvalidParameterError
 from deniable.leakage.figure_status import Leakage, leakage_text
 from deniable.leakage.prior.any_mechanism import MAX_DOMAIN, any_mechanism_channel
@@ -23,11 +26,8 @@ from deniable.leakage.prior.pairwise import Pair, strongest_pairs
 from deniable.leakage.totals.collections import guarantee_under_prior, sampled_leakage
 from deniable.leakage.totals.records import DEFAULT_STATES, record_leakage
 from deniable.leakage.totals.total import ADDITIVE_LABEL
-from deniable.privacy import Guarantee
-from deniable.result import HIDDEN, OPTIONAL, Result
-from deniable.schema import Schema
-from deniable.spec import to_spec
-from deniable.thresholds import EpsilonLike, checked_epsilon
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
 
 ADDITIVE_REMARK = (
     f"The {ADDITIVE_LABEL} is an attribute's own epsilon plus the leakages of all single others. Several attributes "
@@ -310,7 +310,7 @@ def summarize(
     Examples
     --------
     >>> import numpy as np
-    >>> from deniable.schema import Attribute
+    >>> from deniable.survey.schema import Attribute
     >>> schema = Schema((Attribute("bald", ("no", "yes")), Attribute("male", ("no", "yes"))))
     >>> records = np.repeat([[0, 0], [0, 1], [1, 1]], [500, 400, 100], axis=0)
     >>> found = summarize(records, schema, 1.0, source="faces.csv", release="by any mechanism, epsilon = 1")

@@ -9,7 +9,9 @@ from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
-from deniable.checks import checked_integer, checked_probability, checked_sizes
+from deniable.core.checks import checked_integer, checked_probability, checked_sizes
+from deniable.core.spec import to_spec
+from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
 from deniable.planning.candidates import Candidate, build, candidates_for, preferred
 from deniable.planning.dealt import dealt_rows
@@ -23,8 +25,6 @@ from deniable.planning.precision import (
 from deniable.planning.records import records_default
 from deniable.planning.rows import Plan, PlanRow, best_row
 from deniable.planning.two_phase import corr_rr_plan
-from deniable.spec import to_spec
-from deniable.thresholds import EpsilonLike, checked_epsilon
 
 
 def plan(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deniable.checks import checked_sizes
-from deniable.mechanism import Mechanism
+from deniable.core.checks import checked_sizes
+from deniable.core.mechanism import Mechanism
+from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.planning.candidates import candidates_for, preferred
 from deniable.planning.records import check_practical, practical_rows, records_default
 from deniable.planning.rows import best_row
-from deniable.thresholds import EpsilonLike, checked_epsilon
 
 
 def recommend(sizes: Sequence[int], epsilon: EpsilonLike) -> Mechanism[Any]:

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.mechanism import Mechanism
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.grr import GRR
-from deniable.mechanisms.histogram import SHE
-from deniable.mechanisms.histogram_threshold import THE
-from deniable.mechanisms.local_hashing import BLH, OLH
-from deniable.mechanisms.ocms import OCMS
-from deniable.mechanisms.rappor import RAPPOR
-from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE, SUE
+from deniable.oracles.comparators.exponential import Exponential
+from deniable.oracles.grr import GRR
+from deniable.oracles.histogram import SHE
+from deniable.oracles.histogram_threshold import THE
+from deniable.oracles.rappor import RAPPOR
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.sketch.local_hashing import BLH, OLH
+from deniable.oracles.sketch.ocms import OCMS
+from deniable.oracles.subset import SubsetSelection
+from deniable.oracles.unary import OUE, SUE
 from deniable.records.fake_data import RSFD
 from deniable.records.pivot.corr_rr import CorrRR
 from deniable.records.pivot.pivot_coded import PivotCoded

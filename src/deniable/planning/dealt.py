@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from deniable.core.spec import to_spec
 from deniable.dealt.coupling.jrr import JRR
 from deniable.dealt.coupling.kary_jrr import KaryJRR
 from deniable.dealt.quota.quota_rr import QuotaRR
@@ -15,7 +16,6 @@ from deniable.dealt.quota.unary import QuotaUnary
 from deniable.errors import DeniableError
 from deniable.planning.precision import mean_variance, quantile, worst_variance
 from deniable.planning.rows import PlanRow
-from deniable.spec import to_spec
 
 MAX_DEALT = 1 << 20
 """Most contributors that rows are computed for; a deal may have more."""

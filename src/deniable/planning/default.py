@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from deniable.collection import Collection
-from deniable.construction import mechanism_for
+from deniable.core.construction import mechanism_for
+from deniable.core.thresholds import EpsilonLike
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.heavy_hitters import HeavyHitters
-from deniable.mechanisms.ocms import ocms_choice
+from deniable.oracles.sketch.heavy_hitters import HeavyHitters
+from deniable.oracles.sketch.ocms import ocms_choice
 from deniable.planning._recommend import recommend
 from deniable.planning.records import MechanismChoice, records_default
-from deniable.schema import Schema
-from deniable.thresholds import EpsilonLike
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
 
 
 def default_mechanism(
@@ -75,7 +75,7 @@ def collection(
     epsilon : float, Fraction, Decimal or str
         Budget of the whole contributor in nats, in [1e-6, 32].
     mechanism : str, optional
-        A name as `deniable.mechanism` takes it; then `settings` are its other parameters.
+        A name as `deniable.core.mechanism` takes it; then `settings` are its other parameters.
     title, version
         As of `Collection`.
     full_record, hide_sampled_attribute, contributors

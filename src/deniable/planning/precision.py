@@ -11,7 +11,7 @@ from typing import Any
 
 from scipy import special
 
-from deniable.mechanism import Mechanism
+from deniable.core.mechanism import Mechanism
 
 MAX_CONTRIBUTORS = 1 << 62
 """Counts are 64-bit integers: no plan asks for more contributors than this."""

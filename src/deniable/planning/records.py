@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from deniable.checks import checked_integer, checked_sizes
+from deniable.core.checks import checked_integer, checked_sizes
+from deniable.core.mechanism import Mechanism
+from deniable.core.spec import to_spec
+from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
-from deniable.mechanism import Mechanism
 from deniable.planning.candidates import Candidate, build, candidates_for
 from deniable.planning.precision import mean_variance
 from deniable.planning.rows import PlanRow, best_row
 from deniable.planning.two_phase import corr_rr_plan
 from deniable.records.pivot.corr_rr import CorrRR
-from deniable.spec import to_spec
-from deniable.thresholds import EpsilonLike, checked_epsilon
 
 REFERENCE_N = 1_000_000
 """Variances fall as 1/n: any number of contributors compares them alike."""

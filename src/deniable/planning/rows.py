@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from deniable.mechanism import Mechanism
-from deniable.result import HIDDEN, Result
+from deniable.core.mechanism import Mechanism
+from deniable.core.result import HIDDEN, Result
 
 TIE = 0.01
 """Mean variances within 1% of the least are a tie: nobody sees half a percent of a standard error, but reports may

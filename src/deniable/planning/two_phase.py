@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import checked_integer, checked_sizes
+from deniable.core.checks import checked_integer, checked_sizes
+from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.planning.precision import mean_variance
 from deniable.records.pivot.copy_probabilities import checked_marginals, learn_copy_probabilities
 from deniable.records.pivot.corr_rr import CorrRR
 from deniable.records.pivot.corr_rr_error import expected_error
-from deniable.thresholds import EpsilonLike, checked_epsilon
 
 DRAWS = 128
 """Marginals drawn from the flat prior where none are given: of eight attributes, sixteen times all of them.

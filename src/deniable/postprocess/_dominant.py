@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from deniable.estimate import Floats
+from deniable.core.estimate import Floats
 from deniable.postprocess._skewed import CONCENTRATIONS, beta_posteriors
 
 _CERTAIN = 4.0

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from deniable.estimate import Floats
+from deniable.core.estimate import Floats
 
 _SCALES = np.concatenate([[0.0], np.geomspace(0.05, 1.0, 8)])
 _LOG_PRIOR = np.log(np.concatenate([[0.05], np.full(8, 0.95 / 8)]))

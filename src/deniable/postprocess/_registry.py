@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from deniable.aggregate import Aggregate
+from deniable.core.aggregate import Aggregate
+from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.errors import InvalidParameterError
-from deniable.estimate import Estimate, RecordEstimate
 from deniable.postprocess.consistency import base_cut, clip_normalize, norm_sub, simplex
 from deniable.postprocess.em import iterative_bayes
 from deniable.postprocess.hierarchical import hierarchical

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from deniable.estimate import Floats
+from deniable.core.estimate import Floats
 
 CONCENTRATIONS = (0.03, 0.1, 0.3, 1.0, 3.0)
 """The values of a, from spiky to nearly uniform."""

@@ -15,10 +15,10 @@ from typing import TypeVar, overload
 import numpy as np
 from scipy import special
 
-from deniable.checks import checked_probability
+from deniable.core.checks import checked_probability
+from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.projection import nearest_distribution as nearest_distribution
 from deniable.errors import InvalidInputError, NoIntervalError
-from deniable.estimate import Estimate, RecordEstimate
-from deniable.projection import nearest_distribution as nearest_distribution
 
 Estimates = TypeVar("Estimates", Estimate, RecordEstimate)
 

@@ -29,15 +29,15 @@ from typing import Any, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.checks import checked_integer
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import checked_integer
+from deniable.core.estimate import Estimate, Floats, RecordEstimate
+from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidParameterError, MismatchError
-from deniable.estimate import Estimate, Floats, RecordEstimate
-from deniable.mechanism import Mechanism
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.grr import GRR
-from deniable.mechanisms.oracle import is_oracle
-from deniable.mechanisms.support import FixedSize
+from deniable.oracles.comparators.exponential import Exponential
+from deniable.oracles.grr import GRR
+from deniable.oracles.oracle import is_oracle
+from deniable.oracles.support import FixedSize
 from deniable.records.record import is_records
 
 Linear = Callable[[Floats], Floats]
@@ -133,7 +133,7 @@ def iterative_bayes_reports(
     Parameters
     ----------
     mechanism : Mechanism
-        Where the reports came from; inputs x outputs at most `deniable.mechanism.MAX_CHANNEL_CELLS`.
+        Where the reports came from; inputs x outputs at most `deniable.core.mechanism.MAX_CHANNEL_CELLS`.
     reports : batch of reports
         As `mechanism.randomize` returns them, at least one.
     max_iterations, tolerance

@@ -15,8 +15,8 @@ from typing import overload
 import numpy as np
 from scipy import special
 
+from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
-from deniable.estimate import Estimate, Floats, RecordEstimate
 from deniable.postprocess._dominant import dominant_attributes, dominant_posteriors
 from deniable.postprocess._pooled import pool_and_shrink
 from deniable.postprocess._skewed import skewed_posteriors

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from deniable.records.split import SPL as SPL
     from deniable.records.split import SPLPairs as SPLPairs
 else:
-    from deniable.lazy import attach
+    from deniable.core.lazy import attach
 
     __getattr__, __dir__, __all__ = attach(
         __name__,

@@ -6,13 +6,13 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import TypeAlias
 
-from deniable.checks import checked_domain
+from deniable.core.checks import checked_domain
+from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.count_mean_sketch import CountMeanSketch
-from deniable.mechanisms.grr import GRR
-from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE
-from deniable.thresholds import EpsilonLike, checked_epsilon
+from deniable.oracles.grr import GRR
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.subset import SubsetSelection
+from deniable.oracles.unary import OUE
 
 Oracle: TypeAlias = GRR | SubsetSelection | OUE | CountMeanSketch
 """What a sampled attribute may be reported through."""

@@ -25,12 +25,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.card import Card, Variant
-from deniable.checks import Codes, checked_integer
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card, Variant
+from deniable.core.checks import Codes, checked_integer
+from deniable.core.estimate import RecordEstimate, affine_variance
+from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.errors import InvalidParameterError
-from deniable.estimate import RecordEstimate, affine_variance
-from deniable.randomness import Randomness, SimulationRandomness
 from deniable.records.fakes import FAKES, Fake, largest_quotient_of_sums, prior_fake, sampled
 from deniable.records.layout import (
     BitLayout,

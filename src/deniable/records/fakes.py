@@ -17,10 +17,10 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import Codes
-from deniable.kernels import kernel
-from deniable.mechanisms._bits import Bits
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.core.checks import Codes
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.oracles.bits import Bits
 from deniable.records.layout import BitLayout, CodeLayout, Oracle, independent, set_all, set_sampled
 from deniable.records.sampled_attribute import SAMPLED_ROWS, overwrite_sampled, sample_attributes
 from deniable.records.uniform_draws import uniform_rows

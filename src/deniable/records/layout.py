@@ -19,15 +19,15 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from deniable.checks import Codes, check_counters, checked_report_records, code_dtype
+from deniable.core.checks import Codes, check_counters, checked_report_records, code_dtype
+from deniable.core.kernels import kernel
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import Randomness
+from deniable.core.thresholds import EPSILON_MIN, BudgetShare, EpsilonLike, spent
 from deniable.errors import InvalidParameterError, InvalidReportError
-from deniable.kernels import kernel
-from deniable.mechanism import ReportField
-from deniable.mechanisms._bits import Bits, check_padding, count_bits, packed_width, randomize_bits
-from deniable.mechanisms.grr import GRR
-from deniable.mechanisms.unary import OUE
-from deniable.randomness import Randomness
-from deniable.thresholds import EPSILON_MIN, BudgetShare, EpsilonLike, spent
+from deniable.oracles.bits import Bits, check_padding, count_bits, packed_width, randomize_bits
+from deniable.oracles.grr import GRR
+from deniable.oracles.unary import OUE
 
 Oracle: TypeAlias = GRR | OUE
 

@@ -11,12 +11,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import Codes, check_counters, checked_report_codes, code_dtype
+from deniable.core.checks import Codes, check_counters, checked_report_codes, code_dtype
+from deniable.core.kernels import kernel
+from deniable.core.mechanism import ReportField
 from deniable.errors import InvalidReportError
-from deniable.kernels import kernel
-from deniable.mechanism import ReportField
-from deniable.mechanisms.hash_families._columns import columns_of
-from deniable.mechanisms.pure import PureOracle
+from deniable.oracles.pure import PureOracle
+from deniable.oracles.sketch.families._columns import columns_of
 from deniable.records.layout import starts_of
 
 GROUPED_ROWS = 1 << 16

@@ -9,13 +9,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import Codes, checked_report_records
+from deniable.core.checks import Codes, checked_report_records
+from deniable.core.kernels import kernel
+from deniable.core.randomness import SimulationRandomness
+from deniable.core.state import Counts, stretches_sum_to
 from deniable.errors import DamagedStateError, InvalidParameterError, TooLargeError
-from deniable.kernels import kernel
-from deniable.randomness import SimulationRandomness
 from deniable.records.layout import starts_of, stretches
 from deniable.records.record import HiddenRecords
-from deniable.state import Counts, stretches_sum_to
 
 MAX_PAIR_CELLS = 1 << 22
 """Largest number of cells, over the tables of all pairs of attributes, that an aggregate counts."""

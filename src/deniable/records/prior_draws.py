@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Randomness, Words, blocks
+from deniable.core.thresholds import SCALE, exact
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.kernels import kernel
-from deniable.randomness import Randomness, Words, blocks
 from deniable.records.layout import starts_of
-from deniable.thresholds import SCALE, exact
 
 SUM_TOLERANCE = Fraction(1, 10**9)
 GUIDE_BITS = 16

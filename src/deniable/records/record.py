@@ -22,18 +22,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypeIs
 
-from deniable.aggregate import Aggregate
-from deniable.checks import Codes, checked_counts, checked_integer, checked_records, checked_sizes
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import Codes, checked_counts, checked_integer, checked_records, checked_sizes
+from deniable.core.estimate import RecordEstimate, affine_estimate
+from deniable.core.mechanism import Mechanism, ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
+from deniable.core.state import Counts, check_parts
+from deniable.core.thresholds import checked_epsilon, log_up
 from deniable.errors import InvalidInputError
-from deniable.estimate import RecordEstimate, affine_estimate
-from deniable.mechanism import Mechanism, ReportField
-from deniable.mechanisms.oracle import FrequencyOracle
-from deniable.mechanisms.pure import PureOracle
-from deniable.privacy import Guarantee
-from deniable.randomness import Randomness, SimulationRandomness, checked_randomness
+from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.pure import PureOracle
 from deniable.records.layout import Layout, stretches
-from deniable.state import Counts, check_parts
-from deniable.thresholds import checked_epsilon, log_up
 
 Reports = TypeVar("Reports")
 Floats = NDArray[np.float64]

@@ -22,19 +22,19 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.card import Card, Variant
-from deniable.checks import Codes, code_dtype
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card, Variant
+from deniable.core.checks import Codes, code_dtype
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import Randomness
+from deniable.core.state import Counts, check_parts, counts_sum_to
+from deniable.core.thresholds import exact
 from deniable.errors import InvalidParameterError
-from deniable.mechanism import ReportField
-from deniable.randomness import Randomness
 from deniable.records.best_oracle import OFFERED, Oracle, best_oracle
 from deniable.records.layout import Oracle as PlainOracle
 from deniable.records.layout import make_layout
 from deniable.records.mixed_reports import ByteColumn, CodeColumn, Column
 from deniable.records.sampled_attribute import SAMPLED_ROWS, OneAttribute, sample_attributes, sampled_reports
-from deniable.state import Counts, check_parts, counts_sum_to
-from deniable.thresholds import exact
 
 
 class SampledReports(NamedTuple):

@@ -11,12 +11,12 @@ from typing import Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.checks import Codes, code_dtype
-from deniable.estimate import Estimate, RecordEstimate, affine_estimate
-from deniable.kernels import kernel
-from deniable.mechanisms.pure import PureOracle
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import Codes, code_dtype
+from deniable.core.estimate import Estimate, RecordEstimate, affine_estimate
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.oracles.pure import PureOracle
 from deniable.records.layout import stretches
 from deniable.records.record import DirectRecords, SimulatedByRecord
 from deniable.records.uniform_draws import uniform_rows

@@ -21,11 +21,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.card import Card, Variant
-from deniable.checks import Codes, code_dtype
-from deniable.estimate import RecordEstimate
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card, Variant
+from deniable.core.checks import Codes, code_dtype
+from deniable.core.estimate import RecordEstimate
+from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.records.layout import BitLayout, CodeLayout, Oracle, checked_share, grr_oracles, independent, make_layout
 from deniable.records.pairs import PairedRecords, branch, check_pairs, tally_pairs
 from deniable.records.record import DirectRecords, HiddenRecords, SimulatedByMarginal, SimulatedByRecord

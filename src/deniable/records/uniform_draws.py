@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import Codes
-from deniable.kernels import kernel
-from deniable.randomness import Randomness, Words, blocks
-from deniable.thresholds import SCALE
+from deniable.core.checks import Codes
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Randomness, Words, blocks
+from deniable.core.thresholds import SCALE
 
 MAX_PRODUCT = 1 << 48
 """Largest product of bounds that share a word: a word is drawn again with probability below 2^-16."""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from deniable.answers.summary import AttributeSummary, Summary
+from deniable.core.spec import to_spec
 from deniable.errors import InvalidParameterError
 from deniable.report.guarantee import budget_text, guarantee_card
 from deniable.report.page import IntervalChart, Mark, Page, Part, Section, Table, Text
-from deniable.spec import to_spec
 
 NOTHING_FOUND = "nothing found: no answer stands out from the noise"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from deniable.privacy import Guarantee, TrustModel, bound_text, odds_text
+from deniable.core.privacy import Guarantee, TrustModel, bound_text, odds_text
 from deniable.report.labels import visible
 from deniable.report.page import Card
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import jinja2
 from rich.cells import cell_len
 
-from deniable.files import write_text
+from deniable.core.outputs import write_text
 from deniable.report.colours import MAX_NUMBERS, OWN, STOPS, shade, text_on
 from deniable.report.labels import shorten, visible
 from deniable.report.page import HeatMap, IntervalChart, Limits, MarkKind, Page, Section, axis_limits, axis_ticks

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from deniable.files import atomic_path
+from deniable.core.outputs import atomic_path
 from deniable.report.colours import INK, LINE, MAX_NUMBERS, OWN, STOPS, text_on
 from deniable.report.labels import shorten, visible
 from deniable.report.page import (

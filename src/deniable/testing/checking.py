@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from deniable.core.mechanism import Mechanism
 from deniable.errors import BrokenLawError, InvalidParameterError, TooLargeError
-from deniable.mechanism import Mechanism
-from deniable.mechanisms.oracle import FrequencyOracle
-from deniable.mechanisms.pure import PureOracle
+from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.pure import PureOracle
 from deniable.records.record import RecordMechanism
 from deniable.testing import laws
 

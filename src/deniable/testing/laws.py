@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from deniable.aggregate import Aggregate
+from deniable.core.aggregate import Aggregate
+from deniable.core.estimate import Estimate
+from deniable.core.randomness import SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
+from deniable.core.thresholds import exact as exact_number
 from deniable.errors import BrokenLawError, EmptyAggregateError, FileFormatError, InvalidInputError, MismatchError
-from deniable.estimate import Estimate
-from deniable.mechanisms.grr import GRR
-from deniable.randomness import SimulationRandomness
-from deniable.spec import from_spec, to_spec
-from deniable.thresholds import exact as exact_number
+from deniable.oracles.grr import GRR
 
 Floats = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ def is_data(mechanism: Any) -> None:
     except FileFormatError as error:
         raise BrokenLawError(
             f"its specification is not read again: {error}. A mechanism of another package is found by an entry point "
-            f"of the group deniable.mechanisms named {mechanism.name!r}"
+            f"of the group deniable.oracles named {mechanism.name!r}"
         ) from error
     hold(again == mechanism, f"after JSON it is {again!r}")
     hold(hash(again) == hash(mechanism), "equal mechanisms have different hashes")

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from deniable import OUE, Aggregate, SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
 from deniable.dealt.coupling.coupled_oue import CoupledOUE
 from deniable.dealt.shares import Shares
 from deniable.errors import (
@@ -25,7 +26,6 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
 )
-from deniable.spec import from_spec, to_spec
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 from tests.unit.dealt.coupling_laws import (
     SAY_0,

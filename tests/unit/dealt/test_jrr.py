@@ -13,6 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import Aggregate, Attribute, Collection, Schema, SimulationRandomness
+from deniable.core.estimate import Estimate
+from deniable.core.randomness import draw
+from deniable.core.spec import from_spec, to_spec
+from deniable.core.thresholds import SCALE
 from deniable.dealt.coupling.jrr import JRR
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.several_deals import combine_deals
@@ -26,11 +30,7 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
 )
-from deniable.estimate import Estimate
-from deniable.mechanisms.grr import GRR
-from deniable.randomness import draw
-from deniable.spec import from_spec, to_spec
-from deniable.thresholds import SCALE
+from deniable.oracles.grr import GRR
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 from tests.unit.dealt.jrr_laws import count_law, mean_and_variance, sign_law, truth_law
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from deniable import OLH, Aggregate, SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
 from deniable.dealt.coupling.coupled_oue import CoupledOUE
 from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing
 from deniable.errors import (
@@ -21,7 +22,6 @@ from deniable.errors import (
     InvalidParameterError,
     MismatchError,
 )
-from deniable.spec import from_spec, to_spec
 from tests.unit.dealt.coupling_laws import signs
 
 

@@ -9,13 +9,13 @@ from fractions import Fraction
 
 import pytest
 
+from deniable.core.privacy import TrustModel
+from deniable.core.thresholds import SCALE
 from deniable.dealt.coupling.coin_guarantee import known_data_at, revealed_lies, revealed_shares
 from deniable.dealt.coupling.coin_views import binomial_law, coin_beside_reports, delta_at, epsilon_at
 from deniable.dealt.coupling.coins import coin
 from deniable.dealt.coupling.jrr import JRR
 from deniable.dealt.coupling.parameters import peer_posterior, theorem2_as_printed
-from deniable.privacy import TrustModel
-from deniable.thresholds import SCALE
 from tests.unit.dealt.jrr_laws import (
     Deal,
     Likelihoods,

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 from deniable import Aggregate, SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
+from deniable.core.thresholds import SCALE
 from deniable.dealt.coupling.coin_guarantee import known_data_at
 from deniable.dealt.coupling.coin_views import delta_at
 from deniable.dealt.coupling.coins import rho_range
@@ -28,9 +30,7 @@ from deniable.errors import (
     InvalidParameterError,
     MismatchError,
 )
-from deniable.mechanisms.grr import GRR
-from deniable.spec import from_spec, to_spec
-from deniable.thresholds import SCALE
+from deniable.oracles.grr import GRR
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 from tests.unit.dealt.coupling_laws import (
     divergence,

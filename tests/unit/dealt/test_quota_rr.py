@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from deniable import Aggregate, SimulationRandomness
+from deniable.core.estimate import Estimate
+from deniable.core.spec import from_spec, to_spec
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.several_deals import combine_deals
 from deniable.dealt.shares import Shares
@@ -22,9 +24,7 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
 )
-from deniable.estimate import Estimate
-from deniable.mechanisms.grr import GRR
-from deniable.spec import from_spec, to_spec
+from deniable.oracles.grr import GRR
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 from tests.unit.dealt.quota_laws import count_law
 

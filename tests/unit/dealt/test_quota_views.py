@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from deniable import SimulationRandomness, TrustModel
+from deniable.core.spec import from_spec, to_spec
 from deniable.dealt.quota.batches import QuotaBatches
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.records import QuotaRecords
 from deniable.dealt.quota.unary import QuotaUnary
 from deniable.dealt.shares import Shares
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError
-from deniable.spec import from_spec, to_spec
 from tests.unit.dealt.quota_laws import assignments, ideal_weight, says
 from tests.unit.dealt.test_quota_unary import counts as bit_counts
 from tests.unit.dealt.test_quota_unary import ideal as ideal_bits

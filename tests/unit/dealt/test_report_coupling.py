@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from deniable import Aggregate, SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
 from deniable.dealt.coupling.jrr import JRR
 from deniable.dealt.coupling.report_coupling import ReportCoupledRR
 from deniable.dealt.shares import Shares
@@ -23,7 +24,6 @@ from deniable.errors import (
     InvalidParameterError,
     MismatchError,
 )
-from deniable.spec import from_spec, to_spec
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 from tests.unit.dealt.coupling_laws import (
     SAY_0,

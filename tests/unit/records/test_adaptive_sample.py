@@ -24,13 +24,13 @@ from deniable import (
     SimulationRandomness,
     SubsetSelection,
 )
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import InvalidParameterError, InvalidReportError
-from deniable.io import aggregate_files
-from deniable.io.reports import ReportReader, write_reports
+from deniable.files import aggregate_files
+from deniable.files.formats.reports import ReportReader, write_reports
 from deniable.records import mixed_reports as payload_module
 from deniable.records.best_oracle import Oracle, best_oracle
 from deniable.records.sample import AdaptiveReports, AdaptiveSMP
-from deniable.spec import from_spec, to_spec
 from tests.unit._goodness import always_interpreted
 from tests.unit.records import record_laws as law
 

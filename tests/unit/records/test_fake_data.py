@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from deniable import RSFD, Aggregate, SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
 from deniable.records import RSRFD, fake_data, fakes, layout, sampled_attribute
 from deniable.records.uniform_draws import uniform_rows
-from deniable.spec import from_spec, to_spec
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows
 from tests.unit.records.record_laws import (
     BITS,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from deniable import OUE, RSFD, SMP, SPL, AdaptiveSMP, CountMeanSketch, SimulationRandomness
+from deniable.core.names import mechanism_class, mechanism_names
 from deniable.errors import InvalidParameterError
-from deniable.names import mechanism_class, mechanism_names
 from deniable.planning.candidates import RECORDS
 from deniable.records import PivotCoded, SPLPairs
 from deniable.records.record import DirectRecords, RecordMechanism

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from deniable.core.privacy import Guarantee, Status, TrustModel, repeated
+from deniable.core.thresholds import log_up
 from deniable.dealt.coupling.coin_views import coin_beside_reports, epsilon_at
 from deniable.dealt.coupling.coins import Coin
 from deniable.dealt.coupling.parameters import peer_posterior
-from deniable.privacy import Guarantee, Status, TrustModel, repeated
-from deniable.thresholds import log_up
 
 ALL_DATA = "all reports and everybody else's data"
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import Codes
+from deniable.core.checks import Codes
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Words
+from deniable.core.thresholds import SCALE, EpsilonLike, exact, threshold_up
 from deniable.errors import InvalidParameterError
-from deniable.kernels import kernel
-from deniable.randomness import Words
-from deniable.thresholds import SCALE, EpsilonLike, exact, threshold_up
 
 _END = Fraction(1, 10**12)
 _ROOT_BITS = 256

@@ -12,8 +12,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar, final
 
-from deniable.aggregate import Aggregate
-from deniable.checks import checked_probability, code_dtype
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import checked_probability, code_dtype
+from deniable.core.mechanism import ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness
+from deniable.core.thresholds import SCALE
 from deniable.dealt.coupling.coin_guarantee import revealed_shares, worst_ratio
 from deniable.dealt.coupling.coins import Coin
 from deniable.dealt.coupling.parameters import checked_colluders, pair_rate, peer_posterior
@@ -22,10 +26,6 @@ from deniable.dealt.dealt import DealtOracle
 from deniable.dealt.estimate import Floats
 from deniable.dealt.quota.tables import deal_types
 from deniable.dealt.shares import Columns, check_types
-from deniable.mechanism import ReportField
-from deniable.privacy import Guarantee
-from deniable.randomness import Randomness
-from deniable.thresholds import SCALE
 
 Reports = TypeVar("Reports")
 

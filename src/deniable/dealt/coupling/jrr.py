@@ -19,17 +19,17 @@ from typing import Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.card import Card
-from deniable.checks import Codes, checked_integer
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness, blocks
+from deniable.core.thresholds import EpsilonLike
 from deniable.dealt.coupling.coin_guarantee import jrr_guarantee
 from deniable.dealt.coupling.coins import Coin, checked_number, coin, flip_by_share
 from deniable.dealt.coupling.coupled import SignedCoins, sign_counts
 from deniable.dealt.coupling.parameters import optimal_parameters
 from deniable.dealt.dealt import ROW_APART, CodeOracle
 from deniable.dealt.shares import Columns
-from deniable.privacy import Guarantee
-from deniable.randomness import Randomness, SimulationRandomness, blocks
-from deniable.thresholds import EpsilonLike
 
 
 @final

@@ -17,21 +17,21 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.card import Card
-from deniable.checks import Codes, checked_integer, code_dtype
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer, code_dtype
+from deniable.core.mechanism import ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.state import Counts
+from deniable.core.thresholds import EpsilonLike
 from deniable.dealt.coupling.coins import Coin
 from deniable.dealt.coupling.coupled import SignedCoins
 from deniable.dealt.coupling.kary_jrr import MAX_VALUES, KaryJRR
 from deniable.dealt.dealt import NO_ROW
 from deniable.dealt.shares import Columns
-from deniable.mechanism import ReportField
-from deniable.mechanisms.hash_families._columns import columns_of
-from deniable.mechanisms.hash_families.family import HashFamily
-from deniable.mechanisms.hash_families.registry import family_entry
-from deniable.privacy import Guarantee
-from deniable.randomness import Randomness, SimulationRandomness
-from deniable.state import Counts
-from deniable.thresholds import EpsilonLike
+from deniable.oracles.sketch.families._columns import columns_of
+from deniable.oracles.sketch.families.family import HashFamily
+from deniable.oracles.sketch.families.registry import family_entry
 
 
 @final

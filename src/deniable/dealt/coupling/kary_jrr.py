@@ -20,8 +20,11 @@ from typing import Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.card import Card
-from deniable.checks import Codes, checked_integer, code_dtype
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer, code_dtype
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness, blocks, uniform_below
+from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact
 from deniable.dealt.coupling.coin_guarantee import kary_guarantee, lie_tells_more, revealed_lies, revealed_shares
 from deniable.dealt.coupling.coins import Coin, checked_number, kary_coin, lie_by_share, rho_range
 from deniable.dealt.coupling.coupled import SignedCoins, sign_counts
@@ -30,9 +33,6 @@ from deniable.dealt.coupling.parameters import pair_rate, peer_posterior
 from deniable.dealt.dealt import ROW_APART, CodeOracle
 from deniable.dealt.shares import Columns
 from deniable.errors import InvalidParameterError
-from deniable.privacy import Guarantee
-from deniable.randomness import Randomness, SimulationRandomness, blocks, uniform_below
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact
 
 MAX_VALUES = (1 << 16) - 1
 

@@ -11,10 +11,10 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-from deniable.checks import checked_integer
+from deniable.core.checks import checked_integer
+from deniable.core.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 from deniable.dealt.coupling.coins import Coin, coin
 from deniable.errors import InvalidParameterError
-from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
 MAX_CONTRIBUTORS = 1 << 32
 

@@ -18,8 +18,12 @@ from typing import Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.card import Card
-from deniable.checks import Codes, checked_integer
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer
+from deniable.core.mechanism import ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
 from deniable.dealt.coupling.coins import checked_number
 from deniable.dealt.coupling.coupled import CoupledReports
 from deniable.dealt.coupling.parameters import peer_posterior
@@ -29,10 +33,6 @@ from deniable.dealt.dealt import NO_ROW, CodeOracle
 from deniable.dealt.quota.tables import deal_types
 from deniable.dealt.shares import Columns, check_types, follow
 from deniable.errors import InvalidParameterError
-from deniable.mechanism import ReportField
-from deniable.privacy import Guarantee
-from deniable.randomness import Randomness, SimulationRandomness
-from deniable.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
 
 
 @final

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from deniable.core.privacy import Guarantee, Status, TrustModel, repeated
+from deniable.core.thresholds import SCALE, log_up
 from deniable.dealt.coupling.parameters import peer_posterior
 from deniable.dealt.coupling.threshold_coupling import ThresholdCoupling
-from deniable.privacy import Guarantee, Status, TrustModel, repeated
-from deniable.thresholds import SCALE, log_up
 
 TOLD = "who is told to report the truth does so verbatim"
 SAME = "other data are about as bad if n (p - q) is large, and can be much worse if it is small"

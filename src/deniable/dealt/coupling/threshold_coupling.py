@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
+from deniable.core.thresholds import SCALE, EpsilonLike
 from deniable.dealt.coupling.coins import checked_number
 from deniable.dealt.coupling.parameters import pair_rate
 from deniable.dealt.coupling.report_views import PairView
 from deniable.errors import InvalidParameterError
-from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
-from deniable.thresholds import SCALE, EpsilonLike
 
 SAY_0, SAY_1, TRUTH = 0, 1, 2
 """Types, numbered as in a quota deal over two values."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.randomness import draw
 from deniable.dealt.mpc.session import Session, Shares
-from deniable.randomness import draw
 
 
 def public_bits(numbers: Sequence[int], width: int) -> NDArray[np.int64]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from deniable.checks import checked_integer
+from deniable.core.checks import checked_integer
+from deniable.core.privacy import Guarantee, TrustModel
 from deniable.dealt.mpc.plan import MAX_PARTIES, MIN_PARTIES
-from deniable.privacy import Guarantee, TrustModel
 
 
 def with_helpers(guarantee: Guarantee, parties: int = 3) -> Guarantee:

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from deniable.core.randomness import SecureRandomness
 from deniable.dealt.mpc.counts import draw_types
 from deniable.dealt.mpc.plan import Plan
 from deniable.dealt.mpc.session import Session, Shares, load_runtime
 from deniable.dealt.mpc.shuffling import SHUFFLES
-from deniable.randomness import SecureRandomness
 
 FAILED = 70
 """Exit status of a helper that cannot go on (EX_SOFTWARE)."""

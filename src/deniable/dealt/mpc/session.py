@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.randomness import Randomness
 from deniable.dealt.mpc.polynomials import recombination
 from deniable.errors import MissingExtraError
-from deniable.randomness import Randomness
 
 Shares = NDArray[np.int64]
 

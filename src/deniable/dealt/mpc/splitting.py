@@ -10,7 +10,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import checked_integer
+from deniable.core.checks import checked_integer
+from deniable.core.randomness import Randomness
 from deniable.dealt.dealt import DealtMechanism
 from deniable.dealt.mpc.plan import MAX_PARTIES, MIN_PARTIES, plan_of
 from deniable.dealt.mpc.polynomials import value_at
@@ -18,7 +19,6 @@ from deniable.dealt.mpc.processes import run_helpers
 from deniable.dealt.mpc.shuffling import Shuffle
 from deniable.dealt.shares import Shares
 from deniable.errors import DealingError, InvalidParameterError, MissingExtraError
-from deniable.randomness import Randomness
 
 MAX_CONTRIBUTORS = 1 << 16
 

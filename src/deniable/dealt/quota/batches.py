@@ -18,19 +18,19 @@ from typing import ClassVar, NamedTuple, cast, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.card import Card
-from deniable.checks import Codes, checked_integer
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer
+from deniable.core.estimate import Estimate
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.thresholds import EpsilonLike
 from deniable.dealt.dealt import ROW_APART
 from deniable.dealt.estimate import tangent_estimate
 from deniable.dealt.quota.groups import QuotaGroups
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.shares import Columns
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.estimate import Estimate
-from deniable.privacy import Guarantee
-from deniable.randomness import Randomness, SimulationRandomness
-from deniable.thresholds import EpsilonLike
 
 MAX_BATCHES = 1 << 16
 _LARGEST_SEARCHED = 1 << 20

@@ -13,15 +13,15 @@ from typing import Any, ClassVar, TypeVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.checks import Codes, checked_codes, checked_report_codes, code_dtype
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import Codes, checked_codes, checked_report_codes, code_dtype
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import Randomness
+from deniable.core.state import Counts, counts_sum_to, dealt_to, stretches_sum_to
 from deniable.dealt.dealt import DealtMechanism
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.shares import Columns
 from deniable.errors import InvalidInputError, InvalidReportError
-from deniable.mechanism import ReportField
-from deniable.randomness import Randomness
-from deniable.state import Counts, counts_sum_to, dealt_to, stretches_sum_to
 
 Reports = TypeVar("Reports")
 

@@ -6,9 +6,9 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
+from deniable.core.privacy import Guarantee, TrustModel, repeated
+from deniable.core.thresholds import EpsilonLike, exp_bounds, spent
 from deniable.errors import InvalidParameterError
-from deniable.privacy import Guarantee, TrustModel, repeated
-from deniable.thresholds import EpsilonLike, exp_bounds, spent
 
 _WEIGHT_SCALE = 1 << 128
 

@@ -8,13 +8,13 @@ from typing import TypeVar, final
 
 import numpy as np
 
-from deniable.aggregate import Aggregate
+from deniable.core.aggregate import Aggregate
+from deniable.core.privacy import Guarantee
 from deniable.dealt.dealt import DealtOracle
 from deniable.dealt.estimate import Floats
 from deniable.dealt.quota.guarantee import quota_guarantee
 from deniable.dealt.quota.interval import inverted
 from deniable.dealt.quota.law import CountLaw, response_variance
-from deniable.privacy import Guarantee
 
 Reports = TypeVar("Reports")
 

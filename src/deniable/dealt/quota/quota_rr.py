@@ -18,8 +18,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.card import Card
-from deniable.checks import Codes, checked_integer, checked_probability, code_dtype
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer, checked_probability, code_dtype
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import Randomness, SimulationRandomness, blocks
+from deniable.core.thresholds import EPSILON_MAX, SCALE, checked_epsilon, exact
 from deniable.dealt.dealt import ROW_APART, CodeOracle
 from deniable.dealt.quota.guarantee import truth_weight
 from deniable.dealt.quota.law import QuotaLaw, best_minimum, never_worse, quota_law
@@ -27,10 +30,7 @@ from deniable.dealt.quota.oracle import QuotaOracle
 from deniable.dealt.quota.tables import QuotaTables, deal_types, quota_tables
 from deniable.dealt.shares import Columns, check_types, follow
 from deniable.errors import InvalidParameterError
-from deniable.mechanism import ReportField
-from deniable.mechanisms.grr import lie_threshold, randomize_codes
-from deniable.randomness import Randomness, SimulationRandomness, blocks
-from deniable.thresholds import EPSILON_MAX, SCALE, checked_epsilon, exact
+from deniable.oracles.grr import lie_threshold, randomize_codes
 
 MAX_VALUES = (1 << 16) - 1
 

@@ -18,9 +18,13 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.card import Card
-from deniable.checks import Codes, checked_integer, checked_sizes
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer, checked_sizes
+from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.thresholds import checked_epsilon
 from deniable.dealt.dealt import ROW_APART, DealtRecordMechanism
 from deniable.dealt.estimate import Bounds, Floats, tangent_estimate
 from deniable.dealt.quota.groups import QuotaGroups
@@ -28,10 +32,6 @@ from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.tables import deal_types
 from deniable.dealt.shares import Columns
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.estimate import Estimate, RecordEstimate
-from deniable.privacy import Guarantee
-from deniable.randomness import Randomness, SimulationRandomness
-from deniable.thresholds import checked_epsilon
 
 
 class DealtAttribute(NamedTuple):

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import code_dtype
+from deniable.core.checks import code_dtype
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Randomness, Words, blocks, draw
 from deniable.dealt.quota.law import quota_law
-from deniable.kernels import kernel
-from deniable.randomness import Randomness, Words, blocks, draw
 
 _TOP_BITS = 192
 _START_BITS = 96

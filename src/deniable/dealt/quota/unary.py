@@ -17,8 +17,11 @@ from typing import cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.card import Card
-from deniable.checks import Codes, checked_integer, checked_probability
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer, checked_probability
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 from deniable.dealt.dealt import ROW_APART, BitOracle
 from deniable.dealt.quota.oracle import QuotaOracle
 from deniable.dealt.quota.tables import deal_types
@@ -32,10 +35,7 @@ from deniable.dealt.quota.unary_law import (
 )
 from deniable.dealt.shares import Columns
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.mechanism import ReportField
-from deniable.mechanisms._bits import Bits, packed_width
-from deniable.randomness import Randomness, SimulationRandomness
-from deniable.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
+from deniable.oracles.bits import Bits, packed_width
 
 SAY_ONE, SAY_ZERO, TRUTH = 0, 1, 2
 MAX_VALUES = 1 << 16

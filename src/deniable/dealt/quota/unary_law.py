@@ -18,6 +18,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from deniable.core.randomness import Randomness
 from deniable.dealt.quota.law import (
     Floats,
     Moments,
@@ -28,7 +29,6 @@ from deniable.dealt.quota.law import (
     trimmed,
 )
 from deniable.dealt.quota.tables import integer_below, quota_weights, truth_weights
-from deniable.randomness import Randomness
 
 
 @dataclass(frozen=True)

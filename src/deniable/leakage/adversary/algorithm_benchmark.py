@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csgraph
 
-from deniable.checks import checked_integer
+from deniable.core.checks import checked_integer
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, observed
 from deniable.leakage.prior.pair_priors import PairPriors, off_diagonal
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.grr import GRR
+from deniable.oracles.comparators.exponential import Exponential
+from deniable.oracles.grr import GRR
 
 Region = Literal["P1", "R1", "R2", "R3"]
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from deniable.checks import Codes, checked_integer, checked_records, checked_sizes
+from deniable.core.checks import Codes, checked_integer, checked_records, checked_sizes
+from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidInputError
 from deniable.leakage.adversary.attacks import attack
 from deniable.leakage.prior.distributions import Floats
-from deniable.mechanisms.oracle import FrequencyOracle
-from deniable.randomness import SimulationRandomness
+from deniable.oracles.oracle import FrequencyOracle
 
 SPARSE_CELL = 100
 """A table with a smaller cell is called sparse: its log-ratios err by a tenth or more."""

@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import integrate
 
-from deniable.checks import checked_domain
+from deniable.core.checks import checked_domain
+from deniable.core.mechanism import check_channel_size
 from deniable.errors import InvalidParameterError
 from deniable.leakage.adversary.inference_rules import attack as attack
 from deniable.leakage.adversary.inference_rules import candidates as candidates
 from deniable.leakage.prior.correlation import cpl
 from deniable.leakage.prior.distributions import Floats
-from deniable.mechanism import check_channel_size
-from deniable.mechanisms.oracle import FrequencyOracle, checked_oracle
-from deniable.mechanisms.support import SupportLaw
+from deniable.oracles.oracle import FrequencyOracle, checked_oracle
+from deniable.oracles.support import SupportLaw
 
 
 def attack_success(mechanism: FrequencyOracle[Any]) -> float:
@@ -129,7 +129,7 @@ def enumerated_attack_channel(mechanism: FrequencyOracle[Any]) -> Floats:
 
     Examples
     --------
-    >>> from deniable.mechanisms import BLH
+    >>> from deniable.oracles import BLH
     >>> enumerated_attack_channel(BLH(k=2, epsilon=1.0)).round(4), round(attack_success(BLH(k=2, epsilon=1.0)), 4)
     (array([[0.6151, 0.3849],
            [0.3849, 0.6151]]), 0.6155)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidInputError, InvalidReportError
 from deniable.leakage.adversary.inference_rules import says_one
-from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.oracles.oracle import FrequencyOracle
 
 Counts = NDArray[np.int64]
 Labels: TypeAlias = Callable[[Any], NDArray[np.integer[Any]]]
@@ -32,7 +32,7 @@ def features(mechanism: FrequencyOracle[Any], reports: Any) -> NDArray[np.uint8]
     --------
     >>> import numpy as np
     >>> from deniable import OUE
-    >>> from deniable.mechanisms import SHE
+    >>> from deniable.oracles import SHE
     >>> features(OUE(k=3, epsilon=1.0), np.array([[0b101]], dtype=np.uint8))
     array([[1, 0, 1]], dtype=uint8)
     >>> features(SHE(k=3, epsilon=1.0), np.array([[-2, 1, 9]], dtype=np.int16))  # one is 4 grid units

@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from deniable.checks import checked_integer, checked_probability
+from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.randomness import Randomness
+from deniable.core.result import Result
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.leakage.adversary.audit_bounds import choose_events, lower_bound, upper_bound
 from deniable.leakage.adversary.audit_events import Labels, Reader, block_rows, event_probability, reader_for
 from deniable.leakage.adversary.audit_events import features as features
-from deniable.mechanisms.oracle import FrequencyOracle, is_oracle
-from deniable.randomness import Randomness
-from deniable.result import Result
+from deniable.oracles.oracle import FrequencyOracle, is_oracle
 
 MAX_INPUTS = 100
 """Largest number of inputs that one audit compares."""

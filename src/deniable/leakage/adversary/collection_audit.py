@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import checked_probability
-from deniable.collection import Collection
+from deniable.core.checks import checked_probability
+from deniable.core.randomness import Randomness
+from deniable.core.result import HIDDEN, Result
 from deniable.errors import DeniableError, InvalidParameterError
 from deniable.leakage.adversary.auditor import AuditResult, Progress, audit
-from deniable.randomness import Randomness
 from deniable.records.record import RecordMechanism, is_records
-from deniable.result import HIDDEN, Result
+from deniable.survey.collection import Collection
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.oracle import FrequencyOracle, checked_oracle
-from deniable.randomness import Randomness, draw
+from deniable.core.randomness import Randomness, draw
+from deniable.oracles.oracle import FrequencyOracle, checked_oracle
 
 BLOCK_CELLS = 1 << 20
 """Reports are attacked in blocks of at most about this many (report, value) pairs."""

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 from deniable.errors import InvalidInputError
 from deniable.leakage.adversary.attacks import attack_channel, attack_success
 from deniable.leakage.prior.pair_priors import PairPriors, off_diagonal
-from deniable.mechanisms.exponential import Exponential
-from deniable.mechanisms.grr import GRR
-from deniable.mechanisms.histogram import SHE
-from deniable.mechanisms.local_hashing import BLH, OLH
-from deniable.mechanisms.oracle import FrequencyOracle
-from deniable.mechanisms.subset import SubsetSelection
-from deniable.mechanisms.unary import OUE, SUE
+from deniable.oracles.comparators.exponential import Exponential
+from deniable.oracles.grr import GRR
+from deniable.oracles.histogram import SHE
+from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.sketch.local_hashing import BLH, OLH
+from deniable.oracles.subset import SubsetSelection
+from deniable.oracles.unary import OUE, SUE
 
 MECHANISMS: Mapping[str, Callable[[int, Any], FrequencyOracle[Any]]] = {
     "GRR": GRR,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
+from deniable.core.thresholds import EPSILON_MAX, EPSILON_MIN
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.calibration.calibration import Calibration, checked_cap, finished, largest_below, rounded_down
 from deniable.leakage.calibration.criteria import (
@@ -24,8 +25,7 @@ from deniable.leakage.calibration.criteria import (
 )
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.tree import TreePrior
-from deniable.mechanisms.grr import GRR
-from deniable.thresholds import EPSILON_MAX, EPSILON_MIN
+from deniable.oracles.grr import GRR
 
 _STEPS = 60
 _LEAST = 2 * EPSILON_MIN

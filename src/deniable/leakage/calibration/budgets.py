@@ -8,7 +8,9 @@ from typing import Any, ClassVar, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from deniable.checks import checked_records, listed
+from deniable.core.checks import checked_records, listed
+from deniable.core.result import HIDDEN, OPTIONAL, Result
+from deniable.core.thresholds import EpsilonLike
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage.calibration.budget_allocation import calibrate_unequal
 from deniable.leakage.calibration.calibration import ADDITIVE_WARNING, Calibration, calibrate, checked_cap
@@ -20,9 +22,7 @@ from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.total import ADDITIVE_LABEL
-from deniable.result import HIDDEN, OPTIONAL, Result
-from deniable.schema import Schema
-from deniable.thresholds import EpsilonLike
+from deniable.survey.schema import Schema
 
 _Prior: TypeAlias = Floats | TreePrior
 
@@ -228,7 +228,7 @@ def calibrate_records(
     Examples
     --------
     >>> import numpy as np
-    >>> from deniable.schema import Attribute
+    >>> from deniable.survey.schema import Attribute
     >>> schema = Schema((Attribute("bald", ("no", "yes")), Attribute("male", ("no", "yes"))))
     >>> records = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [500, 400, 10, 90], axis=0)
     >>> budgets = calibrate_records(records, schema, 2, source="faces.csv")

@@ -18,6 +18,8 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 from scipy import optimize
 
+from deniable.core.result import HIDDEN, Result
+from deniable.core.thresholds import EPSILON_MAX, checked_epsilon, exact
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.leakage.calibration.criteria import (
     Blocks,
@@ -33,9 +35,7 @@ from deniable.leakage.figure_status import Leakage
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.total import ADDITIVE_LABEL
-from deniable.mechanisms.grr import GRR
-from deniable.result import HIDDEN, Result
-from deniable.thresholds import EPSILON_MAX, checked_epsilon, exact
+from deniable.oracles.grr import GRR
 
 ADDITIVE_WARNING = (
     f"no guarantee: the {ADDITIVE_LABEL} can lie below the true total, also where every pair of attributes is "

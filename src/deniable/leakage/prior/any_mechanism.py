@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from deniable.checks import checked_integer
+from deniable.core.checks import checked_integer
 from deniable.leakage.prior.distributions import Floats
 
 MAX_DOMAIN = 8

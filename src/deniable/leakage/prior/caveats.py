@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from deniable.checks import Codes, listed
+from deniable.core.checks import Codes, listed
+from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.prior.distributions import Floats, conditional_from_joint
 from deniable.leakage.prior.empirical_prior import Observed, observed
 from deniable.leakage.prior.mechanism_leakage import Release, mechanism_cpl
 from deniable.leakage.prior.pairwise import Pair, PairCounts
 from deniable.leakage.prior.uncertain_prior import SMALL_CELL, range_from_counts
-from deniable.randomness import SimulationRandomness
-from deniable.schema import Schema
+from deniable.survey.schema import Schema
 
 _DRAWS, _SEED = 100, 1
 _NEGLIGIBLE = 0.02

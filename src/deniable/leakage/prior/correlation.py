@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import checked_integer, checked_probability
+from deniable.core.checks import checked_integer, checked_probability
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.prior.distributions import Floats, checked_conditional, checked_distribution
 

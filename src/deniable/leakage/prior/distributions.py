@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import checked_records, checked_sizes
+from deniable.core.checks import checked_records, checked_sizes
 from deniable.errors import InvalidInputError, TooLargeError
 
 Floats = NDArray[np.float64]

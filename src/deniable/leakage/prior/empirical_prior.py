@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import Codes, checked_records, checked_sizes
+from deniable.core.checks import Codes, checked_records, checked_sizes
 from deniable.errors import InvalidInputError
 from deniable.leakage.prior.distributions import Floats, checked_joint, joint_from_records
 from deniable.leakage.prior.mechanism_leakage import Release, enumerated, is_budget, release_epsilon

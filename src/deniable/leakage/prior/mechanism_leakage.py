@@ -18,9 +18,9 @@ from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeEr
 from deniable.leakage.figure_status import Leakage
 from deniable.leakage.prior.correlation import cpl, fixed_size_cpl, worst_case_cpl
 from deniable.leakage.prior.distributions import Floats, checked_conditional, checked_distribution, merged_channel
-from deniable.mechanisms.hash_families.family import HashFamily
-from deniable.mechanisms.oracle import FrequencyOracle, is_oracle
-from deniable.mechanisms.support import SupportLaw
+from deniable.oracles.oracle import FrequencyOracle, is_oracle
+from deniable.oracles.sketch.families.family import HashFamily
+from deniable.oracles.support import SupportLaw
 
 MAX_HASH_FUNCTIONS = 1 << 18
 """Largest family of hash functions whose reachable sets are listed."""
@@ -62,7 +62,7 @@ def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
     Examples
     --------
     >>> from deniable import GRR
-    >>> from deniable.mechanisms.unary import OUE
+    >>> from deniable.oracles.unary import OUE
     >>> conditional = [[0.5, 0.3, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]]
     >>> print(mechanism_cpl(GRR(k=4, epsilon=1.0), conditional))
     0.4615 (exact)
@@ -138,7 +138,7 @@ def release_epsilon(release: Release) -> float:
 
     Examples
     --------
-    >>> from deniable.mechanisms.exponential import Exponential
+    >>> from deniable.oracles.comparators.exponential import Exponential
     >>> round(release_epsilon(Exponential(k=4, epsilon=2.0)), 6), release_epsilon(0.5)
     (1.0, 0.5)
     """

@@ -11,14 +11,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import Codes
+from deniable.core.checks import Codes
+from deniable.core.privacy import Status
+from deniable.core.result import Result
 from deniable.errors import TooLargeError
 from deniable.leakage.figure_status import leakage_text, weakest
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, Releases, observed
 from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsilon
-from deniable.privacy import Status
-from deniable.result import Result
 
 MAX_CATEGORIES = 1 << 12
 """Largest number of categories of all attributes together: 128 MiB of pair counts."""

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.checks import checked_sizes
+from deniable.core.checks import checked_sizes
 from deniable.errors import InvalidInputError, TooLargeError
 from deniable.leakage.prior.distributions import MAX_STATES, Floats, checked_distribution
 from deniable.leakage.prior.empirical_prior import Observed, observed

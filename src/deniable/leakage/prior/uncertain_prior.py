@@ -14,13 +14,13 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import checked_integer, checked_probability
+from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.estimate import Estimate
+from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, TooLargeError
-from deniable.estimate import Estimate
 from deniable.leakage.prior.contraction import marginals
 from deniable.leakage.prior.distributions import Floats
 from deniable.postprocess.consistency import nearest_distribution
-from deniable.randomness import SimulationRandomness
 
 MAX_RANGE_CELLS = 1 << 20
 """Largest table that plausible joints are drawn for."""

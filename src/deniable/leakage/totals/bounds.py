@@ -23,7 +23,7 @@ from deniable.leakage.prior.correlation import worst_case_cpl
 from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint
 from deniable.leakage.prior.mechanism_leakage import Release, enumerated, release_epsilon
 from deniable.leakage.totals.total import check_states, exact_totals
-from deniable.mechanisms.oracle import FrequencyOracle
+from deniable.oracles.oracle import FrequencyOracle
 
 
 def joint_cpl(

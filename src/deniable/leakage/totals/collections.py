@@ -22,14 +22,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.checks import checked_records
+from deniable.core.checks import checked_records
+from deniable.core.privacy import Guarantee, TrustModel
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.figure_status import Leakage
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import observed
 from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsilon
 from deniable.leakage.prior.pairwise import PairCounts
-from deniable.privacy import Guarantee, TrustModel
 from deniable.records.fake_data import FakeData
 from deniable.records.fakes import Fake
 from deniable.records.sampled_attribute import OneAttribute

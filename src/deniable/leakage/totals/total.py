@@ -25,7 +25,7 @@ from deniable.leakage.prior.distributions import (
     conditional_from_joint,
     merged_channel,
 )
-from deniable.mechanisms.oracle import FrequencyOracle, is_oracle
+from deniable.oracles.oracle import FrequencyOracle, is_oracle
 
 MAX_TOTAL_STATES = 1 << 26
 """Largest product of output counts that exact total leakage contracts: 512 MiB of float64 per table.

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.core.privacy import Status
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.figure_status import Leakage
 from deniable.leakage.prior.contraction import worst_log_ratios
@@ -29,8 +30,7 @@ from deniable.leakage.prior.mechanism_leakage import (
 )
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.total import MAX_TOTAL_EPSILON
-from deniable.mechanisms.oracle import is_oracle
-from deniable.privacy import Status
+from deniable.oracles.oracle import is_oracle
 
 MAX_RAYS = 1 << 12
 """Largest number of likelihood vectors that a branch is listed with."""

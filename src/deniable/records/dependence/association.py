@@ -25,9 +25,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.grr import GRR
-from deniable.projection import nearest_distribution
+from deniable.oracles.grr import GRR
 from deniable.records.dependence.pair_tables import PairTable, PairTables, inverse
 
 Floats = NDArray[np.float64]

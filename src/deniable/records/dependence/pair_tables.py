@@ -18,12 +18,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.checks import checked_integer
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import checked_integer
+from deniable.core.estimate import Estimate
+from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError, MismatchError
-from deniable.estimate import Estimate
-from deniable.mechanisms.grr import GRR
-from deniable.projection import nearest_distribution
+from deniable.oracles.grr import GRR
 from deniable.records.pairs import Pair, attribute_pairs, pair_counts
 from deniable.records.split import SPLPairs
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.estimate import Estimate, RecordEstimate
+from deniable.core.estimate import Estimate, RecordEstimate
 
 TOLERANCE = 1.01
 """Standard errors that differ by less than this factor are alike."""

@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from deniable.aggregate import Aggregate
-from deniable.checks import checked_integer
-from deniable.collection import Collection, LearnedFrom, short_id
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import checked_integer
+from deniable.core.estimate import RecordEstimate
+from deniable.core.privacy import Guarantee
+from deniable.core.spec import content_hash, to_spec
 from deniable.errors import InvalidParameterError, MismatchError
-from deniable.estimate import RecordEstimate
-from deniable.privacy import Guarantee
 from deniable.records.phases.phase_comparison import worse_together
 from deniable.records.phases.refinement import refine
 from deniable.records.phases.second_phase import second_phases
 from deniable.records.phases.two_phase import combine
-from deniable.spec import content_hash, to_spec
+from deniable.survey.collection import Collection, LearnedFrom, short_id
 
 
 def learner_names() -> list[str]:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
+from deniable.core.aggregate import Aggregate
+from deniable.core.estimate import RecordEstimate
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
-from deniable.estimate import RecordEstimate
 from deniable.records.phases.two_phase import combine, precision_at_uniform, unbiased
 from deniable.records.pivot.copy_probabilities import learn_copy_probabilities
 from deniable.records.pivot.corr_rr import CorrRR

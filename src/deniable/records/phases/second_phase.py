@@ -12,10 +12,10 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self, TypeVar, final
 
-from deniable.aggregate import Aggregate
-from deniable.names import mechanism_class, mechanism_names
+from deniable.core.aggregate import Aggregate
+from deniable.core.names import mechanism_class, mechanism_names
+from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.records.record import RecordMechanism
-from deniable.thresholds import EpsilonLike, checked_epsilon
 
 Reports = TypeVar("Reports")
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
+from deniable.core.aggregate import Aggregate
+from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
-from deniable.estimate import Estimate, RecordEstimate
 
 Floats = NDArray[np.float64]
 

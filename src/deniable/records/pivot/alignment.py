@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import checked_integer
+from deniable.core.checks import checked_integer
 from deniable.errors import InvalidParameterError, TooLargeError
 
 Map = tuple[int, ...]

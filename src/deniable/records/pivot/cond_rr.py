@@ -25,10 +25,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.card import Card
-from deniable.checks import checked_integer
-from deniable.estimate import RecordEstimate
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import checked_integer
+from deniable.core.estimate import RecordEstimate
 from deniable.records.dependence.pair_tables import PairTables, pair_tables
 from deniable.records.layout import grr_oracles
 from deniable.records.pivot.pivot_law import Groups, Table, TableLaw, Tables, check_table_cells, checked_tables

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import checked_integer
+from deniable.core.checks import checked_integer
+from deniable.core.thresholds import exact
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.records.pivot.alignment import Alignment, checked_alignment, copied_frequencies
-from deniable.thresholds import exact
 
 Floats = NDArray[np.float64]
 CopyProbabilities = tuple[tuple[Any, ...], ...]

@@ -18,9 +18,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
 
-from deniable.aggregate import Aggregate
-from deniable.card import Card
-from deniable.estimate import RecordEstimate
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.estimate import RecordEstimate
+from deniable.core.thresholds import exact
 from deniable.records.layout import grr_oracles
 from deniable.records.phases.two_phase import phase_one_marginals
 from deniable.records.pivot.alignment import Alignment, check_table_size, checked_alignment, copy_law
@@ -30,7 +31,6 @@ from deniable.records.pivot.copy_probabilities import pairwise_copy_probabilitie
 from deniable.records.pivot.pivot_law import CopyLaw, PivotLaw, TableLaw
 from deniable.records.pivot.pivot_records import OnePivot
 from deniable.records.split import SPL
-from deniable.thresholds import exact
 
 REMARKS = (
     "P is public and costs nothing here; the contributors of phase one, from whose reports it was learned, spent their "

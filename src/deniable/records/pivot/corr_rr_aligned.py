@@ -18,20 +18,20 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.card import Card
-from deniable.checks import Codes, checked_report_records
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_report_records
+from deniable.core.estimate import RecordEstimate
+from deniable.core.randomness import Randomness, SimulationRandomness, uniform_below
+from deniable.core.state import Counts
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.estimate import RecordEstimate
-from deniable.mechanisms.grr import GRR
-from deniable.randomness import Randomness, SimulationRandomness, uniform_below
+from deniable.oracles.grr import GRR
 from deniable.records.layout import CodeLayout, grr_oracles
 from deniable.records.pivot.alignment import Map, checked_map, contiguous_map
 from deniable.records.pivot.corr_rr import CorrRR
 from deniable.records.pivot.pivot_law import every_report
 from deniable.records.record import FullRecords, SimulatedByRecord
 from deniable.records.sampled_attribute import SAMPLED_ROWS
-from deniable.state import Counts
 
 SPREAD = "uniform expansion (biased: frequencies within a group are not identifiable)"
 

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.checks import checked_integer
+from deniable.core.checks import checked_integer
+from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.records.layout import stretches
 from deniable.records.pivot.copy_probabilities import checked_marginals
 from deniable.records.pivot.corr_rr import CorrRR
-from deniable.thresholds import EpsilonLike, checked_epsilon
 
 Floats = NDArray[np.float64]
 

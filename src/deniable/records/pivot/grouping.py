@@ -19,13 +19,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.card import Card
-from deniable.checks import Codes, checked_integer
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer
+from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.errors import InvalidParameterError
-from deniable.estimate import Estimate, RecordEstimate
-from deniable.mechanisms.grr import GRR
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.oracles.grr import GRR
 from deniable.records.dependence.association import dependence_matrix
 from deniable.records.dependence.pair_tables import pair_tables
 from deniable.records.layout import CodeLayout, checked_share, independent, product_rows, stretches

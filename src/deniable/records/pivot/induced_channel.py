@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.errors import TooLargeError
-from deniable.estimate import Estimate, RecordEstimate
-from deniable.mechanisms.grr import GRR
+from deniable.oracles.grr import GRR
 from deniable.records.layout import stretches
 
 Floats = NDArray[np.float64]

@@ -27,20 +27,20 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.card import Card
-from deniable.checks import Codes, check_counters, checked_report_records
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, check_counters, checked_report_records
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Randomness, Words, blocks
+from deniable.core.state import Counts, counts_sum_to
+from deniable.core.thresholds import SCALE
 from deniable.errors import InvalidReportError
-from deniable.kernels import kernel
-from deniable.mechanisms.grr import GRR
-from deniable.randomness import Randomness, Words, blocks
+from deniable.oracles.grr import GRR
 from deniable.records.layout import CodeLayout, grr_oracles, starts_of, stretches
 from deniable.records.pivot.pivot_draws import sample_pivots
 from deniable.records.pivot.pivot_law import every_report
 from deniable.records.record import FullRecords
 from deniable.records.sampled_attribute import OneAttribute
-from deniable.state import Counts, counts_sum_to
-from deniable.thresholds import SCALE
 
 _HALF = np.uint64(32)
 _LOW = np.uint64((1 << 32) - 1)

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import Codes, code_dtype
-from deniable.kernels import kernel
-from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
+from deniable.core.checks import Codes, code_dtype
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
+from deniable.core.thresholds import SCALE
 from deniable.records.prior_draws import prior_tables
 from deniable.records.uniform_draws import MAX_PRODUCT, uniform_rows
-from deniable.thresholds import SCALE
 
 _PIVOTS_PER_WORD = 16
 _SIMULATED_CELLS = 1 << 20

@@ -27,10 +27,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import Codes
+from deniable.core.checks import Codes
+from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
+from deniable.core.thresholds import SCALE, exact
 from deniable.errors import TooLargeError
-from deniable.mechanisms.grr import GRR
-from deniable.randomness import Randomness, SimulationRandomness, Words, blocks
+from deniable.oracles.grr import GRR
 from deniable.records.layout import CodeLayout, stretches
 from deniable.records.pivot.induced_channel import InducedChannel, check_value_count, induced_channel
 from deniable.records.pivot.pivot_draws import (
@@ -43,7 +44,6 @@ from deniable.records.pivot.pivot_draws import (
 )
 from deniable.records.prior_draws import Distribution, checked_distribution, checked_rows, cumulative_thresholds
 from deniable.records.sampled_attribute import SAMPLED_ROWS, sample_attributes, sampled_reports, simulate_sampling
-from deniable.thresholds import SCALE, exact
 
 Table = tuple[Distribution, ...]
 Tables = tuple[tuple[Table, ...], ...]

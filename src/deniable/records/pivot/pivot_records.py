@@ -11,11 +11,11 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.checks import Codes
-from deniable.estimate import RecordEstimate
-from deniable.mechanisms.grr import GRR
-from deniable.randomness import Randomness, SimulationRandomness
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import Codes
+from deniable.core.estimate import RecordEstimate
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.oracles.grr import GRR
 from deniable.records.layout import CodeLayout
 from deniable.records.phases.second_phase import SecondPhase
 from deniable.records.pivot.pivot_law import PivotLaw

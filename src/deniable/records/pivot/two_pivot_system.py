@@ -19,9 +19,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.projection import nearest_distribution
 from deniable.errors import TooLargeError
-from deniable.estimate import Estimate, RecordEstimate
-from deniable.projection import nearest_distribution
 from deniable.records.layout import stretches
 from deniable.records.pairs import Pair, attribute_pairs, pair_cells
 from deniable.records.pivot.induced_channel import DAMPED

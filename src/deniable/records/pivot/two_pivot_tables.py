@@ -26,10 +26,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.checks import checked_integer
+from deniable.core.checks import checked_integer
+from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError
-from deniable.mechanisms.grr import GRR
-from deniable.projection import nearest_distribution
+from deniable.oracles.grr import GRR
 from deniable.records.dependence.pair_tables import PairTables
 from deniable.records.pairs import attribute_pairs
 from deniable.records.pivot.pivot_law import Tables

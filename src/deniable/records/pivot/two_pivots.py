@@ -20,12 +20,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.aggregate import Aggregate
-from deniable.card import Card
-from deniable.checks import Codes, code_dtype
-from deniable.estimate import Estimate, RecordEstimate
-from deniable.mechanisms.grr import GRR
-from deniable.randomness import SimulationRandomness
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, code_dtype
+from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.randomness import SimulationRandomness
+from deniable.oracles.grr import GRR
 from deniable.records.dependence.pair_tables import pair_tables
 from deniable.records.layout import checked_share, grr_oracles
 from deniable.records.pairs import Pair, PairedRecords, attribute_pairs, branch, check_pairs, tally_pairs

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from deniable import Aggregate, SimulationRandomness
+from deniable.core.names import mechanism_class
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
-from deniable.mechanisms.grr import GRR
-from deniable.names import mechanism_class
+from deniable.oracles.grr import GRR
 from deniable.records.phases.second_phase import second_phases
 from deniable.records.phases.two_phase import combine
 from deniable.records.split import SPLPairs
-from deniable.spec import from_spec, to_spec
 from tests.unit.records.record_laws import records
 
 SIZES = (3, 3, 3)

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from deniable import SMP, SPL, RecordEstimate, SimulationRandomness
+from deniable.core.estimate import affine_estimate
 from deniable.dealt import QuotaRecords
 from deniable.errors import InvalidParameterError, MismatchError, NoIntervalError
-from deniable.estimate import affine_estimate
 from deniable.postprocess import simplex
 from deniable.records.phases.two_phase import combine, precision_at_uniform
 from deniable.records.pivot.corr_rr import CorrRR

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from deniable import Aggregate, CorrRR, SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, NoIntervalError, TooLargeError
 from deniable.records.pivot.cond_rr import CondRR
 from deniable.records.split import SPL, SPLPairs
-from deniable.spec import from_spec, to_spec
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows
 from tests.unit.records.phases.second_phase_laws import cond_rr_law, some_conditionals
 from tests.unit.records.pivot.corr_rr_laws import constant

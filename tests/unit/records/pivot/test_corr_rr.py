@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from deniable import RSFD, Aggregate, SimulationRandomness
 from deniable.answers import summarize
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import (
     EmptyAggregateError,
     InvalidInputError,
@@ -23,7 +24,6 @@ from deniable.errors import (
 from deniable.records.pivot import pivot_draws
 from deniable.records.pivot.corr_rr import CorrRR
 from deniable.report.estimates import mechanism_text
-from deniable.spec import from_spec, to_spec
 from deniable.testing import laws
 from tests.contract.cases import Case
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value, rows

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from deniable import SPL, Aggregate, CorrRR, SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, NoIntervalError
 from deniable.records.pivot.copy_probabilities import joint_copy_probabilities, pairwise_copy_probabilities
 from deniable.records.pivot.corr_rr_error import expected_error
 from deniable.records.pivot.grouping import GroupedCorrRR, dependence_groups
 from deniable.records.split import SPLPairs
-from deniable.spec import from_spec, to_spec
 from tests.unit.records.pivot.corr_rr_laws import constant, some_matrix
 from tests.unit.records.record_laws import records
 

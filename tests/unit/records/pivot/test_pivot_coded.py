@@ -13,10 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import SMP, CorrRR, SecureRandomness, SimulationRandomness
+from deniable.core.thresholds import SCALE
 from deniable.errors import InvalidReportError, TooLargeError
 from deniable.records.pivot import pivot_coded as code_module
 from deniable.records.pivot.pivot_coded import PivotCoded, code_weights, decoded_pivots
-from deniable.thresholds import SCALE
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 from tests.unit.records import record_laws as law
 

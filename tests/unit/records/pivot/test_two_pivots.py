@@ -10,6 +10,7 @@ import pytest
 from scipy import optimize, stats
 
 from deniable import SPL, Aggregate, SimulationRandomness
+from deniable.core.spec import from_spec, to_spec
 from deniable.errors import (
     DamagedStateError,
     EmptyAggregateError,
@@ -22,7 +23,6 @@ from deniable.records.dependence.pair_tables import pair_tables
 from deniable.records.pivot.two_pivot_tables import learn_two_pivot_tables
 from deniable.records.pivot.two_pivots import TwoPivotRR
 from deniable.records.split import SPLPairs
-from deniable.spec import from_spec, to_spec
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows
 from tests.unit.records.phases.second_phase_laws import some_pair_tables, two_pivot_law
 from tests.unit.records.record_laws import aggregates_agree, grr, records, worst_p_value

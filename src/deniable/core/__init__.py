@@ -1,0 +1,1 @@
+"""What everything stands on: mechanisms, aggregates, estimates, guarantees, randomness."""

@@ -1,0 +1,264 @@
+"""Aggregate: the collector's whole state, a sum."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import checked_integer
+from deniable.core.outputs import atomic_path
+from deniable.core.spec import canonical_json, from_spec, to_spec
+from deniable.core.state import LIMIT
+from deniable.errors import (
+    DamagedStateError,
+    DuplicateReportsError,
+    EmptyAggregateError,
+    FileFormatError,
+    InvalidParameterError,
+    MismatchError,
+    TooLargeError,
+)
+
+FORMAT = "deniable aggregate"
+FORMAT_VERSION = 1
+
+COMPACT_STATE = 1 << 10
+"""Histograms of so many counters are kept in int32 while every counter fits."""
+
+_SHOWN = 500
+"""Characters of a mechanism that a message shows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """Integer counts, the number of reports, and the mechanism they came from.
+
+    Collectors get one from ``mechanism.aggregate(reports)``. Aggregates of one mechanism form a commutative monoid:
+    ``a + b`` merges, ``Aggregate.empty(mechanism)`` is the identity. The size never depends on the number of reports.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Where the reports came from.
+    counts : int64[mechanism.state_size]
+        The mechanism's counters. Large histograms (`COMPACT_STATE` counters or more) are kept in int32 while every
+        counter fits, which depends on the counters and not on how they were added up: half the memory and half the
+        file, and no counter of such a histogram comes near 2^31 before 10^13 reports.
+    n : int
+        Number of reports, 0 <= n < 2^62.
+    collection : str
+        Id of the Collection the reports belong to, "" outside a collection.
+    batches : frozenset of str
+        Digests of the report batches inside, so that no batch is counted twice; empty for in-memory reports.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the counts have another dtype or shape than the mechanism's, or n is no integer in 0..2^62-1.
+    DamagedStateError
+        If no n reports of the mechanism have these counts (`Mechanism.check_state`), naming the cell.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> import numpy as np
+    >>> grr = GRR(k=3, epsilon=1.0)
+    >>> monday, tuesday = grr.aggregate(np.array([0, 2])), grr.aggregate(np.array([2]))
+    >>> (monday + tuesday).counts, (monday + tuesday).n
+    (array([1, 0, 2]), 3)
+    >>> monday + Aggregate.empty(grr) == monday
+    True
+    """
+
+    mechanism: Any  # a Mechanism, whose base stands above this file
+    counts: NDArray[Any]
+    n: int
+    collection: str = ""
+    batches: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        counts = np.asarray(self.counts)
+        if counts.dtype.kind not in "iu" or counts.shape != (self.mechanism.state_size,):
+            raise InvalidParameterError(
+                f"counts must be integers of shape ({self.mechanism.state_size},) for {self.mechanism.name}, "
+                f"got dtype={counts.dtype}, shape={counts.shape}"
+            )
+        n = checked_integer("n", self.n, 0, LIMIT - 1)
+        if counts.dtype == np.uint64 and int(counts.max()) >= LIMIT:
+            cell = int(counts.argmax())
+            raise InvalidParameterError(f"counts must be < 2^62, got counts[{cell}]={int(counts[cell])}")
+        # What nobody can write to need not be copied.
+        stored = _stored_dtype(counts)
+        counts = counts.astype(stored, copy=counts.flags.writeable or counts.base is not None)
+        try:
+            self.mechanism.check_state(counts, n)
+        except DamagedStateError as error:
+            raise DamagedStateError(f"no {n} reports of {_brief(self.mechanism)} have these counts: {error}") from error
+        counts.setflags(write=False)
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "n", n)
+        object.__setattr__(self, "batches", frozenset(self.batches))
+
+    @classmethod
+    def empty(cls, mechanism: Any, collection: str = "") -> Aggregate:
+        """Return the aggregate of no reports, the identity of ``+``."""
+        return cls(mechanism, np.zeros(mechanism.state_size, dtype=np.int64), 0, collection)
+
+    def __add__(self, other: Aggregate) -> Aggregate:
+        """Merge two aggregates of one mechanism and collection.
+
+        Raises
+        ------
+        MismatchError
+            If the mechanisms or the collections differ.
+        DuplicateReportsError
+            If both contain the same batch of reports.
+        TooLargeError
+            If there would be 2^62 reports or more.
+        DamagedStateError
+            If no set of reports has the sum, for instance more reports than a dealer dealt to.
+        """
+        if not isinstance(other, Aggregate):
+            return NotImplemented
+        if self.mechanism != other.mechanism:
+            raise MismatchError(f"cannot merge aggregates of {_brief(self.mechanism)} and {_brief(other.mechanism)}")
+        if self.collection != other.collection:
+            raise MismatchError(
+                f"cannot merge aggregates of different collections: {_short(self.collection)} and "
+                f"{_short(other.collection)}"
+            )
+        common = self.batches & other.batches
+        if common:
+            raise DuplicateReportsError(
+                f"both aggregates contain report batch {_short(min(common))}"
+                + (f" and {len(common) - 1} more" if len(common) > 1 else "")
+                + "; merging them would count those contributors twice"
+            )
+        n = self.n + other.n
+        if n >= LIMIT:
+            raise TooLargeError(f"aggregates must have < 2^62 reports together, got {self.n} + {other.n}")
+        # No counter reaches 2^62 (`deniable.core.state`): sums do not wrap.
+        counts = np.add(self.counts, other.counts, dtype=np.int64)
+        counts.setflags(write=False)
+        return replace(self, counts=counts, n=n, batches=self.batches | other.batches)
+
+    def __radd__(self, other: object) -> Aggregate:
+        """Return the aggregate itself for 0 + aggregate, so that ``sum`` adds aggregates up."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Aggregate)
+            and self.mechanism == other.mechanism
+            and self.n == other.n
+            and self.collection == other.collection
+            and self.batches == other.batches
+            and bool(np.array_equal(self.counts, other.counts))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.mechanism, self.n, self.collection, self.counts.tobytes()))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the aggregate to one file, atomically (an Arrow file with the specification in its metadata)."""
+        with atomic_path(path) as temporary:
+            self.write(temporary)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the content of the file, into a path that `atomic_path` gave; see `save`."""
+        import pyarrow as pa
+
+        header = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "mechanism": to_spec(self.mechanism),
+            "n": self.n,
+            "collection": self.collection,
+            "batches": sorted(self.batches),
+        }
+        table = pa.table({"counts": self.counts}).replace_schema_metadata({"deniable": canonical_json(header)})
+        with pa.ipc.new_file(str(path), table.schema) as writer:
+            writer.write_table(table)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Aggregate:
+        """Read an aggregate that `save` wrote.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is missing, damaged, foreign, of another format version, or holds what no reports add up to.
+        """
+        import pyarrow as pa
+
+        from deniable.core.documents import loads
+
+        try:
+            with pa.OSFile(str(path), "rb") as source:
+                table = pa.ipc.open_file(source).read_all()
+            header = loads((table.schema.metadata or {})[b"deniable"])
+            found = header["format"], header["version"]
+            counts = table.column("counts").to_numpy()
+        except FileNotFoundError as error:
+            raise FileFormatError(f"there is no file {path}") from error
+        except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+            hint = ": it is a Parquet file, as reports are; add them up first (deniable aggregate)"
+            raise FileFormatError(
+                f"{path} is not an aggregate file{hint if _is_parquet(path) else ', or is damaged'}"
+            ) from error
+        if found != (FORMAT, FORMAT_VERSION) or isinstance(found[1], (bool, float)):
+            raise FileFormatError(
+                f"{path} must be a {FORMAT} of version {FORMAT_VERSION}, got {found[0]!r} of version {found[1]!r}"
+            )
+        try:
+            mechanism, batches = from_spec(header["mechanism"]), header["batches"]
+            if not isinstance(batches, list) or not all(
+                isinstance(text, str) for text in (header["collection"], *batches)
+            ):
+                raise ValueError("collection must be a string and batches a list of strings")
+            return cls(mechanism, counts, header["n"], header["collection"], frozenset(batches))
+        except DamagedStateError as error:
+            raise FileFormatError(f"{path}: {error}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"{path} has a damaged header: {error}") from error
+
+
+def _is_parquet(path: str | os.PathLike[str]) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False
+
+
+def check_aggregate(aggregate: Aggregate, mechanism: object) -> None:
+    """Raise MismatchError unless the aggregate came from this mechanism, EmptyAggregateError if it has no reports."""
+    if aggregate.mechanism != mechanism:
+        raise MismatchError(f"the aggregate came from {_brief(aggregate.mechanism)}, not from {_brief(mechanism)}")
+    if aggregate.n == 0:
+        raise EmptyAggregateError(
+            f"an estimate needs at least one report, got an empty aggregate of {_brief(mechanism)}"
+        )
+
+
+def _stored_dtype(counts: NDArray[Any]) -> type[np.int32 | np.int64]:
+    """Return the dtype that counters are kept in: a function of their values, so that equal aggregates are equal."""
+    if len(counts) < COMPACT_STATE:
+        return np.int64
+    bounds = np.iinfo(np.int32)
+    fits = counts.dtype == np.int32 or bounds.min <= int(counts.min()) <= int(counts.max()) <= bounds.max
+    return np.int32 if fits else np.int64
+
+
+def _brief(mechanism: object) -> str:
+    """Return a mechanism as messages show it: the tables of many attributes take tens of thousands of characters."""
+    text = repr(mechanism)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _short(identifier: str) -> str:
+    return identifier[:12] if identifier else "(none)"

@@ -1,0 +1,131 @@
+"""From a name to a mechanism: the one way of plans, files of words and command lines.
+
+Two things people know: the parameters of a mechanism (`mechanism`), or what is asked and how much may be spent
+(`mechanism_for`). What it takes beyond that are settings, by their names.
+"""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from deniable.core.names import SPECIAL_CASES, Found, find
+from deniable.core.thresholds import EpsilonLike
+from deniable.errors import InvalidParameterError
+
+_DOMAIN = ("k", "sizes", "epsilon")
+
+
+def mechanism(name: str, **parameters: Any) -> Any:
+    """Return the mechanism of a name.
+
+    Parameters
+    ----------
+    name : str
+        The field's name, that of a variant such as "SMP[OUE]" or "CMS[spread]", or another one that its card lists; of
+        a mechanism of another package the name of its entry point. Case, plus signs, hyphens and spaces do not matter.
+    **parameters
+        Those of its class.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the name means nothing, or a parameter is unknown, absent or out of bounds.
+
+    Examples
+    --------
+    >>> mechanism("grr", k=4, epsilon=1.0)
+    GRR(k=4, epsilon=1.0)
+    >>> mechanism("SMP[OUE]", sizes=(5, 4), epsilon=1.0)
+    SMP(sizes=(5, 4), epsilon=1.0, oracle='OUE')
+    """
+    found = find(name)
+    given = {**found.settings, **parameters}
+    known = inspect.signature(found.make).parameters
+    _check_known(found, given, list(known))
+    _check_absent(found, known, given, "give it as {}=...")
+    return found.make(**given)
+
+
+def mechanism_for(
+    name: str,
+    sizes: Sequence[int],
+    epsilon: EpsilonLike,
+    settings: dict[str, Any] | None = None,
+    how_to_set: str = "give it as {}=...",
+) -> Any:
+    """Return the mechanism of a name for a domain and a whole contributor's budget.
+
+    Mechanisms whose own parameters are others (`Mechanism.constructor`) are built from their budget; a mechanism with a
+    dealer gets a deal of its own: whoever makes another collection makes another deal.
+
+    Parameters
+    ----------
+    name : str
+        As `mechanism` takes it.
+    sizes : sequence of int
+        Domain size of each attribute; (0,) for open text.
+    epsilon : float, Fraction, Decimal or str
+        Budget in nats.
+    settings : dict of str to value, optional
+        Its other parameters.
+    how_to_set : str
+        What a message about an absent parameter advises.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the name means nothing, a parameter is unknown, absent or out of bounds, or the mechanism is for another
+        number of attributes or of categories.
+
+    Examples
+    --------
+    >>> mechanism_for("RAPPOR", (4,), 1.0).q
+    0.75
+    >>> mechanism_for("SMP", (5, 4), "0.5", {"oracle": "OUE"})
+    SMP(sizes=(5, 4), epsilon=0.5, oracle='OUE')
+    """
+    found, domain = find(name), tuple(sizes)
+    own = "" if found.name in SPECIAL_CASES else found.make.constructor
+    construct = getattr(found.make, own) if own else found.make
+    known = inspect.signature(construct).parameters
+    given = _domain(found.name.partition("[")[0], known, domain)
+    chosen = {**found.settings, **(settings or {})}
+    _check_known(found, chosen, [parameter for parameter in known if parameter not in _DOMAIN])
+    if "deal_id" in known:
+        given["deal_id"] = secrets.token_hex(16)
+    given |= {**chosen, "epsilon": epsilon}
+    _check_absent(found, known, given, how_to_set)
+    return construct(**given)
+
+
+def _domain(name: str, known: Any, sizes: tuple[int, ...]) -> dict[str, Any]:
+    if sizes == (0,):
+        return {}
+    if "sizes" in known:
+        return {"sizes": sizes}
+    if len(sizes) != 1:
+        raise InvalidParameterError(
+            f"{name} is for one attribute and the schema has {len(sizes)}: choose a mechanism for records"
+        )
+    if "k" in known:
+        return {"k": sizes[0]}
+    if sizes[0] != 2:
+        raise InvalidParameterError(f"{name} is for two categories and the schema has {sizes[0]}")
+    return {}
+
+
+def _check_known(found: Found, given: dict[str, Any], free: list[str]) -> None:
+    for name in given:
+        if name not in free:
+            raise InvalidParameterError(
+                f"{found.name} has no parameter {name!r}; it has {', '.join(free) or 'none to set'}"
+            )
+
+
+def _check_absent(found: Found, known: Any, given: dict[str, Any], how_to_set: str) -> None:
+    for name, parameter in known.items():
+        if parameter.default is inspect.Parameter.empty and name not in given:
+            raise InvalidParameterError(f"{found.name} needs {name}: {how_to_set.format(name)}")

@@ -1,0 +1,307 @@
+"""Mechanism: what every mechanism is, written once. What makes it *this* mechanism stands in one final class.
+
+Every member is data with a default, abstract, or final: no method that has a body is overridden, and nothing about a
+mechanism is found by looking whether it has a member. Actors and verbs: contributors randomise, the collector
+aggregates, the analyst estimates; a mechanism is a frozen dataclass of public parameters that configures all three.
+
+Below this base stand `oracles` for one attribute (`FrequencyOracle`, `PureOracle`), `records` for d attributes
+(`RecordMechanism`), and mechanisms whose coins somebody deals (`DealtMechanism`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.aggregate import Aggregate, check_aggregate
+from deniable.core.card import Card
+from deniable.core.privacy import Guarantee, local_guarantee
+from deniable.core.state import Counts
+from deniable.core.thresholds import log_up
+from deniable.errors import InvalidParameterError, TooLargeError
+
+Reports = TypeVar("Reports")
+
+
+MAX_CHANNEL_CELLS = 1 << 22
+"""Largest channel matrix (inputs x outputs) that `channel()` enumerates."""
+
+
+@dataclass(frozen=True)
+class ReportField:
+    """One column of a batch of reports: how it is stored in a file.
+
+    Parameters
+    ----------
+    name : str
+        Column name; the attribute of the reports' NamedTuple where reports have several fields.
+    dtype : numpy dtype name
+        Element type, for instance "uint8".
+    width : int or None
+        Elements per report for arrays of shape (n, width); None for shape (n,).
+    """
+
+    name: str
+    dtype: str
+    width: int | None = None
+
+
+class ValidReports(NamedTuple):
+    """What is left of a batch without the reports that no client can have produced.
+
+    Attributes
+    ----------
+    reports : reports
+        The valid reports, in their order.
+    rejected : int
+        Number of reports set aside.
+    first_error : str
+        What is wrong with the first of them, naming its row (1-based); "" if there is none.
+    """
+
+    reports: Any
+    rejected: int
+    first_error: str
+
+
+class Mechanism(ABC, Generic[Reports]):
+    """A frozen dataclass of public parameters that configures contributor, collector and analyst alike.
+
+    Attributes
+    ----------
+    name : str
+        The field's name, which specifications carry.
+    card : Card
+        When to take it and what it costs; tables and choices are generated from cards.
+    epsilon : float or Fraction
+        The whole contributor's budget, as declared, in nats.
+    estimators : tuple of str
+        Names of its estimators besides `estimate`, each a method that takes an aggregate.
+    takes_text : bool
+        Whether inputs are texts instead of codes.
+    dealt : bool
+        Whether every contributor needs a share from a dealer.
+    deal_id : str or None
+        Name of the deal, where there is one.
+    stated : tuple of str
+        Fields that a specification must state, because finding their defaults takes long.
+    constructor : str
+        The class method that builds it from its domain and a budget, where its own parameters are others, as RAPPOR's
+        f or JRR's p and rho; the class itself if empty.
+    """
+
+    name: str
+    card: ClassVar[Card]
+    epsilon: float | Fraction
+    estimators: ClassVar[tuple[str, ...]] = ()
+    takes_text: ClassVar[bool] = False
+    dealt: ClassVar[bool] = False
+    deal_id: str | None = None
+    stated: ClassVar[tuple[str, ...]] = ()
+    constructor: ClassVar[str] = ""
+    _valid_rows: Callable[[Any], tuple[NDArray[np.bool_], str]] | None = None
+    """Where impossible reports can be set aside: which rows a client can have produced, and what is wrong elsewhere."""
+
+    # ---------------------------------------------------------------- what is asked
+
+    @property
+    @abstractmethod
+    def domain(self) -> tuple[int, ...]:
+        """Domain size of every attribute; (0,) for open text."""
+
+    @property
+    @abstractmethod
+    def records(self) -> bool:
+        """Whether inputs are records int[n, d] and estimates are per attribute, also where d = 1."""
+
+    # ---------------------------------------------------------------- three verbs
+
+    @abstractmethod
+    def aggregate(self, reports: Any) -> Aggregate:
+        """Collector: sum reports; the result's size does not depend on their number.
+
+        Parameters
+        ----------
+        reports : batch of n reports
+            What contributors sent, as `report_fields` says.
+
+        Raises
+        ------
+        InvalidReportError
+            If the batch has another dtype or shape, or no client can have produced a report, naming its row.
+        TooLargeError
+            If so many counters cannot be set up.
+        """
+
+    @abstractmethod
+    def estimate(self, aggregate: Aggregate) -> Any:
+        """Analyst: return an Estimate (one attribute) or a RecordEstimate (records).
+
+        Raises
+        ------
+        MismatchError
+            If the aggregate came from another mechanism.
+        EmptyAggregateError
+            If it contains no reports.
+        """
+
+    @property
+    @final
+    def sets_aside(self) -> bool:
+        """Whether `valid_reports` can tell impossible reports one by one."""
+        return self._valid_rows is not None
+
+    @final
+    def valid_reports(self, reports: Reports) -> ValidReports:
+        """Collector: set aside the reports that no contributor's client can have produced.
+
+        `aggregate` refuses a batch with such a report, because who counts what is left must know that something was.
+        A batch of the wrong type, dtype or shape is refused here too: that is a mistake of the collector's.
+
+        Raises
+        ------
+        InvalidReportError
+            If the batch as a whole is malformed.
+        InvalidParameterError
+            If the mechanism cannot tell (`sets_aside`).
+        """
+        if self._valid_rows is None:
+            raise InvalidParameterError(f"mechanism must be one that sets reports aside, got {self.name}")
+        valid, first_error = self._valid_rows(reports)
+        rejected = int(np.count_nonzero(~valid))
+        if not rejected:
+            return ValidReports(reports, 0, "")
+        kept = (np.asarray(column)[valid] for column in (reports if isinstance(reports, tuple) else (reports,)))
+        return ValidReports(self.report_type(*kept), rejected, first_error)
+
+    @final
+    def named_estimator(self, name: str | None) -> Callable[..., Any]:
+        """Analyst: return the estimator of that name, `estimate` for None.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the mechanism lists no estimator of that name.
+        """
+        if name is None:
+            return self.estimate
+        if name not in self.estimators:
+            choices = f"one of {', '.join(self.estimators)} for {self.name}"
+            rule = choices if self.estimators else f"left out, {self.name} has one"
+            raise InvalidParameterError(f"estimator must be {rule}, got estimator={name!r}")
+        found: Callable[..., Any] = getattr(self, name)
+        return found
+
+    # ---------------------------------------------------------------- guarantee and exact law
+
+    @abstractmethod
+    def privacy(self) -> Guarantee:
+        """Return what is guaranteed, to whom, and how surely."""
+
+    @final
+    def _local_guarantee(
+        self, *remarks: str, epsilon: float | None = None, per_attribute: tuple[float, ...] | None = None
+    ) -> Guarantee:
+        """Return the guarantee of a plain local mechanism: the declared epsilon, or the tight one given."""
+        tight = float(self.epsilon) if epsilon is None else epsilon
+        return local_guarantee(tight, self.implemented_epsilon(), per_attribute, remarks)
+
+    @abstractmethod
+    def implemented_ratio(self) -> Fraction | float:
+        """Largest likelihood ratio between two contributors' answers, exact, from the implemented thresholds.
+
+        Infinite, the one float, where a view has no bound: of dealt mechanisms alone.
+        """
+
+    @final
+    def implemented_epsilon(self) -> float:
+        """Return the natural logarithm of `implemented_ratio`, rounded up; never more than the declared epsilon."""
+        return log_up(self.implemented_ratio())
+
+    @abstractmethod
+    def outputs(self) -> Reports:
+        """Return every possible report once, in the order of the columns of `channel`.
+
+        Raises
+        ------
+        TooLargeError
+            If the channel would have more than 2^22 cells.
+        """
+
+    @abstractmethod
+    def _channel(self) -> NDArray[Any]:
+        """Return P(report | input) as Fractions, rows in the order of codes or records, columns as `outputs`."""
+
+    @final
+    def channel(self, *, exact: bool = False) -> NDArray[Any]:
+        """Return P(report | input), shape (inputs, outputs): float64, or Fractions that sum to exactly one if `exact`.
+
+        Inputs are all codes, or all records in lexicographic order, the last attribute fastest.
+
+        Raises
+        ------
+        TooLargeError
+            If it would have more than 2^22 cells.
+        """
+        matrix = self._channel()
+        return matrix if exact else matrix.astype(np.float64)
+
+    @final
+    def _check_channel(self, inputs: int, outputs: int) -> None:
+        """Raise TooLargeError if a channel of this size has more cells than MAX_CHANNEL_CELLS."""
+        check_channel_size(inputs, outputs, repr(self))
+
+    # ---------------------------------------------------------------- reports, state and files
+
+    @property
+    @abstractmethod
+    def report_type(self) -> Callable[..., Any]:
+        """Builds a batch of reports from its fields' arrays, in order."""
+
+    @property
+    @abstractmethod
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """How a batch of reports is stored; several fields make a NamedTuple in this order."""
+
+    @property
+    @abstractmethod
+    def report_bits(self) -> float:
+        """Bits that one report needs on the wire."""
+
+    @property
+    @abstractmethod
+    def state_size(self) -> int:
+        """Length of the integer vector that an aggregate keeps."""
+
+    @abstractmethod
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Raise DamagedStateError unless n reports can have these counts: the strongest laws that one pass can check.
+
+        Sums of states that pass must pass too, unless there are more reports than a deal has.
+        """
+
+    @final
+    def check(self, aggregate: Aggregate) -> None:
+        """Raise MismatchError unless the aggregate came from this mechanism, EmptyAggregateError if it is empty."""
+        check_aggregate(aggregate, self)
+
+
+def check_channel_size(inputs: int, outputs: int, what: str) -> None:
+    """Raise TooLargeError if a channel has more cells than MAX_CHANNEL_CELLS."""
+    if inputs * outputs > MAX_CHANNEL_CELLS:
+        raise TooLargeError(
+            f"the channel of {what} must have at most {MAX_CHANNEL_CELLS} cells, got {inputs} x {outputs} outputs"
+        )
+
+
+def checked_mechanism(mechanism: object) -> Mechanism[Any]:
+    """Return a mechanism as it is, or raise InvalidParameterError for anything else."""
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidParameterError(f"mechanism must be a mechanism, got mechanism={mechanism!r}")
+    return mechanism

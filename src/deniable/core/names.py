@@ -1,0 +1,163 @@
+"""Names: which class stands behind which name, in one static table, so that nothing is imported only to be listed.
+
+Mechanisms of other packages register by an entry point of the group `deniable.oracles`, "NAME = module:Class". It is
+read for names that this table does not have, and only then.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from deniable.core.card import Card
+from deniable.errors import InvalidParameterError
+
+GROUP = "deniable.oracles"
+"""The entry point of other packages."""
+
+CLASSES: Mapping[str, str] = {
+    "GRR": "deniable.oracles.grr:GRR",
+    "SUE": "deniable.oracles.unary:SUE",
+    "OUE": "deniable.oracles.unary:OUE",
+    "RAPPOR": "deniable.oracles.rappor:RAPPOR",
+    "SubsetSelection": "deniable.oracles.subset:SubsetSelection",
+    "Exponential": "deniable.oracles.comparators.exponential:Exponential",
+    "SHE": "deniable.oracles.histogram:SHE",
+    "THE": "deniable.oracles.histogram_threshold:THE",
+    "CMS": "deniable.oracles.sketch.count_mean_sketch:CountMeanSketch",
+    "CMS-queries": "deniable.oracles.sketch.query_sketch:QuerySketch",
+    "HeavyHitters": "deniable.oracles.sketch.heavy_hitters:HeavyHitters",
+    "HE": "deniable.oracles.comparators.hadamard:HadamardEncoding",
+    "RHR": "deniable.oracles.comparators.recursive_hadamard:RecursiveHadamard",
+    "PGR": "deniable.oracles.comparators.projective_geometry:PGR",
+    "AppleCMS": "deniable.oracles.comparators.apple:AppleCMS",
+    "AppleHCMS": "deniable.oracles.comparators.apple_hadamard:AppleHCMS",
+    "SPL": "deniable.records.split:SPL",
+    "SMP": "deniable.records.sample:SMP",
+    "SMP[ADP]": "deniable.records.sample:AdaptiveSMP",
+    "PivotCoded": "deniable.records.pivot.pivot_coded:PivotCoded",
+    "RS+FD": "deniable.records.fake_data:RSFD",
+    "RS+RFD": "deniable.records.fake_data:RSRFD",
+    "SPL pairs": "deniable.records.split:SPLPairs",
+    "Corr-RR": "deniable.records.pivot.corr_rr:CorrRR",
+    "Corr-RR aligned": "deniable.records.pivot.corr_rr_aligned:AlignedCorrRR",
+    "Corr-RR groups": "deniable.records.pivot.grouping:GroupedCorrRR",
+    "Corr-RR two pivots": "deniable.records.pivot.two_pivots:TwoPivotRR",
+    "Cond-RR": "deniable.records.pivot.cond_rr:CondRR",
+    "QuotaRR": "deniable.dealt.quota.quota_rr:QuotaRR",
+    "QuotaUnary": "deniable.dealt.quota.unary:QuotaUnary",
+    "QuotaRecords": "deniable.dealt.quota.records:QuotaRecords",
+    "QuotaBatches": "deniable.dealt.quota.batches:QuotaBatches",
+    "JRR": "deniable.dealt.coupling.jrr:JRR",
+    "KaryJRR": "deniable.dealt.coupling.kary_jrr:KaryJRR",
+    "JRRLocalHashing": "deniable.dealt.coupling.jrr_local_hashing:JRRLocalHashing",
+    "CoupledOUE": "deniable.dealt.coupling.coupled_oue:CoupledOUE",
+    "ReportCoupledRR": "deniable.dealt.coupling.report_coupling:ReportCoupledRR",
+}
+"""Every mechanism of this package: its name, as specifications carry it, and its class. The order settles ties."""
+
+SPECIAL_CASES: Mapping[str, str] = {
+    "BLH": "deniable.oracles.sketch.local_hashing:BLH",
+    "OLH": "deniable.oracles.sketch.local_hashing:OLH",
+    "OCMS": "deniable.oracles.sketch.ocms:OCMS",
+}
+"""Names of the field for a class with some parameters set: functions, listed among the variants of its card."""
+
+_SEPARATORS = str.maketrans("", "", "+- ")
+
+
+class Found(NamedTuple):
+    """What a name means.
+
+    Attributes
+    ----------
+    name : str
+        In its own spelling.
+    make : callable
+        The class, or the function of a special case.
+    settings : dict of str to value
+        Parameters that the name sets: "SMP[OUE]" is SMP with ``oracle="OUE"``.
+    """
+
+    name: str
+    make: Any
+    settings: dict[str, Any]
+
+
+def spelling(name: str) -> str:
+    """Return a name without case, plus signs, hyphens and spaces: "Corr-RR two pivots" is also "corrrrtwopivots"."""
+    return name.translate(_SEPARATORS).casefold()
+
+
+def mechanism_names() -> tuple[str, ...]:
+    """Return the names of all mechanisms and named special cases of this package, sorted."""
+    return tuple(sorted({**CLASSES, **SPECIAL_CASES}))
+
+
+@functools.cache
+def mechanism_class(name: str) -> Any:
+    """Return a mechanism's class, or a special case's function, by its exact name.
+
+    Raises
+    ------
+    InvalidParameterError
+        If no mechanism has that name, here or by entry point.
+    """
+    if place := CLASSES.get(name) or SPECIAL_CASES.get(name):
+        module, _, attribute = place.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+    for point in _entry_points():
+        if point.name == name:
+            return point.load()
+    raise InvalidParameterError(f"mechanism must be one of {', '.join(mechanism_names())}, got mechanism={name!r}")
+
+
+def cards() -> Iterator[tuple[str, Card]]:
+    """Yield the name and the card of every mechanism of this package, in their order; imports all of them."""
+    for name in CLASSES:
+        yield name, mechanism_class(name).card
+
+
+def find(name: str) -> Found:
+    """Return what a name means that somebody typed: of a class, a special case, a variant or an alias on a card.
+
+    Case, plus signs, hyphens and spaces do not matter: "rsfd[grr]" is "RS+FD[GRR]".
+
+    Raises
+    ------
+    InvalidParameterError
+        If it means nothing.
+    """
+    known = {spelling(one): one for one in (*CLASSES, *SPECIAL_CASES)}
+    outside, bracket, inside = name.removesuffix("]").partition("[")
+    if spelling(name) in known:
+        outside, bracket = name, ""
+    own = known.get(spelling(outside)) or _alias(spelling(outside)) or _registered_elsewhere(spelling(outside))
+    make = mechanism_class(own or name)
+    if not bracket:
+        return Found(own or name, make, {})
+    variants = [] if own in SPECIAL_CASES else [one for one in make.card.variants if "[" in one.name]
+    if not variants:
+        raise InvalidParameterError(f"mechanism must be {own}, which has no variants, got mechanism={name!r}")
+    for variant in variants:
+        if spelling(variant.name) == spelling(f"{own}[{inside}]"):
+            return Found(variant.name, make, dict(variant.settings))
+    # Not one of the card's: the class knows whether its parameter can have that value.
+    return Found(f"{own}[{inside}]", make, {variants[0].settings[0][0]: inside})
+
+
+def _alias(spelled: str) -> str | None:
+    return next((own for own, card in cards() if spelled in map(spelling, card.aliases)), None)
+
+
+def _registered_elsewhere(spelled: str) -> str | None:
+    return next((point.name for point in _entry_points() if spelling(point.name) == spelled), None)
+
+
+def _entry_points() -> Any:
+    # A tenth of what numpy takes to import, for names that hardly anybody types.
+    from importlib.metadata import entry_points
+
+    return entry_points(group=GROUP)

@@ -1,0 +1,286 @@
+"""Guarantee: what a mechanism promises, to whom, and how surely. Data, not prose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from typing import Any, Literal
+
+from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact, exp_bounds
+from deniable.errors import PrivacyLimitError
+
+Status = Literal["exact", "upper bound", "assumption"]
+Scaling = Literal["once", "per report"]
+
+HIGH_EPSILON = 4.0
+"""Above this, whoever is asked to report is warned: odds of 1 to 1 can become 54.6 to 1."""
+
+
+@dataclass(frozen=True)
+class TrustModel:
+    """One row of a guarantee: an adversary and what it can learn about one contributor.
+
+    Parameters
+    ----------
+    adversary : str
+        Who attacks, for instance "collector".
+    view : str
+        What they see.
+    epsilon : float
+        Bound on the log-likelihood ratio between any two answers, in nats.
+    delta : float
+        Probability mass outside the bound.
+    status : {"exact", "upper bound", "assumption"}
+        Exact: attained. Upper bound: proved, perhaps not attained. Assumption: holds only if `note` does.
+    note : str
+        The condition, or a remark.
+    scaling : {"once", "per report"}
+        Once: the bound is on all that is seen. Per report: r reports have r times `epsilon`, so reports are not free.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> one, repeated = GRR(k=4, epsilon=1.0).privacy().trust_models
+    >>> one.view, one.scaling, one.bound
+    ('one report', 'once', 'epsilon = 1')
+    >>> repeated.view, repeated.scaling, repeated.bound
+    ('r reports of the same answer', 'per report', 'epsilon = r x 1')
+    """
+
+    adversary: str
+    view: str
+    epsilon: float
+    delta: float = 0.0
+    status: Status = "exact"
+    note: str = ""
+    scaling: Scaling = "once"
+
+    @property
+    def bound(self) -> str:
+        """The bound as every text, file and page writes it, for instance "epsilon = r x 1, delta = 1e-06"."""
+        repeated = "r x " if self.scaling == "per report" else ""
+        delta = f", delta = {bound_text(self.delta)}" if self.delta else ""
+        return f"epsilon = {repeated}{bound_text(self.epsilon)}{delta}"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What `mechanism.privacy()` returns.
+
+    Parameters
+    ----------
+    epsilon : float
+        Whole contributor: bound between any two records, all attributes together, one report. In nats. This is the
+        tight value of the mechanism as designed; it never exceeds the declared budget.
+    per_attribute : tuple of float
+        Bound for two contributors who differ in one attribute only, per attribute.
+    implemented_epsilon : float
+        The same as `epsilon`, computed exactly from the implemented integer thresholds and rounded up.
+    trust_models : tuple of TrustModel
+        One row per adversary.
+    remarks : tuple of str
+        What a reader must know, for instance that the sampled attribute is visible to the collector.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> print(GRR(k=4, epsilon=1.0).privacy())
+    epsilon = 1 for the whole contributor (implemented: 1.000000000000)
+      collector who sees one report: epsilon = 1 (exact)
+      collector who sees r reports of the same answer: epsilon = r x 1 (upper bound)
+    """
+
+    epsilon: float
+    per_attribute: tuple[float, ...]
+    implemented_epsilon: float
+    trust_models: tuple[TrustModel, ...]
+    remarks: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [self.headline]
+        if len(self.per_attribute) > 1:
+            lines.append("  per attribute: " + ", ".join(map(bound_text, self.per_attribute)))
+        for row in self.trust_models:
+            note = f"; {row.note}" if row.note else ""
+            lines.append(f"  {row.adversary} who sees {row.view}: {row.bound} ({row.status}{note})")
+        return "\n".join([*lines, *(f"  note: {remark}" for remark in self.remarks)])
+
+    @property
+    def headline(self) -> str:
+        """The whole contributor's epsilon in one line, rounded up."""
+        return f"epsilon = {bound_text(self.epsilon)} for the whole contributor (implemented: {self.implemented_text})"
+
+    @property
+    def implemented_text(self) -> str:
+        """The implemented epsilon with twelve decimals, rounded up."""
+        value = self.implemented_epsilon
+        return str(Decimal(str(value)).quantize(Decimal("1e-12"), ROUND_CEILING)) if math.isfinite(value) else "inf"
+
+    def plain_words(self, attributes: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return what is guaranteed in words a contributor understands, the whole contributor first.
+
+        Every factor is e^epsilon, rounded up.
+
+        Parameters
+        ----------
+        attributes : sequence of str
+            Names for `per_attribute`, where there are several.
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> for sentence in GRR(k=4, epsilon=1.0).privacy().plain_words():
+        ...     print(sentence)
+        whatever you send, nobody's odds about you move by more than 2.72 times
+        if two answers of yours seemed equally likely before, one seems at most 2.72 times as likely as the other after
+        reports add up: who sees two (r reports of the same answer) can move the odds by 7.39 times
+        """
+        most = max(self.epsilon, self.implemented_epsilon)
+        once = [row for row in self.trust_models if row.scaling == "once"]
+        worse = [row for row in once if row.epsilon > most or math.isinf(row.epsilon)]
+        if math.isinf(most):
+            words = ["there is no limit on how much somebody can learn about you: it depends on who works together"]
+        elif worse:
+            first = once[0]
+            who = f"{first.adversary} who sees {first.view}"
+            words = [f"whatever you send, the odds about you move by no more than {odds_text(most)} times for {who}"]
+        else:
+            factor = odds_text(most)
+            words = [
+                f"whatever you send, nobody's odds about you move by more than {factor} times",
+                f"if two answers of yours seemed equally likely before, one seems at most {factor} times as likely as "
+                "the other after",
+            ]
+        for row in worse:
+            limit = "without any limit" if math.isinf(row.epsilon) else f"by up to {odds_text(row.epsilon)} times"
+            words.append(f"but {row.adversary} who sees {row.view} can move the odds {limit}")
+        if len(self.per_attribute) > 1:
+            names = attributes if len(attributes) == len(self.per_attribute) else range(len(self.per_attribute))
+            each = (f"{name!r} {odds_text(value)} times" for name, value in zip(names, self.per_attribute, strict=True))
+            words.append(f"about one answer alone, the others being known, at most: {', '.join(each)}")
+        for row in self.trust_models:
+            if row.scaling == "per report" and math.isfinite(row.epsilon):
+                words.append(
+                    f"reports add up: who sees two ({row.view}) can move the odds by {odds_text(2 * row.epsilon)} times"
+                )
+        return tuple(words)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to be told before reporting: that the bound is weak, where it is above `HIGH_EPSILON`."""
+        if self.epsilon <= HIGH_EPSILON:
+            return ()
+        if math.isinf(self.epsilon):
+            return ("the guarantee has no finite epsilon: read who sees what before you report",)
+        return (
+            f"epsilon = {bound_text(self.epsilon)} is above {HIGH_EPSILON:g}: odds of 1 to 1 about you can become "
+            f"{odds_text(self.epsilon)} to 1, which is little protection",
+        )
+
+    def require(self, maximum: EpsilonLike, name: str = "max_epsilon") -> None:
+        """Contributor: refuse a guarantee that is weaker than one is willing to accept.
+
+        Parameters
+        ----------
+        maximum : float, Fraction, Decimal or str
+            Largest whole-contributor epsilon to accept; a float stands for its shortest decimal.
+        name : str
+            What messages call it.
+
+        Raises
+        ------
+        PrivacyLimitError
+            If the whole contributor's epsilon is larger.
+        InvalidParameterError
+            If the maximum is no number in [1e-6, 32].
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> GRR(k=4, epsilon=1.0).privacy().require("0.5")
+        Traceback (most recent call last):
+        ...
+        deniable.errors.PrivacyLimitError: epsilon must be <= max_epsilon=0.5, this guarantee has epsilon = 1; ...
+        """
+        limit = exact(checked_epsilon(maximum, name))
+        if math.isinf(self.epsilon) or exact(self.epsilon) > limit:
+            raise PrivacyLimitError(
+                f"epsilon must be <= {name}={maximum}, this guarantee has epsilon = {bound_text(self.epsilon)}; "
+                "nothing was randomised: ask for a collection of a smaller epsilon"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee as plain JSON data; every row says how it scales with the reports, and its bound."""
+        return {
+            "epsilon": self.epsilon,
+            "per_attribute": list(self.per_attribute),
+            "implemented_epsilon": self.implemented_epsilon,
+            "trust_models": [{**vars(row), "bound": row.bound} for row in self.trust_models],
+            "remarks": list(self.remarks),
+        }
+
+
+def bound_text(value: float) -> str:
+    """Return a bound in at most six digits, rounded up: what is printed is never less than what holds.
+
+    Examples
+    --------
+    >>> bound_text(1.0), bound_text(1.0000001), bound_text(1 / 3), bound_text(1e-6)
+    ('1', '1.00001', '0.333334', '1e-06')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(str(value))):g}"
+
+
+def odds(epsilon: float) -> Decimal:
+    """Return e^epsilon in three digits, rounded up: the most that the odds between two answers can change by.
+
+    Examples
+    --------
+    >>> odds(1.0), odds(0.0), odds(float("inf"))
+    (Decimal('2.72'), Decimal('1'), Decimal('Infinity'))
+    """
+    if not epsilon or math.isinf(epsilon):
+        return Decimal("Infinity") if epsilon else Decimal(1)
+    # A float stands for its shortest decimal, or for itself: whichever is more.
+    upper = exp_bounds(max(exact(epsilon), Fraction(epsilon)))[1]
+    return Context(prec=3, rounding=ROUND_CEILING).divide(Decimal(upper.numerator), Decimal(upper.denominator))
+
+
+def odds_text(epsilon: float) -> str:
+    """Return `odds` as text.
+
+    Examples
+    --------
+    >>> odds_text(0.1), odds_text(4.0), odds_text(32.0)
+    ('1.11', '54.6', '79,000,000,000,000')
+    """
+    return f"{odds(epsilon):,f}"
+
+
+def repeated(view: str, epsilon: float, note: str = "") -> TrustModel:
+    """Return the row of a collector who sees r reports: bounds compose, so each of them counts."""
+    return TrustModel("collector", view, epsilon, status="upper bound", note=note, scaling="per report")
+
+
+def local_guarantee(
+    epsilon: float,
+    implemented_epsilon: float,
+    per_attribute: tuple[float, ...] | None = None,
+    remarks: tuple[str, ...] = (),
+) -> Guarantee:
+    """Return the guarantee of a plain local mechanism: nobody is trusted, repetition composes."""
+    return Guarantee(
+        epsilon=epsilon,
+        per_attribute=per_attribute if per_attribute is not None else (epsilon,),
+        implemented_epsilon=implemented_epsilon,
+        trust_models=(
+            TrustModel("collector", "one report", epsilon),
+            repeated("r reports of the same answer", epsilon),
+        ),
+        remarks=remarks,
+    )

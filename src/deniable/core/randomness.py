@@ -1,0 +1,219 @@
+"""Where random bits come from: the operating system for contributors, a seed for simulations.
+
+Both sources are ChaCha20 keystreams, one keyed by the operating system and one by a seed. There is no default source:
+every function that randomises takes ``rng``, and a seed is accepted only by the class whose name says simulation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from typing import NoReturn, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+
+Words = NDArray[np.uint64]
+
+BLOCK_WORDS = 1 << 15
+"""Words drawn at a time (256 KiB): the block stays in a core's second-level cache between drawing and use."""
+
+REKEY_BYTES = 1 << 30
+_DIRECT_BYTES = 4096
+
+
+class Randomness(Protocol):
+    """A source of independent uniform 64-bit words."""
+
+    def fill(self, words: Words) -> None:
+        """Overwrite a contiguous uint64 array with fresh uniform words."""
+
+
+class SpawningRandomness(Randomness, Protocol):
+    """A source that can make another one: for choices that must not move the words which reports are made of."""
+
+    def spawn(self) -> SpawningRandomness:
+        """Return another source of the same kind, independent of this one, without drawing from this one."""
+
+
+Source = TypeVar("Source", bound=Randomness)
+
+
+class _Keystream:
+    """ChaCha20 keystream under one key; thread-safe, so that no two callers ever receive the same bytes."""
+
+    def __init__(self, key: bytes, nonce: bytes = bytes(16)) -> None:
+        # One report takes its few words from the operating system: it need not wait for a cipher to be loaded.
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+
+        self._encryptor = Cipher(ChaCha20(key, nonce), mode=None).encryptor()
+        self._zeros = bytes(8 * BLOCK_WORDS)
+        self.produced = 0
+
+    def fill(self, target: memoryview) -> None:
+        for start in range(0, len(target), len(self._zeros)):
+            part = target[start : start + len(self._zeros)]
+            self._encryptor.update_into(memoryview(self._zeros)[: len(part)], part)
+        self.produced += len(target)
+
+
+class _ProcessState:
+    """What one process draws from; its own lock too, because a fork may copy one that another thread holds."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.lock = threading.Lock()
+        self.keystream: _Keystream | None = None
+
+
+class SecureRandomness:
+    """Random words for real contributors, from the operating system's CSPRNG.
+
+    Small draws are read from the operating system directly; large ones come from a ChaCha20 keystream whose key the
+    operating system supplies, replaced after every GiB and after a fork. The object can be shared between threads and
+    can be neither copied nor pickled: a copy would repeat its noise.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SecureRandomness
+    >>> report = GRR(k=4, epsilon=1.0).randomize([2], SecureRandomness())
+    >>> report.shape
+    (1,)
+    """
+
+    def __init__(self) -> None:
+        self._state = _ProcessState()
+
+    def fill(self, words: Words) -> None:
+        """Overwrite a contiguous uint64 array with fresh uniform words."""
+        target = words.data.cast("B")
+        if len(target) <= _DIRECT_BYTES:
+            target[:] = os.urandom(len(target))
+            return
+        state = self._state
+        if state.process != os.getpid():
+            state = self._state = _ProcessState()
+        with state.lock:
+            if state.keystream is None or state.keystream.produced + len(target) > REKEY_BYTES:
+                state.keystream = _Keystream(os.urandom(32))
+            state.keystream.fill(target)
+
+    def spawn(self) -> SecureRandomness:
+        """Return another source of the operating system's."""
+        return SecureRandomness()
+
+    @property
+    def generator(self) -> NoReturn:
+        """Refuse to simulate: aggregates are drawn from a seed, so that nobody takes them for what people reported."""
+        raise InvalidParameterError("rng must be SimulationRandomness(seed) to simulate, got rng=SecureRandomness()")
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled."""
+        raise TypeError("SecureRandomness can be neither copied nor pickled: a copy would repeat its noise")
+
+
+class SimulationRandomness:
+    """Reproducible random words for simulation, rehearsal and tests; never for real contributors.
+
+    Parameters
+    ----------
+    seed : int
+        Any integer >= 0. The same seed gives the same words on every platform.
+
+    Attributes
+    ----------
+    generator : numpy.random.Generator
+        A numpy generator of the same seed, for the samplers that draw an aggregate directly (binomial, multinomial).
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.core.randomness import draw
+    >>> bool((draw(SimulationRandomness(7), 3) == draw(SimulationRandomness(7), 3)).all())
+    True
+    """
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+            raise InvalidParameterError(f"seed must be an integer >= 0, got seed={seed!r}")
+        self.seed = int(seed)
+        self.generator = np.random.Generator(np.random.PCG64(self.seed))
+        key = hashlib.sha256(b"deniable simulation\0" + str(self.seed).encode()).digest()
+        self._keystream = _Keystream(key)
+        self._lock = threading.Lock()
+        self._spawned = 0
+
+    def fill(self, words: Words) -> None:
+        """Overwrite a contiguous uint64 array with the next words of the seed's sequence."""
+        with self._lock:
+            self._keystream.fill(words.data.cast("B"))
+        if np.little_endian is False:  # pragma: no cover
+            words.byteswap(inplace=True)
+
+    def spawn(self) -> SimulationRandomness:
+        """Return the next of the sources that this seed derives: reproducible, and each another one."""
+        with self._lock:
+            self._spawned += 1
+            name = f"deniable simulation, spawned\0{self.seed}\0{self._spawned}"
+        return SimulationRandomness(int.from_bytes(hashlib.sha256(name.encode()).digest(), "big"))
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled: half of its state would be left behind."""
+        raise TypeError("SimulationRandomness can be neither copied nor pickled: make another one from a seed")
+
+    def __repr__(self) -> str:
+        return f"SimulationRandomness(seed={self.seed})"
+
+
+def checked_randomness(rng: Source) -> Source:
+    """Return the source, or raise InvalidParameterError if it is none: None, a seed, a numpy generator, a class."""
+    if isinstance(rng, type) or not callable(getattr(rng, "fill", None)):
+        raise InvalidParameterError(
+            f"rng must be SecureRandomness() for contributors or SimulationRandomness(seed), got rng={rng!r}"
+        )
+    return rng
+
+
+def draw(rng: Randomness, size: int) -> Words:
+    """Return `size` fresh uniform words as uint64[size]."""
+    words = np.empty(size, dtype=np.uint64)
+    checked_randomness(rng).fill(words)
+    return words
+
+
+def blocks(rng: Randomness, rows: int, words_per_row: int = 1) -> Iterator[tuple[slice, Words]]:
+    """Yield ``(rows, words)`` blocks that together cover `rows` rows.
+
+    `words` has shape (block rows, words_per_row), or (block rows,) if words_per_row is 1. The buffer is reused: use it
+    before asking for the next block.
+    """
+    checked_randomness(rng)
+    step = max(1, BLOCK_WORDS // words_per_row)
+    buffer = np.empty(min(step, max(rows, 1)) * words_per_row, dtype=np.uint64)
+    for start in range(0, rows, step):
+        stop = min(start + step, rows)
+        words = buffer[: (stop - start) * words_per_row]
+        rng.fill(words)
+        yield slice(start, stop), words if words_per_row == 1 else words.reshape(-1, words_per_row)
+
+
+def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
+    """Return int64[size], exactly uniform on {0, ..., bound-1}, by rejection of the incomplete last interval."""
+    if not 1 <= bound <= 1 << 63:
+        raise InvalidParameterError(f"bound must be in [1, 2^63], got bound={bound}")
+    width = (1 << 64) // bound
+    if width * bound == 1 << 64:
+        return (draw(rng, size) // np.uint64(width)).astype(np.int64) if bound > 1 else np.zeros(size, np.int64)
+    result = np.empty(size, dtype=np.int64)
+    todo = np.arange(size)
+    while todo.size:
+        quotient = draw(rng, todo.size) // np.uint64(width)
+        accepted = quotient < bound
+        result[todo[accepted]] = quotient[accepted].astype(np.int64)
+        todo = todo[~accepted]
+    return result

@@ -1,0 +1,1 @@
+"""How reports, shares and answers lie in files."""

@@ -1,0 +1,84 @@
+"""A batch of reports as columns of a file: arrays <-> Arrow, by the mechanism's `report_fields`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from deniable.core.mechanism import ReportField
+from deniable.errors import FileFormatError, InvalidReportError
+
+
+def arrow_type(field: ReportField) -> pa.DataType:
+    """Return the Arrow type that stores a field: fixed-size binary for bytes, a fixed-size list for other rows."""
+    element = pa.from_numpy_dtype(np.dtype(field.dtype))
+    if field.width is None:
+        return element
+    return (
+        pa.binary(field.width) if field.dtype == "uint8" else pa.list_(pa.field("element", element, False), field.width)
+    )
+
+
+def report_arrays(reports: Any, fields: tuple[ReportField, ...]) -> list[NDArray[Any]]:
+    """Return the columns of a batch of reports, checked against the mechanism's fields."""
+    parts = [reports] if len(fields) == 1 else list(reports)
+    if len(parts) != len(fields):
+        raise InvalidReportError(f"reports must have the fields {[field.name for field in fields]}, got {len(parts)}")
+    arrays = [np.ascontiguousarray(part) for part in parts]
+    for array, field in zip(arrays, fields, strict=True):
+        shape = (len(arrays[0]),) if field.width is None else (len(arrays[0]), field.width)
+        if array.dtype != np.dtype(field.dtype) or array.shape != shape:
+            raise InvalidReportError(
+                f"report field {field.name!r} must have dtype={field.dtype}, shape={shape}, "
+                f"got dtype={array.dtype}, shape={array.shape}"
+            )
+    return arrays
+
+
+def to_arrow(array: NDArray[Any], field: ReportField) -> pa.Array:
+    """Return a field's array as an Arrow column, without copying."""
+    kind = arrow_type(field)
+    if field.width is None:
+        return pa.array(array, kind)
+    if field.dtype == "uint8":
+        return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(array)])
+    return pa.FixedSizeListArray.from_arrays(pa.array(array.reshape(-1)), type=kind)
+
+
+def to_numpy(column: pa.Array, field: ReportField, source: str, start: int) -> NDArray[Any]:
+    """Return an Arrow column as a field's array; `start` rows of `source` came before it.
+
+    Raises
+    ------
+    InvalidReportError
+        If a report is null, naming its row.
+    """
+    if column.null_count:
+        row = start + int(column.is_null().to_numpy(zero_copy_only=False).argmax()) + 1
+        raise InvalidReportError(f"{source}: report field {field.name!r} must not be null, got null in row {row}")
+    if field.width is None:
+        values = column.to_numpy(zero_copy_only=False)
+    elif field.dtype == "uint8":
+        first = column.offset * field.width
+        values = np.frombuffer(column.buffers()[1], np.uint8)[first : first + len(column) * field.width]
+    else:
+        values = column.flatten().to_numpy(zero_copy_only=False)
+    # A copy, because Arrow's memory is read-only, for which every compiled loop would be compiled once more.
+    return np.array(values).reshape(len(column), *(() if field.width is None else (field.width,)))
+
+
+def check_column(schema: pa.Schema, field: ReportField, path: str) -> None:
+    """Raise FileFormatError unless a file has a field's column, of its type."""
+    index = schema.get_field_index(field.name)
+    if index < 0:
+        raise FileFormatError(f"{path} must have the column {field.name!r}, got {', '.join(schema.names)}")
+    found, expected = schema.field(index).type, arrow_type(field)
+    if pa.types.is_fixed_size_list(expected) and pa.types.is_fixed_size_list(found):
+        same = found.list_size == expected.list_size and found.value_type == expected.value_type
+    else:
+        same = found == expected
+    if not same:
+        raise FileFormatError(f"{path}: column {field.name!r} must have the type {expected}, got {found}")

@@ -1,0 +1,256 @@
+"""Report files: Parquet, every row with its collection's id, every file with a digest of what it holds.
+
+A file has the columns of `mechanism.report_fields` and a dictionary-encoded column ``collection``. Its metadata carry
+the format version, the collection's id, and the digest that names this batch of reports: SHA-256 over a random batch
+number and the content of the columns. The content makes a renamed or recompressed copy the same batch; the batch number
+keeps apart two batches whose few reports happen to be equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from deniable.core.documents import loads
+from deniable.core.mechanism import Mechanism, ReportField
+from deniable.core.outputs import Commit, atomic_path
+from deniable.core.randomness import Randomness, draw
+from deniable.core.spec import canonical_json, content_hash
+from deniable.errors import FileFormatError, MismatchError
+from deniable.files.formats.columns import arrow_type, check_column, report_arrays, to_arrow, to_numpy
+from deniable.files.formats.tables import open_parquet, parquet_batches, parquet_errors
+from deniable.survey.collection import Collection, short_id
+
+FORMAT = "deniable reports"
+FORMAT_VERSION = 1
+ID_COLUMN = "collection"
+
+BATCH_BYTES = 1 << 22
+BATCH_ROWS = 1 << 17
+
+_METADATA = b"deniable"
+
+
+@dataclass(frozen=True)
+class WrittenReports:
+    """What `write_reports` wrote.
+
+    Parameters
+    ----------
+    n : int
+        Number of reports.
+    digest : str
+        The batch's digest (64 hex digits).
+    """
+
+    n: int
+    digest: str
+
+
+def batch_rows(mechanism: Mechanism[Any]) -> int:
+    """Return how many reports are handled at a time: as many as fit into `BATCH_BYTES`, at most `BATCH_ROWS`."""
+    width = sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in mechanism.report_fields)
+    return max(1, min(BATCH_ROWS, BATCH_BYTES // width))
+
+
+def write_reports(
+    path: str | os.PathLike[str],
+    collection: Collection,
+    batches: Iterable[Any],
+    rng: Randomness,
+    *,
+    commit: Commit | None = None,
+) -> WrittenReports:
+    """Contributors in bulk: write a report file, atomically; each batch becomes a row group.
+
+    Parameters
+    ----------
+    path : path
+        The file; it appears when all batches are written, and not at all on any failure.
+    collection : Collection
+        Which the reports belong to.
+    batches : iterable of reports
+        In the mechanism's report type.
+    rng : Randomness
+        Source of the batch number, drawn last.
+    commit : context manager, optional
+        Entered when the file is complete, left when it has appeared.
+
+    Raises
+    ------
+    InvalidReportError
+        If a batch has not the type that the mechanism reports.
+    OutputInUseError
+        If another run is writing the same file.
+    OutputError
+        If it cannot be written.
+    """
+    fields = collection.mechanism.report_fields
+    schema = pa.schema([pa.field(field.name, arrow_type(field), False) for field in fields] + [_id_field()])
+    digest = _Digest(collection.id, fields)
+    with (
+        atomic_path(path, commit=commit) as temporary,
+        pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as writer,
+    ):
+        for reports in batches:
+            arrays = report_arrays(reports, fields)
+            digest.update(arrays)
+            columns = [to_arrow(array, field) for array, field in zip(arrays, fields, strict=True)]
+            ids = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(arrays[0]), np.int8)), pa.array([collection.id]))
+            writer.write_batch(pa.record_batch([*columns, ids], schema=schema))
+        number = draw(rng, 2).astype("<u8").tobytes().hex()
+        stated = {"collection": collection.id, "batch_number": number, "digest": digest.hexdigest(number)}
+        metadata = canonical_json({"format": FORMAT, "format_version": FORMAT_VERSION, **stated})
+        writer.add_key_value_metadata({_METADATA: metadata})
+    return WrittenReports(digest.n, stated["digest"])
+
+
+class ReportReader:
+    """One report file: an iterator over its batches of reports, which checks that each belongs to the collection.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    collection : Collection
+        Which the reports must belong to.
+
+    Attributes
+    ----------
+    n : int
+        Number of reports.
+    digest : str
+        The batch's digest as the file states it; iterating to the end verifies it.
+
+    Raises
+    ------
+    FileFormatError
+        If there is no such file, or it is truncated, foreign, or of another format version.
+    MismatchError
+        If it is of another collection.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from deniable import GRR, SimulationRandomness
+    >>> from deniable.survey.schema import Attribute, Schema
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
+    >>> path, rng = Path(tempfile.mkdtemp()) / "reports.parquet", SimulationRandomness(1)
+    >>> written = write_reports(path, survey, [survey.randomize({"smoker": ["no", "yes"]}, rng)], rng)
+    >>> reader = ReportReader(path, survey)
+    >>> reader.n, reader.digest == written.digest, list(reader)
+    (2, True, [array([1, 0], dtype=uint8)])
+    """
+
+    def __init__(self, path: str | os.PathLike[str], collection: Collection) -> None:
+        self.path, self.collection = Path(path), collection
+        with open_parquet(self.path) as file, parquet_errors(self.path):
+            self.n: int = file.metadata.num_rows
+            schema = file.schema_arrow
+            metadata = (file.metadata.metadata or {}).get(_METADATA)
+        stated = _stated(metadata, self.path)
+        if stated["collection"] != collection.id:
+            raise MismatchError(
+                f"{self.path} holds reports of collection {short_id(stated['collection'])}, "
+                f"not of {short_id(collection.id)}"
+            )
+        self.digest: str = stated["digest"]
+        self._number: str = stated["batch_number"]
+        for field in collection.mechanism.report_fields:
+            check_column(schema, field, str(self.path))
+        if ID_COLUMN not in schema.names:
+            raise FileFormatError(f"{self.path} must have the column {ID_COLUMN!r}, got {', '.join(schema.names)}")
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield batches of reports, in the mechanism's report type.
+
+        Raises
+        ------
+        MismatchError
+            If a row is of another collection, naming it.
+        FileFormatError
+            If the file is damaged: what was yielded before must then not be used.
+        """
+        mechanism = self.collection.mechanism
+        fields = mechanism.report_fields
+        digest = _Digest(self.collection.id, fields)
+        with open_parquet(self.path) as file:
+            columns = [*(field.name for field in fields), ID_COLUMN]
+            for batch in parquet_batches(file, self.path, batch_rows(mechanism), columns):
+                with parquet_errors(self.path):
+                    self._check_ids(batch.column(ID_COLUMN), digest.n)
+                    arrays = [to_numpy(batch.column(field.name), field, str(self.path), digest.n) for field in fields]
+                digest.update(arrays)
+                yield mechanism.report_type(*arrays)
+        if digest.hexdigest(self._number) != self.digest:
+            raise FileFormatError(f"{self.path} is damaged: its reports have not the digest {short_id(self.digest)}")
+
+    def _check_ids(self, ids: pa.Array, start: int) -> None:
+        if (
+            ids.null_count == 0
+            and pa.types.is_dictionary(ids.type)
+            and ids.dictionary.to_pylist() == [self.collection.id]
+        ):
+            return
+        for row, value in enumerate(ids.to_pylist()):
+            if value != self.collection.id:
+                raise MismatchError(
+                    f"row {start + row + 1} of {self.path} is of collection {short_id(str(value or ''))}, "
+                    f"not of {short_id(self.collection.id)}"
+                )
+
+
+class _Digest:
+    """SHA-256 of a stream of reports, whatever their division into batches: one hash per column, then one of those."""
+
+    def __init__(self, collection: str, fields: tuple[ReportField, ...]) -> None:
+        self.n = 0
+        self._collection, self._fields = collection, fields
+        self._hashes = [hashlib.sha256() for _ in fields]
+
+    def update(self, arrays: list[NDArray[Any]]) -> None:
+        self.n += len(arrays[0])
+        for column, array in zip(self._hashes, arrays, strict=True):
+            little = array if sys.byteorder == "little" else array.byteswap()
+            column.update(little.reshape(-1).view(np.uint8).data)
+
+    def hexdigest(self, batch_number: str) -> str:
+        columns = [
+            [field.name, field.dtype, field.width, column.hexdigest()]
+            for field, column in zip(self._fields, self._hashes, strict=True)
+        ]
+        return content_hash({"collection": self._collection, "number": batch_number, "n": self.n, "columns": columns})
+
+
+def _id_field() -> pa.Field:
+    return pa.field(ID_COLUMN, pa.dictionary(pa.int8(), pa.string()), False)
+
+
+def _stated(metadata: bytes | None, path: Path) -> dict[str, str]:
+    """Return what a file's metadata say about it, if they are those of a report file."""
+    try:
+        stated: Any = loads(metadata or b"null")
+    except ValueError:
+        stated = None
+    if not isinstance(stated, dict) or stated.get("format") != FORMAT:
+        raise FileFormatError(f"{path} is not a report file: a {FORMAT} file says so in its metadata")
+    if stated.get("format_version") != FORMAT_VERSION:
+        raise FileFormatError(
+            f"{path}: this release reads format_version={FORMAT_VERSION} of {FORMAT}, "
+            f"got format_version={stated.get('format_version')!r}"
+        )
+    keys = ("collection", "batch_number", "digest")
+    if not all(isinstance(stated.get(key), str) for key in keys):
+        raise FileFormatError(f"{path} is damaged: its metadata must state {', '.join(keys)}")
+    return {key: stated[key] for key in keys}

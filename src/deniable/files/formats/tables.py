@@ -1,0 +1,227 @@
+"""Answers from CSV and Parquet files, in batches: memory does not grow with the rows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deniable.errors import DeniableError, FileFormatError, InvalidInputError
+from deniable.files.formats.csv_files import CsvFile
+from deniable.survey.encoding import check_columns
+
+BATCH_ROWS = 1 << 16
+
+_SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+    b"ARROW1": "an Arrow file",
+}
+
+
+class AnswerFile(Protocol):
+    """What a kind of file offers to `AnswerReader`."""
+
+    columns: tuple[str, ...]
+    total: int
+    unit: str
+
+    def position(self) -> int:
+        """Return how much has been read, in `unit`, of `total`."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield record batches of these columns, once."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+class AnswerReader:
+    """An open file of answers; a context manager, and an iterator over its record batches.
+
+    Get one from `open_answers`.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        All column names of the file.
+    rows : int
+        Records read so far.
+    total : int
+        Size of the file in `unit`.
+    unit : {"rows", "bytes"}
+        What `done` and `total` count: records of Parquet, bytes of CSV.
+    """
+
+    def __init__(self, path: Path, file: AnswerFile, columns: Sequence[str] | None) -> None:
+        self.path = path
+        self.columns, self.total, self.unit = file.columns, file.total, file.unit
+        self.rows = 0
+        self._file = file
+        self._wanted = tuple(self.columns if columns is None else columns)
+        check_columns(list(self.columns), self._wanted, str(path))
+
+    @property
+    def done(self) -> int:
+        """How much has been read, in `unit`; of CSV, the parser may be 8 MiB ahead of the records."""
+        return self._file.position()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Yield record batches.
+
+        Raises
+        ------
+        InvalidInputError
+            If a record is ragged, naming it, or the file holds no record at all.
+        FileFormatError
+            If the file is damaged or not UTF-8, naming the place.
+        """
+        for batch in self._file.batches(self._wanted):
+            if batch.num_rows:
+                self.rows += batch.num_rows
+                yield batch
+        if self.rows == 0:
+            raise InvalidInputError(f"{self.path} holds no answers: at least one record is needed")
+
+    def __enter__(self) -> AnswerReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def open_answers(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> AnswerReader:
+    r"""Open a CSV or Parquet file of answers, one row per contributor.
+
+    CSV (``.csv``, ``.tsv``, gzipped or not) is UTF-8 text with a header; every cell is text, line ends inside quotes
+    belong to the cell, a byte-order mark is dropped. In a file of one column an empty line is a missing answer.
+    Parquet and gzip are recognised by their content, whatever the file is called.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    columns : sequence of str, optional
+        Columns to read, all by default; they must be present.
+
+    Returns
+    -------
+    AnswerReader
+        To be used in a ``with`` block and iterated over once.
+
+    Raises
+    ------
+    FileFormatError
+        If there is no such file, or its kind cannot be read.
+    InvalidInputError
+        If it is empty, a column is absent, or a column name occurs twice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "answers.csv"
+    >>> _ = path.write_text("smoker,age\nyes,31\nno,\n")
+    >>> with open_answers(path, columns=["age"]) as reader:
+    ...     [batch.to_pydict() for batch in reader]
+    [{'age': ['31', '']}]
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except FileNotFoundError as error:
+        raise FileFormatError(f"there is no file {path}") from error
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
+    if head.startswith(b"PAR1"):
+        return AnswerReader(path, ParquetFile(path), columns)
+    for magic, kind in _FOREIGN.items():
+        if head.startswith(magic):
+            raise FileFormatError(f"{path} is {kind}: answers must be CSV (UTF-8) or Parquet")
+    name = path.name.lower()
+    delimiter = next((_SUFFIXES[suffix] for suffix in _SUFFIXES if name.endswith(suffix)), None)
+    if name.endswith(".parquet"):
+        raise FileFormatError(f"{path} is not a Parquet file, or is damaged")
+    if delimiter is None:
+        kinds = ", ".join((*_SUFFIXES, ".parquet"))
+        raise FileFormatError(f"cannot tell what kind of file {path} is: its name must end in one of {kinds}")
+    return AnswerReader(path, CsvFile(path, delimiter, compressed=head.startswith(b"\x1f\x8b")), columns)
+
+
+class ParquetFile:
+    """One Parquet file, read once from front to back.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the columns.
+    total : int
+        Number of records, the unit of `position`.
+    """
+
+    unit = "rows"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with parquet_errors(path):
+            self._file = open_parquet(path)
+            self.columns = tuple(self._file.schema_arrow.names)
+            self.total = self._file.metadata.num_rows
+        self._rows = 0
+
+    def position(self) -> int:
+        """Return the number of records read so far."""
+        return self._rows
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield record batches of these columns."""
+        for batch in parquet_batches(self._file, self.path, BATCH_ROWS, columns):
+            self._rows += batch.num_rows
+            yield batch
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def open_parquet(path: Path) -> pq.ParquetFile:
+    """Open a Parquet file to be streamed; FileFormatError if it is no such file."""
+    with parquet_errors(path):
+        # Without a buffer the reader loads whole row groups, and with pre_buffer the whole file.
+        return pq.ParquetFile(path, buffer_size=1 << 18, pre_buffer=False, page_checksum_verification=True)
+
+
+def parquet_batches(file: pq.ParquetFile, path: Path, rows: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of at most this many rows of these columns; FileFormatError if the file is damaged."""
+    batches = file.iter_batches(rows, columns=list(columns))
+    while True:
+        with parquet_errors(path):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch.select(list(columns))
+
+
+@contextlib.contextmanager
+def parquet_errors(path: Path) -> Iterator[None]:
+    """Turn what pyarrow says about an unreadable Parquet file into a FileFormatError."""
+    try:
+        yield
+    except DeniableError:
+        raise
+    except FileNotFoundError as error:
+        raise FileFormatError(f"there is no file {path}") from error
+    except (pa.ArrowException, OSError, LookupError, ValueError, OverflowError):
+        # Not chained: it may quote the content.
+        raise FileFormatError(f"{path} is not a Parquet file, or is damaged") from None

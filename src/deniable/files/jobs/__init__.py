@@ -1,0 +1,1 @@
+"""Streaming work over files, and the ledger of what was done."""

@@ -1,0 +1,209 @@
+"""The streaming jobs behind the command line: files in, one file out, memory that does not grow with the rows.
+
+Every output appears whole or not at all. `randomize_file` leaves nothing when it is interrupted, because reports that
+nobody saw spent nothing; `aggregate_files` keeps what it has finished, because counting is not private and repeating it
+is a waste.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.outputs import atomic_path
+from deniable.errors import DeniableError, DuplicateReportsError, InvalidParameterError, InvalidReportError
+from deniable.files.formats.reports import ReportReader
+from deniable.files.formats.tables import open_answers
+from deniable.files.jobs.checkpoint import Checkpoint
+from deniable.files.jobs.randomizing import PathLike, refuse_overwriting, with_progress
+from deniable.files.jobs.randomizing import Progress as Progress
+from deniable.files.jobs.randomizing import RandomizeResult as RandomizeResult
+from deniable.files.jobs.randomizing import count_texts as count_texts
+from deniable.files.jobs.randomizing import randomize_file as randomize_file
+from deniable.files.jobs.randomizing import read_truth as read_truth
+from deniable.survey.collection import Collection
+from deniable.survey.drafting import DraftResult as DraftResult
+from deniable.survey.drafting import draft_schema
+
+OnInvalid = Callable[[Path, int, str], None]
+"""Called with a report file, how many of its reports were set aside, and what is wrong with the first."""
+
+
+def draft_schema_file(
+    answers: PathLike, output: PathLike, max_categories: int = 50, *, progress: Progress | None = None
+) -> DraftResult:
+    """Collector: draft the public schema of a file of answers; see `deniable.survey.drafting.draft_schema`.
+
+    Parameters
+    ----------
+    answers : path
+        CSV or Parquet.
+    output : path
+        The schema, JSON to be edited.
+    max_categories : int
+        Longest list of categories.
+    progress : callable, optional
+        Called with (done, total).
+
+    Raises
+    ------
+    InvalidInputError
+        If the file holds no answers, or no column is fit for a schema.
+    FileFormatError
+        If it cannot be read.
+    OutputError
+        If the schema cannot be written.
+    """
+    refuse_overwriting(output, [answers])
+    with open_answers(answers) as reader:
+        draft = draft_schema(with_progress(reader, progress), max_categories)
+    draft.schema.save(output)
+    return draft
+
+
+def aggregate_files(
+    collection: Collection,
+    reports: Sequence[PathLike],
+    output: PathLike,
+    *,
+    on_invalid: OnInvalid | None = None,
+    progress: Progress | None = None,
+) -> Aggregate:
+    """Collector: sum report files into one aggregate.
+
+    Interrupted, the sum of the finished files stays in a hidden file beside the output, and the next run with the same
+    files goes on from there; on success it is removed.
+
+    Parameters
+    ----------
+    collection : Collection
+        Which the reports belong to.
+    reports : sequence of path
+        Report files, each batch once.
+    output : path
+        The aggregate.
+    on_invalid : callable, optional
+        Set aside reports that no client can have produced instead of refusing their file, and say so: called with
+        (file, number of such reports, what is wrong with the first) for every file that has any. For mechanisms that
+        can (`sets_aside`).
+    progress : callable, optional
+        Called with (done, total) reports.
+
+    Raises
+    ------
+    InvalidParameterError
+        If `on_invalid` is given and the mechanism cannot set reports aside.
+    DuplicateReportsError
+        If two files hold the same batch of reports.
+    MismatchError
+        If a file or a row in it is of another collection.
+    FileFormatError
+        If a file is damaged or foreign.
+    InvalidReportError
+        If the mechanism cannot have produced a report, unless `on_invalid`.
+    OutputInUseError
+        If another run is writing the same output.
+    OutputError
+        If the aggregate cannot be written.
+    """
+    if on_invalid is not None and not collection.mechanism.sets_aside:
+        raise InvalidParameterError(
+            f"{collection.mechanism.name} cannot set invalid reports aside: leave out the files that hold them"
+        )
+    if not reports:
+        raise InvalidParameterError("reports must name at least one file, got none")
+    refuse_overwriting(output, reports)
+    readers = [ReportReader(path, collection) for path in reports]
+    _refuse_duplicates(readers)
+    rows = sum(reader.n for reader in readers)
+    checkpoint = Checkpoint(collection, Path(output), {reader.digest for reader in readers})
+    # The output is ours from here on, so that of two runs at once none overwrites the other's sum or checkpoint.
+    with atomic_path(output, commit=checkpoint.done()) as temporary, checkpoint:
+        total = checkpoint.aggregate
+        finished = sum(reader.n for reader in readers if reader.digest in total.batches)
+        if on_invalid is None and total.n != finished:
+            # An earlier run set reports aside, which this one has not been told to do.
+            total = Aggregate.empty(collection.mechanism, collection.id)
+        elif on_invalid is not None and total.n != finished:
+            on_invalid(Path(output), finished - total.n, "it was named by the run that was interrupted")
+        for reader in readers:
+            if reader.digest not in total.batches:
+                total += _aggregated(reader, total.n, rows, on_invalid, progress)
+                checkpoint.keep(total)
+        total.write(temporary)
+    return total
+
+
+def merge_files(aggregates: Sequence[PathLike], output: PathLike) -> Aggregate:
+    """Collector: merge aggregate files of one collection into one.
+
+    Raises
+    ------
+    DuplicateReportsError
+        If two contain the same batch of reports, naming the file.
+    MismatchError
+        If they are of different collections or mechanisms.
+    FileFormatError
+        If a file is damaged or foreign.
+    OutputInUseError
+        If another run is writing the same output.
+    OutputError
+        If the result cannot be written.
+    """
+    if not aggregates:
+        raise InvalidParameterError("aggregates must name at least one file, got none")
+    with atomic_path(output) as temporary:
+        total = Aggregate.load(aggregates[0])
+        for path in aggregates[1:]:
+            part = Aggregate.load(path)
+            with _naming(path):
+                total = total + part
+        total.write(temporary)
+    return total
+
+
+def _aggregated(
+    reader: ReportReader, before: int, total: int, on_invalid: OnInvalid | None, progress: Progress | None
+) -> Aggregate:
+    """Return the aggregate of one report file; `before` of `total` reports are counted already."""
+    mechanism: Any = reader.collection.mechanism
+    result = Aggregate.empty(mechanism, reader.collection.id)
+    rejected, reason = 0, ""
+    for reports in reader:
+        counted = f" (rows counted from row {result.n + rejected + 1})" if result.n + rejected else ""
+        try:
+            if on_invalid is not None:
+                valid = mechanism.valid_reports(reports)
+                reports = valid.reports
+                reason = reason or (valid.first_error and valid.first_error + counted)
+                rejected += valid.rejected
+            result += reader.collection.aggregate(reports)
+        except InvalidReportError as error:
+            raise InvalidReportError(f"{reader.path}: {error}{counted}") from error
+        if progress is not None:
+            progress(before + result.n + rejected, total)
+    if on_invalid is not None and rejected:
+        on_invalid(reader.path, rejected, reason)
+    return replace(result, batches=frozenset({reader.digest}))
+
+
+def _refuse_duplicates(readers: Sequence[ReportReader]) -> None:
+    seen: dict[str, Path] = {}
+    for reader in readers:
+        first = seen.setdefault(reader.digest, reader.path)
+        if first is not reader.path:
+            same = "is given twice" if first == reader.path else f"holds the same reports as {first}"
+            raise DuplicateReportsError(f"{reader.path} {same}: they would be counted twice")
+
+
+@contextlib.contextmanager
+def _naming(path: PathLike) -> Iterator[None]:
+    """Put a file's name in front of what is wrong with it."""
+    try:
+        yield
+    except DeniableError as error:
+        raise type(error)(f"{path}: {error}") from error

@@ -1,0 +1,277 @@
+"""The ledger: what was randomised, dealt and used, so that none of it happens twice unnoticed.
+
+Two reports about the same answers spend epsilon twice; two answers to one share are seen through one coin; two dealings
+for one collection are two laws in one sum. A ledger is a reminder to honest parties, not a defence against anyone.
+
+There is one ledger of answers, with whoever holds the answers: in ``$XDG_STATE_HOME/deniable``, never beside reports.
+There is one of shares in every directory of shares; it names contributors by number only. An entry is *begun* before
+what it tells of becomes visible, under a lock that is held until it is *finished*: an entry that is only begun is that
+of a process that was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.documents import Document, document_text, parse_document, read_document
+from deniable.core.outputs import locked, write_text
+from deniable.errors import DeniableError, FileFormatError, OutputError
+from deniable.survey.collection import Collection
+
+FORMAT = "deniable ledger"
+FILE_NAME = "ledger.json"
+SHARES_FORMAT = "deniable share ledger"
+SHARES_FILE_NAME = ".deniable-shares.json"
+LOCK = ".lock"
+"""Ending of the name of a ledger's lock."""
+
+EARLIER_FILE_NAME = ".deniable-ledger.json"
+"""What earlier versions left beside reports: with it, a contributor's answer can be found by trying."""
+
+RECOGNISED_FROM = 1000
+"""Answers of at least this many contributors are recognised by a keyed digest, fewer by the path of their file only."""
+
+Entries = tuple["Entry", ...]
+
+
+class Entry(Document):
+    """What happened to the answers or the shares of contributors first..last.
+
+    Parameters
+    ----------
+    event : {"randomized", "dealt", "used"}
+        Answers randomised, shares dealt into a directory, or shares used for reports.
+    collection : str
+        Id of the collection.
+    into : str
+        Where the reports or the shares went.
+    first, last : int
+        Contributors, counted from 1, both included.
+    answers : str
+        Which answers: ``hmac:`` and a keyed digest, or ``path:`` and where they were.
+    dealing : str
+        The random number of the dealing.
+    begun : bool
+        Whether nobody has said yet that it was finished.
+    """
+
+    event: Literal["randomized", "dealt", "used"]
+    collection: str
+    into: str
+    first: int = 1
+    last: int
+    answers: str = ""
+    dealing: str = ""
+    begun: bool = False
+
+
+class LedgerShape(Document):
+    """Keys of a ledger in the JSON document."""
+
+    key: str = ""
+    entries: list[Entry]
+
+
+class Ledger:
+    """A locked file of entries.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which its owner alone can read; its lock is beside it while it is held.
+    format : str
+        Name of the format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> ledger = share_ledger(tempfile.mkdtemp())
+    >>> entry = Entry(event="used", collection="survey", dealing="1f", first=1, last=300, into="monday.parquet")
+    >>> with ledger.recording([entry], refuse=lambda entries: None):
+    ...     [entry.begun for entry in ledger.entries()]
+    [True]
+    >>> [entry.begun for entry in ledger.entries()]
+    [False]
+    """
+
+    def __init__(self, path: Path, format: str) -> None:
+        self.path, self._format = path, format
+
+    def entries(self) -> Entries:
+        """Return what is recorded, oldest first.
+
+        Raises
+        ------
+        FileFormatError
+            If the ledger is damaged.
+        """
+        return tuple(self._read().entries)
+
+    def key(self) -> bytes:
+        """Return the key of its digests, which is drawn when it is asked for the first time.
+
+        Raises
+        ------
+        FileFormatError
+            If the ledger is damaged.
+        OutputError
+            If it cannot be written.
+        """
+        with self.held():
+            shape = self._read()
+            if not shape.key:
+                shape = LedgerShape(key=secrets.token_hex(32), entries=shape.entries)
+                self._write(shape)
+        try:
+            return bytes.fromhex(shape.key)
+        except ValueError as error:
+            raise FileFormatError(f"{self.path}: key must be hexadecimal digits") from error
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Let nobody else change the ledger inside the block."""
+        with locked(self.path.with_name(self.path.name + LOCK)):
+            yield
+
+    def change(self, added: Sequence[Entry] = (), *, removed: Sequence[Entry] = ()) -> None:
+        """Record entries, and remove one equal to each of others, in one step; the ledger must be held."""
+        shape = self._read()
+        kept = list(shape.entries)
+        for entry in removed:
+            kept.remove(entry)
+        self._write(LedgerShape(key=shape.key, entries=[*kept, *added]))
+
+    @contextlib.contextmanager
+    def recording(self, entries: Sequence[Entry], refuse: Callable[[Entries], None]) -> Iterator[None]:
+        """Record what becomes visible inside the block: begun before, finished after; nobody else can record meanwhile.
+
+        Parameters
+        ----------
+        entries : sequence of Entry
+            What happens.
+        refuse : callable
+            Called with what is recorded so far, to raise what speaks against it.
+
+        Raises
+        ------
+        FileFormatError
+            If the ledger is damaged.
+        OutputError
+            If it cannot be written.
+        """
+        begun = [entry.model_copy(update={"begun": True}) for entry in entries]
+        with self.held():
+            refuse(self.entries())
+            self.change(begun)
+            try:
+                yield
+            except OSError:
+                # Nothing became visible. Any other exception may have come right after that.
+                self.change(removed=begun)
+                raise
+            # It happened, and the ledger says so already: if it cannot say more, it is not undone.
+            with contextlib.suppress(DeniableError):
+                self.change(entries, removed=begun)
+
+    def _read(self) -> LedgerShape:
+        if not self.path.exists():
+            return LedgerShape(entries=[])
+        return parse_document(read_document(self.path), str(self.path), self._format, LedgerShape)
+
+    def _write(self, shape: LedgerShape) -> None:
+        body = shape.model_dump(exclude_defaults=True)
+        write_text(self.path, document_text(self._format, body), private=True)
+
+
+def share_ledger(directory: str | os.PathLike[str]) -> Ledger:
+    """Return the ledger of the shares in a directory, or of the deals in it."""
+    return Ledger(Path(directory) / SHARES_FILE_NAME, SHARES_FORMAT)
+
+
+def answers_ledger() -> Ledger:
+    """Return the ledger of this user's answers, in a directory that nobody else can read.
+
+    Raises
+    ------
+    OutputError
+        If there is no such directory and it cannot be made.
+    """
+    stated = os.environ.get("XDG_STATE_HOME", "")
+    # The specification of XDG has relative paths ignored.
+    base = stated if os.path.isabs(stated) else os.path.expanduser("~/.local/state")
+    directory = Path(base) / "deniable"
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if directory.stat().st_mode & 0o077:
+            directory.chmod(0o700)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {directory}: {error.strerror or error}; what was randomised is remembered there, "
+            "another place can be named in XDG_STATE_HOME"
+        ) from error
+    return Ledger(directory / FILE_NAME, FORMAT)
+
+
+class AnswersDigest:
+    """Which answers a file holds: a keyed digest of many, and nothing derived from few.
+
+    It depends on the contributors' codes or texts and their order, not on how a file is named, written or divided.
+
+    Parameters
+    ----------
+    collection : Collection
+        What is asked.
+    key : bytes
+        Key of the ledger of answers.
+    """
+
+    def __init__(self, collection: Collection, key: bytes) -> None:
+        self.n = 0
+        self._mac = hmac.new(key, digestmod="sha256")
+        schema = collection.schema
+        self._codes = None if schema.is_text else np.min_scalar_type(max(schema.sizes) - 1).newbyteorder("<")
+
+    def update(self, codes: NDArray[Any]) -> None:
+        """Take in the codes, or the texts, of some more contributors."""
+        self.n += len(codes)
+        if self._codes is not None:
+            self._mac.update(np.ascontiguousarray(codes, dtype=self._codes).reshape(-1).data)
+            return
+        for text in codes[:, 0]:
+            content = text.encode()
+            self._mac.update(len(content).to_bytes(8, "little") + content)
+
+    def answers(self) -> str:
+        """Return what an entry says of these answers if they are many, "" if they are few."""
+        if self.n < RECOGNISED_FROM:
+            return ""
+        mac = self._mac.copy()
+        mac.update(self.n.to_bytes(8, "little"))
+        return f"hmac:{mac.hexdigest()}"
+
+
+def dealt_before(entries: Entries, collection: str) -> Entry | None:
+    """Return the first dealing for a collection, None if there was none."""
+    return next((e for e in entries if (e.event, e.collection) == ("dealt", collection)), None)
+
+
+def used_before(
+    entries: Entries, collection: str, dealing: str, contributors: NDArray[np.int64]
+) -> tuple[int, str] | None:
+    """Return the first of these contributors (ascending) whose share was used, and for what; None if none was."""
+    found = []
+    for entry in entries:
+        if (entry.event, entry.collection, entry.dealing) == ("used", collection, dealing):
+            at = int(np.searchsorted(contributors, entry.first))
+            if at < len(contributors) and contributors[at] <= entry.last:
+                found.append((int(contributors[at]), entry.into))
+    return min(found, default=None)

@@ -1,0 +1,297 @@
+"""From a file of answers to a file of reports: what happens on the devices, in bulk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from deniable.core.randomness import SpawningRandomness, checked_randomness
+from deniable.core.thresholds import EpsilonLike
+from deniable.errors import AlreadyRandomizedError, InvalidParameterError, OutputError
+from deniable.files.formats.reports import BATCH_BYTES, batch_rows, write_reports
+from deniable.files.formats.shares import ShareReader, ShareStream
+from deniable.files.formats.tables import AnswerReader, open_answers
+from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger, share_ledger
+from deniable.files.jobs.shuffling import shuffled
+from deniable.survey.collection import Collection
+
+Progress = Callable[[int, int | None], None]
+"""Called with (done, total) after every batch, in rows or bytes; total is None where it is not known."""
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class RandomizeResult:
+    """What `randomize_file` did.
+
+    Parameters
+    ----------
+    n : int
+        Number of contributors.
+    output : Path
+        The report file.
+    digest : str
+        Digest of the batch of reports (64 hex digits).
+    warnings : tuple of str
+        What its user must know.
+    """
+
+    n: int
+    output: Path
+    digest: str
+    warnings: tuple[str, ...]
+
+
+def randomize_file(
+    collection: Collection,
+    answers: PathLike,
+    output: PathLike,
+    rng: SpawningRandomness,
+    *,
+    again: bool = False,
+    shares: PathLike | None = None,
+    max_epsilon: EpsilonLike | None = None,
+    progress: Progress | None = None,
+) -> RandomizeResult:
+    """Contributors in bulk: randomise a file of answers into a report file.
+
+    The file holds the reports in random order, in blocks of 2^17 answers (`deniable.files.jobs.shuffling`); what
+    `Collection.randomize` returns in memory has the order of the answers.
+
+    The report file appears when every row is valid and randomised. Interrupted, nothing remains and nothing is spent:
+    nobody has seen a report. Running it again on the *same answers* spends epsilon again, because whoever sees both
+    files sees two reports of each contributor; so that is refused unless `again`, as far as this user's ledger
+    remembers: answers of at least 1,000 contributors by their content, whatever the file is called and however it is
+    written; fewer by the path of the file, since content so small would tell answers to whoever reads the ledger. The
+    run is recorded before the reports appear. A share is used once: a ledger beside the shares refuses a second time,
+    whatever the answers.
+
+    Parameters
+    ----------
+    collection : Collection
+        What is asked and how it is randomised.
+    answers : path
+        CSV or Parquet, one row per contributor.
+    output : path
+        The report file.
+    rng : SpawningRandomness
+        `SecureRandomness` for contributors. The order of the reports comes from a second source that it spawns.
+    again : bool
+        Spend epsilon once more on answers that were randomised before. A share cannot be used again.
+    shares : path, optional
+        Shares from the dealer, a file or a directory, for a mechanism that needs them: row i of the answers takes the
+        i-th. Of more shares than answers the last are left.
+    max_epsilon : float, Fraction, Decimal or str, optional
+        Refuse, before answers are read, a collection whose whole-contributor epsilon is larger.
+    progress : callable, optional
+        Called with (done, total).
+
+    Raises
+    ------
+    AlreadyRandomizedError
+        If these answers were randomised before for this collection, or for the phase that it learned from, and not
+        `again`; or a share was used before.
+    PrivacyLimitError
+        If the collection's epsilon is larger than `max_epsilon`.
+    InvalidParameterError
+        If shares are given to a mechanism that takes none, or not given to one that does; or `max_epsilon` is no
+        budget.
+    InvalidInputError
+        If an answer cannot be encoded, naming row and attribute; or has no share, or a contributor has two.
+    MismatchError
+        If the shares are of another collection, deal or dealing.
+    FileFormatError
+        If the answers, the shares or a ledger cannot be read.
+    OutputInUseError
+        If another run is writing the same reports.
+    OutputError
+        If the reports or a ledger cannot be written.
+    """
+    if max_epsilon is not None:
+        collection.privacy().require(max_epsilon)
+    refuse_overwriting(output, [answers])
+    output = Path(output)
+    collection.check_shares(shares is not None)
+    stream = None
+    if shares is not None:
+        reader_of_shares = ShareReader(shares, collection)
+        stream = ShareStream(reader_of_shares, share_ledger(reader_of_shares.directory))
+    warnings: list[str] = []
+    earlier = output.absolute().parent / EARLIER_FILE_NAME
+    if earlier.exists():
+        warnings.append(
+            f"{earlier} is of an earlier version, and no longer used: whoever has it can find a contributor's answer "
+            "by trying; delete it and never pass it on"
+        )
+    ledger = answers_ledger()
+    with open_answers(answers, collection.schema.names) as reader:
+        digest = AnswersDigest(collection, ledger.key())
+
+        def encoded() -> Iterator[NDArray[Any]]:
+            for codes in _encoded(collection, reader, progress):
+                digest.update(codes)
+                yield codes
+
+        @contextlib.contextmanager
+        def recorded() -> Iterator[None]:
+            path = f"path:{Path(answers).resolve()}"
+            which = digest.answers() or path
+            into = str(output.absolute())
+            entry = Entry(event="randomized", collection=collection.id, into=into, last=digest.n, answers=which)
+
+            def refuse(entries: Entries) -> None:
+                same = tuple(entry for entry in entries if entry.answers in (which, path))
+                messages = list(_spent_again(collection, Path(answers), same))
+                if messages and not again:
+                    raise AlreadyRandomizedError(
+                        f"{'; '.join(messages)}; to do it nevertheless, say so with again=True (--again)"
+                    )
+                warnings.extend(messages)
+
+            of_shares = contextlib.nullcontext() if stream is None else stream.recording(output.name)
+            with ledger.recording([entry], refuse), of_shares:
+                yield
+
+        def reports() -> Iterator[Any]:
+            for block in _rechunked(encoded(), _block_rows(collection)):
+                yield collection.randomize(block, rng, None if stream is None else stream.take(len(block)))
+
+        # A source of its own for the order leaves the reports as they are without it.
+        mechanism, order = collection.mechanism, checked_randomness(rng).spawn()
+        ordered = shuffled(mechanism, reports(), batch_rows(mechanism), order)
+        written = write_reports(output, collection, ordered, rng, commit=recorded())
+    if stream is not None and stream.total > written.n:
+        warnings.append(f"{stream.total - written.n:,} shares were not used: the answers have {written.n:,} rows")
+    return RandomizeResult(written.n, output, written.digest, tuple(warnings))
+
+
+def read_truth(
+    collection: Collection, answers: PathLike, progress: Progress | None = None
+) -> dict[str, NDArray[np.int64]]:
+    """Count the true answers of a file, where they are known: for a demo or a rehearsal.
+
+    Returns
+    -------
+    dict of str to int64[k]
+        Per attribute, how many contributors hold each category.
+
+    Raises
+    ------
+    InvalidInputError
+        If an answer cannot be encoded, naming row and attribute.
+    FileFormatError
+        If the file cannot be read.
+    """
+    attributes = collection.schema.attributes
+    if collection.schema.is_text:
+        raise InvalidParameterError("open text has no categories to count: count_texts counts given strings")
+    counts = [np.zeros(attribute.k, dtype=np.int64) for attribute in attributes]
+    with open_answers(answers, collection.schema.names) as reader:
+        for codes in _encoded(collection, reader, progress):
+            for j, attribute in enumerate(attributes):
+                counts[j] += np.bincount(codes[:, j], minlength=attribute.k)
+    return dict(zip(collection.schema.names, counts, strict=True))
+
+
+def count_texts(collection: Collection, answers: PathLike, progress: Progress | None = None) -> Counter[str]:
+    """Count the true answers of open text, each cut as the mechanism cuts it: for a rehearsal.
+
+    Returns
+    -------
+    Counter of str
+        How many contributors hold each string, spelled as the estimate's labels are.
+
+    Raises
+    ------
+    InvalidInputError
+        If an answer is missing and there is no label for that, naming its row.
+    FileFormatError
+        If the file cannot be read.
+    """
+    mechanism: Any = collection.mechanism
+    counts: Counter[bytes] = Counter()
+    with open_answers(answers, collection.schema.names) as reader:
+        for texts in _encoded(collection, reader, progress):
+            counts.update(text.encode()[: mechanism.max_bytes] for text in texts[:, 0])
+    return Counter({content.decode(errors="backslashreplace"): count for content, count in counts.items()})
+
+
+def with_progress(reader: AnswerReader, progress: Progress | None) -> Iterator[pa.RecordBatch]:
+    """Yield a reader's batches, reporting each before it is used."""
+    for batch in reader:
+        if progress is not None:
+            progress(reader.done, reader.total)
+        yield batch
+
+
+def _encoded(collection: Collection, reader: AnswerReader, progress: Progress | None) -> Iterator[NDArray[Any]]:
+    for batch in with_progress(reader, progress):
+        yield collection.schema.encode(batch, first_row=reader.rows - batch.num_rows + 1)
+
+
+def _block_rows(collection: Collection) -> int:
+    return max(1, min(batch_rows(collection.mechanism), BATCH_BYTES // (8 * len(collection.schema.attributes))))
+
+
+def _rechunked(blocks: Iterator[NDArray[Any]], rows: int) -> Iterator[NDArray[Any]]:
+    """Yield the same rows in blocks of equal size, however the file was divided."""
+    pending: list[NDArray[Any]] = []
+    held = 0
+    for block in blocks:
+        start = 0
+        while start < len(block):
+            part = block[start : start + rows - held]
+            pending.append(part)
+            start, held = start + len(part), held + len(part)
+            if held == rows:
+                yield np.concatenate(pending)
+                pending, held = [], 0
+    if held:
+        yield np.concatenate(pending)
+
+
+def refuse_overwriting(output: PathLike, inputs: Sequence[PathLike]) -> None:
+    """Raise OutputError if an output is one of its inputs, or a directory."""
+    for path in inputs:
+        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
+            raise OutputError(f"cannot write {output}: it is the input")
+    if Path(output).is_dir():
+        raise OutputError(f"cannot write {output}: it is a directory")
+
+
+def _spent_again(collection: Collection, answers: Path, same: Entries) -> Iterator[str]:
+    """Yield what is wrong with randomising these answers once more: for this collection, or for two of its phases."""
+    runs = [entry for entry in same if entry.collection == collection.id]
+    if earlier := [entry for entry in runs if not entry.begun]:
+        epsilon, times = collection.privacy().epsilon, len(earlier) + 1
+        yield (
+            f"{answers} was randomised before for this collection (into {_names(earlier)}): "
+            f"whoever sees all reports sees {times} of each contributor, "
+            f"and epsilon is {times * epsilon:g} instead of {epsilon:g}"
+        )
+    if killed := [entry for entry in runs if entry.begun]:
+        yield (
+            f"a run that randomised {answers} for this collection was stopped just as its reports were to appear (as "
+            f"{_names(killed)}): if no file of reports appeared, nobody saw reports and nothing is spent twice"
+        )
+    before = collection.learned_from
+    sources = () if before is None else (*before.earlier, before.collection)
+    if earlier := [entry for entry in same if entry.collection in sources]:
+        yield (
+            f"{answers} was randomised before for the phase that this collection learned from (into "
+            f"{_names(earlier)}): phases need other contributors each; who takes part in both spends both epsilons"
+        )
+
+
+def _names(entries: Sequence[Entry]) -> str:
+    return ", ".join(entry.into for entry in entries)

@@ -1,0 +1,294 @@
+"""Packed bits: randomise them, and count them by column.
+
+A batch of n reports of k bits is ``uint8[n, ceil(k/8)]``, little-endian: value v is bit v % 8 of byte v // 8, and the
+padding bits of the last byte are zero. Both kernels treat the batch as one flat run of 64-bit words and work on all
+64 lanes of a word at once (bit-slicing), so rows that are no multiple of 64 bits waste nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.checks import Codes
+from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.mechanism import MAX_CHANNEL_CELLS, ReportField
+from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, checked_randomness
+from deniable.errors import InvalidInputError, InvalidReportError, TooLargeError
+
+Bits = NDArray[np.uint8]
+
+ONE_HOT_ROWS = 1 << 16
+"""Rows whose true bits are set at a time."""
+
+WIDE_ROW = 64
+"""Narrow rows are counted several side by side, at least this many 64-bit words wide."""
+
+UNPACKED_BYTES = 1 << 20
+"""Small counts unpack at most about this many bits at a time, one byte each."""
+
+
+def packed_width(k: int) -> int:
+    """Return the bytes of k packed bits."""
+    return -(-k // 8)
+
+
+def checked_bits(
+    bits: ArrayLike, k: int, error: type[InvalidReportError | InvalidInputError] = InvalidReportError
+) -> Bits:
+    """Return packed bits as a contiguous uint8[n, ceil(k/8)], or raise `error` naming the dtype or the shape.
+
+    Padding bits are left to `check_padding`.
+    """
+    width = packed_width(k)
+    array = np.asarray(bits)
+    if array.size == 0 and not isinstance(bits, np.ndarray):
+        array = np.empty((0, width), dtype=np.uint8)
+    if array.dtype != np.uint8:
+        raise error(f"packed bits must have dtype uint8, got dtype={array.dtype}")
+    if array.ndim != 2 or array.shape[1] != width:
+        raise error(f"packed bits must have shape (n, {width}), got shape={array.shape}")
+    return np.ascontiguousarray(array)
+
+
+def check_padding(bits: Bits, k: int, error: type[InvalidReportError | InvalidInputError] = InvalidReportError) -> None:
+    """Raise `error` naming the first row (1-based) whose bits at positions k and beyond are not all zero."""
+    if k % 8 == 0:
+        return
+    wrong = bits[:, -1] >> np.uint8(k % 8) != 0
+    if wrong.any():
+        raise error(f"padding bits {k}..{8 * bits.shape[1] - 1} must be zero, got one set in row {wrong.argmax() + 1}")
+
+
+def support_counts(reports: ArrayLike, k: int) -> tuple[NDArray[np.int64], int]:
+    """Return (int64[k], n): how many of n reports have each bit set.
+
+    Raises
+    ------
+    InvalidReportError
+        If the dtype or the shape is wrong, or a padding bit is set, naming its row.
+    """
+    bits = checked_bits(reports, k)
+    counts = count_bits(bits)
+    if counts[k:].any():
+        check_padding(bits, k)
+    return counts[:k], len(bits)
+
+
+def bit_fields(k: int) -> tuple[ReportField, ...]:
+    """Return how reports of k packed bits are stored."""
+    return (ReportField("bits", "uint8", packed_width(k)),)
+
+
+def check_bit_outputs(k: int, what: str) -> None:
+    """Raise TooLargeError if the channel of 2^k outputs is too large to enumerate."""
+    if k >= MAX_CHANNEL_CELLS.bit_length() or k << k > MAX_CHANNEL_CELLS:
+        raise TooLargeError(
+            f"the channel of {what} must have at most {MAX_CHANNEL_CELLS} cells, got {k} x 2^{k} outputs"
+        )
+
+
+def bit_outputs(k: int, what: str) -> Bits:
+    """Return all 2^k reports as packed bits, report y with the bits of the integer y; raise TooLargeError if many."""
+    check_bit_outputs(k, what)
+    numbers = np.arange(1 << k, dtype="<u4")
+    return np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 4)[:, : packed_width(k)])
+
+
+# -------------------------------------------------------------------- randomise
+
+
+def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Randomness) -> Bits:
+    """Return uint8[n, ceil(k/8)]: the one-hot encodings of codes[n], every bit randomised on its own.
+
+    Parameters
+    ----------
+    codes : int[n]
+        Codes, already checked to be in 0..k-1.
+    k : int
+        Bits per report.
+    thresholds : (int, int)
+        (P, Q): the contributor's bit is reported set with probability P/2^64, every other bit with Q/2^64.
+    rng : Randomness
+        Source of the words.
+    """
+    bits, lanes = _zero_bits(len(codes), k)
+    for start in range(0, len(codes), ONE_HOT_ROWS):
+        own = codes[start : start + ONE_HOT_ROWS]
+        bits[np.arange(start, start + len(own)), own >> 3] = np.left_shift(1, own & 7).astype(np.uint8)
+    _randomize_lanes(lanes, len(codes), k, thresholds, rng)
+    return bits
+
+
+def randomize_bits(bits: Bits, k: int, thresholds: tuple[int, int], rng: Randomness) -> Bits:
+    """Return packed bits[n, ceil(k/8)] randomised: a set bit stays set with P/2^64, a clear one becomes so with Q/2^64.
+
+    `bits` is left as it is; its padding must be zero (`check_padding`).
+    """
+    result, lanes = _zero_bits(len(bits), k)
+    result[:] = bits
+    _randomize_lanes(lanes, len(bits), k, thresholds, rng)
+    return result
+
+
+def _zero_bits(n: int, k: int) -> tuple[Bits, Words]:
+    """Return zeroed (bits, lanes): one memory as uint8[n, width] and, rounded up, as 64-bit words."""
+    size = n * packed_width(k)
+    lanes = np.zeros(-(-size // 8), dtype=np.uint64)
+    return lanes.view(np.uint8)[:size].reshape(n, packed_width(k)), lanes
+
+
+def _randomize_lanes(lanes: Words, rows: int, k: int, thresholds: tuple[int, int], rng: Randomness) -> None:
+    checked_randomness(rng)
+    planes, valid = threshold_planes(*thresholds), _valid_lanes(k)
+    run = randomize_lanes.interpreted if rows <= INTERPRETED_ROWS else randomize_lanes.compiled
+    # About 2 + log2(64) words decide 64 lanes. Unused words move to the front: they are used once, and in order.
+    words = np.empty(min(BLOCK_WORDS, len(planes) + 9 * len(lanes)), dtype=np.uint64)
+    lane, used = 0, len(words)
+    while lane < len(lanes):
+        left = len(words) - used
+        words[:left] = words[used:]
+        rng.fill(words[left:])
+        lane, used = run(lanes, words, planes, valid, lane)
+
+
+def threshold_planes(p_threshold: int, q_threshold: int) -> Words:
+    """Return uint64[steps, 2], the bits of the two thresholds from the most significant on, spread over 64 lanes.
+
+    Column 0 is all ones where the bit of Q is set, column 1 where P and Q differ. Steps that only zeros of both
+    thresholds would follow are left out: they decide nothing (1/2 needs one step).
+    """
+    trailing = min((threshold & -threshold).bit_length() - 1 for threshold in (p_threshold, q_threshold))
+    places = range(63, trailing - 1, -1)
+    spread = [[-(q_threshold >> b & 1), -((p_threshold ^ q_threshold) >> b & 1)] for b in places]
+    return np.array(spread, dtype=np.int64).view(np.uint64)
+
+
+def _valid_lanes(k: int) -> Words:
+    """Return the repeating pattern of words whose set lanes are values, not padding."""
+    if k % 8 == 0:
+        return np.full(1, -1, dtype=np.int64).view(np.uint64)
+    row = np.full(packed_width(k), 255, dtype=np.uint8)
+    row[-1] = (1 << k % 8) - 1
+    return np.tile(row, 8 // math.gcd(len(row), 8)).view(np.uint64)
+
+
+@kernel
+def randomize_lanes(lanes: Words, words: Words, planes: Words, valid: Words, start: int) -> tuple[int, int]:
+    """Randomise lanes[start:] in place while `words` surely suffice; return (next lane word, words used).
+
+    Every lane compares a uniform 64-bit number u, drawn one bit at a time from the most significant bit on, with the
+    threshold that its own bit selects: set if u is below. A word is finished when all its lanes have differed from
+    their thresholds, after log2(64) + 1.3 words on average; lanes that never differ have u = threshold: not below.
+    The number of words used depends on the noise alone, never on the bits.
+    """
+    steps = planes.shape[0]
+    enough = words.shape[0] - steps
+    lane, used = start, 0
+    phase = start % valid.shape[0]
+    while lane < lanes.shape[0] and used <= enough:
+        selected = lanes[lane]
+        undecided = valid[phase]
+        below = undecided & ~undecided
+        step = 0
+        while step < steps and undecided != 0:
+            threshold = planes[step, 0] ^ (selected & planes[step, 1])
+            word = words[used]
+            below |= undecided & threshold & ~word
+            undecided &= ~(threshold ^ word)
+            step += 1
+            used += 1
+        lanes[lane] = below
+        lane += 1
+        phase += 1
+        if phase == valid.shape[0]:
+            phase = 0
+    return lane, used
+
+
+# -------------------------------------------------------------------- count
+
+
+def count_bits(bits: Bits) -> NDArray[np.int64]:
+    """Return int64[8 width], how often each bit is set in packed bits[n, width], exact for any n; padding included."""
+    n, width = bits.shape
+    # As many rows side by side as make whole words, and enough of them to fill vector registers.
+    together = 8 // math.gcd(width, 8)
+    together *= max(1, 8 * WIDE_ROW // (together * width))
+    blocks = n // (8 * together)
+    body = blocks * 8 * together if blocks > INTERPRETED_ROWS else 0
+    counts = np.zeros(8 * width, dtype=np.int64)
+    if body:
+        lanes = bits[:body].reshape(-1).view(np.uint64).reshape(8 * blocks, -1)
+        # Arrow hands out read-only buffers, numpy writable ones: compile once for both.
+        lanes.flags.writeable = False
+        planes = np.zeros((2, 3 + blocks.bit_length(), lanes.shape[1]), dtype=np.uint64)
+        count_lanes.compiled(lanes, planes, np.empty(lanes.shape[1], dtype=np.uint64))
+        counts += plane_totals(planes).reshape(together, -1).sum(axis=0)
+    step = max(1, UNPACKED_BYTES // (8 * width))
+    for start in range(body, n, step):
+        counts += np.unpackbits(bits[start : start + step], axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+    return counts
+
+
+def plane_totals(planes: Words) -> NDArray[np.int64]:
+    """Return int64[64 width], the numbers that planes[2, levels, width] of `count_lanes` stand for, lane by lane."""
+    totals = np.zeros(64 * planes.shape[2], dtype=np.int64)
+    for level, pair in enumerate(planes.swapaxes(0, 1)):
+        for plane in pair:
+            totals += np.unpackbits(plane.view(np.uint8), bitorder="little").astype(np.int64) << level
+    return totals
+
+
+@kernel
+def count_lanes(rows: Words, planes: Words, carry: Words) -> None:
+    """Count the set bits of every lane of rows[8 b, width] into zeroed planes[2, levels, width], bit-sliced.
+
+    Lane totals are the sum over levels of 2^level times the two planes' bits. A carry-save adder turns three bits of
+    one weight into one of that weight and one of twice that weight: seven of them reduce eight rows to one carry of
+    weight 8 (Harley and Seal; Mula, Kurz, Lemire, *Faster population counts using AVX2 instructions*, 2018). Carries
+    wait in planes[1] until a second one of their weight arrives, as in a binary counter: one adder per row in all.
+    `levels` must be at least 3 + b.bit_length(), `carry` is scratch of shape (width,).
+    """
+    blocks = rows.shape[0] // 8
+    width = rows.shape[1]
+    total, waiting = planes[0], planes[1]
+    for block in range(blocks):
+        i = 8 * block
+        for c in range(width):
+            ones, twos, fours = total[0, c], total[1, c], total[2, c]
+            a, b = rows[i, c], rows[i + 1, c]
+            odd = ones ^ a
+            ones, two_a = odd ^ b, (ones & a) | (odd & b)
+            a, b = rows[i + 2, c], rows[i + 3, c]
+            odd = ones ^ a
+            ones, two_b = odd ^ b, (ones & a) | (odd & b)
+            odd = twos ^ two_a
+            twos, four_a = odd ^ two_b, (twos & two_a) | (odd & two_b)
+            a, b = rows[i + 4, c], rows[i + 5, c]
+            odd = ones ^ a
+            ones, two_a = odd ^ b, (ones & a) | (odd & b)
+            a, b = rows[i + 6, c], rows[i + 7, c]
+            odd = ones ^ a
+            ones, two_b = odd ^ b, (ones & a) | (odd & b)
+            odd = twos ^ two_a
+            twos, four_b = odd ^ two_b, (twos & two_a) | (odd & two_b)
+            odd = fours ^ four_a
+            fours, carry[c] = odd ^ four_b, (fours & four_a) | (odd & four_b)
+            total[0, c], total[1, c], total[2, c] = ones, twos, fours
+        level, rest = 3, block
+        while rest & 1:
+            for c in range(width):
+                a, b = waiting[level, c], carry[c]
+                odd = total[level, c] ^ a
+                carry[c] = (total[level, c] & a) | (odd & b)
+                total[level, c] = odd ^ b
+            level += 1
+            rest >>= 1
+        waiting[level, :] = carry
+    # What still waits at a level whose turn in the binary counter is over was added already.
+    for level in range(3, waiting.shape[0]):
+        if not (blocks >> (level - 3)) & 1:
+            waiting[level, :] = 0

@@ -1,0 +1,166 @@
+"""Reports that are one integer: a public row and a noisy cell, report = row * m + cell.
+
+The row is drawn before the answer is looked at; it says which of a fixed list of functions maps the answer to one of m
+cells, and the cell goes through GRR over m values. Hadamard encoding, the count-mean sketch over it and the recursive
+Hadamard response differ only in that list.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.checks import Codes, checked_counts, checked_report_codes, code_dtype
+from deniable.core.kernels import kernel
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, uniform_below
+from deniable.oracles.grr import GRR
+from deniable.oracles.oracle import FrequencyOracle
+
+
+def parity(words: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the parity of each word's bits: the sign (-1)^<a, b> of a Hadamard matrix is that of a & b.
+
+    Examples
+    --------
+    >>> parity(np.array([0b0, 0b1, 0b11, 0b111]))
+    array([0, 1, 0, 1], dtype=uint8)
+    """
+    bits: NDArray[np.uint8] = np.bitwise_count(words) & np.uint8(1)
+    return bits
+
+
+@dataclass(frozen=True)
+class PublicRows(FrequencyOracle[Codes]):
+    """An oracle whose report is row * m + cell; uint8, uint16 or uint32 [n].
+
+    The row is uniform, by rejection; the cell of the true code under the function of its row goes through GRR.
+    """
+
+    k: int
+    epsilon: float | Fraction
+
+    report_type = staticmethod(np.asarray)
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """Number of functions."""
+
+    @property
+    @abstractmethod
+    def response(self) -> GRR:
+        """The randomised response over m values that cells go through."""
+
+    @abstractmethod
+    def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the cell in 0..m-1 of each of codes[n] under the function of its row, unsigned integers [n]."""
+
+    @final
+    def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
+        m = self.response.k
+        reports = np.empty(len(codes), dtype=code_dtype(self.rows * m))
+        for start in range(0, len(codes), BLOCK_WORDS):
+            part = codes[start : start + BLOCK_WORDS]
+            row = uniform_below(rng, self.rows, len(part))
+            reports[start : start + len(part)] = row * m + self.response.randomize(self._cell(part, row), rng)
+        return reports
+
+    @final
+    def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which values have the reported cell under the reported row's function, bool[n, len(values)]."""
+        m = self.response.k
+        row, cell = np.divmod(checked_report_codes(reports, self.rows * m).astype(np.int64), m)
+        cells = self._cell(np.tile(values, len(row)), np.repeat(row, len(values))).reshape(len(row), len(values))
+        matrix: NDArray[np.bool_] = cells == cell[:, None]
+        return matrix
+
+    @final
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio p/q of the implemented thresholds, exact: that of the response.
+
+        A list of functions that all map every value to one cell tells nothing, and its ratio is 1.
+        """
+        return self.response.implemented_ratio()
+
+    @final
+    def outputs(self) -> Codes:
+        m = self.response.k
+        self._check_channel(self.k, self.rows * m)
+        return np.arange(self.rows * m, dtype=code_dtype(self.rows * m))
+
+    @final
+    def _channel(self) -> NDArray[Any]:
+        m = self.response.k
+        self._check_channel(self.k, self.rows * m)
+        p, q = (probability / self.rows for probability in self.response.support_probabilities)
+        matrix = np.full((self.k, self.rows * m), q, dtype=object)
+        row = np.arange(self.rows)
+        for v in range(self.k):
+            matrix[v, row * m + self._cell(np.full(self.rows, v), row)] = p
+        return matrix
+
+    @final
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Different rows share the contributors: no product law replaces the reports.
+        return self._simulate_by_reports(counts, rng)
+
+    @property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """Row and cell in one integer."""
+        return (ReportField("report", code_dtype(self.rows * self.response.k).name),)
+
+
+def histogram_of(reports: ArrayLike, size: int) -> tuple[NDArray[np.int64], int]:
+    """Return int64[size], how often each report in 0..size-1 came, and their number."""
+    checked = checked_report_codes(reports, size)
+    histogram = np.zeros(size, dtype=np.int64)
+    add_reports(checked, histogram)
+    return histogram, len(checked)
+
+
+def sign_sums(reports: ArrayLike, rows: int) -> tuple[NDArray[np.int64], int]:
+    """Return int64[rows], the sum of the signs (bit 0: +1, bit 1: -1) of the reports of each row, and their number."""
+    checked = checked_report_codes(reports, 2 * rows)
+    sums = np.zeros(rows, dtype=np.int64)
+    add_signs(checked, sums)
+    return sums, len(checked)
+
+
+def code_blocks(counts: ArrayLike, k: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the codes of contributors with these true counts int[k], value by value, a block at a time.
+
+    Simulations whose aggregate has no product law make these reports and sum them, in memory independent of n.
+    """
+    held = checked_counts(counts, k)
+    last = np.cumsum(held)
+    n = int(last[-1])
+    for start in range(0, n, BLOCK_WORDS):
+        stop = min(start + BLOCK_WORDS, n)
+        low, high = np.searchsorted(last, [start, stop - 1], side="right")
+        part = held[low : high + 1].copy()
+        part[-1] -= last[high] - stop
+        part[0] -= start - (last[low] - held[low])
+        yield np.repeat(np.arange(low, high + 1), part)
+
+
+@kernel
+def add_reports(reports: Codes, histogram: NDArray[np.int64]) -> None:
+    """Add one to histogram[report] for every report; reports are already checked."""
+    for i in range(reports.shape[0]):
+        histogram[reports[i]] += 1
+
+
+@kernel
+def add_signs(reports: Codes, sums: NDArray[np.int64]) -> None:
+    """Add the sign of a report's lowest bit (0: +1, 1: -1) to sums[report // 2]; reports are already checked."""
+    for i in range(reports.shape[0]):
+        report = np.int64(reports[i])
+        sums[report >> 1] += 1 - 2 * (report & 1)

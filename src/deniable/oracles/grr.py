@@ -1,0 +1,244 @@
+"""Generalised randomised response (GRR): tell the truth, or one of the other k-1 values.
+
+Kairouz, Bonawitz, Ramage, *Discrete distribution estimation under local privacy* (2016); also called direct encoding
+or k-RR. The best oracle for small domains (k < 3 e^epsilon + 2).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.card import Card
+from deniable.core.checks import Codes, check_counters, checked_domain, checked_report_codes, code_dtype
+from deniable.core.kernels import kernel
+from deniable.core.mechanism import ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
+from deniable.core.state import Counts, counts_sum_to
+from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_up
+from deniable.errors import InvalidParameterError
+from deniable.oracles.pure import CountingOracle
+from deniable.oracles.support import FixedSize
+
+
+@lru_cache(maxsize=1024, typed=True)
+def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
+    """Return Q: each of the k-1 other values is reported with probability Q/2^64, the truth with 1 - (k-1) Q/2^64.
+
+    Q = ceil(2^64/(e^epsilon + k - 1)), in directed high precision: rounding up brings the probabilities closer, and
+    for k <= 2^32 sqrt(epsilon) never so far that the truth is the rarer answer: 2^64/k exceeds 2^64/(e^epsilon + k - 1)
+    by at least one.
+
+    Raises
+    ------
+    InvalidParameterError
+        If k is larger: p - q would vanish between two thresholds, or turn negative without a bound on the ratio.
+    """
+    budget = spent(epsilon)
+    if k * k > budget * SCALE:
+        raise InvalidParameterError(
+            f"k must be <= 2^32 sqrt(epsilon) for 64-bit thresholds, got k={k} with epsilon={float(budget)}"
+        )
+    lower, _ = exp_bounds(budget)
+    return threshold_up(1 / (lower + k - 1))
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(CountingOracle[Codes]):
+    """One reported code, uint8, uint16 or uint32 [n]: the true one with probability p, every other one with q.
+
+    One 64-bit word u per report: keep x if u >= (k-1) Q, else report (x + 1 + floor(u/Q)) mod k.
+    """
+
+    k: int
+    epsilon: float | Fraction
+
+    state_is_histogram = True
+
+    @property
+    @abstractmethod
+    def _lie(self) -> int:
+        """Q: each of the other values is reported with probability Q/2^64."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        self._lie  # noqa: B018  refuses a domain too large for 64 bits
+
+    @cached_property
+    def support_law(self) -> FixedSize:
+        """Every report supports the one value that it is."""
+        return FixedSize(self.k, 1, self.support_probabilities[0])
+
+    @final
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p, q): probability that a report equals v if the contributor holds v, and if not."""
+        q = Fraction(self._lie, SCALE)
+        return 1 - (self.k - 1) * q, q
+
+    @final
+    def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
+        reports = np.empty(len(codes), dtype=code_dtype(self.k))
+        for rows, words in blocks(rng, len(codes)):
+            randomize_codes(codes[rows], words, np.uint64(self._lie), self.k, reports[rows])
+        return reports
+
+    @final
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        codes = checked_report_codes(reports, self.k)
+        return count_codes(codes, self.k), len(codes)
+
+    @final
+    def supports(self, reports: Codes, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        matrix: NDArray[np.bool_] = checked_report_codes(reports, self.k)[:, None] == values
+        return matrix
+
+    @final
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio p/q of the implemented thresholds, exact."""
+        p, q = self.support_probabilities
+        return p / q
+
+    @final
+    def outputs(self) -> Codes:
+        return np.arange(self.k, dtype=code_dtype(self.k))
+
+    @final
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(self.k, self.k)
+        p, q = self.support_probabilities
+        matrix = np.full((self.k, self.k), q, dtype=object)
+        np.fill_diagonal(matrix, p)
+        return matrix
+
+    @final
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Who lies chooses among the *other* values. Equivalently, with probability k q a contributor reports a uniform
+        # value and otherwise the truth, which needs one binomial per value and one multinomial.
+        uniform = rng.generator.binomial(counts, self.k * float(self.support_probabilities[1]))
+        spread = rng.generator.multinomial(uniform.sum(), np.full(self.k, 1 / self.k))
+        simulated: NDArray[np.int64] = counts - uniform + spread
+        return simulated
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        counts_sum_to(counts, n)
+
+    @property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """One code per report."""
+        return (ReportField("value", code_dtype(self.k).name),)
+
+    @property
+    @final
+    def report_bits(self) -> float:
+        """Bits per report, log2 k."""
+        return float(np.log2(self.k))
+
+
+@final
+@dataclass(frozen=True)
+class GRR(RandomizedResponse):
+    """Generalised randomised response over {0, ..., k-1}.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32 and k <= 2^32 sqrt(epsilon): beyond, 64-bit thresholds cannot tell p from q.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+
+    Raises
+    ------
+    InvalidParameterError
+        If k or epsilon is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SimulationRandomness
+    >>> import numpy as np
+    >>> grr = GRR(k=4, epsilon=1.0)
+    >>> reports = grr.randomize(np.array([0, 1, 2, 3, 3]), SimulationRandomness(1))
+    >>> reports.dtype, reports.shape
+    (dtype('uint8'), (5,))
+    >>> grr.estimate(grr.aggregate(reports)).n
+    5
+    """
+
+    name = "GRR"
+    card = Card(
+        shelf="one attribute",
+        when="small domains, k < 3 e^epsilon + 2: the smallest error and the smallest report",
+        aliases=("k-RR", "direct encoding"),
+        recommended=True,
+        wire="one code",
+    )
+
+    @cached_property
+    def _lie(self) -> int:
+        return lie_threshold(self.k, self.epsilon)
+
+    def privacy(self) -> Guarantee:
+        """Return the guarantee: epsilon against everybody, for one report."""
+        return self._local_guarantee()
+
+
+@kernel
+def randomize_codes(codes: Codes, words: Words, lie: np.uint64, k: int, reports: Codes) -> None:
+    """GRR of codes[n] by words uint64[n] into reports[n]; `lie` is the threshold Q of `lie_threshold`."""
+    truth = np.uint64(k - 1) * lie
+    reciprocal = 1.0 / float(lie)
+    size = np.int64(k)
+    for i in range(codes.shape[0]):
+        word = words[i]
+        # floor(word/lie) by a float product, off by at most one (k <= 2^32), then corrected in integers: it vectorises.
+        step = np.int64(float(min(word, truth)) * reciprocal)
+        rest = np.int64(word - np.uint64(step) * lie)
+        step += np.int64(rest >= np.int64(lie)) - np.int64(rest < 0)
+        value = np.int64(codes[i]) + 1 + step
+        value -= size if value >= size else np.int64(0)
+        reports[i] = np.int64(codes[i]) if word >= truth else value
+
+
+_FOUR_TABLES = 1 << 20
+"""Largest domain that is counted in four tables: they still fit into a cache."""
+
+
+@kernel
+def _count(codes: Codes, tables: NDArray[np.int64]) -> None:
+    n = codes.shape[0]
+    body = n - n % 4
+    for i in range(0, body, 4):
+        # Four tables: equal neighbours do not wait for each other's increment.
+        tables[0, codes[i]] += 1
+        tables[1, codes[i + 1]] += 1
+        tables[2, codes[i + 2]] += 1
+        tables[3, codes[i + 3]] += 1
+    for i in range(body, n):
+        tables[0, codes[i]] += 1
+
+
+def count_codes(codes: Codes, k: int) -> NDArray[np.int64]:
+    """Return int64[k], how often each code occurs in codes[n] (already checked to be in 0..k-1).
+
+    Raises
+    ------
+    TooLargeError
+        If k counters are too many to be set up.
+    """
+    check_counters(k)
+    if k > _FOUR_TABLES:
+        return np.bincount(codes.astype(np.int64), minlength=k)
+    tables = np.zeros((4, k), dtype=np.int64)
+    _count(codes, tables)
+    counts: NDArray[np.int64] = tables.sum(axis=0)
+    return counts

@@ -1,0 +1,210 @@
+"""FrequencyOracle: the base of mechanisms for one attribute."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypeIs
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import Codes, checked_codes, checked_counts
+from deniable.core.estimate import Estimate
+from deniable.core.mechanism import Mechanism
+from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, checked_randomness
+from deniable.errors import InvalidParameterError
+from deniable.oracles.support import SupportLaw
+
+Reports = TypeVar("Reports")
+
+SIMULATION_ROWS = 1 << 22
+"""Most reports that a simulation makes at a time."""
+
+
+class FrequencyOracle(Mechanism[Reports]):
+    """A mechanism for one attribute with domain {0, ..., k-1}: codes int[n] in, an Estimate out.
+
+    Attributes
+    ----------
+    k : int
+        Domain size.
+    levels : int
+        Number of levels of `support_levels`.
+    memoised_epsilon : float or None
+        Where a stored response is reported again and again: what any number of reports of it reveal, as implemented.
+    state_is_histogram : bool
+        Whether an aggregate counts every possible report, in the order of `outputs`: then it has the reports'
+        likelihood.
+    """
+
+    k: int
+    records: ClassVar[bool] = False
+    levels: ClassVar[int] = 2
+    memoised_epsilon: float | None = None
+    state_is_histogram: ClassVar[bool] = False
+    _levels: Callable[[Any, NDArray[np.int64]], NDArray[np.uint8]] | None = None
+    """Where a report says more about a value than whether it supports it: its levels."""
+
+    @property
+    @final
+    def domain(self) -> tuple[int, ...]:
+        """The one domain size, (k,)."""
+        return (self.k,)
+
+    # ---------------------------------------------------------------- contributor
+
+    @final
+    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Reports:
+        """Contributor: turn true codes into reports, one row each.
+
+        Parameters
+        ----------
+        inputs : int[n]
+            True codes in 0..k-1.
+        rng : Randomness
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
+
+        Returns
+        -------
+        batch of n reports
+            As `report_fields` says.
+
+        Raises
+        ------
+        InvalidInputError
+            If a code is out of range, naming its row.
+        InvalidParameterError
+            If rng is no source of random words.
+        """
+        return self._randomize(checked_codes(inputs, self.k), checked_randomness(rng))
+
+    @abstractmethod
+    def _randomize(self, codes: Codes, rng: Randomness) -> Reports:
+        """Randomise codes[n], all in 0..k-1."""
+
+    # ---------------------------------------------------------------- collector
+
+    @final
+    def aggregate(self, reports: Any) -> Aggregate:
+        return Aggregate(self, *self._tally(reports))
+
+    @abstractmethod
+    def _tally(self, reports: Any) -> tuple[NDArray[np.integer[Any]], int]:
+        """Check reports, and return the sum int64[state_size] that the collector keeps and their number."""
+
+    # ---------------------------------------------------------------- analyst
+
+    @abstractmethod
+    def estimate(self, aggregate: Aggregate) -> Estimate: ...
+
+    @abstractmethod
+    def variance(self, f: float, n: int) -> float:
+        """Return the variance of one estimated frequency at true frequency f, noise only, with n contributors."""
+
+    # ---------------------------------------------------------------- what a report says
+
+    @property
+    @abstractmethod
+    def support_law(self) -> SupportLaw | None:
+        """The law of the set of values that a report supports; None where it has no common one for all values.
+
+        What follows from a law (the success of a guess, leakage) is then found by listing all reports.
+        """
+
+    @abstractmethod
+    def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which values each report speaks for, bool[n, len(values)]: what an adversary takes for candidates.
+
+        Parameters
+        ----------
+        reports : batch of n reports
+            As `randomize` returns them.
+        values : int64[m]
+            Codes in 0..k-1.
+        """
+
+    @abstractmethod
+    def implemented_ratio(self) -> Fraction: ...
+
+    @final
+    def support_levels(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return what every report says about every value, in 0..`levels`-1, uint8[n, len(values)]: for audits."""
+        found = self.supports if self._levels is None else self._levels
+        return found(reports, values).astype(np.uint8)
+
+    @final
+    def guess_channel(self) -> NDArray[np.float64]:
+        """Return P(guess | code), float64[k, k]: a guess uniform among the supported values, or all if there are none.
+
+        By listing every report; where there is a `support_law`, its `guess_success` is the diagonal.
+
+        Raises
+        ------
+        TooLargeError
+            If the reports are too many to be listed.
+        """
+        return self.channel() @ self.guess_probabilities(self.outputs())
+
+    @final
+    def guess_probabilities(self, reports: Any) -> NDArray[np.float64]:
+        """Return P(guess = v | report), float64[n, k]."""
+        supported = self.supports(reports, np.arange(self.k))
+        filled = supported | ~supported.any(axis=1, keepdims=True)
+        probabilities: NDArray[np.float64] = filled / filled.sum(axis=1, keepdims=True)
+        return probabilities
+
+    # ---------------------------------------------------------------- simulation
+
+    @final
+    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
+        """Draw the aggregate of contributors with these true counts, exactly in distribution, without reports.
+
+        Parameters
+        ----------
+        counts : int[k]
+            Number of contributors who hold each value.
+        rng : SimulationRandomness
+            Source of the draw.
+
+        Raises
+        ------
+        InvalidInputError
+            If the counts are no k integers >= 0.
+        """
+        held = checked_counts(counts, self.k)
+        return Aggregate(self, self._simulate(held, rng), int(held.sum()))
+
+    @abstractmethod
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Draw the state int64[state_size] of contributors with these true counts int64[k]."""
+
+    @final
+    def _simulate_by_reports(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Make reports and sum them a block at a time, where no product law replaces them; memory independent of n."""
+        last = np.cumsum(counts)
+        n, step = int(last[-1]), min(max(BLOCK_WORDS, self.state_size), SIMULATION_ROWS)
+        total = np.zeros(self.state_size, dtype=np.int64)
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            # The values that contributors start..stop-1 hold, sorted: those whose stretches meet this block.
+            first, end = np.searchsorted(last, (start, stop - 1), side="right")
+            edges = np.clip(last[first : end + 1], start, stop)
+            codes = np.repeat(np.arange(first, end + 1), np.diff(edges, prepend=start))
+            total += self._tally(self._randomize(codes, rng))[0]
+        return total
+
+
+def is_oracle(client: object) -> TypeIs[FrequencyOracle[Any]]:
+    """Tell a frequency oracle from a channel, a number, a mechanism for records, or anybody else's client."""
+    return isinstance(client, FrequencyOracle)
+
+
+def checked_oracle(mechanism: object) -> FrequencyOracle[Any]:
+    """Return a frequency oracle as it is, or raise InvalidParameterError for anything else."""
+    if not is_oracle(mechanism):
+        raise InvalidParameterError(f"mechanism must be one for one attribute, got {type(mechanism).__name__}")
+    return mechanism

@@ -1,0 +1,247 @@
+"""RAPPOR: a permanent response that the client memoises, and a fresh report of it for every collection.
+
+Erlingsson, Pihur, Korolova, *RAPPOR: Randomized aggregatable privacy-preserving ordinal response* (2014), with the
+one-hot encoding in place of a Bloom filter (one hash function, no collisions). Two budgets are stated: the collector
+who sees one report, and the collector who sees unlimited reports and so learns the permanent response.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_codes, checked_domain
+from deniable.core.privacy import Guarantee, TrustModel, repeated
+from deniable.core.randomness import Randomness
+from deniable.core.thresholds import (
+    SCALE,
+    EpsilonLike,
+    checked_epsilon,
+    exact,
+    exp_bounds,
+    log_up,
+    spent,
+    threshold_down,
+    threshold_up,
+)
+from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.oracles.bits import Bits, check_padding, checked_bits, randomize_bits, randomize_one_hot
+from deniable.oracles.unary_encoding import UnaryEncoding, checked_decimal, likelihood_ratio, probabilities
+
+
+@final
+@dataclass(frozen=True)
+class RAPPOR(UnaryEncoding):
+    """RAPPOR over {0, ..., k-1}, one bit per value.
+
+    * Permanent stage: every bit of the one-hot encoding is flipped with probability f/2. The client stores the result
+      and uses it for every report of the same answer.
+    * Instantaneous stage: a report's bit is 1 with probability q where the permanent bit is 1, with p where it is 0.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32. A report takes k bits.
+    f : float, Fraction, Decimal or str
+        Noise of the permanent stage, in (0, 1); a float means its shortest decimal.
+    p, q : float, Fraction, Decimal or str
+        Probabilities of the instantaneous stage, 0 < p < q < 1.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable.oracles.rappor import RAPPOR
+    >>> from deniable import SimulationRandomness
+    >>> import numpy as np
+    >>> rappor = RAPPOR(k=10, f=0.5, p=0.5, q=0.75)
+    >>> round(rappor.epsilon, 4), round(rappor.one_report_epsilon, 4)
+    (2.1972, 0.5371)
+    >>> rng = SimulationRandomness(1)
+    >>> memoised = rappor.permanent(np.array([0, 9, 9]), rng)   # stored by the clients
+    >>> monday, tuesday = rappor.report(memoised, rng), rappor.report(memoised, rng)
+    >>> monday.dtype, monday.shape
+    (dtype('uint8'), (3, 2))
+    """
+
+    f: float | Fraction
+    p: float | Fraction
+    q: float | Fraction
+    epsilon: float = field(init=False, repr=False, compare=False)
+    """Whole contributor, unlimited reports of one memoised answer: 2 ln((1 - f/2)/(f/2)), rounded up. (Two one-hot
+    encodings differ in two bits.)"""
+    memoised_epsilon: float = field(init=False, repr=False, compare=False)
+    """The same, as implemented."""
+
+    name = "RAPPOR"
+    constructor = "from_epsilon"
+    card = Card(
+        shelf="one attribute",
+        when="the same people are asked again and again: a stored response bounds what repetition reveals",
+        wire="k bits",
+        note="epsilon covers any number of reports of one memoised answer",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        for name in ("f", "p", "q"):
+            number = checked_decimal(name, getattr(self, name), Fraction(0), Fraction(1), "(0, 1)")
+            object.__setattr__(self, name, number)
+        half = exact(self.f) / 2
+        object.__setattr__(self, "epsilon", log_up(((1 - half) / half) ** 2))
+        object.__setattr__(self, "memoised_epsilon", self.implemented_permanent_epsilon())
+        (one, zero), (kept, flipped) = self.report_thresholds, self.permanent_thresholds
+        if not zero < one:
+            raise InvalidParameterError(f"p must be < q, got p={float(self.p)}, q={float(self.q)}")
+        if not flipped < kept:
+            raise InvalidParameterError(f"f must be < 1 by at least 2^-63, got f={float(self.f)}")
+
+    @classmethod
+    def from_epsilon(cls, k: int, epsilon: EpsilonLike, p: EpsilonLike = 0.5, q: EpsilonLike = 0.75) -> RAPPOR:
+        """Return the RAPPOR whose *unlimited-report* budget is epsilon: f = 2/(e^(epsilon/2) + 1), rounded up.
+
+        Parameters
+        ----------
+        k : int
+            Domain size.
+        epsilon : float, Fraction, Decimal or str
+            Budget in nats against a collector who sees any number of reports of one memoised answer, in [1e-6, 32].
+        p, q : float, Fraction, Decimal or str
+            The instantaneous stage. What one report reveals follows from all three: read `one_report_epsilon`.
+
+        Examples
+        --------
+        >>> from deniable.oracles.rappor import RAPPOR
+        >>> RAPPOR.from_epsilon(k=16, epsilon=2.0)
+        RAPPOR(k=16, f=0.5378828427399903, p=0.5, q=0.75)
+        """
+        lower, _ = exp_bounds(spent(checked_epsilon(epsilon)) / 2)
+        target = 2 / (lower + 1)
+        f = float(target)
+        # A float field means its shortest decimal: that one must not be below the target.
+        while exact(f) < target:
+            f = math.nextafter(f, 1.0)
+        return cls(k, f, exact(p, "p"), exact(q, "q"))
+
+    # ---------------------------------------------------------------- contributor
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
+        # Draws a permanent response and reports it once: contributors who report again keep it and use `report`.
+        return self._report(randomize_one_hot(codes, self.k, self.permanent_thresholds, rng), rng)
+
+    def permanent(self, inputs: ArrayLike, rng: Randomness) -> Bits:
+        """Contributor: draw the permanent response, uint8[n, ceil(k/8)], to be stored and never drawn again.
+
+        Parameters
+        ----------
+        inputs : int[n]
+            True codes in 0..k-1.
+        rng : Randomness
+            Source of the noise.
+
+        Raises
+        ------
+        InvalidInputError
+            If a code is out of range, naming its row.
+        """
+        return randomize_one_hot(checked_codes(inputs, self.k), self.k, self.permanent_thresholds, rng)
+
+    def report(self, permanent: ArrayLike, rng: Randomness) -> Bits:
+        """Contributor: report a stored permanent response with fresh noise, uint8[n, ceil(k/8)].
+
+        Parameters
+        ----------
+        permanent : uint8[n, ceil(k/8)]
+            What `permanent` returned.
+        rng : Randomness
+            Source of the noise.
+
+        Raises
+        ------
+        InvalidInputError
+            If the dtype or the shape is wrong, or a padding bit is set, naming its row.
+        """
+        bits = checked_bits(permanent, self.k, InvalidInputError)
+        check_padding(bits, self.k, InvalidInputError)
+        return self._report(bits, rng)
+
+    def _report(self, permanent: Bits, rng: Randomness) -> Bits:
+        return randomize_bits(permanent, self.k, self.report_thresholds, rng)
+
+    # ---------------------------------------------------------------- guarantee and exact law
+
+    @property
+    def one_report_epsilon(self) -> float:
+        """One report: ln[q*(1-p*)/(p*(1-q*))], rounded up; q* and p* as in `support_probabilities`, unrounded."""
+        return log_up(likelihood_ratio(*_composed(exact(self.f) / 2, exact(self.p), exact(self.q))))
+
+    @cached_property
+    def permanent_thresholds(self) -> tuple[int, int]:
+        """(P, Q): a permanent bit is 1 with P/2^64 if the true bit is 1, with Q/2^64 if it is 0; Q rounded up."""
+        flipped = threshold_up(exact(self.f) / 2)
+        return SCALE - flipped, flipped
+
+    @cached_property
+    def report_thresholds(self) -> tuple[int, int]:
+        """(P, Q): a report's bit is 1 with P/2^64 if the permanent bit is 1 (q rounded down), Q/2^64 if 0 (p up)."""
+        return threshold_down(exact(self.q)), threshold_up(exact(self.p))
+
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (q*, p*) of one report: probability that bit v is set if the contributor holds v, and if not."""
+        _, flipped = probabilities(self.permanent_thresholds)
+        one, zero = probabilities(self.report_thresholds)
+        return _composed(flipped, zero, one)
+
+    def privacy(self) -> Guarantee:
+        """Return the guarantee; its epsilon is the unlimited-report one, the larger of the two."""
+        every, one = self.epsilon, self.one_report_epsilon
+        return Guarantee(
+            epsilon=every,
+            per_attribute=(every,),
+            implemented_epsilon=self.implemented_permanent_epsilon(),
+            trust_models=(
+                TrustModel("collector", "one report", one),
+                TrustModel(
+                    "collector",
+                    "unlimited reports of one memoised answer",
+                    every,
+                    status="upper bound",
+                    note="approached as reports accumulate",
+                ),
+                TrustModel("anybody", "the stored permanent response", every),
+                repeated("r reports, each with a new permanent response", one),
+            ),
+            remarks=(
+                "the client must memoise the permanent response: the unlimited-report guarantee holds for one stored "
+                "response per contributor",
+            ),
+        )
+
+    def implemented_permanent_ratio(self) -> Fraction:
+        """Largest likelihood ratio of the permanent response, exact, from the implemented threshold."""
+        return likelihood_ratio(*probabilities(self.permanent_thresholds))
+
+    def implemented_permanent_epsilon(self) -> float:
+        """Natural logarithm of `implemented_permanent_ratio`, rounded up: unlimited reports."""
+        return log_up(self.implemented_permanent_ratio())
+
+    def permanent_channel(self, *, exact: bool = False) -> NDArray[Any]:
+        """Return P(permanent response | code), shape (k, 2^k); Fractions if `exact`."""
+        matrix = self._bit_channel(*probabilities(self.permanent_thresholds))
+        return matrix if exact else matrix.astype(np.float64)
+
+
+def _composed(flipped: Fraction, p: Fraction, q: Fraction) -> tuple[Fraction, Fraction]:
+    """Return (q*, p*): both stages together, from the flip probability and the instantaneous p and q."""
+    return (1 - flipped) * q + flipped * p, flipped * q + (1 - flipped) * p

@@ -1,0 +1,1 @@
+"""Count-mean sketches, for dictionaries of any size."""

@@ -1,0 +1,341 @@
+"""Count-mean sketch (CMS): report a noisy cell of a public random hash; local hashing is its special case.
+
+Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large
+Dictionaries*. Local hashing: Bassily, Smith (2015) for m = 2; Wang, Blocki, Li, Jha, *Locally differentially private
+protocols for frequency estimation* (2017) for m = e^epsilon + 1.
+
+Every contributor draws a hash h from a public family, and reports h and z = GRR_m(h(x)). If any two values collide
+with the same probability c, one formula serves every family and every m: a report supports v (z = h(v)) with
+probability p1 = p if its contributor holds v, and p0 = c p + (1-c) q if not, p and q being GRR's.
+
+What differs between families (`hash_families`) is the report, the collector's state, and how it is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.card import Card, Variant
+from deniable.core.checks import Codes, checked_codes, checked_integer, code_dtype
+from deniable.core.estimate import Estimate, affine_estimate
+from deniable.core.mechanism import ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
+from deniable.core.state import Counts
+from deniable.core.thresholds import checked_epsilon
+from deniable.errors import EmptyAggregateError, InvalidReportError
+from deniable.oracles.grr import GRR
+from deniable.oracles.pure import PureOracle
+from deniable.oracles.sketch.families._columns import columns_of
+from deniable.oracles.sketch.families.family import HashFamily
+from deniable.oracles.sketch.families.hash_range import Objective
+from deniable.oracles.sketch.families.registry import family_entry
+from deniable.oracles.support import Hashed
+
+QUERY_ROWS = 1 << 20
+"""Reports compared with a query list before progress is told."""
+
+Progress = Callable[[int, int], None]
+"""Called with the number of reports done and the number in all."""
+
+
+@final
+@dataclass(frozen=True)
+class CountMeanSketch(PureOracle[Any]):
+    """Count-mean sketch over {0, ..., k-1} with m cells per hash function.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32; up to 2^64 with the binary family.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+    m : int, optional
+        Number of cells, 2 <= m <= 2^32. By default the m of least variance at f = 1/k, that is of least mean squared
+        error over all values, among those that the family admits; it is stored, so that client and server cannot
+        choose twice.
+    family : str
+        The hash family. Which one suits is what `OCMS` decides:
+
+        * "prime": any m; ((a0 + a1 x) mod P) mod m, P the smallest prime >= max(k, 7m). The state is k support
+          counters; summing n reports takes O(n k) time, so this is for moderate domains, or for a few queries;
+        * "spread": m a power of two; one integer per report, and a histogram of about k m/(m-1) counters that one
+          transform decodes in milliseconds;
+        * "partition": any m, "linear": m a prime power; two or three integers per report, decoded by one transform;
+        * "binary": any m and k up to 2^64, decoded for a query list (`QuerySketch`).
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or there is no such family.
+
+    Examples
+    --------
+    >>> from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+    >>> from deniable import SimulationRandomness
+    >>> import numpy as np
+    >>> sketch = CountMeanSketch(k=1000, epsilon=1.0)
+    >>> sketch
+    CountMeanSketch(k=1000, epsilon=1.0, m=4, family='prime')
+    >>> reports = sketch.randomize(np.array([17, 999, 17]), SimulationRandomness(1))
+    >>> reports.a0.dtype, reports.value.dtype, reports.value.shape
+    (dtype('uint32'), dtype('uint8'), (3,))
+    >>> sketch.estimate(sketch.aggregate(reports)).k
+    1000
+    >>> urls = CountMeanSketch(k=10**6, epsilon=1.0, family="spread")
+    >>> reports = urls.randomize(np.array([17, 999_999, 17]), SimulationRandomness(1))
+    >>> reports.dtype, urls.estimate(urls.aggregate(reports), queries=[17, 18]).labels
+    (dtype('uint32'), ('17', '18'))
+    """
+
+    k: int
+    epsilon: float | Fraction
+    m: int | None = None
+    family: str = "prime"
+
+    name = "CMS"
+    card = Card(
+        shelf="dictionaries",
+        when="a thousand values and more: the error of OUE, a report of a few bytes",
+        aliases=("CountMeanSketch", "count-mean sketch"),
+        wire="hash function and cell",
+        page="theory/sketches.md",
+        variants=(
+            Variant(
+                "CMS[spread]",
+                (("family", "spread"),),
+                "one integer per report; one transform decodes all values",
+                recommended=True,
+                decoding="transform",
+            ),
+            Variant(
+                "CMS[partition]",
+                (("family", "partition"),),
+                "the collector adds about 10 m integers per report; one transform decodes all values",
+                alternative=True,
+            ),
+            Variant(
+                "CMS[linear]", (("family", "linear"),), "one transform over F_p decodes all values", alternative=True
+            ),
+            Variant(
+                "CMS[prime]",
+                (("family", "prime"),),
+                "the collector compares every report with every value",
+                recommended=True,
+                decoding="compares",
+            ),
+            Variant(
+                "CMS[binary]",
+                (("family", "binary"),),
+                "for chosen values among up to 2^64; for all of them the collector compares every report with every "
+                "value",
+                alternative=True,
+                decoding="compares",
+            ),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        entry = family_entry(self.family)
+        object.__setattr__(self, "k", checked_integer("k", self.k, 2, entry.largest_domain))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        m = Objective.mean(self.k, self.epsilon).best(entry.cells_around) if self.m is None else self.m
+        cells = entry.build(self.k, m).m
+        GRR(cells, self.epsilon)  # refuses what GRR refuses
+        object.__setattr__(self, "m", cells)
+
+    @cached_property
+    def hashes(self) -> HashFamily:
+        """The family of public hash functions."""
+        assert self.m is not None
+        return family_entry(self.family).build(self.k, self.m)
+
+    @cached_property
+    def support_law(self) -> Hashed:
+        """A report supports the values in its cell."""
+        return Hashed(self.hashes, *self.response.support_probabilities)
+
+    @cached_property
+    def response(self) -> GRR:
+        """The randomised response that cells go through: GRR over m values."""
+        return GRR(self.hashes.m, self.epsilon)
+
+    # ---------------------------------------------------------------- contributor
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> Any:
+        # In the family's layout: HashedReports(a0, a1, value) for the prime family, one uint32 or uint64 for Spread.
+        columns = [np.empty(len(codes), dtype=field.dtype) for field in self.report_fields]
+        for start in range(0, len(codes), BLOCK_WORDS):
+            rows = slice(start, start + BLOCK_WORDS)
+            parameters = self.hashes.draw_parameters(rng, len(codes[rows]))
+            cells = self.response.randomize(self.hashes.hash(codes[rows], *parameters), rng)
+            part = self.hashes.join(parameters, cells)
+            for column, values in zip(columns, columns_of(part), strict=True):
+                column[rows] = values
+        return self.report_type(*columns)
+
+    # ---------------------------------------------------------------- collector
+
+    def _tally(self, reports: Any) -> tuple[NDArray[np.integer[Any]], int]:
+        checked = self.hashes.checked(reports)
+        return self.hashes.tally(checked), len(columns_of(checked)[0])
+
+    def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
+        try:
+            return np.ones(len(columns_of(self.hashes.checked(reports))[0]), dtype=np.bool_), ""
+        except InvalidReportError as error:
+            return self.hashes.valid_rows(reports), str(error)
+
+    def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which values each report's hash function maps to its cell, bool[n, len(values)]."""
+        parameters, cells = self.hashes.split(self.hashes.checked(reports))
+        codes = np.tile(values, len(cells))
+        own = self.hashes.hash(codes, *(np.repeat(column, len(values)) for column in parameters))
+        matrix: NDArray[np.bool_] = own.reshape(len(cells), len(values)) == cells[:, None]
+        return matrix
+
+    def count_support(
+        self, reports: Any, queries: ArrayLike, *, progress: Progress | None = None
+    ) -> NDArray[np.integer[Any]]:
+        """Collector: count the reports that support each of the chosen values, without a state.
+
+        Parameters
+        ----------
+        reports : reports
+            What contributors sent, n rows.
+        queries : int[q]
+            Codes in 0..k-1, in any order.
+        progress : callable, optional
+            Called with (reports done, n) after every 2^20 reports.
+
+        Returns
+        -------
+        int64[q]
+            Support counts; they add up over batches. `estimate_support` makes frequencies of them.
+
+        Raises
+        ------
+        InvalidReportError, InvalidInputError
+            If a report or a query is out of range, naming its row.
+        """
+        checked, values = self.hashes.checked(reports), checked_codes(queries, self.k)
+        n = len(columns_of(checked)[0])
+        total = np.zeros(len(values), dtype=np.int64)
+        for start in range(0, n, QUERY_ROWS):
+            part = self.report_type(*(column[start : start + QUERY_ROWS] for column in columns_of(checked)))
+            total += self.hashes.count_queries(part, values)
+            if progress is not None:
+                progress(min(start + QUERY_ROWS, n), n)
+        return total
+
+    # ---------------------------------------------------------------- analyst
+
+    def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.integer[Any]]:
+        return self.hashes.decode(counts, n) if codes is None else self.hashes.decode_queries(counts, n, codes)
+
+    def estimate_support(self, support: ArrayLike, n: int, queries: ArrayLike) -> Estimate:
+        """Analyst: unbiased frequencies of a query list from its support counts among n reports (`count_support`).
+
+        For dictionaries too large for a state: the collector keeps the reports, or these counts, which add up.
+
+        Examples
+        --------
+        >>> sketch = CountMeanSketch(k=2**32, epsilon=2.0)
+        >>> reports = sketch.randomize(np.full(1000, 123_456_789), SimulationRandomness(1))
+        >>> support = sketch.count_support(reports, [123_456_789, 5])
+        >>> sketch.estimate_support(support, 1000, [123_456_789, 5]).frequencies.round(1)
+        array([ 1. , -0.1])
+        """
+        if n == 0:
+            raise EmptyAggregateError(f"an estimate needs at least one report, got n=0 for {self!r}")
+        p1, p0 = map(float, self.support_probabilities)
+        return affine_estimate(support, n, p1, p0).named("", [str(code) for code in checked_codes(queries, self.k)])
+
+    # ---------------------------------------------------------------- guarantee and exact law
+
+    @property
+    def collision_probability(self) -> Fraction:
+        """Probability c that v and v' share a cell, exact and the same for every v != v'."""
+        return self.hashes.collision_probability
+
+    def response_channel(self, *, exact: bool = False) -> NDArray[Any]:
+        """Return P(reported cell | true cell), shape (m, m), Fractions if `exact`.
+
+        The hash is drawn before the answer is looked at, so this small matrix carries the whole likelihood ratio; with
+        `collision_probability` it is the exact law of the estimator where `channel` is too large to list.
+        """
+        return self.response.channel(exact=exact)
+
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p1, p0): probability that a report supports v if the contributor holds v, and if not."""
+        p, q = self.response.support_probabilities
+        c = self.collision_probability
+        return p, c * p + (1 - c) * q
+
+    def privacy(self) -> Guarantee:
+        """Return the guarantee: epsilon against everybody, for one report."""
+        return self._local_guarantee("the hash function in a report is public and independent of the answer")
+
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio p/q of the implemented thresholds, exact."""
+        return self.response.implemented_ratio()
+
+    def outputs(self) -> Any:
+        """Return every possible report once: by hash function, then by cell."""
+        return self._outputs()[0]
+
+    def _outputs(self) -> tuple[Any, NDArray[Any]]:
+        """Return every possible report, and the probability of its hash function."""
+        hashes = self.hashes
+        self._check_channel(self.k, hashes.member_count * hashes.m)
+        parameters, probabilities = hashes.members()
+        repeated = tuple(np.repeat(column, hashes.m) for column in parameters)
+        cells = np.tile(np.arange(hashes.m), len(probabilities)).astype(code_dtype(hashes.m))
+        return hashes.join(repeated, cells), np.repeat(probabilities, hashes.m)
+
+    def _channel(self) -> NDArray[Any]:
+        # Where this is too large, `response_channel` and `collision_probability` say the same.
+        outputs, drawn = self._outputs()
+        parameters, cells = self.hashes.split(outputs)
+        p, q = (drawn * probability for probability in self.response.support_probabilities)
+        rows = [np.where(self.hashes.hash(np.full(len(cells), v), *parameters) == cells, p, q) for v in range(self.k)]
+        return np.array(rows, dtype=object)
+
+    # ---------------------------------------------------------------- simulation and files
+
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Different values share the contributors' hashes, so no product law replaces the reports: in the time of
+        # `randomize` and `aggregate`.
+        return self._simulate_by_reports(counts, rng)
+
+    @property
+    def state_size(self) -> int:
+        """Length of the family's state: k support counters, or a histogram of reports."""
+        return self.hashes.state_size
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse what no n reports of the family's hash functions add up to."""
+        self.hashes.check_state(counts, n)
+
+    @property
+    def report_type(self) -> Callable[..., Any]:
+        """The family's reports: a NamedTuple with the cell last, or an array if a report is one integer."""
+        return self.hashes.report_type
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The family's columns."""
+        return self.hashes.report_fields
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, hash function and cell."""
+        return self.hashes.report_bits

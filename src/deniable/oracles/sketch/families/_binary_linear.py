@@ -1,0 +1,207 @@
+"""Linear hashes over F_2 and their state, the spectrum: shared by the partition family and the linear one for p = 2.
+
+A contributor's w in F_2^b stands for the L functionals ``<alpha^j w, .>``, j < L: ``<u, x>`` is the parity of u & x,
+and alpha the class of the indeterminate in GF(2^b). Whether a report supports x depends on the vector v of the L values
+at x alone: v must lie in the report's *accepted* set A. With H the indicator of A,
+
+    1[v in A] = 2^-L sum_c H^(c) (-1)^<c, v>,   H^(c) = sum_(u in A) (-1)^<c, u>,   <c, v> = <sum_j c_j alpha^j w, x>,
+
+so the integers H^(c), added at the positions sum_j c_j alpha^j w of one vector of size 2^b, are all that the collector
+keeps, and the Walsh-Hadamard transform of that vector is 2^L times the support counts.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Codes
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Words
+from deniable.core.state import absolute_sum, counts_between, exact_sum, refuse
+from deniable.errors import DamagedStateError
+from deniable.oracles.sketch.families._spread_kernels import divide_exactly
+from deniable.oracles.sketch.families._walsh import walsh_hadamard
+from deniable.oracles.sketch.families.family import Counts, check_counts
+
+CHUNK = 1 << 21
+"""Reports that are sorted at a time (16 MiB of keys), fewer if a 32-bit counter could overflow."""
+
+LANES = 16
+"""Hash functions whose indicators are transformed side by side."""
+
+INTERPRETED_UPDATES = 1 << 10
+
+
+def spectrum(
+    w: Codes, offsets: Codes | None, cells: Codes, edges: NDArray[np.int64], dimension: int, polynomial: int
+) -> Counts:
+    """Return int[2^dimension]: the sum over the reports of H^(c) at position sum_j c_j alpha^j w, for every c.
+
+    Parameters
+    ----------
+    w : int[n]
+        Hash functions, below 2^dimension.
+    offsets : int[n] or None
+        Below 2^L; a report accepts u if u XOR offset lies in its cell. None for 0.
+    cells : int[n]
+        Below m.
+    edges : int64[m + 1]
+        Cell z is {edges[z], ..., edges[z+1] - 1}; edges[m] = 2^L.
+    dimension, polynomial : int
+        Of the field GF(2^dimension); the polynomial without its leading term.
+    """
+    bits, cell_bits = int(edges[-1]).bit_length() - 1, (len(edges) - 2).bit_length()
+    # Counters of 32 bits halve the memory that is visited at random; n reports add 2^L n to one of them at most.
+    chunk = min(CHUNK, ((1 << 31) - 1) >> bits)
+    part = np.zeros(1 << dimension, dtype=np.int32)
+    total = part if len(w) <= chunk else part.astype(np.int64)
+    for start in range(0, len(w), chunk):
+        rows = slice(start, start + chunk)
+        # Sorted by w, reports of one hash function share one transform and one visit of its 2^L positions.
+        keys = w[rows].astype(np.uint64) << np.uint64(bits + cell_bits) | cells[rows].astype(np.uint64)
+        if offsets is not None:
+            keys |= offsets[rows].astype(np.uint64) << np.uint64(cell_bits)
+        keys.sort()
+        run = add_spectra if len(keys) << bits <= INTERPRETED_UPDATES else add_spectra.compiled
+        run(keys, bits, cell_bits, edges, dimension, polynomial, max(1, min(LANES, (1 << 17) >> bits)), part)
+        if total is not part:
+            total += part
+            part[:] = 0
+    return total
+
+
+def check_spectrum(state: Counts, n: int, edges: NDArray[np.int64]) -> None:
+    """Raise DamagedStateError if no n reports with these cells can have this spectrum.
+
+    |H^(c)| <= |A|; sum_c |H^(c)| <= 2^L sqrt(|A|) by Cauchy and Schwarz; sum_c H^(c) is 2^L if 0 is accepted, else 0.
+    Only position 0 can have several H^(c) of one report, those of w = 0.
+    """
+    size, largest = int(edges[-1]), int(np.diff(edges).max())
+    counts_between(state[:1], -n * size, n * size)
+    counts_between(state[1:], -n * largest, n * largest, 1)
+    total = exact_sum(state, n * size)
+    if total % size or not 0 <= total <= n * size:
+        refuse(f"the counters must sum to a multiple of {size} in 0..{n * size}, got {total}")
+    absolute, bound = absolute_sum(state, n * size), math.isqrt(largest * (n * size) ** 2)
+    if absolute > bound:
+        refuse(f"the absolute values of the counters must sum to {bound} at most, got {absolute}")
+
+
+def decode_spectrum(state: Counts, n: int, bits: int, k: int) -> Counts:
+    """Return the support counts of 0..k-1 from the spectrum of n reports, checked.
+
+    2^L must divide every transformed value, and 0 <= C(x) <= n for all 2^b values; the largest, the smallest and one
+    more C(x) are computed again from their definition.
+
+    Raises
+    ------
+    DamagedStateError
+        If a check fails.
+    """
+    # Sums wrap around, which does no harm: only the result must fit.
+    transform: Counts = state.astype(np.int32 if n << bits < 1 << 31 else np.int64)
+    walsh_hadamard(transform)
+    rests, smallest, largest = divide_exactly(transform, bits)
+    if rests:
+        raise DamagedStateError(f"the transformed spectrum must be divisible by {1 << bits}")
+    if smallest < 0 or largest > n:
+        check_counts(transform, n)
+    counts = transform[:k]
+    for x in {int(counts.argmax()), int(counts.argmin()), n * 0x9E3779B1 % k}:
+        again = transformed_at(state, x)
+        if again != int(counts[x]) << bits:
+            raise DamagedStateError(f"the transform at {x} must be {again}, got {int(counts[x]) << bits}")
+    return counts
+
+
+def transformed_at(state: Counts, x: int) -> int:
+    """Return sum_w (-1)^<w, x> state[w], by folding the vector once per bit."""
+    values = state.astype(np.int64)
+    while len(values) > 1:
+        half = len(values) // 2
+        low, high = values[:half], values[half:]
+        values = low - high if x & half else low + high
+    return int(values[0])
+
+
+def apply_functionals(codes: Codes, w: Codes, dimension: int, polynomial: int, bits: int) -> Words:
+    """Return uint64[n]: sum_j <alpha^j w, x> 2^j, j < bits, of every row."""
+    values = np.empty(len(codes), dtype=np.uint64)
+    # One dtype for the loop, which is compiled once then.
+    evaluate(codes.astype(np.uint64), w.astype(np.uint64), dimension, polynomial, bits, values)
+    return values
+
+
+@kernel
+def evaluate(codes: Words, w: Words, dimension: int, polynomial: int, bits: int, values: Words) -> None:
+    """Write sum_j <alpha^j w, x> 2^j, j < bits, of every row into values[n]."""
+    one, top = np.uint64(1), np.uint64(dimension - 1)
+    mask, low = np.uint64((1 << dimension) - 1), np.uint64(polynomial)
+    for i in range(codes.shape[0]):
+        x, a = codes[i], w[i]
+        value = np.uint64(0)
+        for j in range(bits):
+            parity = a & x
+            parity ^= parity >> np.uint64(16)
+            parity ^= parity >> np.uint64(8)
+            parity ^= parity >> np.uint64(4)
+            value |= ((np.uint64(0x6996) >> (parity & np.uint64(15))) & one) << np.uint64(j)
+            a = ((a << one) & mask) ^ (((a >> top) & one) * low)
+        values[i] = value
+
+
+@kernel
+def add_spectra(
+    keys: Words,
+    bits: int,
+    cell_bits: int,
+    edges: NDArray[np.int64],
+    dimension: int,
+    polynomial: int,
+    lanes: int,
+    total: NDArray[np.int32],
+) -> None:
+    """Add the spectra of reports (w << L | offset) << cell_bits | cell, which are sorted, to total[2^dimension]."""
+    size, one = 1 << bits, np.uint32(1)
+    top, mask, low = np.uint32(dimension - 1), np.uint32((1 << dimension) - 1), np.uint32(polynomial)
+    functional_shift, offset_shift = np.uint64(bits + cell_bits), np.uint64(cell_bits)
+    offset_mask, cell_mask = np.uint64(size - 1), np.uint64((1 << cell_bits) - 1)
+    accepted = np.empty(size * lanes, dtype=np.int32)  # entry (u, lane), then transformed over u
+    functions = np.empty(lanes, dtype=np.uint32)
+    positions = np.zeros(size, dtype=np.uint32)
+    i = 0
+    while i < keys.shape[0]:
+        accepted[:] = 0
+        used = 0
+        while used < lanes and i < keys.shape[0]:
+            w = keys[i] >> functional_shift
+            functions[used] = w
+            while i < keys.shape[0] and keys[i] >> functional_shift == w:
+                offset = np.int64((keys[i] >> offset_shift) & offset_mask)
+                cell = np.int64(keys[i] & cell_mask)
+                for u in range(edges[cell], edges[cell + 1]):
+                    accepted[(u ^ offset) * lanes + used] += 1
+                i += 1
+            used += 1
+        h = lanes
+        while h < size * lanes:
+            for start in range(0, size * lanes, 2 * h):
+                first, second = accepted[start : start + h], accepted[start + h : start + 2 * h]
+                for j in range(h):
+                    a, b = first[j], second[j]
+                    first[j] = a + b
+                    second[j] = a - b
+            h *= 2
+        for lane in range(used):
+            a = functions[lane]
+            h = 1
+            for _ in range(bits):
+                for c in range(h):
+                    positions[h + c] = positions[c] ^ a
+                h *= 2
+                a = ((a << one) & mask) ^ (((a >> top) & one) * low)
+            for c in range(size):
+                total[positions[c]] += accepted[c * lanes + lane]

@@ -1,0 +1,73 @@
+"""Batches of reports as columns, and whether a family can have produced them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import checked_report_codes
+from deniable.errors import InvalidReportError
+
+Bounds = Sequence[tuple[int, int]]
+"""Smallest and largest value of every column."""
+
+
+def columns_of(reports: Any) -> tuple[Any, ...]:
+    """Return the columns of a batch of reports; one if a report is one integer."""
+    return reports if isinstance(reports, tuple) else (reports,)
+
+
+def checked_columns(reports: Any, report_type: Any, bounds: Bounds) -> Any:
+    """Return the reports as contiguous arrays, column j within bounds[j], or raise InvalidReportError.
+
+    Parameters
+    ----------
+    reports : tuple of int[n]
+        What a contributor, or somebody hostile, has sent.
+    report_type : NamedTuple class
+        Its fields name the columns in messages; the result is of this type.
+    bounds : sequence of (int, int)
+        Smallest and largest value of every column, both included; smallest >= 0.
+    """
+    _check_shape(reports, report_type)
+    columns = []
+    for column, (low, high), name in zip(reports, bounds, report_type._fields, strict=True):
+        checked = checked_report_codes(column, high + 1, name)
+        if low > 0 and len(checked) and int(checked.min()) < low:
+            row = int((checked < low).argmax())
+            raise InvalidReportError(
+                f"{name} must be in {low}..{high}, got {name}={int(checked[row])} in row {row + 1}"
+            )
+        columns.append(checked)
+    _check_lengths(columns, report_type)
+    return report_type(*columns)
+
+
+def valid_column_rows(reports: Any, report_type: Any, bounds: Bounds) -> NDArray[np.bool_]:
+    """Return bool[n]: the rows in which every column is within its bounds; raises where the batch is malformed."""
+    _check_shape(reports, report_type)
+    arrays = [np.asarray(column) for column in reports]
+    # The ordinary checks of dtype and shape, on no rows.
+    checked_columns(tuple(array[:0] for array in arrays), report_type, bounds)
+    _check_lengths(arrays, report_type)
+    valid = np.ones(len(arrays[0]), dtype=np.bool_)
+    for array, (low, high) in zip(arrays, bounds, strict=True):
+        valid &= (array >= low) & (array <= high)
+    return valid
+
+
+def _check_shape(reports: Any, report_type: Any) -> None:
+    fields = report_type._fields
+    if not isinstance(reports, tuple) or len(reports) != len(fields):
+        expected = f"{report_type.__name__}({', '.join(fields)})"
+        raise InvalidReportError(f"reports must be {expected}, got {type(reports).__name__}")
+
+
+def _check_lengths(columns: Sequence[NDArray[Any]], report_type: Any) -> None:
+    if len({len(column) for column in columns}) != 1:
+        names = report_type._fields
+        lengths = ", ".join(str(len(column)) for column in columns)
+        raise InvalidReportError(f"{', '.join(names[:-1])} and {names[-1]} must have one length, got {lengths}")

@@ -1,0 +1,137 @@
+"""The loops of the Spread family: evaluating a hash, counting reports, and laying a histogram out for the transform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Codes
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Words
+
+
+@kernel
+def hash_rows(
+    codes: Codes, rows: Codes, starts: Words, degrees: Words, polynomials: Words, cell_bits: int, cells: Codes
+) -> None:
+    """Write the cell of every code under its own hash function into cells[n].
+
+    Per level: its first row, the degree of its field, and the field's polynomial without the leading term.
+    """
+    one, shift = np.uint64(1), np.uint64(cell_bits)
+    last = starts.shape[0] - 1
+    for i in range(codes.shape[0]):
+        x, row = np.uint64(codes[i]), np.uint64(rows[i])
+        level = 0
+        while level < last and row >= starts[level + 1]:
+            level += 1
+            x >>= shift
+        w, top, polynomial = row - starts[level], degrees[level] - one, polynomials[level]
+        mask = (one << top) | ((one << top) - one)
+        cell = np.uint64(0)
+        if level < last:
+            cell = x & ((one << shift) - one)
+            x >>= shift
+        for j in range(cell_bits):
+            # parity(alpha^j w & x)
+            bits = w & x
+            bits ^= bits >> np.uint64(32)
+            bits ^= bits >> np.uint64(16)
+            bits ^= bits >> np.uint64(8)
+            bits ^= bits >> np.uint64(4)
+            parity = (np.uint64(0x6996) >> (bits & np.uint64(15))) & one
+            cell ^= parity << np.uint64(j)
+            w = ((w << one) & mask) ^ (((w >> top) & one) * polynomial)
+        cells[i] = cell
+
+
+@kernel
+def join_rows(rows: Codes, cells: Codes, cell_bits: int, reports: Codes) -> None:
+    """Write (row << cell_bits) | cell into reports[n]."""
+    shift = np.uint64(cell_bits)
+    for i in range(rows.shape[0]):
+        reports[i] = (np.uint64(rows[i]) << shift) | np.uint64(cells[i])
+
+
+@kernel
+def first_inside(reports: Codes, start: int, width: int) -> int:
+    """Return the index of the first report in start..start+width-1, or -1."""
+    low, span = np.uint64(start), np.uint64(width)
+    found = np.int64(0)
+    for i in range(reports.shape[0]):
+        found += np.int64(np.uint64(reports[i]) - low < span)
+    if found > 0:
+        for i in range(reports.shape[0]):
+            if np.uint64(reports[i]) - low < span:
+                return i
+    return -1
+
+
+@kernel
+def count_reports(reports: Codes, counters: NDArray[Any]) -> None:
+    """Add to counters[size] the number of times each report occurs; one table: it is as large as the cache."""
+    for i in range(reports.shape[0]):
+        counters[reports[i]] += 1
+
+
+@kernel
+def scatter_rows(
+    rows: NDArray[Any],
+    first: int,
+    cell_bits: int,
+    degree: int,
+    polynomial: int,
+    shift: int,
+    last: bool,
+    spectrum: NDArray[Any],
+) -> None:
+    """Put the transformed rows w = first, first + 1, ... of one level where the transform over x wants them.
+
+    Entry (w, c) with c != 0 belongs to the functional sum_j c_j <alpha^j w, .>: position XOR_j c_j alpha^j w, beside c
+    unless the level is the last, in steps of 2^shift. Entries of the last level meet in one position and add up;
+    elsewhere each position is written once.
+    """
+    m, one = 1 << cell_bits, np.uint32(1)
+    top, mask = np.uint32(degree - 1), np.uint32((1 << degree) - 1)
+    low, step, beside = np.uint32(polynomial), np.uint32(shift), np.uint32(0 if last else cell_bits)
+    multiples = np.zeros(m, dtype=np.uint32)  # c w for every polynomial c of degree < cell_bits
+    for r in range(rows.shape[0] >> cell_bits):
+        w = np.uint32(first + r)
+        h = 1
+        for _ in range(cell_bits):
+            for c in range(h):
+                multiples[h + c] = multiples[c] ^ w
+            h *= 2
+            w = ((w << one) & mask) ^ (((w >> top) & one) * low)
+        row = rows[r << cell_bits : (r + 1) << cell_bits]
+        if last:
+            for c in range(1, m):
+                spectrum[multiples[c] << step] += row[c]
+        else:
+            for c in range(1, m):
+                spectrum[((multiples[c] << beside) | np.uint32(c)) << step] = row[c]
+
+
+@kernel
+def divide_exactly(values: NDArray[Any], shift: int) -> tuple[np.int64, np.int64, np.int64]:
+    """Divide by 2^shift in place; return the OR of all rests, the smallest and the largest quotient."""
+    rests, smallest, largest = np.int64(0), np.int64(values[0]) >> shift, np.int64(values[0]) >> shift
+    mask = np.int64((1 << shift) - 1)
+    for i in range(values.shape[0]):
+        value = np.int64(values[i])
+        rests |= value & mask
+        value >>= shift
+        smallest, largest = min(smallest, value), max(largest, value)
+        values[i] = value
+    return rests, smallest, largest
+
+
+@kernel
+def gather_cells(histogram: NDArray[Any], tables: NDArray[Any], low: int, cell_bits: int) -> np.int64:
+    """Return the number of reports of one level that match: the sum over w of histogram[w, tables[w] ^ low]."""
+    total = np.int64(0)
+    for w in range(histogram.shape[0] >> cell_bits):
+        total += histogram[(w << cell_bits) | (tables[w] ^ low)]
+    return total

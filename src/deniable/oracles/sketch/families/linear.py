@@ -1,0 +1,294 @@
+"""Linear: hashes over F_p, for numbers of cells that are prime powers.
+
+m = p^e cells, D = p^b >= k. With alpha the class of the indeterminate in GF(p^b), taken modulo the monic irreducible
+polynomial of degree b with the smallest value sum_i c_i p^i, values and functions are vectors of F_p^b, their digits to
+base p, and digit j of the cell is <alpha^j w, x> = sum_i (alpha^j w)_i x_i mod p, w uniform over the nonzero vectors.
+
+The w that give x and x' one cell are those with all alpha^j w, j < e, orthogonal to x - x': D/m of D, zero among them.
+Hence c = (D/m - 1)/(D - 1), the least that D - 1 functions can have, and p^b is the next power of p above k.
+
+One Fourier transform over F_p^b decodes all values, exactly: over the integers for p = 2 (`_binary_linear`), over
+integers modulo primes for odd p (`_hyperplanes`). For p = 2 the spread family has the same c at less work per report.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import Randomness, uniform_below
+from deniable.core.state import counts_between
+from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.oracles.sketch.families import _binary_linear as binary
+from deniable.oracles.sketch.families import _gf2
+from deniable.oracles.sketch.families import _hyperplanes as hyperplanes
+from deniable.oracles.sketch.families._columns import checked_columns, valid_column_rows
+from deniable.oracles.sketch.families._prime_field import Polynomial, digits, smallest_irreducible
+from deniable.oracles.sketch.families.family import Counts, Parameters, count_matches
+from deniable.oracles.sketch.families.prime import is_prime
+from deniable.oracles.sketch.families.spread import MAX_STATE_SIZE
+
+MAX_CELLS = 1 << 16
+"""Largest m, hence the largest p."""
+
+
+class LinearReports(NamedTuple):
+    """A batch of n reports of the linear family: the public hash of every contributor, and a noisy cell.
+
+    Parameters
+    ----------
+    w : uint8[n], uint16[n], uint32[n] or uint64[n]
+        Hash function, in 1..D-1.
+    value : uint8[n] or uint16[n]
+        Noisy cell in 0..m-1.
+    """
+
+    w: NDArray[Any]
+    value: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class LinearFamily:
+    """The linear hash functions from {0, ..., k-1} to m = p^e cells.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    m : int
+        Number of cells, a prime power, 2 <= m <= 2^16.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds or m is no prime power.
+
+    Examples
+    --------
+    >>> from deniable.oracles.sketch.families.linear import LinearFamily
+    >>> import numpy as np
+    >>> family = LinearFamily(k=200, m=9)
+    >>> family.p, family.exponent, family.domain, family.collision_probability
+    (3, 2, 243, Fraction(13, 121))
+    >>> family.hash(np.array([0, 1, 2, 9]), np.array([5, 5, 5, 5]))  # 5 = 2 + 1*3: <w, 1> = 2, <alpha w, 1> = 0, ...
+    array([0, 2, 1, 3], dtype=uint8)
+    """
+
+    k: int
+    m: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_CELLS))
+        if self.p**self.exponent != self.m:
+            raise InvalidParameterError(f"m must be a prime power for the linear family, got m={self.m}")
+
+    # ---------------------------------------------------------------- the law
+
+    @cached_property
+    def p(self) -> int:
+        """The prime of m = p^e."""
+        return next((p for p in range(2, math.isqrt(self.m) + 1) if self.m % p == 0), self.m)
+
+    @cached_property
+    def exponent(self) -> int:
+        """The e of m = p^e."""
+        return _digit_count(self.m, self.p)
+
+    @cached_property
+    def dimension(self) -> int:
+        """The b of D = p^b: enough for k values and m cells."""
+        return max(_digit_count(self.k, self.p), self.exponent)
+
+    @property
+    def domain(self) -> int:
+        """D = p^b, the number of values that the transform decodes."""
+        return int(self.p**self.dimension)
+
+    @cached_property
+    def polynomial(self) -> Polynomial:
+        """The modulus of GF(p^b), its constant coefficient first."""
+        if self.p == 2:  # the same polynomial, found faster
+            return digits(_gf2.smallest_irreducible(self.dimension), 2, self.dimension + 1)
+        return smallest_irreducible(self.p, self.dimension)
+
+    @property
+    def collision_probability(self) -> Fraction:
+        """P(h(x) = h(x')) = (D/m - 1)/(D - 1) for every x != x', exact."""
+        return Fraction(self.domain // self.m - 1, self.domain - 1)
+
+    @property
+    def member_count(self) -> int:
+        """D - 1 nonzero vectors w."""
+        return self.domain - 1
+
+    def members(self) -> tuple[Parameters, NDArray[Any]]:
+        """Return every w, and their probabilities, each 1/(D-1)."""
+        w = np.arange(1, self.domain).astype(self._parameter_dtype)
+        return (w,), np.full(len(w), Fraction(1, self.member_count), dtype=object)
+
+    # ---------------------------------------------------------------- contributor
+
+    @property
+    def _parameter_dtype(self) -> np.dtype[Any]:
+        return code_dtype(self.domain) if self.domain <= 1 << 32 else np.dtype(np.uint64)
+
+    def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
+        """Contributor: return (w,) of shape (rows,), exactly uniform in 1..D-1, by rejection."""
+        return ((1 + uniform_below(rng, self.member_count, rows)).astype(self._parameter_dtype),)
+
+    @cached_property
+    def _low(self) -> NDArray[np.int64]:
+        return np.array(self.polynomial[:-1], dtype=np.int64)
+
+    @property
+    def _binary_polynomial(self) -> int:
+        return sum(c << i for i, c in enumerate(self.polynomial[:-1]))
+
+    def hash(self, codes: Codes, *parameters: Codes) -> Codes:
+        """Return the cell of each code under its own w; both arrays have shape (n,)."""
+        (w,) = parameters
+        cells: Codes
+        if self.p == 2:
+            cells = binary.apply_functionals(codes, w, self.dimension, self._binary_polynomial, self.exponent)
+        else:
+            cells = hyperplanes.apply_functionals(codes, w, self.p, self._low, self.exponent)
+        return cells.astype(code_dtype(self.m))
+
+    def join(self, parameters: Parameters, cells: Codes) -> LinearReports:
+        """Return the reports (w, value)."""
+        return LinearReports(parameters[0], cells)
+
+    # ---------------------------------------------------------------- collector
+
+    report_type = LinearReports
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """A hash function and a cell per report."""
+        return ReportField("w", self._parameter_dtype.name), ReportField("value", code_dtype(self.m).name)
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, log2(D - 1) + log2 m."""
+        return math.log2(self.member_count) + math.log2(self.m)
+
+    @property
+    def _bounds(self) -> tuple[tuple[int, int], ...]:
+        return (1, self.domain - 1), (0, self.m - 1)
+
+    def checked(self, reports: LinearReports) -> LinearReports:
+        """Collector: return the reports as contiguous arrays that the family can have produced.
+
+        Raises
+        ------
+        InvalidReportError
+            Naming the field, its bound, the value and the first row (1-based), or the wrong type or length.
+        """
+        checked: LinearReports = checked_columns(reports, LinearReports, self._bounds)
+        return checked
+
+    def valid_rows(self, reports: LinearReports) -> NDArray[np.bool_]:
+        """Collector: return which rows are within their bounds, bool[n]."""
+        return valid_column_rows(reports, LinearReports, self._bounds)
+
+    def split(self, reports: LinearReports) -> tuple[Parameters, Codes]:
+        """Return ((w,), value)."""
+        return (reports.w,), reports.value
+
+    @property
+    def state_size(self) -> int:
+        """Counters: D for p = 2, the spectrum of the support counts; p (D-1)/(p-1) for odd p, one per hyperplane."""
+        return self.domain if self.p == 2 else self.p * hyperplanes.line_count(self.p, self.dimension)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse what n reports, each of one hash function, do not add up to."""
+        if self.p == 2:
+            counts_between(counts[:1], n, n)
+            binary.check_spectrum(counts, n, np.arange(self.m + 1))
+        else:
+            hyperplanes.check_hyperplanes(counts, n, self.p, self.m)
+
+    def tally(self, reports: LinearReports) -> Counts:
+        """Collector: return the state of the reports, int[state_size], in (m-1)/(p-1) additions per report.
+
+        Raises
+        ------
+        TooLargeError
+            If it would have more than 2^28 counters; `count_queries` needs none.
+        """
+        if self.state_size > MAX_STATE_SIZE:
+            raise TooLargeError(f"the state of {self!r} must have at most {MAX_STATE_SIZE} counters")
+        w, value = reports
+        if self.p == 2:
+            return binary.spectrum(w, None, value, np.arange(self.m + 1), self.dimension, self._binary_polynomial)
+        hyperplanes_per_report = (self.m - 1) // (self.p - 1)
+        dtype = np.int32 if len(w) * hyperplanes_per_report < 1 << 31 else np.int64
+        counters = np.zeros((self.p, self.state_size // self.p), dtype=dtype)
+        hyperplanes.count_hyperplanes(w, value, self.p, self._low, self.exponent, counters)
+        return counters.reshape(-1)
+
+    def count_queries(self, reports: LinearReports, queries: Codes) -> Counts:
+        """Collector: return the support counts of the queries, by way of the state where that is less work."""
+        n = len(reports.value)
+        detour = n * self.m + self.state_size * self.dimension * self.p
+        if self.state_size <= MAX_STATE_SIZE and detour <= n * len(queries) * self.exponent:
+            return self.decode_queries(self.tally(reports), n, queries)
+        return count_matches(self, reports, queries)
+
+    # ---------------------------------------------------------------- analyst
+
+    def decode(self, state: Counts, n: int) -> Counts:
+        """Analyst: return the support counts of all k values, from one Fourier transform over F_p^b, exactly.
+
+        Raises
+        ------
+        DamagedStateError
+            If a division leaves a rest, a count lies outside 0..n, or a
+            spot check fails.
+        """
+        if self.p != 2:
+            return hyperplanes.decode_hyperplanes(state, n, self.p, self.dimension, self.m, self.k)
+        return binary.decode_spectrum(state, n, self.exponent, self.k)
+
+    def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
+        """Analyst: return the support counts of the queries."""
+        return self.decode(state, n)[queries]
+
+
+def prime_powers_around(x: int) -> tuple[int, int]:
+    """Return the largest prime power <= x and the smallest > x, both 2^16 beyond it.
+
+    Examples
+    --------
+    >>> prime_powers_around(6), prime_powers_around(9), prime_powers_around(10**6)
+    ((5, 7), (9, 11), (65536, 65536))
+    """
+    below, above = min(x, MAX_CELLS), min(x + 1, MAX_CELLS)
+    while not _is_prime_power(below):
+        below -= 1
+    while not _is_prime_power(above):
+        above += 1
+    return below, above
+
+
+def _is_prime_power(number: int) -> bool:
+    """Whether a number below 2^17 is a power of a prime."""
+    roots = (round(number ** (1 / e)) for e in range(1, 18))
+    return any(root**e == number and is_prime(root) for e, root in enumerate(roots, start=1))
+
+
+def _digit_count(number: int, p: int) -> int:
+    """Return the smallest b >= 1 with p^b >= number."""
+    count, power = 1, p
+    while power < number:
+        count, power = count + 1, power * p
+    return count

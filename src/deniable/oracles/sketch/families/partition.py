@@ -1,0 +1,256 @@
+"""Partition: any number of cells, decoded by a Walsh-Hadamard transform.
+
+Vectors of F_2^L are split into m cells of nearly equal size, B_y = {v : floor(v m/2^L) = y}, L = bitlength(7m - 1), and
+a random affine map takes the domain to them: h(x) = floor((h_w(x) XOR offset) m/2^L) with bit j of h_w(x) equal to
+``<alpha^j w, x>``, w uniform in F_2^b (zero included) and the offset uniform in F_2^L. Here b = max(ceil(log2 k), L),
+``<u, x>`` is the parity of u & x, and alpha the class of the indeterminate in GF(2^b), taken modulo the irreducible
+polynomial of degree b with the smallest integer value.
+
+h_w(x) XOR h_w(x') = h_w(x XOR x') is uniform for x != x', hence (h_w(x) XOR offset, h_w(x') XOR offset) is uniform on
+pairs, and every pair of values collides with probability c = sum_y (|B_y|/2^L)^2: the prime family's formula with 2^L
+for P. 7m/2 < 2^L keeps c within a factor 1 + 1/49 of 1/m at worst.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import Randomness, draw
+from deniable.core.state import counts_between
+from deniable.errors import TooLargeError
+from deniable.oracles.sketch.families._binary_linear import (
+    apply_functionals,
+    check_spectrum,
+    decode_spectrum,
+    spectrum,
+)
+from deniable.oracles.sketch.families._columns import checked_columns, valid_column_rows
+from deniable.oracles.sketch.families._gf2 import smallest_irreducible
+from deniable.oracles.sketch.families.family import Counts, Parameters, count_matches
+from deniable.oracles.sketch.families.prime import PRIME_FACTOR, collision_probability
+from deniable.oracles.sketch.families.spread import MAX_STATE_SIZE
+
+MAX_CELLS = 1 << 16
+"""Largest m; a report costs the collector about 10 m additions."""
+
+
+class PartitionReports(NamedTuple):
+    """A batch of n reports of the partition family: the public hash of every contributor, and a noisy cell.
+
+    Parameters
+    ----------
+    w : uint8[n], uint16[n] or uint32[n]
+        Linear part of the hash, in 0..2^b-1.
+    offset : uint8[n], uint16[n] or uint32[n]
+        Its constant part, in 0..2^L-1.
+    value : uint8[n] or uint16[n]
+        Noisy cell in 0..m-1.
+    """
+
+    w: NDArray[Any]
+    offset: NDArray[Any]
+    value: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class PartitionFamily:
+    """The hash functions x -> floor((h_w(x) XOR offset) m/2^L) from {0, ..., k-1} to m cells.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    m : int
+        Number of cells, 2 <= m <= 2^16.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable.oracles.sketch.families.partition import PartitionFamily
+    >>> import numpy as np
+    >>> family = PartitionFamily(k=200, m=3)
+    >>> family.dimension, family.value_bits, family.collision_probability
+    (8, 5, Fraction(171, 512))
+    >>> family.hash(np.array([0, 4, 16, 64]), np.full(4, 7), np.full(4, 16))  # floor(3v/32) of 16, 23, 12, 0
+    array([1, 2, 1, 0], dtype=uint8)
+    """
+
+    k: int
+    m: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_CELLS))
+
+    # ---------------------------------------------------------------- the law
+
+    @cached_property
+    def value_bits(self) -> int:
+        """The L of the 2^L vectors that are split into cells."""
+        return (PRIME_FACTOR * self.m - 1).bit_length()
+
+    @cached_property
+    def dimension(self) -> int:
+        """The b of the 2^b linear maps, and of the 2^b values that the transform decodes."""
+        return max((self.k - 1).bit_length(), self.value_bits)
+
+    @cached_property
+    def polynomial(self) -> int:
+        """The modulus of GF(2^b) without its leading term."""
+        return smallest_irreducible(self.dimension) ^ (1 << self.dimension)
+
+    @cached_property
+    def edges(self) -> NDArray[np.int64]:
+        """First vector of every cell, and 2^L: ceil(y 2^L/m) for y = 0..m."""
+        return -(-(np.arange(self.m + 1, dtype=np.int64) << self.value_bits) // self.m)
+
+    @property
+    def collision_probability(self) -> Fraction:
+        """P(h(x) = h(x')) for every x != x', exact."""
+        return collision_probability(1 << self.value_bits, self.m)
+
+    @property
+    def member_count(self) -> int:
+        """2^b linear maps times 2^L offsets."""
+        return 1 << (self.dimension + self.value_bits)
+
+    def members(self) -> tuple[Parameters, NDArray[Any]]:
+        """Return every (w, offset), the offset varying fastest, and their probabilities, each 1/2^(b + L)."""
+        axes = np.indices((1 << self.dimension, 1 << self.value_bits))
+        w, offset = (axis.ravel().astype(dtype) for axis, dtype in zip(axes, self._parameter_dtypes, strict=True))
+        return (w, offset), np.full(len(w), Fraction(1, self.member_count), dtype=object)
+
+    # ---------------------------------------------------------------- contributor
+
+    @property
+    def _parameter_dtypes(self) -> tuple[np.dtype[Any], np.dtype[Any]]:
+        return code_dtype(1 << self.dimension), code_dtype(1 << self.value_bits)
+
+    def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
+        """Contributor: return (w, offset), each of shape (rows,), exactly uniform: two ends of one 64-bit word."""
+        words, (w, offset) = draw(rng, rows), self._parameter_dtypes
+        high, low = words >> np.uint64(64 - self.dimension), words & np.uint64((1 << self.value_bits) - 1)
+        return high.astype(w), low.astype(offset)
+
+    def hash(self, codes: Codes, *parameters: Codes) -> Codes:
+        """Return the cell of each code under its own (w, offset); the three arrays have shape (n,)."""
+        w, offset = parameters
+        vectors = apply_functionals(codes, w, self.dimension, self.polynomial, self.value_bits)
+        vectors ^= offset.astype(np.uint64)
+        vectors *= np.uint64(self.m)
+        vectors >>= np.uint64(self.value_bits)
+        return vectors.astype(code_dtype(self.m))
+
+    def join(self, parameters: Parameters, cells: Codes) -> PartitionReports:
+        """Return the reports (w, offset, value)."""
+        w, offset = parameters
+        return PartitionReports(w, offset, cells)
+
+    # ---------------------------------------------------------------- collector
+
+    report_type = PartitionReports
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """A linear map, an offset and a cell per report."""
+        w, offset = self._parameter_dtypes
+        cell = code_dtype(self.m)
+        return ReportField("w", w.name), ReportField("offset", offset.name), ReportField("value", cell.name)
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, b + L + log2 m."""
+        return self.dimension + self.value_bits + math.log2(self.m)
+
+    @property
+    def _bounds(self) -> tuple[tuple[int, int], ...]:
+        return (0, (1 << self.dimension) - 1), (0, (1 << self.value_bits) - 1), (0, self.m - 1)
+
+    def checked(self, reports: PartitionReports) -> PartitionReports:
+        """Collector: return the reports as contiguous arrays that the family can have produced.
+
+        Raises
+        ------
+        InvalidReportError
+            Naming the field, its bound, the value and the first row (1-based), or the wrong type or length.
+        """
+        checked: PartitionReports = checked_columns(reports, PartitionReports, self._bounds)
+        return checked
+
+    def valid_rows(self, reports: PartitionReports) -> NDArray[np.bool_]:
+        """Collector: return which rows are within their bounds, bool[n]."""
+        return valid_column_rows(reports, PartitionReports, self._bounds)
+
+    def split(self, reports: PartitionReports) -> tuple[Parameters, Codes]:
+        """Return ((w, offset), value)."""
+        return (reports.w, reports.offset), reports.value
+
+    @property
+    def state_size(self) -> int:
+        """2^b counters, the spectrum of the support counts."""
+        return 1 << self.dimension
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse what is no spectrum of n reports."""
+        check_spectrum(counts, n, self.edges)
+        counts_between(counts[:1], 0, n << self.value_bits)
+
+    def tally(self, reports: PartitionReports) -> Counts:
+        """Collector: return the spectrum of the reports, int[2^b], in 2^L additions per different w.
+
+        Raises
+        ------
+        TooLargeError
+            If it would have more than 2^28 counters; `count_queries` needs none.
+        """
+        if self.state_size > MAX_STATE_SIZE:
+            raise TooLargeError(f"the state of {self!r} must have at most {MAX_STATE_SIZE} counters")
+        return spectrum(*reports, self.edges, self.dimension, self.polynomial)
+
+    def count_queries(self, reports: PartitionReports, queries: Codes) -> Counts:
+        """Collector: return the support counts of the queries, by way of the spectrum where that is less work."""
+        n = len(reports.value)
+        detour = (n << self.value_bits) + self.state_size * self.dimension
+        if self.state_size <= MAX_STATE_SIZE and detour <= n * len(queries) * self.value_bits:
+            return self.decode_queries(self.tally(reports), n, queries)
+        return count_matches(self, reports, queries)
+
+    # ---------------------------------------------------------------- analyst
+
+    def decode(self, state: Counts, n: int) -> Counts:
+        """Analyst: return the support counts of all k values, from one Walsh-Hadamard transform of size 2^b.
+
+        Raises
+        ------
+        DamagedStateError
+            If 2^L does not divide a transformed value, a count lies outside 0..n, or a spot check fails.
+        """
+        return decode_spectrum(state, n, self.value_bits, self.k)
+
+    def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
+        """Analyst: return the support counts of the queries."""
+        return self.decode(state, n)[queries]
+
+
+def cells_up_to_65536(x: int) -> tuple[int, int]:
+    """Return the numbers of cells around x for a family that allows every m in 2..2^16.
+
+    Examples
+    --------
+    >>> cells_up_to_65536(6), cells_up_to_65536(10**6)
+    ((6, 7), (65536, 65536))
+    """
+    return min(x, MAX_CELLS), min(x + 1, MAX_CELLS)

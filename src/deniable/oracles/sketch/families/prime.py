@@ -1,0 +1,291 @@
+"""The prime family: h(x) = ((a0 + a1 x) mod P) mod m with a0, a1 uniform in {0, ..., P-1}.
+
+Carter, Wegman, *Universal classes of hash functions* (1979); Pan, *Improving Count-Mean Sketch as the Leading Locally
+Differentially Private Frequency Estimator for Large Dictionaries*, section 3.5. a1 = 0 belongs to the family: then
+(a0 + a1 x, a0 + a1 x') is uniform on pairs for every x != x', and the collision probability is one constant.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import MAX_DOMAIN, Codes, checked_domain, checked_integer, code_dtype
+from deniable.core.kernels import kernel
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import Randomness, Words, draw, uniform_below
+from deniable.core.state import counts_between
+from deniable.errors import InvalidParameterError
+from deniable.oracles.sketch.families._columns import checked_columns, valid_column_rows
+from deniable.oracles.sketch.families._rotations import MAX_PRIME, count_all, count_queries
+from deniable.oracles.sketch.families.family import Counts, Parameters, check_counts
+
+PRIME_FACTOR = 7
+"""P is at least this many times m, so that the collision probability exceeds 1/m by a factor below 1 + 1/196.
+
+Erratum: Pan, Corollary 3.5 asks for 5m, but needs 2 floor(P/m) + 1 > sqrt(2/tau) (counterexample m = 2, P = 11).
+"""
+
+
+class HashedReports(NamedTuple):
+    """A batch of n reports of the prime family: the public hash of every contributor, and a noisy cell.
+
+    Parameters
+    ----------
+    a0, a1 : uint32[n] or uint64[n]
+        Hash parameters in 0..P-1; uint32 if P < 2^32.
+    value : uint8[n], uint16[n] or uint32[n]
+        Noisy cell in 0..m-1.
+    """
+
+    a0: NDArray[Any]
+    a1: NDArray[Any]
+    value: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class PrimeFamily:
+    """The hash functions x -> ((a0 + a1 x) mod prime) mod m on {0, ..., k-1}.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    m : int
+        Number of cells, 2 <= m <= 2^32.
+    prime : int
+        Modulus P, max(k, m + 1) <= P < 2^36; `PrimeFamily.smallest` chooses it.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or `prime` is not prime.
+
+    Examples
+    --------
+    >>> from deniable.oracles.sketch.families.prime import PrimeFamily
+    >>> import numpy as np
+    >>> family = PrimeFamily.smallest(k=20, m=3)
+    >>> family.prime, family.collision_probability
+    (23, Fraction(177, 529))
+    >>> family.hash(np.arange(4), np.full(4, 5), np.full(4, 7))  # 5, 12, 19, 26 mod 23 = 3
+    array([2, 0, 1, 0], dtype=uint8)
+    """
+
+    k: int
+    m: int
+    prime: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_DOMAIN))
+        object.__setattr__(self, "prime", checked_integer("prime", self.prime, max(self.k, self.m + 1), MAX_PRIME))
+        if not is_prime(self.prime):
+            raise InvalidParameterError(f"prime must be a prime number, got prime={self.prime}")
+
+    @classmethod
+    def smallest(cls, k: int, m: int) -> PrimeFamily:
+        """Return the family with the smallest prime P >= max(k, 7m)."""
+        k, m = checked_domain(k), checked_integer("m", m, 2, MAX_DOMAIN)
+        return cls(k, m, smallest_prime(max(k, PRIME_FACTOR * m)))
+
+    # ---------------------------------------------------------------- the law
+
+    @property
+    def collision_probability(self) -> Fraction:
+        """P(h(x) = h(x')) for every x != x', exact."""
+        return collision_probability(self.prime, self.m)
+
+    @property
+    def member_count(self) -> int:
+        """P^2 pairs (a0, a1)."""
+        return self.prime**2
+
+    def members(self) -> tuple[Parameters, NDArray[Any]]:
+        """Return every (a0, a1), a1 varying fastest, and their probabilities, each 1/P^2."""
+        a0, a1 = (axis.ravel().astype(self.parameter_dtype) for axis in np.indices((self.prime, self.prime)))
+        return (a0, a1), np.full(len(a0), Fraction(1, self.member_count), dtype=object)
+
+    # ---------------------------------------------------------------- contributor
+
+    @property
+    def parameter_dtype(self) -> np.dtype[Any]:
+        """Type of reported hash parameters: uint32, or uint64 if P > 2^32."""
+        return np.dtype(np.uint32 if self.prime < 1 << 32 else np.uint64)
+
+    def draw_parameters(self, rng: Randomness, rows: int) -> tuple[Words, Words]:
+        """Contributor: return (a0, a1), each of shape (rows,), exactly uniform in 0..P-1, by rejection."""
+        if self.prime >= 1 << 32:
+            a0, a1 = (uniform_below(rng, self.prime, rows).astype(np.uint64) for _ in range(2))
+            return a0, a1
+        a0, a1 = (np.empty(rows, dtype=self.parameter_dtype) for _ in range(2))
+        rejected = np.empty(rows, dtype=np.bool_)
+        parameters_from_words(draw(rng, rows), np.uint64(self.prime), a0, a1, rejected)
+        again = np.flatnonzero(rejected)
+        for parameter in (a0, a1):
+            parameter[again] = uniform_below(rng, self.prime, len(again))
+        return a0, a1
+
+    def hash(self, codes: Codes, *parameters: Codes) -> Codes:
+        """Return the cell of each code under its own (a0, a1); the three arrays have shape (n,)."""
+        cells = np.empty(len(codes), dtype=code_dtype(self.m))
+        a0, a1 = parameters
+        hash_codes(codes, a0, a1, self.prime, self.m, cells)
+        return cells
+
+    def join(self, parameters: Parameters, cells: Codes) -> HashedReports:
+        """Return the reports (a0, a1, value)."""
+        a0, a1 = parameters
+        return HashedReports(a0, a1, cells)
+
+    # ---------------------------------------------------------------- collector
+
+    report_type = HashedReports
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """Two hash parameters and a cell per report."""
+        parameter, cell = self.parameter_dtype.name, code_dtype(self.m).name
+        return (ReportField("a0", parameter), ReportField("a1", parameter), ReportField("value", cell))
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, 2 log2 P + log2 m."""
+        return 2 * math.log2(self.prime) + math.log2(self.m)
+
+    @property
+    def _bounds(self) -> tuple[tuple[int, int], ...]:
+        return (0, self.prime - 1), (0, self.prime - 1), (0, self.m - 1)
+
+    def checked(self, reports: HashedReports) -> HashedReports:
+        """Collector: return the reports as contiguous arrays that the family can have produced.
+
+        Raises
+        ------
+        InvalidReportError
+            Naming the field, the bound and the first row (1-based) outside it, or the wrong type or length.
+        """
+        checked: HashedReports = checked_columns(reports, HashedReports, self._bounds)
+        return checked
+
+    def valid_rows(self, reports: HashedReports) -> NDArray[np.bool_]:
+        """Collector: return which rows are within their bounds, bool[n]."""
+        return valid_column_rows(reports, HashedReports, self._bounds)
+
+    def split(self, reports: HashedReports) -> tuple[Parameters, Codes]:
+        """Return ((a0, a1), value)."""
+        return (reports.a0, reports.a1), reports.value
+
+    @property
+    def state_size(self) -> int:
+        """One counter per value: the state is the support counts themselves."""
+        return self.k
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse support counts outside 0..n."""
+        counts_between(counts, 0, n)
+
+    def tally(self, reports: HashedReports) -> NDArray[np.int64]:
+        """Collector: return the support counts of all values; O(n k) time."""
+        return self.count_all(reports)
+
+    def count_all(self, reports: HashedReports) -> NDArray[np.int64]:
+        """Collector: return int64[k], the number of checked reports with value = h(x), for every x."""
+        return count_all(self.prime, self.m, *reports, self.k)
+
+    def count_queries(self, reports: HashedReports, queries: Codes) -> NDArray[np.int64]:
+        """Collector: return the number of checked reports with value = h(x), for every x of the queries."""
+        return count_queries(self.prime, self.m, *reports, queries)
+
+    # ---------------------------------------------------------------- analyst
+
+    def decode(self, state: Counts, n: int) -> Counts:
+        """Analyst: return the support counts, which are the state, after checking that 0 <= C <= n."""
+        check_counts(state, n)
+        return state
+
+    def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
+        """Analyst: return the support counts of the queries."""
+        return self.decode(state, n)[queries]
+
+
+def collision_probability(prime: int, m: int) -> Fraction:
+    """Return c = P(h(x) = h(x')) = ((2Q+1) r + m Q^2)/P^2, where P = Q m + r (Pan, Lemma 3.2)."""
+    quotient, rest = divmod(prime, m)
+    return Fraction((2 * quotient + 1) * rest + m * quotient**2, prime**2)
+
+
+def smallest_prime(minimum: int) -> int:
+    """Return the smallest prime >= minimum.
+
+    Examples
+    --------
+    >>> smallest_prime(24), smallest_prime(2**31)
+    (29, 2147483659)
+    """
+    candidate = max(minimum, 2)
+    while not is_prime(candidate):
+        candidate += 1
+    return candidate
+
+
+_WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+
+
+def is_prime(number: int) -> bool:
+    """Return whether a number below 3e24 is prime: Miller-Rabin with twelve bases, which has no exception there."""
+    if number < 2 or any(number % witness == 0 for witness in _WITNESSES):
+        return number in _WITNESSES
+    twos = ((number - 1) & (1 - number)).bit_length() - 1
+    odd = (number - 1) >> twos
+    for witness in _WITNESSES:
+        power = pow(witness, odd, number)
+        if power in (1, number - 1):
+            continue
+        for _ in range(twos - 1):
+            power = power * power % number
+            if power == number - 1:
+                break
+        else:
+            return False
+    return True
+
+
+@kernel
+def parameters_from_words(
+    words: Words, prime: np.uint64, a0: NDArray[Any], a1: NDArray[Any], rejected: NDArray[np.bool_]
+) -> None:
+    """Turn each word into two candidates in 0..prime-1 < 2^32, and say which rows must be drawn again.
+
+    The high half of half-word x prime is the candidate. Its low half is rejected below 2^32 mod prime: exactly
+    floor(2^32/prime) half-words remain for each candidate.
+    """
+    shift, mask = np.uint64(32), np.uint64((1 << 32) - 1)
+    incomplete = np.uint64(1 << 32) % prime
+    for i in range(words.shape[0]):
+        first = (words[i] & mask) * prime
+        second = (words[i] >> shift) * prime
+        a0[i] = first >> shift
+        a1[i] = second >> shift
+        rejected[i] = ((first & mask) < incomplete) | ((second & mask) < incomplete)
+
+
+@kernel
+def hash_codes(codes: Codes, a0: Codes, a1: Codes, prime: int, m: int, cells: Codes) -> None:
+    """Write ((a0 + a1 x) mod prime) mod m of every row into cells[n]."""
+    modulus, size = np.int64(prime), np.int64(m)
+    reciprocal, shrink = 1.0 / float(prime), 1.0 / float(m)
+    for i in range(codes.shape[0]):
+        x, offset, slope = np.uint64(codes[i]), np.uint64(a0[i]), np.uint64(a1[i])
+        # Both quotients stay below 2^37: a double gives them up to one unit, which wrapping integers then correct.
+        quotient = np.int64((float(slope) * float(x) + float(offset)) * reciprocal)
+        rest = np.int64(slope * x + offset - np.uint64(quotient) * np.uint64(modulus))
+        rest += modulus * (np.int64(rest < 0) - np.int64(rest >= modulus))
+        rest -= size * np.int64(float(rest) * shrink)
+        rest += size * (np.int64(rest < 0) - np.int64(rest >= size))
+        cells[i] = rest

@@ -1,0 +1,301 @@
+"""Spread: hashes from projective geometry; one integer per report, one histogram, one transform decodes all values.
+
+m = 2^l cells, D = 2^b >= k. The nonzero vectors of F_2^b are split into subspaces of dimension l that meet in zero only
+(a partial spread, built level by level), plus one small rest. A hash function is a subspace; the cell of x is x seen by
+it, l inner products. Two values collide exactly if their difference is orthogonal to the subspace, so the collision
+probability is (D/m - 1)/(D - 1) for every pair: as small as a family of linear functions can have it.
+
+Level i acts on x >> (l i), which has b_i = b - l i bits. With alpha the class of the indeterminate in GF(2^g), taken
+modulo the irreducible polynomial of degree g with the smallest integer value, and ``<u, v>`` the parity of u & v:
+
+* b_i >= 2l: g = b_i - l, any w in GF(2^g); with x_hi = x >> l and x_lo = x & (m-1),
+  bit j of the cell is <alpha^j w, x_hi> XOR bit j of x_lo;
+* the last level, b_i < 2l: g = b_i, any w != 0; bit j of the cell is <alpha^j w, x>.
+
+A contributor descends from level i with probability (2^b_i/m - 1)/(2^b_i - 1). Then every hash function of the last
+level has probability 1/(D-1) and every other one (m-1)/(D-1), and one uniform draw below D - 1 chooses level and w.
+
+For l = b/2, b/3, ... this is projective geometry response (Feldman, Nelson, Nguyen, Talwar, *Private frequency
+estimation via projective geometry*, 2022) over GF(2^l); the levels make it work for every b >= l.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Codes, checked_domain, checked_integer, checked_report_codes, code_dtype
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import Randomness, Words, uniform_below
+from deniable.core.state import counts_between, counts_sum_to
+from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
+from deniable.oracles.sketch.families._spread_decoding import (
+    Level,
+    count_value,
+    counter_dtype,
+    decode_histogram,
+    spread_levels,
+)
+from deniable.oracles.sketch.families._spread_kernels import count_reports, first_inside, hash_rows, join_rows
+from deniable.oracles.sketch.families.family import Counts, Parameters, check_counts, count_matches
+
+MAX_CELLS = 1 << 16
+"""Largest m; the state has at least m^2 counters."""
+
+MAX_STATE_SIZE = 1 << 28
+"""Largest histogram that the collector sets up (1 GiB)."""
+
+
+@dataclass(frozen=True)
+class SpreadFamily:
+    """The Spread hash functions from {0, ..., k-1} to m = 2^l cells.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    m : int
+        Number of cells, a power of two, 2 <= m <= 2^16.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds or m is no power of two.
+
+    Examples
+    --------
+    >>> from deniable.oracles.sketch.families.spread import SpreadFamily
+    >>> import numpy as np
+    >>> family = SpreadFamily(k=200, m=4)
+    >>> family.domain, family.collision_probability, family.state_size
+    (256, Fraction(21, 85), 352)
+    >>> family.hash(np.array([0, 1, 2, 3, 4]), np.array([1, 1, 1, 1, 1]))
+    array([0, 1, 2, 3, 1], dtype=uint8)
+    """
+
+    k: int
+    m: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_CELLS))
+        if self.m & (self.m - 1):
+            raise InvalidParameterError(f"m must be a power of two for the spread family, got m={self.m}")
+
+    # ---------------------------------------------------------------- the law
+
+    @cached_property
+    def cell_bits(self) -> int:
+        """The l of m = 2^l."""
+        return self.m.bit_length() - 1
+
+    @cached_property
+    def bits(self) -> int:
+        """The b of D = 2^b: enough for k values and m cells, and 2l where only a little less would do.
+
+        With l + 1 < b < 2l there would be one level of D m counters instead of two of m^2.
+        """
+        bits, cell_bits = max((self.k - 1).bit_length(), self.cell_bits), self.cell_bits
+        return 2 * cell_bits if cell_bits + 1 < bits < 2 * cell_bits else bits
+
+    @property
+    def domain(self) -> int:
+        """D = 2^b, the number of values that the transform decodes."""
+        return 1 << self.bits
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels, the widest first."""
+        return spread_levels(self.bits, self.cell_bits)
+
+    def descend_probability(self, level: int) -> Fraction:
+        """Return the probability with which a contributor at this level goes to the next; 0 at the last."""
+        bits, _, _, _, last = self.levels[level]
+        return Fraction(0) if last else Fraction((1 << bits) // self.m - 1, (1 << bits) - 1)
+
+    @property
+    def collision_probability(self) -> Fraction:
+        """P(h(x) = h(x')) = (D/m - 1)/(D - 1) for every x != x', exact."""
+        return Fraction(self.domain // self.m - 1, self.domain - 1)
+
+    @property
+    def member_count(self) -> int:
+        """Number of hash functions: rows of the histogram, but for the one that is never used."""
+        return self.state_size // self.m - 1
+
+    def members(self) -> tuple[Parameters, NDArray[Any]]:
+        """Return the rows of all hash functions and their probabilities."""
+        first = self._last_row
+        above, below = np.arange(first), np.arange(first + 1, first + (1 << self.levels[-1].degree))
+        wide, narrow = Fraction(self.m - 1, self.domain - 1), Fraction(1, self.domain - 1)
+        probabilities = np.array([wide] * len(above) + [narrow] * len(below), dtype=object)
+        return (np.concatenate([above, below]).astype(self.report_dtype),), probabilities
+
+    # ---------------------------------------------------------------- contributor
+
+    @property
+    def report_dtype(self) -> np.dtype[Any]:
+        """Type of a report: uint32, or uint64 if there are more than 2^32 of them."""
+        return np.dtype(np.uint32 if self.state_size <= 1 << 32 else np.uint64)
+
+    @cached_property
+    def _last_row(self) -> int:
+        return self.levels[-1].offset // self.m
+
+    def draw_parameters(self, rng: Randomness, rows: int) -> tuple[NDArray[Any]]:
+        """Contributor: return (row,), the level and w of every contributor in one number: exact, by rejection.
+
+        One uniform u below D - 1: the first 2^g - 1 values choose w = u + 1 at the last level, all others a row of the
+        wider levels, m - 1 values for each.
+        """
+        narrow = (1 << self.levels[-1].degree) - 1
+        points = uniform_below(rng, self.domain - 1, rows)
+        row = np.where(points < narrow, points + (self._last_row + 1), (points - narrow) // (self.m - 1))
+        return (row.astype(self.report_dtype),)
+
+    @cached_property
+    def _tables(self) -> tuple[Words, Words, Words]:
+        """First row, degree and polynomial of every level."""
+        columns = zip(*((one.offset // self.m, one.degree, one.polynomial) for one in self.levels), strict=True)
+        starts, degrees, polynomials = (np.array(column, dtype=np.uint64) for column in columns)
+        return starts, degrees, polynomials
+
+    def hash(self, codes: Codes, *parameters: Codes) -> Codes:
+        """Return the cell of each code under the hash function of its row; both arrays have shape (n,)."""
+        cells = np.empty(len(codes), dtype=code_dtype(self.m))
+        (row,) = parameters
+        hash_rows(codes, row, *self._tables, self.cell_bits, cells)
+        return cells
+
+    def join(self, parameters: Parameters, cells: Codes) -> NDArray[Any]:
+        """Return the reports row x m + cell."""
+        reports = np.empty(len(cells), dtype=self.report_dtype)
+        join_rows(parameters[0], cells, self.cell_bits, reports)
+        return reports
+
+    # ---------------------------------------------------------------- collector
+
+    report_type = staticmethod(np.asarray)
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """One integer per report."""
+        return (ReportField("value", self.report_dtype.name),)
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, log2 of their number: between b and b + 1 if b >= 2l."""
+        return math.log2(self.state_size)
+
+    def checked(self, reports: Any) -> NDArray[Any]:
+        """Collector: return the reports as a contiguous array that the family can have produced.
+
+        Raises
+        ------
+        InvalidReportError
+            Naming the bound and the first row (1-based) outside it, or the wrong dtype or shape.
+        """
+        codes = checked_report_codes(reports, self.state_size)
+        row = first_inside(codes, self.levels[-1].offset, self.m)
+        if row >= 0:
+            start = self.levels[-1].offset
+            raise InvalidReportError(
+                f"report must not be in {start}..{start + self.m - 1}, which no hash function has, "
+                f"got report={int(codes[row])} in row {row + 1}"
+            )
+        return codes
+
+    def valid_rows(self, reports: Any) -> NDArray[np.bool_]:
+        """Collector: return which reports a hash function has, bool[n]."""
+        array = np.asarray(reports)
+        checked_report_codes(array[:0], self.state_size)
+        hole = self.levels[-1].offset
+        valid: NDArray[np.bool_] = (array >= 0) & (array < self.state_size)
+        return valid & ~((array >= hole) & (array < hole + self.m))
+
+    def split(self, reports: NDArray[Any]) -> tuple[Parameters, Codes]:
+        """Return ((row,), cell)."""
+        shift = reports.dtype.type(self.cell_bits)
+        return (reports >> shift,), (reports & reports.dtype.type(self.m - 1)).astype(code_dtype(self.m))
+
+    @cached_property
+    def state_size(self) -> int:
+        """One counter per report: the histogram; about D m/(m-1) counters if b >= 2l."""
+        last = self.levels[-1]
+        return last.offset + (self.m << last.degree)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse all but histograms of n reports, none of the hash function that is never used."""
+        counts_sum_to(counts, n)
+        counts_between(counts[self.levels[-1].offset :][: self.m], 0, 0, self.levels[-1].offset)
+
+    def tally(self, reports: NDArray[Any]) -> Counts:
+        """Collector: return the histogram of the reports, int32[state_size] (int64 for 2^31 reports or more).
+
+        Raises
+        ------
+        TooLargeError
+            If it would have more than 2^28 counters; `count_queries` needs none.
+        """
+        self._check_state_size()
+        counters: Counts = np.zeros(self.state_size, dtype=counter_dtype(len(reports)))
+        count_reports(reports, counters)
+        return counters
+
+    def count_queries(self, reports: NDArray[Any], queries: Codes) -> Counts:
+        """Collector: return the support counts of the queries, by way of the histogram where that is less work."""
+        if self.state_size <= min(MAX_STATE_SIZE, len(reports) * len(queries)):
+            return self.decode_queries(self.tally(reports), len(reports), queries)
+        return count_matches(self, reports, queries)
+
+    # ---------------------------------------------------------------- analyst
+
+    def decode(self, state: Counts, n: int) -> Counts:
+        """Analyst: return the support counts of all k values, from one Walsh-Hadamard transform of size D.
+
+        Every row of the histogram is transformed over its cells; entry (w, c), c != 0, then belongs to the functional
+        sum_j c_j <alpha^j w, .>, and the transform over those positions is m C(x) when n stands at position 0.
+
+        Checked on every call: m divides every m C(x); 0 <= C(x) <= n for
+        all D values; and the largest, the smallest and one more C(x) are counted again, from the histogram.
+
+        Raises
+        ------
+        DamagedStateError
+            If a check fails.
+        """
+        return decode_histogram(self.levels, self.cell_bits, state, n)[: self.k]
+
+    def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
+        """Analyst: return the support counts of the queries, by direct counting if they are few."""
+        values, places = np.unique(queries, return_inverse=True)
+        if len(values) > 4 * self.m:  # counting one value reads a counter in m; decoding costs about 5 per counter
+            return self.decode(state, n)[queries]
+        counts = np.array([count_value(self.levels, self.cell_bits, state, int(x)) for x in values], dtype=np.int64)
+        if len(counts):
+            check_counts(counts, n)
+        return counts[places]
+
+    def _check_state_size(self) -> None:
+        if self.state_size > MAX_STATE_SIZE:
+            raise TooLargeError(
+                f"the state of {self!r} must have at most {MAX_STATE_SIZE} counters, got {self.state_size}"
+            )
+
+
+def powers_of_two_around(x: int) -> tuple[int, int]:
+    """Return the largest admissible m <= x and the smallest > x, both 2^16 beyond it.
+
+    Examples
+    --------
+    >>> powers_of_two_around(5), powers_of_two_around(8), powers_of_two_around(10**6)
+    ((4, 8), (8, 16), (65536, 65536))
+    """
+    below = min(1 << (x.bit_length() - 1), MAX_CELLS)
+    return below, min(2 * below, MAX_CELLS)

@@ -1,0 +1,369 @@
+"""Heavy hitters: the frequent strings of a dictionary that nobody has written down.
+
+Prefix extension (Bassily, Nissim, Stemmer, Thakurta, *Practical locally private heavy hitters*, 2017; Wang, Li, Jha,
+*Locally differentially private heavy hitter identification*, 2019) over folded prefixes: every contributor reports one
+prefix of their string, folded to a few bits by a public linear map, through a Spread sketch with the whole epsilon. The
+collector decodes the shortest prefixes, keeps what stands out, extends it by every byte, and looks the extensions up
+among the next longer prefixes. Two different folds per length expose what merely shares a fold with a heavy string.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import checked_integer, checked_report_codes
+from deniable.core.estimate import Estimate, affine_estimate
+from deniable.core.mechanism import Mechanism, ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, uniform_below
+from deniable.core.state import Counts, check_parts, counts_sum_to
+from deniable.core.thresholds import checked_epsilon
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+
+Bytes = NDArray[np.uint8]
+
+FIRST_BYTES = 2
+"""Shortest prefix, in bytes: all 65,536 of them are looked at."""
+
+FOLDS = 2
+"""Public folds per prefix length."""
+
+
+class PrefixReports(NamedTuple):
+    """Reports of n contributors: the group (prefix length and fold, public) and the Spread report of the prefix.
+
+    Parameters
+    ----------
+    group : uint8[n]
+        Group in 0..groups-1: prefix length ``2 + group // 2`` bytes, fold ``group % 2``.
+    value : uint32[n] or uint64[n]
+        Report of the group's sketch.
+    """
+
+    group: NDArray[np.uint8]
+    value: NDArray[Any]
+
+
+@final
+@dataclass(frozen=True)
+class HeavyHitters(Mechanism[PrefixReports]):
+    """Find and count frequent strings without a dictionary.
+
+    Parameters
+    ----------
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, in [1e-6, 32]; all of it goes into the one prefix that a contributor reports.
+    max_bytes : int
+        Bytes of a string (UTF-8) that are looked at, 3..16; longer strings are found by their first bytes.
+    fold_bits : int
+        Bits that a prefix is folded to, 16..24. More bits, fewer strings that share a fold, a larger state.
+    seed : int
+        Public seed of the folds, >= 0.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> hunt = HeavyHitters(epsilon=4.0, max_bytes=4)
+    >>> words = ["lamp"] * 30_000 + ["moon"] * 20_000 + ["rare"] * 10
+    >>> found = hunt.estimate(hunt.aggregate(hunt.randomize(words, SimulationRandomness(1))))
+    >>> found.labels
+    ('lamp', 'moon')
+    >>> found.frequencies.round(1)
+    array([0.6, 0.4])
+    """
+
+    epsilon: float | Fraction
+    max_bytes: int = 8
+    fold_bits: int = 16
+    seed: int = 0
+
+    report_type = PrefixReports
+    takes_text = True
+    records = False
+    name = "HeavyHitters"
+    card = Card(
+        shelf="open text",
+        when="frequent strings of a dictionary that nobody has",
+        planned=False,
+        instead="it is chosen by asking open text",
+        decoding="transform",
+        wire="prefix length and one integer",
+        page="theory/sketches.md",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        for name, low, high in (("max_bytes", 3, 16), ("fold_bits", 16, 24), ("seed", 0, 1 << 63)):
+            object.__setattr__(self, name, checked_integer(name, getattr(self, name), low, high))
+
+    @property
+    def groups(self) -> int:
+        """Number of groups: two folds for every prefix length."""
+        return FOLDS * (self.max_bytes - FIRST_BYTES + 1)
+
+    @cached_property
+    def sketch(self) -> CountMeanSketch:
+        """The oracle of every group: a Spread sketch of the folded prefixes."""
+        return CountMeanSketch(k=1 << self.fold_bits, epsilon=self.epsilon, family="spread")
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return (0,)
+
+    # ---------------------------------------------------------------- contributor
+
+    def randomize(self, inputs: Sequence[str], rng: Randomness) -> PrefixReports:
+        """Contributor: draw a group, and report the string's folded prefix through the group's sketch.
+
+        Parameters
+        ----------
+        inputs : sequence of n str
+            True strings; without NUL characters.
+        rng : Randomness
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
+
+        Raises
+        ------
+        InvalidInputError
+            If an entry is no text or contains a NUL, naming its row.
+        """
+        encoded = self.encode(inputs)
+        group = uniform_below(rng, self.groups, len(encoded)).astype(np.uint8)
+        folded = np.zeros(len(encoded), dtype=np.int64)
+        for number in range(self.groups):
+            rows = group == number
+            folded[rows] = self.fold(encoded[rows], number)
+        return PrefixReports(group, self.sketch.randomize(folded, rng))
+
+    def encode(self, texts: Sequence[str]) -> Bytes:
+        """Return uint8[n, max_bytes]: UTF-8, cut after `max_bytes`, filled up with zeros.
+
+        Raises
+        ------
+        InvalidInputError
+            If an entry is no text or contains a NUL, naming its row (1-based).
+        """
+        if isinstance(texts, (str, bytes)):
+            raise InvalidInputError(f"strings must be a sequence of texts, got one {type(texts).__name__}")
+        rows = []
+        for row, text in enumerate(texts):
+            try:
+                content = text.encode()
+            except (AttributeError, UnicodeEncodeError):
+                raise InvalidInputError(
+                    f"string must be Unicode text, got {type(text).__name__} in row {row + 1}"
+                ) from None
+            if b"\0" in content:
+                raise InvalidInputError(f"string must not contain NUL, it does in row {row + 1}")
+            rows.append(content[: self.max_bytes].ljust(self.max_bytes, b"\0"))
+        return np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), self.max_bytes)
+
+    def fold(self, encoded: Bytes, group: int) -> NDArray[np.int64]:
+        """Return the folded prefixes of `group`, int64[n] in 0..2^fold_bits-1: a linear map over GF(2)."""
+        folded = np.zeros(len(encoded), dtype=np.int64)
+        for place, table in enumerate(self._tables[group]):
+            folded ^= table[encoded[:, place]]
+        return folded
+
+    @cached_property
+    def _tables(self) -> list[list[NDArray[np.int64]]]:
+        """tables[group][place][byte]: what a byte at a place adds (by XOR) to the fold; drawn from the public seed."""
+        return [
+            [self._table(group, place) for place in range(FIRST_BYTES + group // FOLDS)] for group in range(self.groups)
+        ]
+
+    def _table(self, group: int, place: int) -> NDArray[np.int64]:
+        content = hashlib.sha256(f"deniable fold {self.seed} {group} {place}".encode()).digest()
+        columns = np.frombuffer(content, dtype="<u4").astype(np.int64) & ((1 << self.fold_bits) - 1)
+        if group < FOLDS:
+            # The first prefixes have 16 bits and need no fold: all of them must be told apart.
+            columns = np.int64(1) << (np.arange(8) + 8 * place)
+        bits = np.arange(256)[:, None] >> np.arange(8) & 1
+        table: NDArray[np.int64] = np.bitwise_xor.reduce(np.where(bits == 1, columns, 0), axis=1)
+        return table
+
+    # ---------------------------------------------------------------- collector
+
+    def aggregate(self, reports: PrefixReports) -> Aggregate:
+        """Collector: one histogram per group, and how many reports each group has.
+
+        Raises
+        ------
+        InvalidReportError
+            If a group or a value is out of range, naming its row.
+        """
+        group = checked_report_codes(reports.group, self.groups, "group")
+        values = np.asarray(reports.value)
+        if values.shape != group.shape:
+            raise InvalidReportError(f"groups and values must have one length, got {group.shape} and {values.shape}")
+        checked = self.sketch.hashes.checked(values)
+        tallies = [self.sketch.hashes.tally(checked[group == number]) for number in range(self.groups)]
+        sizes = np.bincount(group, minlength=self.groups)
+        return Aggregate(self, np.concatenate([*tallies, sizes]), len(group))
+
+    def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
+        group, values = np.asarray(reports.group), np.asarray(reports.value)
+        inside = self.sketch.hashes.valid_rows(values)
+        valid = (group < self.groups) & inside
+        reason = ""
+        if not valid.all():
+            row = int((~valid).argmax())
+            got = f"group={group[row]}, value={values[row]} in row {row + 1}"
+            reason = f"group must be in 0..{self.groups - 1} and value one of the sketch's reports, got {got}"
+        return valid, reason
+
+    # ---------------------------------------------------------------- analyst
+
+    def estimate(
+        self,
+        aggregate: Aggregate,
+        queries: Sequence[str] | None = None,
+        *,
+        threshold: float = 4.0,
+        max_candidates: int = 10_000,
+    ) -> Estimate:
+        """Analyst: find the heavy strings, or count given ones; the labels of the estimate are the strings.
+
+        A frequency is estimated from the contributors who reported the longest prefix. What shares both folds with a
+        heavy string would be counted with it (probability 4^-fold_bits for a pair), and what shares one raises the
+        estimate by half of itself: `agreement` of the two folds is what keeps such strings off the list.
+
+        Parameters
+        ----------
+        aggregate : Aggregate
+            Of this mechanism.
+        queries : sequence of str, optional
+            Strings to count; by default the heavy strings are searched.
+        threshold : float
+            A prefix is kept if it lies this many standard errors above zero, both folds together, and half as many by
+            either fold alone. 4 lets through about 3 in 100,000 prefixes that nobody holds, at every length.
+        max_candidates : int
+            At most so many prefixes are kept per length, the most frequent ones.
+
+        Returns
+        -------
+        Estimate
+            Sorted by falling frequency. Strings of `max_bytes` bytes may be the beginning of longer ones. The search
+            looks at the same reports as the estimate: right at the threshold, found frequencies are a little too high.
+
+        Raises
+        ------
+        MismatchError, EmptyAggregateError
+            If the aggregate came from another mechanism, or contains no reports.
+        """
+        self.check(aggregate)
+        if not threshold > 0:
+            raise InvalidParameterError(f"threshold must be > 0, got threshold={threshold}")
+        checked_integer("max_candidates", max_candidates, 1)
+        if queries is not None:
+            encoded = self.encode(queries)
+            support, n = self._support(aggregate, self.groups // FOLDS - 1, encoded)
+            estimate = self._estimate(support.sum(axis=1), int(n.sum()), aggregate.n)
+            return estimate.named("string", list(queries))
+        prefixes = np.stack(np.divmod(np.arange(1 << 16), 256), axis=1).astype(np.uint8)
+        prefixes = prefixes[(prefixes[:, 0] > 0) | (prefixes[:, 1] == 0)]
+        for level in range(self.groups // FOLDS):
+            if level > 0:
+                prefixes = _extended(prefixes)
+            support, n = self._support(aggregate, level, prefixes)
+            together = self._estimate(support.sum(axis=1), int(n.sum()), aggregate.n)
+            kept = self._agreement(support, n, threshold) & (
+                together.frequencies > threshold * np.sqrt(together.noise_absent / max(1, together.n))
+            )
+            order = np.argsort(-together.frequencies[kept], kind="stable")[:max_candidates]
+            prefixes, support = prefixes[kept][order], support[kept][order]
+        estimate = self._estimate(support.sum(axis=1), int(n.sum()), aggregate.n)
+        return estimate.named("string", [_text(row) for row in prefixes])
+
+    def _support(self, aggregate: Aggregate, level: int, prefixes: Bytes) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return support counts int64[candidates, folds] and the reports per fold int64[folds] of one prefix length."""
+        size = self.sketch.state_size
+        support = np.zeros((len(prefixes), FOLDS), dtype=np.int64)
+        numbers = range(FOLDS * level, FOLDS * (level + 1))
+        n = aggregate.counts[size * self.groups :][list(numbers)]
+        for fold, number in enumerate(numbers):
+            state = aggregate.counts[size * number : size * (number + 1)]
+            decoded = self.sketch.hashes.decode(state, int(n[fold]))
+            support[:, fold] = decoded[self.fold(prefixes, number)]
+        return support, n
+
+    def _estimate(self, support: NDArray[np.int64], n: int, contributors: int) -> Estimate:
+        p1, p0 = self.sketch.support_probabilities
+        return affine_estimate(support, n, float(p1), float(p0), contributors)
+
+    def _agreement(self, support: NDArray[np.int64], n: NDArray[Any], threshold: float) -> NDArray[np.bool_]:
+        """Return which candidates stand out by half the threshold in either fold alone."""
+        agreed = np.ones(len(support), dtype=bool)
+        for fold in range(FOLDS):
+            alone = self._estimate(support[:, fold], int(n[fold]), int(n[fold]))
+            agreed &= alone.frequencies > threshold / 2 * np.sqrt(alone.noise_absent / max(1, alone.n))
+        return agreed
+
+    # ---------------------------------------------------------------- guarantee and files
+
+    def privacy(self) -> Guarantee:
+        """Return the guarantee: the sketch's, for whichever prefix is reported."""
+        return self._local_guarantee(
+            "the collector sees which prefix length was reported; the choice is uniform and independent of the string"
+        )
+
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio of the implemented thresholds, exact: the sketch's, the group being independent."""
+        return self.sketch.implemented_ratio()
+
+    def outputs(self) -> PrefixReports:
+        """Raise TooLargeError: there are no codes to list a channel for."""
+        raise TooLargeError("inputs are texts: there is no channel to list; the group's sketch has one")
+
+    def _channel(self) -> NDArray[Any]:
+        raise TooLargeError("inputs are texts: there is no channel to list; the group's sketch has one")
+
+    @property
+    def state_size(self) -> int:
+        """One Spread histogram per group, and one counter per group."""
+        return self.groups * (self.sketch.state_size + 1)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse histograms of groups that are not of as many reports as the groups have, n in all."""
+        reported = counts[-self.groups :]
+        counts_sum_to(reported, n, len(counts) - self.groups)
+        check_parts([self.sketch] * self.groups, counts, reported)
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The group and the sketch's report."""
+        return (ReportField("group", "uint8"), ReportField("value", self.sketch.report_fields[0].dtype))
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report: log2 of the number of groups, and the sketch's bits."""
+        return float(np.log2(self.groups)) + self.sketch.report_bits
+
+
+def _extended(prefixes: Bytes) -> Bytes:
+    """Return every prefix followed by every byte; after the end of a string (a zero) only zeros follow."""
+    ended = prefixes[:, -1] == 0
+    going = np.repeat(prefixes[~ended], 256, axis=0)
+    after = np.tile(np.arange(256, dtype=np.uint8), int((~ended).sum()))
+    stopped = np.column_stack([prefixes[ended], np.zeros(int(ended.sum()), dtype=np.uint8)])
+    return np.concatenate([np.column_stack([going, after]), stopped]).astype(np.uint8)
+
+
+def _text(row: Bytes) -> str:
+    return row.tobytes().rstrip(b"\0").decode(errors="backslashreplace")

@@ -1,0 +1,77 @@
+"""Local hashing: the count-mean sketch under its older names.
+
+Bassily, Smith (2015) for m = 2; Wang, Blocki, Li, Jha, *Locally differentially private protocols for frequency
+estimation* (2017) for m = e^epsilon + 1.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from deniable.core.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+
+
+def BLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the field's name)
+    """Binary local hashing: the count-mean sketch with m = 2 cells (Bassily, Smith 2015).
+
+    The same as `OLH` below epsilon = ln 1.5; above, rare values have more variance.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, in [1e-6, 32].
+
+    Returns
+    -------
+    CountMeanSketch
+        ``CountMeanSketch(k, epsilon, m=2)``; its name in specifications is "CMS".
+
+    Raises
+    ------
+    InvalidParameterError
+        If k or epsilon is out of bounds.
+
+    Examples
+    --------
+    >>> BLH(k=100, epsilon=1.0)
+    CountMeanSketch(k=100, epsilon=1.0, m=2, family='prime')
+    """
+    return CountMeanSketch(k, checked_epsilon(epsilon), 2)
+
+
+def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the field's name)
+    """Optimised local hashing: the count-mean sketch with m = round(e^epsilon) + 1 cells (Wang et al. 2017).
+
+    This m suits rare values: it has the least variance at f = 0, up to rounding. The least on average over a domain of
+    k values is ``CountMeanSketch(k, epsilon)``; they part where e^epsilon is not small against k.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, from 1e-6 to 22.18, where m reaches its limit of 2^32.
+
+    Returns
+    -------
+    CountMeanSketch
+        With its m stored; its name in specifications is "CMS".
+
+    Raises
+    ------
+    InvalidParameterError
+        If k or epsilon is out of bounds, or m would exceed 2^32.
+
+    Examples
+    --------
+    >>> OLH(k=100, epsilon=1.0), OLH(k=100, epsilon=4.0).m
+    (CountMeanSketch(k=100, epsilon=1.0, m=4, family='prime'), 56)
+    """
+    budget = checked_epsilon(epsilon)
+    # e^epsilon is irrational for rational epsilon > 0, so the bound's 55 digits settle on which side of a half it lies.
+    m = math.floor(exp_bounds(spent(budget))[0] + Fraction(1, 2)) + 1
+    return CountMeanSketch(k, budget, m)

@@ -1,0 +1,196 @@
+"""A count-mean sketch whose collector keeps support counts of a known query list: for dictionaries nobody can list.
+
+Contributors do what they do for the sketch itself, over any domain up to its family's limit, for instance 64-bit
+fingerprints of strings. The collector's state is one counter per query, mergeable like every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_counts
+from deniable.core.estimate import Estimate
+from deniable.core.mechanism import Mechanism, ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
+from deniable.core.state import Counts, counts_between
+from deniable.errors import InvalidParameterError
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch, Progress
+from deniable.oracles.sketch.families._columns import columns_of
+
+
+@final
+@dataclass(frozen=True)
+class QuerySketch(Mechanism[Any]):
+    """The count-mean sketch, decoded for a query list only.
+
+    Parameters
+    ----------
+    sketch : CountMeanSketch
+        What contributors report with.
+    queries : sequence of int
+        Codes in 0..k-1 whose frequencies are wanted, without repeats. Contributors need not know them.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a query is out of range, or occurs twice, or there is none.
+
+    Examples
+    --------
+    >>> from deniable import CountMeanSketch, SimulationRandomness
+    >>> sketch = CountMeanSketch(k=2**32, epsilon=2.0)
+    >>> asked = QuerySketch(sketch, (123_456_789, 5))
+    >>> reports = sketch.randomize(np.full(1000, 123_456_789), SimulationRandomness(1))
+    >>> state = asked.aggregate(reports[:3])
+    >>> state.counts.shape, asked.estimate(state).labels
+    ((2,), ('123456789', '5'))
+    """
+
+    sketch: CountMeanSketch
+    queries: tuple[int, ...]
+    k: int = field(init=False, repr=False, compare=False)
+    epsilon: float | Fraction = field(init=False, repr=False, compare=False)
+
+    records = False
+    name = "CMS-queries"
+    card = Card(
+        shelf="dictionaries",
+        when="chosen values of a dictionary that nobody can list",
+        planned=False,
+        listed=False,
+        instead="compare CMS[prime] or CMS[binary], which report the same",
+        decoding="compares",
+        wire="hash function and cell",
+        page="theory/sketches.md",
+    )
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sketch, CountMeanSketch):
+            raise InvalidParameterError(f"sketch must be a CountMeanSketch, got {type(self.sketch).__name__}")
+        queries = tuple(self.queries)
+        seen: dict[int, int] = {}
+        for i, x in enumerate(queries):
+            if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or not 0 <= x < self.sketch.k:
+                raise InvalidParameterError(f"queries must be in 0..{self.sketch.k - 1}, got queries[{i}]={x!r}")
+            if seen.setdefault(int(x), i) != i:
+                raise InvalidParameterError(f"queries must be distinct, got {x} at {seen[int(x)]} and {i}")
+        if not queries:
+            raise InvalidParameterError("queries must be at least one code, got none")
+        object.__setattr__(self, "queries", tuple(seen))
+        object.__setattr__(self, "k", self.sketch.k)
+        object.__setattr__(self, "epsilon", self.sketch.epsilon)
+
+    @cached_property
+    def _codes(self) -> Codes:
+        return np.array(self.queries, dtype=np.uint64 if self.sketch.k > 1 << 63 else np.int64)
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return (self.k,)
+
+    # ---------------------------------------------------------------- the three actors
+
+    def randomize(self, inputs: ArrayLike, rng: Randomness) -> Any:
+        """Contributor: report a true code in 0..k-1, see `CountMeanSketch.randomize`."""
+        return self.sketch.randomize(inputs, rng)
+
+    def aggregate(self, reports: Any, *, progress: Progress | None = None) -> Aggregate:
+        """Collector: count the reports that support each query; O(n q) time at most.
+
+        Parameters
+        ----------
+        reports : reports
+            What contributors sent, n rows.
+        progress : callable, optional
+            Called with (reports done, n) after every 2^20 reports.
+
+        Raises
+        ------
+        InvalidReportError
+            If a report is not one that the mechanism can have produced, naming its row.
+        """
+        counts = self.sketch.count_support(reports, self._codes, progress=progress)
+        return Aggregate(self, counts, len(columns_of(reports)[0]))
+
+    def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
+        return self.sketch._valid_rows(reports)
+
+    def estimate(self, aggregate: Aggregate) -> Estimate:
+        """Analyst: unbiased frequencies of the queries, in their order; the labels are the codes."""
+        self.check(aggregate)
+        return self.sketch.estimate_support(aggregate.counts, aggregate.n, self._codes)
+
+    def variance(self, f: float, n: int) -> float:
+        """Variance of an estimated frequency whose true value is f, noise only, n contributors."""
+        return self.sketch.variance(f, n)
+
+    # ---------------------------------------------------------------- what the sketch says
+
+    @property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p1, p0) of the sketch."""
+        return self.sketch.support_probabilities
+
+    def privacy(self) -> Guarantee:
+        """Return the sketch's guarantee; it does not depend on what is asked."""
+        return self.sketch.privacy()
+
+    def implemented_ratio(self) -> Fraction:
+        return self.sketch.implemented_ratio()
+
+    def outputs(self) -> Any:
+        return self.sketch.outputs()
+
+    def _channel(self) -> NDArray[Any]:
+        return self.sketch._channel()
+
+    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
+        """Draw the aggregate of contributors who hold the queries, exactly in distribution, in O(n q) time.
+
+        Parameters
+        ----------
+        counts : int[q]
+            Number of contributors who hold each query.
+        rng : SimulationRandomness
+            Source of the draw.
+        """
+        held = np.repeat(self._codes, checked_counts(counts, len(self.queries)))
+        total = np.zeros(len(self.queries), dtype=np.int64)
+        for start in range(0, len(held), BLOCK_WORDS):
+            reports = self.sketch.randomize(held[start : start + BLOCK_WORDS], rng)
+            total += self.sketch.count_support(reports, self._codes)
+        return Aggregate(self, total, len(held))
+
+    @property
+    def state_size(self) -> int:
+        """One counter per query."""
+        return len(self.queries)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse support counts outside 0..n."""
+        counts_between(counts, 0, n)
+
+    @property
+    def report_type(self) -> Callable[..., Any]:
+        """The sketch's reports."""
+        return self.sketch.report_type
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The sketch's columns."""
+        return self.sketch.report_fields
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report of the sketch."""
+        return self.sketch.report_bits

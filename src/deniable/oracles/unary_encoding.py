@@ -1,0 +1,138 @@
+"""UnaryEncoding, the base of mechanisms that send k noisy bits, of which one is the contributor's own.
+
+A report is k bits. The contributor's own bit is set with probability p, each other bit with q < p, independently.
+SUE, OUE, THE and RAPPOR differ only in how they choose p and q.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import SimulationRandomness
+from deniable.core.state import Counts, counts_between
+from deniable.core.thresholds import SCALE, EpsilonLike, exact
+from deniable.errors import InvalidParameterError
+from deniable.oracles.bits import (
+    Bits,
+    bit_fields,
+    bit_outputs,
+    check_bit_outputs,
+    check_padding,
+    checked_bits,
+    support_counts,
+)
+from deniable.oracles.pure import CountingOracle
+from deniable.oracles.support import Independent
+
+
+def checked_decimal(name: str, value: EpsilonLike, low: Fraction, high: Fraction, bounds: str) -> float | Fraction:
+    """Return a number in (low, high], or (low, high) if `bounds` ends so, as a float where one is written the same.
+
+    Raises
+    ------
+    InvalidParameterError
+        Naming the parameter and `bounds`, for instance "(0, 1)".
+    """
+    number = exact(value, name)
+    if not (low < number < high or (number == high and bounds.endswith("]"))):
+        shown = value if isinstance(value, (float, int, str)) else str(value)
+        raise InvalidParameterError(f"{name} must be in {bounds}, got {name}={shown}")
+    return float(number) if exact(float(number)) == number else number
+
+
+def probabilities(thresholds: tuple[int, int]) -> tuple[Fraction, Fraction]:
+    """Return (p, q) of a pair of 64-bit thresholds."""
+    p, q = thresholds
+    return Fraction(p, SCALE), Fraction(q, SCALE)
+
+
+def likelihood_ratio(p: Fraction, q: Fraction) -> Fraction:
+    """Return p(1-q)/(q(1-p)): two contributors differ in two bits, each at its worst in the same report."""
+    return p * (1 - q) / (q * (1 - p))
+
+
+@dataclass(frozen=True)
+class UnaryEncoding(CountingOracle[Bits]):
+    """k noisy bits, packed: value v is bit v % 8 of byte v // 8, the padding zero; uint8[n, ceil(k/8)].
+
+    The own bit is reported set with P/2^64, every other bit with Q/2^64, each decided by its own random word.
+    """
+
+    k: int
+
+    @cached_property
+    def support_law(self) -> Independent:
+        """Every bit is set independently of the others."""
+        return Independent(self.k, *self.support_probabilities)
+
+    @property
+    @abstractmethod
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p, q): probability that bit v is set if the contributor holds v, and if not."""
+
+    @final
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        return support_counts(reports, self.k)
+
+    @final
+    def supports(self, reports: Bits, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        bits = checked_bits(reports, self.k)
+        check_padding(bits, self.k)
+        return (bits[:, values >> 3] >> (values & 7).astype(np.uint8) & 1).astype(np.bool_)
+
+    @final
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio p(1-q)/(q(1-p)) of one report, exact, from the implemented thresholds."""
+        return likelihood_ratio(*self.support_probabilities)
+
+    @final
+    def outputs(self) -> Bits:
+        """Return every report once: report y has the bits of the integer y."""
+        return bit_outputs(self.k, repr(self))
+
+    @final
+    def _channel(self) -> NDArray[Any]:
+        return self._bit_channel(*self.support_probabilities)
+
+    @final
+    def _bit_channel(self, p: Fraction, q: Fraction) -> NDArray[Any]:
+        """Return P(bits | code) of bits that are set with p if they are the own one, with q if not; Fractions."""
+        k = self.k
+        check_bit_outputs(k, repr(self))
+        # Only 2k different cells: own bit clear or set, and how many of the k-1 other bits are set.
+        others = [q**w * (1 - q) ** (k - 1 - w) for w in range(k)]
+        cells = np.array([[(1 - p) * other for other in others], [p * other for other in others]], dtype=object)
+        own = np.arange(1 << k)[None, :] >> np.arange(k)[:, None] & 1
+        matrix: NDArray[Any] = cells[own, own.sum(axis=0) - own]
+        return matrix
+
+    @final
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Bits are independent: the own bits set are Binomial(c, p), others' Binomial(n - c, q).
+        p, q = map(float, self.support_probabilities)
+        drawn: NDArray[np.int64] = rng.generator.binomial(counts, p) + rng.generator.binomial(counts.sum() - counts, q)
+        return drawn
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        counts_between(counts, 0, n)
+
+    @property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The packed bits."""
+        return bit_fields(self.k)
+
+    @property
+    @final
+    def report_bits(self) -> float:
+        """Bits per report, k."""
+        return float(self.k)

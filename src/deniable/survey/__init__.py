@@ -1,0 +1,1 @@
+"""What is asked: attributes, schemas, encoding, dictionaries, collections."""

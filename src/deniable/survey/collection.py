@@ -1,0 +1,405 @@
+"""Collection: the one public file that contributors, collector and analyst share, so that they cannot disagree."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import checked_integer
+from deniable.core.documents import Document, document_text, parse_document, read_document
+from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.mechanism import Mechanism, checked_mechanism
+from deniable.core.outputs import write_text
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness
+from deniable.core.spec import content_hash, from_spec, to_spec
+from deniable.errors import FileFormatError, InvalidParameterError, MismatchError
+from deniable.survey.schema import Schema, SchemaShape, schema_of
+
+FORMAT = "deniable collection"
+
+
+class LearnedFromShape(Document):
+    """Keys of `LearnedFrom` in a JSON document."""
+
+    collection: str
+    aggregate: str
+    contributors: int
+    earlier: list[str] = Field(default_factory=list)
+
+
+class CollectionShape(Document):
+    """Keys of a collection in a JSON document."""
+
+    id: str
+    title: str
+    version: int
+    collection_schema: SchemaShape = Field(alias="schema")
+    mechanism: dict[str, Any]
+    guarantee: dict[str, Any]
+    learned_from: LearnedFromShape | None = None
+
+
+@dataclass(frozen=True)
+class LearnedFrom:
+    """What a collection's mechanism was learned from: the phase before it.
+
+    Parameters
+    ----------
+    collection : str
+        Id of the collection of that phase.
+    aggregate : str
+        Digest of the aggregates that were read (`deniable.records.phases.phases.aggregate_hash`).
+    contributors : int
+        Number of reports in them.
+    earlier : tuple of str
+        Ids of the collections of phases before that, where they were read as well, in their order.
+    """
+
+    collection: str
+    aggregate: str
+    contributors: int
+    earlier: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data; of one phase without `earlier`."""
+        data = asdict(self)
+        earlier = list(data.pop("earlier"))
+        return {**data, "earlier": earlier} if earlier else data
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What is asked, how it is randomised, and which round this is.
+
+    Parameters
+    ----------
+    schema : Schema
+        The attributes.
+    mechanism : Mechanism
+        For the schema's domain: `k` of its only attribute, or `sizes` of all; of open text one that takes texts.
+    version : int
+        Round of the collection, >= 1; reports of one version are never mixed with those of another.
+    title : str
+        What people call it.
+    learned_from : LearnedFrom, optional
+        The phase that the mechanism's parameters were learned from (`deniable.records.phases.phases.next_phase`).
+    reason : str
+        Why this mechanism, where it was not named (`deniable.survey.collection`); not a part of the collection's file.
+
+    Raises
+    ------
+    MismatchError
+        If the mechanism is for another domain than the schema's.
+    InvalidParameterError
+        If a parameter is of the wrong type or out of bounds, or a dealt mechanism's deal has no name.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SecureRandomness
+    >>> from deniable.survey.schema import Attribute
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
+    >>> reports = survey.randomize({"smoker": ["no", "yes", "no"]}, SecureRandomness())
+    >>> estimates = survey.estimate(survey.aggregate(reports))
+    >>> estimates["smoker"].labels, estimates["smoker"].n
+    (('yes', 'no'), 3)
+    """
+
+    schema: Schema
+    mechanism: Mechanism[Any]
+    version: int = 1
+    title: str = ""
+    learned_from: LearnedFrom | None = None
+    reason: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.schema, Schema):
+            raise InvalidParameterError(f"schema must be a Schema, got schema={self.schema!r}")
+        object.__setattr__(self, "version", checked_integer("version", self.version, 1))
+        if not isinstance(self.title, str):
+            raise InvalidParameterError(f"title must be a text, got title={self.title!r}")
+        domain = checked_mechanism(self.mechanism).domain
+        if domain != self.schema.sizes:
+            raise MismatchError(
+                f"the mechanism must have the schema's domain sizes {_sizes(self.schema.sizes)}, "
+                f"got {self.mechanism!r} with {_sizes(domain)}"
+            )
+        if self.mechanism.deal_id == "":
+            raise InvalidParameterError(
+                "deal_id must name the deal, so that shares and reports of two deals do not mix, got deal_id=''"
+            )
+
+    @cached_property
+    def id(self) -> str:
+        """SHA-256 (64 hex digits) of schema, mechanism, version, title and phase before; every report carries it."""
+        return content_hash(
+            {
+                "schema": self.schema.to_dict(),
+                "mechanism": to_spec(self.mechanism),
+                "version": self.version,
+                "title": self.title,
+                **self._phase_before,
+            }
+        )
+
+    @property
+    def _phase_before(self) -> dict[str, Any]:
+        return {} if self.learned_from is None else {"learned_from": self.learned_from.to_dict()}
+
+    # ---------------------------------------------------------------- three verbs
+
+    def randomize(self, answers: Any, rng: Randomness, shares: Any = None) -> Any:
+        """Contributor: turn answers into reports, one row each.
+
+        Parameters
+        ----------
+        answers : table or int array
+            Answers as `Schema.encode` takes them, or codes int[n, d] (int[n] also, for one attribute).
+        rng : Randomness
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
+        shares : shares, optional
+            From the dealer, one per row; for a mechanism that needs one (`dealt`), and for no other.
+
+        Returns
+        -------
+        reports
+            In the mechanism's report type.
+
+        Raises
+        ------
+        InvalidInputError
+            If an answer cannot be encoded, or a code is out of range; naming row and attribute. Or if a share is
+            missing.
+        InvalidParameterError
+            If shares are given to a mechanism that takes none, or not given to one that does.
+        """
+        self.check_shares(shares is not None)
+        codes = self._inputs(answers if isinstance(answers, np.ndarray) else self.schema.encode(answers))
+        mechanism: Any = self.mechanism
+        return mechanism.randomize(codes, shares, rng) if self.dealt else mechanism.randomize(codes, rng)
+
+    def aggregate(self, reports: Any) -> Aggregate:
+        """Collector: sum a batch of this collection's reports.
+
+        Raises
+        ------
+        InvalidReportError
+            If the mechanism cannot have produced a report.
+        """
+        return replace(self.mechanism.aggregate(reports), collection=self.id)
+
+    def estimate(self, aggregate: Aggregate, *, estimator: str | None = None, **options: Any) -> RecordEstimate:
+        """Analyst: return the estimate of every attribute, by its name and with its labels.
+
+        Open text has the labels that the mechanism found, the most frequent first.
+
+        Parameters
+        ----------
+        aggregate : Aggregate
+            Of this collection.
+        estimator : str, optional
+            One of those that the mechanism lists besides its own choice (`estimators`): "unmixed" of Corr-RR, say.
+        **options
+            What else the mechanism's `estimate` takes, for instance `threshold` of HeavyHitters.
+
+        Raises
+        ------
+        MismatchError
+            If the aggregate is of another collection or version.
+        EmptyAggregateError
+            If it contains no reports.
+        InvalidParameterError
+            If the mechanism has no such estimator.
+        """
+        self.check(aggregate)
+        return self.named(self.mechanism.named_estimator(estimator)(aggregate, **options))
+
+    def named(self, result: Any) -> RecordEstimate:
+        """Return what the mechanism's `estimate` returned by the schema's names."""
+        parts = [result] if isinstance(result, Estimate) else [result[j] for j in range(len(self.schema.attributes))]
+        return RecordEstimate(
+            {
+                attribute.name: part.named(attribute.name, part.labels if attribute.text else attribute.labels)
+                for attribute, part in zip(self.schema.attributes, parts, strict=True)
+            }
+        )
+
+    def privacy(self) -> Guarantee:
+        """Return what is guaranteed for one contributor's report."""
+        return self.mechanism.privacy()
+
+    def check(self, aggregate: Aggregate) -> None:
+        """Raise MismatchError unless an aggregate is of this very collection."""
+        if aggregate.collection != self.id:
+            raise MismatchError(
+                f"the aggregate is of collection {short_id(aggregate.collection)}, not of {short_id(self.id)}"
+            )
+
+    @property
+    def dealt(self) -> bool:
+        """Whether every contributor needs a share from a dealer."""
+        return self.mechanism.dealt
+
+    def check_shares(self, given: bool) -> None:
+        """Raise InvalidParameterError unless shares are given exactly if the mechanism needs them."""
+        if self.dealt and not given:
+            raise InvalidParameterError(f"shares must be given: {self.mechanism.name} needs one of each contributor")
+        if given and not self.dealt:
+            raise InvalidParameterError(f"shares must not be given: {self.mechanism.name} needs no dealer")
+
+    def _inputs(self, codes: NDArray[Any]) -> NDArray[Any]:
+        return codes[:, 0] if not self.mechanism.records and codes.ndim == 2 and codes.shape[1] == 1 else codes
+
+    # ---------------------------------------------------------------- files
+
+    def to_json(self) -> str:
+        """Return the collection as a JSON document: with its id, and with its guarantee for people to read."""
+        return document_text(
+            FORMAT,
+            {
+                "id": self.id,
+                "title": self.title,
+                "version": self.version,
+                "schema": self.schema.to_dict(),
+                "mechanism": to_spec(self.mechanism),
+                "guarantee": guarantee_data(self.privacy()),
+                **self._phase_before,
+            },
+        )
+
+    @classmethod
+    def from_json(
+        cls, text: str, source: str = "the collection", directory: str | os.PathLike[str] = "."
+    ) -> Collection:
+        """Return the collection that a JSON document describes; `source` is its name in messages.
+
+        Dictionaries that its schema refers to are read from `directory`. The guarantee is computed again, and what the
+        document states must be the same in keys, rows, statuses and numbers. Its words are not compared, since a
+        release may word it better; and not kept: whatever is shown is computed.
+
+        Raises
+        ------
+        FileFormatError
+            If the document is damaged, foreign, of another format version, or was changed after it was made.
+        """
+        shape = parse_document(text, source, FORMAT, CollectionShape)
+        schema = schema_of(shape.collection_schema, source, directory)
+        try:
+            before = _learned_from(shape.learned_from)
+            collection = cls(schema, from_spec(shape.mechanism), shape.version, shape.title, before)
+        except (FileFormatError, TypeError, ValueError) as error:
+            raise FileFormatError(f"{source}: {error}") from error
+        if shape.id != collection.id:
+            raise FileFormatError(
+                f"{source} was changed after it was made: its id is {short_id(shape.id)}, its content has the id "
+                f"{short_id(collection.id)}; make a new collection instead, reports of the old one do not fit this one"
+            )
+        derived = guarantee_data(collection.privacy())
+        if not (_states(shape.guarantee, derived) or _states(shape.guarantee, _first_edition(derived))):
+            raise FileFormatError(
+                f"{source} states another guarantee than its mechanism has: {collection.privacy().headline}"
+            )
+        return collection
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON document, atomically; dictionaries must lie beside it.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written, or a dictionary does not lie beside it.
+        """
+        self.schema.check_beside(path)
+        write_text(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Collection:
+        """Read a JSON document that `save` wrote.
+
+        Raises
+        ------
+        FileFormatError
+            If there is none, or it is damaged, foreign, of another format version, or was changed; or a dictionary that
+            it refers to does not lie beside it, or was changed.
+        """
+        return cls.from_json(read_document(path), str(path), Path(path).parent)
+
+
+def _learned_from(shape: LearnedFromShape | None) -> LearnedFrom | None:
+    if shape is None:
+        return None
+    return LearnedFrom(shape.collection, shape.aggregate, shape.contributors, tuple(shape.earlier))
+
+
+def short_id(identifier: str) -> str:
+    """Return the first digits of a collection's or batch's id, as messages show it."""
+    return identifier[:12] if identifier else "(none)"
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return "(" + ", ".join(map(str, sizes)) + ")"
+
+
+def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
+    """Return a guarantee as JSON data, with its text line by line; JSON has no infinity, so that becomes "inf"."""
+    data = {**guarantee.to_dict(), "text": str(guarantee).splitlines()}
+    result: dict[str, Any] = _without_infinities(data)
+    return result
+
+
+def _without_infinities(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_infinities(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_infinities(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_WORDS = frozenset({"text", "remarks", "adversary", "view", "note", "bound"})
+"""Parts of a guarantee's data that are prose: a file's may be worded as another release did, and is never shown."""
+
+
+def _first_edition(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a guarantee's data in the shape that the first edition wrote, still under format version 1.
+
+    Its rows had neither `scaling` nor `bound`: that a bound was per report stood in the words of `view` alone. Such
+    files stay readable, because reports in the field carry their ids, which no guarantee enters.
+    """
+    rows = [{key: row[key] for key in row if key not in ("scaling", "bound")} for row in data["trust_models"]]
+    return {**data, "trust_models": rows}
+
+
+def _states(stated: Any, derived: Any) -> bool:
+    """Whether a file states the derived guarantee: the same keys, rows, statuses and numbers, in whatever words.
+
+    Numbers agree to nine digits: sums of floats differ in the last ones between machines.
+    """
+    if isinstance(derived, dict):
+        return (
+            isinstance(stated, dict)
+            and stated.keys() == derived.keys()
+            and all(
+                _is_prose(stated[key], derived[key]) if key in _WORDS else _states(stated[key], derived[key])
+                for key in derived
+            )
+        )
+    if isinstance(derived, list):
+        return isinstance(stated, list) and len(stated) == len(derived) and all(map(_states, stated, derived))
+    if isinstance(derived, float) and isinstance(stated, float):
+        return math.isclose(stated, derived, rel_tol=1e-9)
+    return not isinstance(stated, bool) and bool(stated == derived)
+
+
+def _is_prose(stated: Any, derived: Any) -> bool:
+    lines = stated if isinstance(derived, list) else [stated]
+    return isinstance(lines, list) and all(isinstance(line, str) for line in lines)

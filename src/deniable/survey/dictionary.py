@@ -1,0 +1,170 @@
+"""Public dictionaries: words <-> integer codes, and keyed fingerprints for dictionaries that nobody lists."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.checks import checked_codes
+from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError
+
+FINGERPRINT_BITS = 64
+MAX_KEY_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """A public list of words: the code of a word is its place.
+
+    Contributors, collector and analyst must hold the same list; `digest` tells whether they do.
+
+    Parameters
+    ----------
+    words : sequence of str
+        At least two distinct Unicode texts.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there are fewer than two words, a word is no Unicode text, or one occurs twice: the message names both rows.
+
+    Examples
+    --------
+    >>> from deniable import CountMeanSketch, SimulationRandomness
+    >>> colours = Dictionary(("red", "green", "blue"))
+    >>> sketch = CountMeanSketch(k=colours.k, epsilon=2.0)
+    >>> reports = sketch.randomize(colours.codes(["blue", "red", "blue"]), SimulationRandomness(1))
+    >>> asked = ["blue", "green"]
+    >>> estimate = sketch.estimate(sketch.aggregate(reports), queries=colours.codes(asked)).named("colour", asked)
+    >>> estimate.labels, colours.words_of([2, 0])
+    (('blue', 'green'), ('blue', 'red'))
+    """
+
+    words: tuple[str, ...]
+    _codes: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.words, (str, bytes)):
+            raise InvalidParameterError(f"words must be a sequence of texts, got {type(self.words).__name__}")
+        words = tuple(self.words)
+        if len(words) < 2:
+            raise InvalidParameterError(f"words must be at least 2, got {len(words)}")
+        codes: dict[str, int] = {}
+        for code, word in enumerate(words):
+            if not _is_text(word):
+                raise InvalidParameterError(f"words must be Unicode texts, got {word!r} in row {code + 1}")
+            first = codes.setdefault(word, code)
+            if first != code:
+                raise InvalidParameterError(f"words must be distinct, got {word!r} in rows {first + 1} and {code + 1}")
+        object.__setattr__(self, "words", words)
+        object.__setattr__(self, "_codes", codes)
+
+    @property
+    def k(self) -> int:
+        """Number of words: the domain size."""
+        return len(self.words)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the words in their order, each preceded by its length in bytes."""
+        content = hashlib.sha256()
+        for word in self.words:
+            encoded = word.encode()
+            content.update(len(encoded).to_bytes(8, "little"))
+            content.update(encoded)
+        return content.hexdigest()
+
+    def codes(self, words: Iterable[str]) -> NDArray[np.int64]:
+        """Return the codes of words, int64[n].
+
+        Raises
+        ------
+        UnknownCategoryError
+            If a word is not in the dictionary, naming its row (1-based).
+        """
+        texts = _texts(words)
+        try:
+            return np.fromiter((self._codes[word] for word in texts), dtype=np.int64, count=len(texts))
+        except (KeyError, TypeError):
+            row = next(i for i, word in enumerate(texts) if not isinstance(word, str) or word not in self._codes)
+            raise UnknownCategoryError(
+                f"word must be in the dictionary of {self.k} words, got another in row {row + 1}"
+            ) from None
+
+    def words_of(self, codes: ArrayLike) -> tuple[str, ...]:
+        """Return the words of codes int[n].
+
+        Raises
+        ------
+        InvalidInputError
+            If a code is out of range, naming its row.
+        """
+        return tuple(self.words[code] for code in checked_codes(codes, self.k).tolist())
+
+
+def fingerprint(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
+    """Return the keyed 64-bit fingerprint of every text: codes in 0..2^64-1 for a dictionary that nobody lists.
+
+    BLAKE2b with a digest of 8 bytes, read as a little-endian integer, of the text in UTF-8. The key is as public as the
+    rest of the collection; it makes fingerprints of different collections unrelated, so that nobody can prepare texts
+    that collide in all of them. Among n different texts a given one shares its fingerprint with probability n/2^64.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        What contributors hold, or the analyst asks for.
+    key : bytes
+        1 to 64 bytes, the same for all contributors and the analyst.
+
+    Returns
+    -------
+    uint64[n]
+        One fingerprint per text, in order.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the key has a wrong type or length.
+    InvalidInputError
+        If an item is no Unicode text, naming its row (1-based).
+
+    Examples
+    --------
+    >>> fingerprint(["red", "green"], b"colours, 2026")
+    array([  460955519491917312, 12764628955807076506], dtype=uint64)
+    """
+    if not isinstance(key, bytes) or not 1 <= len(key) <= MAX_KEY_BYTES:
+        shown = f"{len(key)} bytes" if isinstance(key, bytes) else type(key).__name__
+        raise InvalidParameterError(f"key must be 1 to {MAX_KEY_BYTES} bytes, got {shown}")
+    items = _texts(texts)
+    for row, text in enumerate(items):
+        if not _is_text(text):
+            raise InvalidInputError(f"texts must be Unicode texts, got {type(text).__name__} in row {row + 1}")
+    keyed = hashlib.blake2b(key=key, digest_size=FINGERPRINT_BITS // 8)
+    digests = bytearray()
+    for text in items:
+        one = keyed.copy()
+        one.update(text.encode())
+        digests += one.digest()
+    return np.frombuffer(bytes(digests), dtype="<u8").astype(np.uint64)
+
+
+def _texts(words: Iterable[str]) -> Sequence[str]:
+    if isinstance(words, (str, bytes)):
+        raise InvalidInputError(f"words must be a list of texts, got one {type(words).__name__}")
+    return words if isinstance(words, Sequence) else list(words)
+
+
+def _is_text(word: object) -> bool:
+    if not isinstance(word, str):
+        return False
+    try:
+        word.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return True

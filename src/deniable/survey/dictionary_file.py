@@ -1,0 +1,158 @@
+"""Dictionaries in files: one word per line, too many to be written into a schema.
+
+A document that needs one names it: the file, which lies beside the document, the number of words, and their digest. So
+the document stays small, and whoever reads it notices when the words are not those that were published with it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deniable.core.documents import Document, read_document
+from deniable.errors import FileFormatError, InvalidParameterError, OutputError
+from deniable.survey.dictionary import Dictionary
+
+
+class DictionaryShape(Document):
+    """Keys of a reference to a dictionary in a JSON document."""
+
+    file: str
+    k: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class DictionaryFile:
+    r"""A dictionary and the name of its file, which lies beside every document that refers to it.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file, without directories.
+    words : Dictionary
+        What it holds.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the name has a directory in it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "colours.txt"
+    >>> _ = path.write_text("red\ngreen\nblue\n")
+    >>> colours = DictionaryFile.read(path)
+    >>> colours.file, colours.words.k
+    ('colours.txt', 3)
+    """
+
+    file: str
+    words: Dictionary
+
+    def __post_init__(self) -> None:
+        # A document from a stranger must not make its reader open other files than those that came with it.
+        if not isinstance(self.file, str) or self.file in ("", ".", "..") or set("/\\\0") & set(self.file):
+            raise InvalidParameterError(f"file of a dictionary must be a file name, got file={self.file!r}")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> DictionaryFile:
+        """Read a dictionary file, see `read_dictionary`."""
+        return cls(Path(path).name, read_dictionary(path))
+
+    @classmethod
+    def load(cls, shape: DictionaryShape, directory: str | os.PathLike[str], source: str) -> DictionaryFile:
+        """Read the dictionary that a document refers to.
+
+        Raises
+        ------
+        FileFormatError
+            If it is missing, or is not the one that the document was made with: naming the digests expected and found.
+        """
+        expected = f"{shape.k:,} words of digest {shape.digest}"
+        path = Path(directory) / cls(shape.file, Dictionary(("0", "1"))).file
+        if not path.exists():
+            raise FileFormatError(
+                f"there is no file {path}: {source} refers to it, with {expected}, and must lie beside it"
+            )
+        found = cls.read(path)
+        if (found.words.k, found.words.digest) != (shape.k, shape.digest):
+            raise FileFormatError(
+                f"{path} was changed, or is another dictionary than that of {source}: expected {expected}, "
+                f"found {found.words.k:,} words of digest {found.words.digest}"
+            )
+        return found
+
+    def check_beside(self, document: str | os.PathLike[str]) -> None:
+        """Raise OutputError unless this dictionary lies where a document that refers to it is going to be."""
+        path = Path(document).parent / self.file
+        if not path.exists():
+            raise OutputError(
+                f"cannot write {document}: the dictionary {self.file} must lie beside it, there is no {path}"
+            )
+        if read_dictionary(path).digest != self.words.digest:
+            raise OutputError(f"cannot write {document}: {path}, beside it, is another dictionary")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the reference as plain JSON data."""
+        return {"file": self.file, "k": self.words.k, "digest": self.words.digest}
+
+
+def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
+    r"""Read a public list of words: UTF-8 text, one word per line, in the order of their codes.
+
+    A byte-order mark is dropped; lines end in a line feed, with or without a carriage return. Everything else belongs
+    to the word, white space too.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Raises
+    ------
+    FileFormatError
+        If there is no such file, it is not UTF-8, has fewer than two lines, an empty line or a word twice; naming the
+        lines.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "colours.txt"
+    >>> _ = path.write_text("red\ngreen\nred\n")
+    >>> read_dictionary(path)
+    Traceback (most recent call last):
+    deniable.errors.FileFormatError: .../colours.txt must hold every word once, got 'red' in lines 1 and 3
+    """
+    words = read_lines(path)
+    try:
+        return Dictionary(words)
+    except InvalidParameterError as error:
+        first: dict[str, int] = {}
+        for line, word in enumerate(words, 1):
+            if first.setdefault(word, line) != line:
+                raise FileFormatError(
+                    f"{path} must hold every word once, got {word!r} in lines {first[word]} and {line}"
+                ) from error
+        raise FileFormatError(f"{path}: {error}") from error
+
+
+def read_lines(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the lines of a UTF-8 text file, none of which may be empty.
+
+    Raises
+    ------
+    FileFormatError
+        If there is no such file, it is not UTF-8, or a line is empty, naming it.
+    """
+    text = read_document(path)
+    # Not splitlines: it also divides at characters that may be part of a word.
+    words = text.removesuffix("\n").split("\n")
+    if "\r" in text:
+        words = [word.removesuffix("\r") for word in words]
+    if "" in words:
+        raise FileFormatError(f"{path} must hold a word in every line, got an empty line {words.index('') + 1}")
+    return tuple(words)

@@ -1,0 +1,304 @@
+"""Columns of answers to integer codes, a whole column at a time.
+
+Columns are dictionary-encoded first, so that text is compared once per *distinct* answer, not once per row.
+Three rules decide which category an answer is, in this order:
+
+1. its exact text is a label of the attribute (an integer or an integral float of a typed column is written without a
+   decimal point: ``3.0`` is ``"3"``);
+2. it is missing (null, or the empty text), and the attribute has a category for that;
+3. it is the same decimal number as exactly one label: ``"3.0"`` is the category ``"3"``. Text with leading zeros or an
+   exponent is never read as a number here, because ``"01234"`` is a postcode.
+
+No message repeats an answer, because messages end up in logs: they name attribute and row, and exceptions of pyarrow,
+which quote what they fail on, are never chained.
+
+Binned attributes read every answer as a number instead, apart from the labels of *missing* and *other*. Open text stays
+text: its only rule is that of missing answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidInputError, UnknownCategoryError
+
+if TYPE_CHECKING:
+    from deniable.survey.schema import Attribute
+
+Int64s = NDArray[np.int64]
+
+DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
+NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+_UNKNOWN, _MISSING, _NOT_FINITE = -1, -2, -3
+
+
+def as_table(answers: Any) -> pa.Table:
+    """Return answers as a pyarrow Table: a table, a record batch, a data frame, or a dict of columns."""
+    if isinstance(answers, pa.Table):
+        return answers
+    if isinstance(answers, pa.RecordBatch):
+        return pa.Table.from_batches([answers])
+    try:
+        if isinstance(answers, dict) and any(isinstance(column, (str, bytes)) for column in answers.values()):
+            raise TypeError("a column must be a sequence of answers, not one text")
+        return pa.table(answers)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise InvalidInputError(
+            f"answers must be a table of named columns, got {type(answers).__name__}: "
+            "every column must be a sequence of equally many answers of one type"
+        ) from None
+
+
+def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the answers") -> None:
+    """Raise InvalidInputError unless every wanted column is present exactly once.
+
+    Columns that nobody asked for are only counted: where a file has no header, its first line is somebody's answers.
+    """
+    occurrences = Counter(present)
+    absent = [name for name in wanted if name not in occurrences]
+    if absent:
+        hint = ""
+        if len(present) == 1 and ";" in present[0]:
+            hint = " (are the columns separated by ';'? use commas or tabs)"
+        plural = "columns" if len(absent) > 1 else "column"
+        known = [name for name in wanted if name in occurrences]
+        found = f"{_listed(known)} and {len(present) - len(known)} more" if known else f"{len(present)} of other names"
+        raise InvalidInputError(f"{where} must have the {plural} {_listed(absent)}, got {found}{hint}")
+    for name in wanted:
+        if occurrences[name] > 1:
+            places = " and ".join(str(i + 1) for i, column in enumerate(present) if column == name)
+            raise InvalidInputError(f"{where} must have columns of different names, got columns {places} of one name")
+
+
+def encode_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> NDArray[Any]:
+    """Return int64[n, d], the codes of a table's answers, or object[n, 1] of open text.
+
+    `first_row` is the number of its first record.
+    """
+    check_columns(table.column_names, tuple(attribute.name for attribute in attributes))
+    text = any(attribute.text for attribute in attributes)
+    codes: NDArray[Any] = np.empty((table.num_rows, len(attributes)), dtype=object if text else np.int64)
+    start = 0
+    for batch in table.select([attribute.name for attribute in attributes]).to_batches():
+        rows = slice(start, start + batch.num_rows)
+        for j, attribute in enumerate(attributes):
+            encode = open_texts if text else encode_column
+            try:
+                codes[rows, j] = encode(attribute, batch.column(j), first_row + start)
+            except (pa.ArrowException, IndexError, OverflowError):
+                raise _unreadable(attribute.name, batch.column(j).type) from None
+        start += batch.num_rows
+    return codes
+
+
+def encode_column(attribute: Attribute, column: pa.Array, first_row: int) -> Int64s:
+    """Return int64[n], the codes of one attribute's answers.
+
+    Raises
+    ------
+    InvalidInputError
+        For a missing answer, a number that is not finite, or a type without a text form; naming attribute and row.
+    UnknownCategoryError
+        For an answer that is no category.
+    """
+    if attribute.edges is not None and is_number_type(column.type):
+        result = _settled(attribute, _binned_codes(attribute, column))
+    else:
+        encoded = dictionary_encoded(column, attribute.name)
+        answers = encoded.dictionary
+        found = _category_codes(attribute, answers) if attribute.edges is None else _binned_codes(attribute, answers)
+        codes = _settled(attribute, np.append(found, _MISSING))
+        # The index type of a dictionary column may be too small for one more entry, that of null.
+        result = codes[encoded.indices.cast(pa.int64()).fill_null(len(answers)).to_numpy(zero_copy_only=False)]
+    if result.size and result.min() < 0:
+        row = int((result < 0).argmax())
+        raise _failure(attribute, int(result[row]), first_row + row)
+    return result
+
+
+def open_texts(attribute: Attribute, column: pa.Array, first_row: int) -> NDArray[Any]:
+    """Return object[n], the answers of an open-text attribute as str; missing ones as its label for them.
+
+    Raises
+    ------
+    InvalidInputError
+        If an answer is missing and there is no label for that, or it contains a NUL; naming attribute and row.
+    """
+    encoded = dictionary_encoded(column, attribute.name)
+    texts = [text or attribute.missing for text in answer_texts(encoded.dictionary, attribute.name)]
+    indices = encoded.indices.cast(pa.int64()).fill_null(len(texts)).to_numpy(zero_copy_only=False)
+    distinct = np.array([*texts, attribute.missing], dtype=object)
+    unfit = np.array([text is None or "\0" in text for text in distinct])[indices]
+    if unfit.any():
+        row = int(unfit.argmax())
+        if distinct[indices[row]] is None:
+            raise _failure(attribute, _MISSING, first_row + row)
+        where = f"attribute {attribute.name!r} in row {first_row + row}"
+        raise InvalidInputError(f"answer of {where} must not contain NUL")
+    result: NDArray[Any] = distinct[indices]
+    return result
+
+
+def dictionary_encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
+    """Return a column as indices into its distinct answers."""
+    if pa.types.is_dictionary(column.type):
+        return column
+    try:
+        return column.dictionary_encode()
+    except pa.ArrowException:
+        raise _unreadable(name, column.type) from None
+
+
+def answer_texts(answers: pa.Array, name: str) -> list[str | None]:
+    """Return the texts that answers are compared by: numbers as plain decimals without a trailing ``.0``."""
+    texts: list[str | None] = _text_array(answers, name).to_pylist()
+    if pa.types.is_floating(answers.type) or pa.types.is_decimal(answers.type):
+        return [text if text is None else _plain_number(text) for text in texts]
+    return texts
+
+
+def canonical_decimal(text: str) -> str | None:
+    """Return the shortest form of a plain decimal number ("3.0" -> "3"), None for any other text."""
+    if not DECIMAL.fullmatch(text):
+        return None
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def is_number_type(kind: pa.DataType) -> bool:
+    """Whether a column type is read as numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def label_codes(labels: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return what `encode_column` looks answers up in: code by exact label, and by decimal number where unique."""
+    exact = {label: code for code, label in enumerate(labels)}
+    numbers: dict[str, int] = {}
+    ambiguous = set()
+    for code, label in enumerate(labels):
+        number = canonical_decimal(label)
+        if number is not None and numbers.setdefault(number, code) != code:
+            ambiguous.add(number)
+    return exact, {number: code for number, code in numbers.items() if number not in ambiguous}
+
+
+def _settled(attribute: Attribute, codes: Int64s) -> Int64s:
+    """Replace missing and unknown by the attribute's own codes for them, if it has any."""
+    for reason, code in ((_MISSING, attribute.missing_code), (_UNKNOWN, attribute.other_code)):
+        if code is not None:
+            codes[codes == reason] = code
+    return codes
+
+
+def _binned_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
+    """Return the codes of answers of a binned attribute; negative where there is none."""
+    texts = None if is_number_type(answers.type) else _text_array(answers, attribute.name)
+    numbers = _numbers(answers if texts is None else texts)
+    codes = np.searchsorted(np.array(attribute.edges), numbers.values, side="right").astype(np.int64)
+    codes[np.isnan(numbers.values)] = _UNKNOWN
+    codes[numbers.unfit] = _NOT_FINITE
+    if texts is not None:
+        codes[_mask(pc.equal(texts, ""))] = _MISSING
+    for label in (attribute.missing, attribute.other):
+        if label is not None:
+            code = attribute.lookup[0][label]
+            number = canonical_decimal(label)
+            if number is not None:
+                codes[numbers.values == float(number)] = code
+            if texts is not None:
+                codes[_mask(pc.equal(texts, label))] = code
+    codes[_mask(answers.is_null())] = _MISSING
+    return codes
+
+
+def _category_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
+    exact, numbers = attribute.lookup
+    codes = np.empty(len(answers), dtype=np.int64)
+    for i, text in enumerate(answer_texts(answers, attribute.name)):
+        codes[i] = _MISSING if text is None else exact.get(text, _UNKNOWN)
+        if text is not None and codes[i] == _UNKNOWN:
+            codes[i] = _MISSING if text == "" else numbers.get(canonical_decimal(text) or text, _UNKNOWN)
+    if pa.types.is_floating(answers.type):
+        # "nan" would otherwise pass for an unknown answer, and so for `other`.
+        values = answers.cast(pa.float64()).fill_null(0).to_numpy(zero_copy_only=False)
+        codes[~np.isfinite(values) & (codes == _UNKNOWN)] = _NOT_FINITE
+    return codes
+
+
+class _Numbers(NamedTuple):
+    """Parsed answers: float64 values (NaN where an answer is no number), and which are infinite or NaN themselves."""
+
+    values: NDArray[np.float64]
+    unfit: NDArray[np.bool_]
+
+
+def _numbers(answers: pa.Array) -> _Numbers:
+    if pa.types.is_string(answers.type):
+        spelled = pc.match_substring_regex(answers, NUMBER).fill_null(False)
+        values = pc.if_else(spelled, answers, None).cast(pa.float64())
+        named = pc.match_substring_regex(answers, r"^[+-]?(nan|inf|infinity)$", ignore_case=True)
+        unfit = _mask(named)
+    else:
+        values = answers.cast(pa.float64(), safe=False)
+        unfit = np.zeros(len(answers), dtype=np.bool_)
+    known = _mask(values.is_valid())
+    floats = values.fill_null(np.nan).to_numpy(zero_copy_only=False)
+    return _Numbers(floats, unfit | (known & ~np.isfinite(floats)))
+
+
+def _text_array(answers: pa.Array, name: str) -> pa.Array:
+    try:
+        return answers.cast(pa.string())
+    except pa.ArrowException:
+        raise _unreadable(name, answers.type) from None
+
+
+def _mask(answers: pa.Array) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = answers.fill_null(False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _plain_number(text: str) -> str:
+    if "e" in text:
+        text = format(Decimal(text), "f")
+    return canonical_decimal(text) or text
+
+
+def _unreadable(name: str, kind: pa.DataType) -> InvalidInputError:
+    return InvalidInputError(f"column {name!r} must hold text or numbers, got the type {kind}")
+
+
+def _failure(attribute: Attribute, reason: int, row: int) -> InvalidInputError:
+    where = f"attribute {attribute.name!r} in row {row}"
+    if reason == _MISSING:
+        return InvalidInputError(f'missing answer of {where}; declare a category "missing" in the schema to accept it')
+    if reason == _NOT_FINITE:
+        return InvalidInputError(f"answers of {where} must be finite numbers")
+    if attribute.edges is not None:
+        return UnknownCategoryError(
+            f'unknown answer of {where}: it must be a number; declare "other" in the schema to accept it'
+        )
+    if attribute.dictionary is not None:
+        return UnknownCategoryError(
+            f"unknown word of {where}: it is not in {attribute.dictionary.file}; "
+            f'declare "other" in the schema to accept unknown answers'
+        )
+    return UnknownCategoryError(
+        f"unknown category of {where}: the schema has {_listed(list(attribute.labels))}; "
+        f'declare "other" in the schema to accept unknown answers'
+    )
+
+
+def _listed(names: list[str], limit: int = 8) -> str:
+    shown = ", ".join(repr(name) if len(name) <= 60 else repr(name[:57]) + "..." for name in names[:limit])
+    return (shown or "none") + (f" and {len(names) - limit} more" if len(names) > limit else "")

@@ -1,0 +1,123 @@
+"""What a contributor should know before reporting: what is asked, and what is guaranteed, in plain words.
+
+Everything is derived from the collection's schema and mechanism. A title is whatever somebody typed: it is quoted, and
+comes after the guarantee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from deniable.core.privacy import Guarantee, odds
+from deniable.survey.collection import Collection, guarantee_data
+from deniable.survey.schema import Attribute
+
+FORMAT = "deniable inspection"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A collection as its contributors should see it; made by `inspect_collection`.
+
+    Parameters
+    ----------
+    collection : Collection
+        What was inspected.
+    guarantee : Guarantee
+        What is guaranteed, derived.
+    sentences : tuple of str
+        The guarantee in plain words, the whole contributor first (`Guarantee.plain_words`).
+    report_bits : float
+        Size of one report in bits.
+    warnings : tuple of str
+        What to consider before reporting.
+    """
+
+    collection: Collection
+    guarantee: Guarantee
+    sentences: tuple[str, ...]
+    report_bits: float
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON data; JSON has no infinity, so an infinite number is "inf"."""
+        factor = float(odds(self.guarantee.epsilon))
+        return {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "guarantee": guarantee_data(self.guarantee),
+            "odds": factor if factor < float("inf") else "inf",
+            "sentences": list(self.sentences),
+            "warnings": list(self.warnings),
+            "attributes": [
+                {"name": attribute.name, "kind": _kind(attribute), "k": attribute.k, **_answers(attribute)}
+                for attribute in self.collection.schema.attributes
+            ],
+            "mechanism": self.collection.mechanism.name,
+            "dealer": self.collection.dealt,
+            "report_bits": self.report_bits,
+            "collection": self.collection.id,
+            "version": self.collection.version,
+            "title": self.collection.title,
+        }
+
+
+def inspect_collection(collection: Collection) -> Inspection:
+    """Contributor: return what a collection asks and guarantees, before anything is reported.
+
+    Examples
+    --------
+    >>> from deniable import GRR, Attribute, Collection, Schema
+    >>> smoker = Schema((Attribute("smoker", ("yes", "no")),))
+    >>> survey = Collection(smoker, GRR(k=2, epsilon=1.0), title="epsilon = 0.1")
+    >>> found = inspect_collection(survey)
+    >>> found.guarantee.epsilon, found.sentences[0], found.warnings
+    (1.0, "whatever you send, nobody's odds about you move by more than 2.72 times", ())
+    """
+    guarantee = collection.privacy()
+    warnings = list(guarantee.warnings)
+    if collection.dealt:
+        warnings.append("a dealer hands out secret shares: whom that trusts is said above")
+    return Inspection(
+        collection,
+        guarantee,
+        guarantee.plain_words(collection.schema.names),
+        float(collection.mechanism.report_bits),
+        tuple(warnings),
+    )
+
+
+def question_text(attribute: Attribute) -> str:
+    """Return one question in a line: its name, quoted, and all answers that can be reported.
+
+    Examples
+    --------
+    >>> question_text(Attribute("age", edges=(20, 40), missing="no answer"))
+    "'age' (number, 4 answers): '< 20', '20 to < 40', '>= 40', 'no answer'"
+    """
+    if attribute.text:
+        return f"{attribute.name!r} (open text)"
+    if attribute.dictionary is not None:
+        further = "".join(f", {label!r}" for label in attribute.labels[len(attribute.categories) :])
+        words = f"the {len(attribute.categories):,} words of {attribute.dictionary.file!r}"
+        return f"{attribute.name!r} (dictionary): {words}{further}"
+    kind = "number, " if attribute.edges is not None else ""
+    return f"{attribute.name!r} ({kind}{attribute.k} answers): {', '.join(map(repr, attribute.labels))}"
+
+
+def _kind(attribute: Attribute) -> str:
+    if attribute.text:
+        return "text"
+    if attribute.dictionary is not None:
+        return "dictionary"
+    return "categories" if attribute.edges is None else "numeric"
+
+
+def _answers(attribute: Attribute) -> dict[str, Any]:
+    """Return the answers that can be reported; of a dictionary a reference, since it may have millions of words."""
+    if attribute.dictionary is not None:
+        further = {"missing": attribute.missing, "other": attribute.other}
+        return {"dictionary": attribute.dictionary.to_dict(), **further}
+    return {"categories": list(attribute.labels)}
