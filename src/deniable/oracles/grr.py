@@ -67,11 +67,13 @@ class RandomizedResponse(CountingOracle[Codes]):
     def _lie(self) -> int:
         """Q: each of the other values is reported with probability Q/2^64."""
 
+    @final
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         self._lie  # noqa: B018  refuses a domain too large for 64 bits
 
+    @final
     @cached_property
     def support_law(self) -> FixedSize:
         """Every report supports the one value that it is."""

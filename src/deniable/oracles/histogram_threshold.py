@@ -108,7 +108,7 @@ class THE(OneStage):
     )
 
     def __post_init__(self) -> None:
-        OneStage.__post_init__(self)
+        self._check_parameters()
         theta = optimal_theta(self.epsilon) if self.theta is None else self.theta
         checked = checked_decimal("theta", theta, Fraction(1, 2), Fraction(1), "(0.5, 1]")
         object.__setattr__(self, "theta", checked)

@@ -41,7 +41,8 @@ class OneStage(UnaryEncoding):
 
     epsilon: float | Fraction
 
-    def __post_init__(self) -> None:
+    @final
+    def _check_parameters(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
 
@@ -50,8 +51,8 @@ class OneStage(UnaryEncoding):
     def thresholds(self) -> tuple[int, int]:
         """(P, Q): the own bit is set with probability P/2^64, any other with Q/2^64."""
 
-    @final
     @property
+    @final
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         return probabilities(self.thresholds)
 
@@ -99,6 +100,9 @@ class SUE(OneStage):
         aliases=("basic one-time RAPPOR",),
         wire="k bits",
     )
+
+    def __post_init__(self) -> None:
+        self._check_parameters()
 
     @cached_property
     def thresholds(self) -> tuple[int, int]:
@@ -149,6 +153,9 @@ class OUE(OneStage):
         recommended=True,
         wire="k bits",
     )
+
+    def __post_init__(self) -> None:
+        self._check_parameters()
 
     @cached_property
     def thresholds(self) -> tuple[int, int]:

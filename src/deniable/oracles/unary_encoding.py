@@ -68,6 +68,7 @@ class UnaryEncoding(CountingOracle[Bits]):
 
     k: int
 
+    @final
     @cached_property
     def support_law(self) -> Independent:
         """Every bit is set independently of the others."""

@@ -31,28 +31,6 @@ def test_every_record_mechanism_is_here() -> None:
     assert {type(one) for one in BUILT.values()} == {cls for cls in REGISTERED if cls.name != "Corr-RR aligned"}
 
 
-@pytest.mark.parametrize("cls", REGISTERED)
-def test_nothing_that_has_a_body_is_overridden(cls: type) -> None:
-    assert cls.__dict__.get("__final__")
-    for place, child in enumerate(cls.__mro__):
-        for name, member in vars(child).items():
-            if name.startswith("__") or not (
-                callable(member) or isinstance(member, property) or hasattr(member, "func")
-            ):
-                continue
-            for parent in cls.__mro__[place + 1 :]:
-                inherited = vars(parent).get(name)
-                if inherited is not None and name not in ("report_type", "_abc_impl"):
-                    assert getattr(inherited, "__isabstractmethod__", False), (child, parent, name)
-
-
-@pytest.mark.parametrize("cls", REGISTERED)
-def test_every_public_member_says_what_it_is(cls: type) -> None:
-    for name, member in inspect.getmembers(cls):
-        if not name.startswith("_") and (callable(member) or isinstance(member, property)):
-            assert inspect.getdoc(member), name
-
-
 @pytest.mark.parametrize("name", BUILT)
 def test_the_collector_sees_the_attribute_or_not(name: str) -> None:
     """What reports say of an attribute is a batch of its oracle's reports, of all of them if it is hidden."""

@@ -1,0 +1,173 @@
+"""Abstract or final: what a mechanism is stands once in its bases, and nothing outside them sniffs at mechanisms."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deniable
+from deniable.card import Card
+from deniable.mechanism import Mechanism
+
+SOURCE = Path(deniable.__file__).parent
+
+
+def _modules() -> Iterator[Any]:
+    yield deniable
+    for found in pkgutil.walk_packages(deniable.__path__, "deniable."):
+        if not found.name.endswith("__main__"):
+            yield importlib.import_module(found.name)
+
+
+def _below(cls: Any) -> Iterator[type]:
+    for child in cls.__subclasses__():
+        yield child
+        yield from _below(child)
+
+
+MODULES = list(_modules())
+CLASSES: list[Any] = sorted(
+    {Mechanism, *_below(Mechanism)}
+    & {value for module in MODULES for value in vars(module).values() if isinstance(value, type)},
+    key=lambda cls: cls.__qualname__,
+)
+ALL = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+
+MADE_BY_DATACLASS = {"__init__", "__eq__", "__repr__", "__hash__", "__setattr__", "__delattr__", "__replace__"}
+
+
+def _has_body(member: Any) -> bool:
+    described = isinstance(member, property | functools.cached_property | classmethod | staticmethod)
+    return (described or inspect.isfunction(member)) and not getattr(member, "__isabstractmethod__", False)
+
+
+def _is_final(member: Any) -> bool:
+    inner = [getattr(member, name, None) for name in ("fget", "func", "__func__")]
+    return any(getattr(one, "__final__", False) for one in (member, *inner))
+
+
+def _bodies(cls: type) -> dict[str, Any]:
+    return {name: member for name, member in vars(cls).items() if _has_body(member) and name not in MADE_BY_DATACLASS}
+
+
+def test_all_mechanisms_are_here() -> None:
+    names = {cls.name for cls in CLASSES if not inspect.isabstract(cls)}
+    assert {"GRR", "RAPPOR", "CMS", "SPL", "RS+RFD", "Corr-RR", "QuotaRR", "JRR", "QuotaRecords"} <= names
+    assert len(names) >= 35
+
+
+@ALL
+def test_is_abstract_or_final(cls: type) -> None:
+    assert inspect.isabstract(cls) != bool(vars(cls).get("__final__")), "neither abstract nor final, or both"
+    if not inspect.isabstract(cls):
+        assert isinstance(getattr(cls, "card", None), Card)
+        assert isinstance(getattr(cls, "name", None), str)
+
+
+@ALL
+def test_no_method_with_a_body_is_overridden(cls: type) -> None:
+    inherited: dict[str, type] = {}
+    for base in cls.__mro__[:0:-1]:
+        inherited |= dict.fromkeys(_bodies(base), base)
+    overridden = {name: inherited[name].__name__ for name in vars(cls) if name in inherited}
+    assert not overridden
+    # And no two bases bring a body for one name: the order of bases would decide.
+    for name in {name for base in cls.__mro__ for name in _bodies(base)}:
+        assert len([base for base in cls.__mro__ if name in _bodies(base)]) == 1, name
+
+
+@ALL
+def test_what_a_base_writes_is_final(cls: type) -> None:
+    if inspect.isabstract(cls):
+        assert not [name for name, member in _bodies(cls).items() if not _is_final(member) and name != "report_type"]
+
+
+# ---------------------------------------------------------------- no sniffing
+
+
+BASES = {"mechanism.py", "mechanisms/oracle.py", "mechanisms/pure.py", "records/record.py", "dealt/dealt.py"}
+
+MECHANISMS = {"mechanism", "oracle", "release", "sketch", "self.mechanism", "collection.mechanism", "self.oracle"}
+
+ALLOWED = {
+    "cli/_clients.py: getattr(client, 'epsilon', None)": "what a user's module brings may be no client",
+    "cli/_clients.py: getattr(client, 'k', None)": "the same",
+    "cli/_clients.py: getattr(client, 'randomize', None)": "the same",
+    "cli/_clients.py: hasattr(found, part)": "the same",
+    "leakage/adversary/auditor.py: getattr(client, 'epsilon', None)": "a client of anybody's, which may claim a budget",
+    "leakage/calibration/calibration.py: getattr(mechanism, 'name', mechanism)": "a mechanism or the name of one",
+    "leakage/prior/mechanism_leakage.py: isinstance(release, (int, float, np.integer, np.floating))": "or a budget",
+    "leakage/prior/mechanism_leakage.py: isinstance(release, bool)": "a budget or more",
+    "randomness.py: getattr(rng, 'fill', None)": "a source of random words, no mechanism",
+    "dealt/mpc/plan.py: isinstance(mechanism, (QuotaRR, SignedCoins))": "there are circuits for these deals only",
+    "dealt/mpc/plan.py: isinstance(mechanism, QuotaRR)": "which of the two circuits",
+    "dealt/several_deals.py: isinstance(mechanism, DealtOracle)": "refuses what has no deals to combine",
+    "records/dependence/pair_tables.py: isinstance(mechanism, SPLPairs)": "refuses what counts no pairs",
+}
+"""Calls that look like probes of a mechanism outside the bases, and why each may stay."""
+
+
+def _probes(path: Path) -> Iterator[str]:
+    where = path.relative_to(SOURCE).as_posix()
+    for node in ast.walk(ast.parse(path.read_text())) if where not in BASES else ():
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        called, arguments = node.func.id, [ast.unparse(argument) for argument in node.args]
+        # Whether a table or a list was given, as users do, is no question about a mechanism.
+        sniffs = called == "hasattr" and arguments[1] != "'__len__'"
+        sniffs |= called == "getattr" and len(arguments) == 3
+        if sniffs or (called == "isinstance" and arguments[0] in MECHANISMS):
+            yield f"{where}: {called}({', '.join(arguments)})"
+
+
+def test_nothing_is_found_by_sniffing() -> None:
+    found = {probe for path in SOURCE.rglob("*.py") for probe in _probes(path)}
+    assert found <= ALLOWED.keys()
+    assert found >= ALLOWED.keys(), "an exception that nothing needs any more"
+
+
+def test_the_search_finds_what_it_looks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path)
+    (tmp_path / "x.py").write_text("hasattr(a, 'k'); getattr(a, 'k', 0); isinstance(oracle, GRR); getattr(a, b)")
+    assert list(_probes(tmp_path / "x.py")) == [
+        "x.py: hasattr(a, 'k')",
+        "x.py: getattr(a, 'k', 0)",
+        "x.py: isinstance(oracle, GRR)",
+    ]
+
+
+# ---------------------------------------------------------------- documentation
+
+
+def _public() -> Iterator[tuple[str, Any]]:
+    for module in MODULES:
+        if any(part.startswith("_") for part in module.__name__.split(".")):
+            continue
+        for name, value in vars(module).items():
+            if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
+                continue
+            if isinstance(value, type) or inspect.isfunction(value):
+                yield f"{module.__name__}.{name}", value
+
+
+def test_everything_public_is_documented() -> None:
+    silent = []
+    for name, value in _public():
+        if not inspect.getdoc(value) or (isinstance(value, type) and not vars(value).get("__doc__")):
+            silent.append(name)
+        for attribute, member in inspect.getmembers_static(value) if isinstance(value, type) else ():
+            ours = any(attribute in vars(base) for base in value.__mro__ if base.__module__.startswith("deniable"))
+            told = _has_body(member) or getattr(member, "__isabstractmethod__", False)
+            told = told and not any(inspect.getdoc(vars(base).get(attribute)) for base in value.__mro__)
+            if ours and told and not attribute.startswith("_"):
+                silent.append(f"{name}.{attribute}")
+    assert not silent
