@@ -139,5 +139,5 @@ def test_other_packages_add_names(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(made, Toy)
     assert made.k == 3
     assert isinstance(from_spec({"mechanism": "Toy RR", "k": 3, "epsilon": "0.5"}), Toy)
-    assert set(asked) == {"deniable.oracles"}
+    assert set(asked) == {"deniable.mechanisms"}
     mechanism_class.cache_clear()

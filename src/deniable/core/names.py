@@ -1,6 +1,6 @@
 """Names: which class stands behind which name, in one static table, so that nothing is imported only to be listed.
 
-Mechanisms of other packages register by an entry point of the group `deniable.oracles`, "NAME = module:Class". It is
+Mechanisms of other packages register by an entry point of the group `deniable.mechanisms`, "NAME = module:Class". It is
 read for names that this table does not have, and only then.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from deniable.core.card import Card
 from deniable.errors import InvalidParameterError
 
-GROUP = "deniable.oracles"
+GROUP = "deniable.mechanisms"
 """The entry point of other packages."""
 
 CLASSES: Mapping[str, str] = {

@@ -111,7 +111,7 @@ def is_data(mechanism: Any) -> None:
     except FileFormatError as error:
         raise BrokenLawError(
             f"its specification is not read again: {error}. A mechanism of another package is found by an entry point "
-            f"of the group deniable.oracles named {mechanism.name!r}"
+            f"of the group deniable.mechanisms named {mechanism.name!r}"
         ) from error
     hold(again == mechanism, f"after JSON it is {again!r}")
     hold(hash(again) == hash(mechanism), "equal mechanisms have different hashes")
