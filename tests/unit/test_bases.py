@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import deniable
-from deniable.card import Card
-from deniable.mechanism import Mechanism
+from deniable.core.card import Card
+from deniable.core.mechanism import Mechanism
 
 SOURCE = Path(deniable.__file__).parent
 
@@ -94,7 +94,7 @@ def test_what_a_base_writes_is_final(cls: type) -> None:
 # ---------------------------------------------------------------- no sniffing
 
 
-BASES = {"mechanism.py", "mechanisms/oracle.py", "mechanisms/pure.py", "records/record.py", "dealt/dealt.py"}
+BASES = {"core/mechanism.py", "oracles/oracle.py", "oracles/pure.py", "records/record.py", "dealt/dealt.py"}
 
 MECHANISMS = {"mechanism", "oracle", "release", "sketch", "self.mechanism", "collection.mechanism", "self.oracle"}
 
@@ -107,7 +107,7 @@ ALLOWED = {
     "leakage/calibration/calibration.py: getattr(mechanism, 'name', mechanism)": "a mechanism or the name of one",
     "leakage/prior/mechanism_leakage.py: isinstance(release, (int, float, np.integer, np.floating))": "or a budget",
     "leakage/prior/mechanism_leakage.py: isinstance(release, bool)": "a budget or more",
-    "randomness.py: getattr(rng, 'fill', None)": "a source of random words, no mechanism",
+    "core/randomness.py: getattr(rng, 'fill', None)": "a source of random words, no mechanism",
     "dealt/mpc/plan.py: isinstance(mechanism, (QuotaRR, SignedCoins))": "there are circuits for these deals only",
     "dealt/mpc/plan.py: isinstance(mechanism, QuotaRR)": "which of the two circuits",
     "dealt/several_deals.py: isinstance(mechanism, DealtOracle)": "refuses what has no deals to combine",
