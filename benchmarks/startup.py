@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,36 @@ from benchmarks.cases import Case
 from benchmarks.measure import Spread, spread
 
 IMPORT = "import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
+
+VERB = """
+import sys
+sys.argv = ["deniable", *{arguments!r}]
+from deniable.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+"""
+
+SMALL_FILE = """
+import pathlib
+from deniable import Attribute, Collection, GRR, Schema
+pathlib.Path("answers.csv").write_text("smoker\\n" + "yes\\nno\\n" * 6)
+Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(2, 1.0)).save("survey.json")
+"""
+
+STARTS = {
+    "import deniable": "import deniable",
+    "one GRR report": "from deniable import GRR, SecureRandomness\nGRR(4, 1.0).randomize([2], SecureRandomness())",
+    "deniable --help": VERB.format(arguments=["--help"]),
+    "randomize of a small file": VERB.format(
+        arguments=["randomize", "survey.json", "answers.csv", "-o", "reports.parquet", "--again", "--force"]
+    ),
+}
+"""What people start, each in a process of its own; compared with importing numpy."""
+
+MOST = {"import deniable": 1.5, "one GRR report": 3.0, "deniable --help": 3.0, "randomize of a small file": 8.0}
+"""Largest ratios to ``import numpy`` that are accepted."""
 
 FIRST_CALL = """
 import json, sys, time
@@ -74,6 +106,26 @@ def import_times(modules: Sequence[str] = ("numpy", "numba", "deniable"), repeat
     return {name: spread([float(_run(IMPORT.format(module=name))) for _ in range(repeats)]) for name in modules}
 
 
+def start_ratios(repeats: int = 5) -> dict[str, float]:
+    """Return the processor time of every start as a ratio to that of importing numpy: the least of several, in turns.
+
+    The bare interpreter is part of both.
+    """
+    taken: dict[str, list[float]] = {name: [] for name in ("import numpy", *STARTS)}
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"XDG_STATE_HOME": folder}
+        run = functools.partial(subprocess.run, cwd=folder, env=environment, capture_output=True, check=True)
+        run([sys.executable, "-c", SMALL_FILE])
+        for _ in range(repeats):
+            for name in taken:
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                run([sys.executable, "-c", STARTS.get(name, name)])
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                taken[name].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    least = {name: min(times) for name, times in taken.items()}
+    return {name: least[name] / least["import numpy"] for name in STARTS}
+
+
 def first_call(case: Case) -> FirstCall:
     """Return the latency of a mechanism's first calls."""
 
@@ -88,3 +140,8 @@ def first_call(case: Case) -> FirstCall:
     with tempfile.TemporaryDirectory() as cache:
         single = fresh(1, cache)
     return FirstCall(case.name, tuple(cold["first"]), tuple(warm["first"]), single["first"][0], single["second"][0])
+
+
+if __name__ == "__main__":
+    for start, ratio in start_ratios(repeats=9).items():
+        print(f"{start:<28}{ratio:6.2f}  (at most {MOST[start]})")

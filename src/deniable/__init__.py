@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -77,7 +75,19 @@ else:
             "deniable.records.split": "SPL",
             "deniable.survey.schema": "Attribute Schema",
         },
-        ("answers", "dealt", "errors", "leakage", "planning", "postprocess", "records", "report", "testing"),
+        (
+            "answers",
+            "dealt",
+            "errors",
+            "files",
+            "leakage",
+            "oracles",
+            "planning",
+            "postprocess",
+            "records",
+            "report",
+            "testing",
+        ),
     )
 
     def __getattr__(name: str) -> Any:
@@ -89,19 +99,10 @@ else:
         if not name.startswith("_") and name not in __all__:
             import importlib
 
-            homes = "mechanisms records dealt planning postprocess errors dictionary_file randomness"
+            homes = "oracles records dealt planning postprocess errors survey.dictionary_file core.randomness"
             for package in homes.split():
                 try:
                     return getattr(importlib.import_module(f"deniable.{package}"), name)
                 except (AttributeError, ImportError):
                     continue
         return _own(name)
-
-    class _Door(ModuleType):
-        """Transitional: the modules `mechanism` and `collection` do not take the places of the functions."""
-
-        def __setattr__(self, name: str, value: object) -> None:
-            if not (name in ("mechanism", "collection") and isinstance(value, ModuleType)):
-                super().__setattr__(name, value)
-
-    sys.modules[__name__].__class__ = _Door

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import deniable
+from deniable.core.names import CLASSES
+from deniable.report.shelves import index, with_shelves
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -76,6 +78,14 @@ def test_lazy_names_are_those_of_type_checkers_and_exist(name: str) -> None:
     assert imports == {one: f"{home}.{one}" for home, names in ast.literal_eval(table).items() for one in names.split()}
     for one in package.__all__:
         assert getattr(package, one) is not None
+
+
+def test_tables_of_mechanisms_and_names_are_as_cards_and_namespaces_say() -> None:
+    page = (ROOT / "docs" / "choosing.md").read_text()
+    assert with_shelves(page) == page, "run python -m deniable.report.shelves docs"
+    assert index() == (ROOT / "docs" / "api.md").read_text(), "run python -m deniable.report.shelves docs"
+    for name in CLASSES:
+        assert f"| `{name}`" in page
 
 
 def test_every_error_is_in_the_tree() -> None:

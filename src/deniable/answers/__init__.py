@@ -1,6 +1,20 @@
 """What analysts ask of an estimate, as data: intervals, selections that they allow for, the truth beside."""
 
-from deniable.answers.summary import AttributeSummary as AttributeSummary
-from deniable.answers.summary import Summary as Summary
-from deniable.answers.summary import summarize as summarize
-from deniable.answers.summary import summarize_phases as summarize_phases
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deniable.answers.summary import AttributeSummary as AttributeSummary
+    from deniable.answers.summary import Summary as Summary
+    from deniable.answers.summary import summarize as summarize
+    from deniable.answers.summary import summarize_phases as summarize_phases
+else:
+    from deniable.core.lazy import attach
+
+    __getattr__, __dir__, __all__ = attach(
+        __name__,
+        {
+            "deniable.answers.summary": "AttributeSummary Summary summarize summarize_phases",
+        },
+    )

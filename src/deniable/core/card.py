@@ -57,6 +57,8 @@ class Card:
         Where `planned` is false: why, and what to compare in its place.
     decoding : {"counts", "compares", "transform"}
         What decoding costs: one pass over counts, a comparison of every report with every value, or one transform.
+    direct : bool
+        Whether a report is one code and its histogram the answer, so that no domain is too large for it.
     wire : str
         What one report is, in words.
     page : str
@@ -76,6 +78,7 @@ class Card:
     listed: bool = True
     instead: str = ""
     decoding: Decoding = "counts"
+    direct: bool = False
     wire: str = ""
     page: str = "choosing.md"
     note: str = ""

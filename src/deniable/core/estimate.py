@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -20,12 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_integer, checked_probability
-from deniable.errors import InvalidParameterError, MissingExtraError, NoIntervalError
+from deniable.core.renderers import render
+from deniable.errors import InvalidParameterError, MissingExtraError, NoIntervalError, UnknownCategoryError
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow as pa
+    from matplotlib.figure import Figure
 
 FEW = 25.0
 """Expected mistakes below which a count is no normal variable: Poisson(25) puts all but .055 on its score interval."""
@@ -33,6 +36,10 @@ FEW = 25.0
 Floats = NDArray[np.float64]
 Target = Literal["contributors", "population"]
 Probability = float | Fraction
+
+
+SHOWN, MOST_SHOWN = 10, 30
+"""Categories that a text, and that a picture, lists of an estimate."""
 
 
 def _frozen(values: ArrayLike) -> Floats:
@@ -96,6 +103,11 @@ class SupportCounts:
             found = exact(self.counts[few][first], self.n, p[first], q[first], tail)
             lower[few], upper[few] = (bound[which] for bound in found)
         return lower, upper
+
+    def of(self, codes: NDArray[np.int64]) -> SupportCounts:
+        """Return the counts of chosen categories."""
+        p, q = (share if share.ndim == 0 else share[codes] for share in (self.p, self.q))
+        return SupportCounts(self.counts[codes], self.n, p, q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +183,82 @@ class Estimate:
         given = len(self.__dict__["_labels"])
         if given not in (0, len(frequencies)):
             raise InvalidParameterError(f"labels must name all {len(frequencies)} categories, got {given} labels")
+
+    def __repr__(self) -> str:
+        about = f" of {self.attribute!r}" if self.attribute else ""
+        steps = f", after {', '.join(self.processing)}" if self.processing else ""
+        codes = np.arange(self.k) if self.k <= SHOWN else np.sort(self._largest(SHOWN))
+        lines = [f"Estimate{about}: k = {self.k:,}, n = {self.n:,}{steps}"]
+        for code, error in zip(codes, self[codes].standard_errors, strict=True):
+            uncertain = f" +- {error:.5g}" if self.is_raw else ""
+            lines.append(f"  {self.labels[code]!r}: {self.frequencies[code]:.5g}{uncertain}")
+        if self.k > SHOWN:
+            lines.append(f"  and {self.k - SHOWN:,} categories with smaller estimates")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        shown: str = render("html", {self.attribute or "frequencies": self.top(MOST_SHOWN)})
+        return shown
+
+    def __getitem__(self, labels: str | Sequence[str] | NDArray[np.int64]) -> Estimate:
+        """Return the estimate of one category, or of several, by label or, in an array, by code.
+
+        Raises
+        ------
+        UnknownCategoryError
+            If there is no such category, naming the label.
+        """
+        if isinstance(labels, np.ndarray):
+            return self._of(labels)
+        codes = self._codes
+        wanted = [labels] if isinstance(labels, str) else list(labels)
+        for label in wanted:
+            if label not in codes:
+                raise UnknownCategoryError(f"estimate must have the category {label!r}, it does not")
+        return self._of(np.array([codes[label] for label in wanted], dtype=np.int64))
+
+    def top(self, n: int = 10) -> Estimate:
+        """Return the estimate of the n most frequent categories, the largest first.
+
+        They were selected by their own estimates: intervals that shall hold nevertheless take ``simultaneous`` = the
+        number of categories that they were selected from.
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> grr = GRR(k=3, epsilon=3.0)
+        >>> colours = grr.estimate(grr.aggregate([0, 2, 2, 1, 2])).named("colour", ["red", "green", "blue"])
+        >>> colours.top(1)
+        Estimate of 'colour': k = 1, n = 5
+          'blue': 0.64192 +- 0.13529
+        """
+        return self._of(self._largest(min(checked_integer("n", n, 1), self.k)))
+
+    def plot(self) -> Figure:
+        """Return a matplotlib figure of the most frequent categories, with intervals where there are any."""
+        figure: Figure = render("figure", {self.attribute or "frequencies": self.top(MOST_SHOWN)})
+        return figure
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {label: code for code, label in enumerate(self.labels)}
+
+    def _largest(self, n: int) -> NDArray[np.int64]:
+        ranked: NDArray[np.int64] = np.argsort(-self.frequencies, kind="stable")[:n]
+        return ranked
+
+    def _of(self, codes: NDArray[np.int64]) -> Estimate:
+        bounds, support, raw = self.bounds, self.support, self.raw
+        return replace(
+            self,
+            frequencies=self.frequencies[codes],
+            noise_absent=self.noise_absent[codes],
+            noise_present=self.noise_present[codes],
+            labels=tuple(self.labels[code] for code in codes),
+            raw=None if raw is None else raw._of(codes),
+            bounds=None if bounds is None else lambda tail: _chosen(bounds(tail), codes),
+            support=None if support is None else support.of(codes),
+        )
 
     @property
     def k(self) -> int:
@@ -361,7 +449,23 @@ class RecordEstimate(Mapping[int | str, Estimate]):
         return len(self._estimates)
 
     def __repr__(self) -> str:
-        return f"RecordEstimate({self._estimates!r})"
+        shown = list(self._estimates.items())[:SHOWN]
+        lines = [f"{name!r}: {estimate!r}" for name, estimate in shown]
+        hidden = len(self) - len(shown)
+        return "\n".join(["RecordEstimate", *lines, *([f"and {hidden:,} more attributes"] if hidden else [])])
+
+    def _repr_html_(self) -> str:
+        shown: str = render("html", self._shown)
+        return shown
+
+    def plot(self) -> Figure:
+        """Return a matplotlib figure of every attribute's most frequent categories."""
+        figure: Figure = render("figure", self._shown)
+        return figure
+
+    @property
+    def _shown(self) -> dict[int | str, Estimate]:
+        return {name: estimate.top(MOST_SHOWN) for name, estimate in self._estimates.items()}
 
     @property
     def comparisons(self) -> int:
@@ -422,6 +526,11 @@ def affine_variance(p: Probability, q: Probability, f: float, n: int) -> float:
     """Return the variance of (count/n - q)/(p - q) at true frequency f, noise only, n contributors."""
     p, q = float(p), float(q)
     return (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)
+
+
+def _chosen(bounds: tuple[Floats, Floats], codes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    lower, upper = bounds
+    return lower[codes], upper[codes]
 
 
 def _check_target(target: str) -> None:

@@ -182,6 +182,7 @@ class GRR(RandomizedResponse):
         when="small domains, k < 3 e^epsilon + 2: the smallest error and the smallest report",
         aliases=("k-RR", "direct encoding"),
         recommended=True,
+        direct=True,
         wire="one code",
     )
 

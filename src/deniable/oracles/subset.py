@@ -52,6 +52,10 @@ def best_subset_size(k: int, epsilon: EpsilonLike) -> int:
     return min(sorted(candidates), key=lambda omega: _noise_absent(k, omega, omega * odds / (omega * odds + k - omega)))
 
 
+_SUMMED = 1 << 20
+"""Longest sets whose bits are summed up element by element."""
+
+
 @final
 @dataclass(frozen=True)
 class SubsetSelection(CountingOracle[Codes]):
@@ -235,6 +239,10 @@ class SubsetSelection(CountingOracle[Codes]):
     @property
     def report_bits(self) -> float:
         """Bits per report, log2 C(k, omega)."""
+        if min(self._size, self.k - self._size) > _SUMMED:
+            parts = (self.k + 1, self._size + 1, self.k - self._size + 1)
+            whole, chosen, rest = map(math.lgamma, parts)
+            return (whole - chosen - rest) / math.log(2)
         shorter = np.arange(min(self._size, self.k - self._size))
         return float(np.log2((self.k - shorter) / (shorter + 1)).sum())
 

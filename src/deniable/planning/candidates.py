@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
+from deniable.core.card import Card, Variant
+from deniable.core.construction import mechanism_for
 from deniable.core.mechanism import Mechanism
+from deniable.core.names import SPECIAL_CASES, cards, find, mechanism_class, spelling
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.oracles.comparators.exponential import Exponential
-from deniable.oracles.grr import GRR
-from deniable.oracles.histogram import SHE
-from deniable.oracles.histogram_threshold import THE
-from deniable.oracles.rappor import RAPPOR
-from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
-from deniable.oracles.sketch.local_hashing import BLH, OLH
-from deniable.oracles.sketch.ocms import OCMS
-from deniable.oracles.subset import SubsetSelection
-from deniable.oracles.unary import OUE, SUE
-from deniable.records.fake_data import RSFD
-from deniable.records.pivot.corr_rr import CorrRR
-from deniable.records.pivot.pivot_coded import PivotCoded
-from deniable.records.sample import SMP, AdaptiveSMP
-from deniable.records.split import SPL
 
 MAX_REPORT_BITS = 1 << 19
 """Largest practical report: 64 KiB. Beyond, a contributor's upload and a day's storage are the problem."""
@@ -64,6 +53,8 @@ class Candidate:
         Whether short reports are decoded for all values by one transform.
     alternative : bool
         Recommended only if nothing else that was asked for is feasible.
+    direct : bool
+        Whether a report is one code and its histogram the answer.
     two_phases : bool
         Whether `build` returns phase one only, and the error is that of both phases, with bias.
     """
@@ -75,114 +66,47 @@ class Candidate:
     compares: bool = False
     transforms: bool = False
     alternative: bool = False
+    direct: bool = False
     two_phases: bool = False
 
 
-_DECODED = "the collector compares every report with every value"
+_RECORDS = ("records", "two phases")
+"""Shelves of mechanisms for several attributes."""
 
-ONE_ATTRIBUTE = (
-    Candidate("GRR", lambda sizes, epsilon: GRR(sizes[0], epsilon), recommendable=True),
-    Candidate("SUE", lambda sizes, epsilon: SUE(sizes[0], epsilon)),
-    Candidate("OUE", lambda sizes, epsilon: OUE(sizes[0], epsilon), recommendable=True),
-    Candidate(
-        "RAPPOR",
-        lambda sizes, epsilon: RAPPOR.from_epsilon(sizes[0], epsilon),
-        "epsilon covers any number of reports of one memoised answer",
-    ),
-    Candidate("SubsetSelection", lambda sizes, epsilon: _subset_selection(sizes[0], epsilon), recommendable=True),
-    Candidate("Exponential", lambda sizes, epsilon: Exponential(sizes[0], epsilon), "equals GRR at epsilon/2"),
-    Candidate("SHE", lambda sizes, epsilon: SHE(sizes[0], epsilon)),
-    Candidate("THE", lambda sizes, epsilon: THE(sizes[0], epsilon), "its tight epsilon is below the declared one"),
-    Candidate("BLH", lambda sizes, epsilon: BLH(sizes[0], epsilon), _DECODED, compares=True),
-    Candidate("OLH", lambda sizes, epsilon: OLH(sizes[0], epsilon), _DECODED, recommendable=True, compares=True),
-    Candidate(
-        "CMS[spread]",
-        lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon, family="spread"),
-        "one integer per report; one transform decodes all values",
-        recommendable=True,
-        transforms=True,
-    ),
-    Candidate(
-        "OCMS",
-        lambda sizes, epsilon: OCMS(sizes[0], epsilon),
-        "the sketch that the chooser takes for the mean error; its family is among the parameters",
-        alternative=True,
-    ),
-    Candidate(
-        "CMS[partition]",
-        lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon, family="partition"),
-        "the collector adds about 10 m integers per report; one transform decodes all values",
-        alternative=True,
-    ),
-    Candidate(
-        "CMS[linear]",
-        lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon, family="linear"),
-        "one transform over F_p decodes all values",
-        alternative=True,
-    ),
-    Candidate(
-        "CMS[prime]",
-        lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon, family="prime"),
-        _DECODED,
-        recommendable=True,
-        compares=True,
-    ),
-    Candidate(
-        "CMS[binary]",
-        lambda sizes, epsilon: CountMeanSketch(sizes[0], epsilon, family="binary"),
-        f"for chosen values among up to 2^64; for all of them {_DECODED}",
-        compares=True,
-        alternative=True,
-    ),
-)
+
+def candidates_of(name: str) -> Iterator[Candidate]:
+    """Yield the rows that a mechanism's card makes: its variants, or the mechanism itself."""
+    cls = mechanism_class(name)
+    card: Card = cls.card
+    for row in card.variants or (Variant(name, (), card.note, card.recommended, card.alternative, card.decoding),):
+        phases = card.shelf == "two phases"
+        yield Candidate(
+            row.name,
+            cls.phase_one if phases else partial(mechanism_for, row.name),
+            row.note or card.note,
+            recommendable=row.recommended,
+            compares=row.decoding == "compares",
+            transforms=row.decoding == "transform",
+            alternative=row.alternative,
+            direct=card.direct,
+            two_phases=phases,
+        )
+
+
+def _planned(records: bool) -> tuple[Candidate, ...]:
+    return tuple(
+        candidate
+        for name, card in cards()
+        if card.planned and (card.shelf in _RECORDS) == records
+        for candidate in candidates_of(name)
+    )
+
+
+ONE_ATTRIBUTE = _planned(records=False)
 """Frequency oracles for one attribute, in the order that settles ties."""
 
-_VISIBLE = "the collector sees which attribute was sampled"
-_FAKE = "the sampled attribute is hidden among fakes"
-
-RECORDS = (
-    Candidate("SPL[GRR]", lambda sizes, epsilon: SPL(sizes, epsilon, "GRR"), recommendable=True),
-    Candidate("SPL[OUE]", lambda sizes, epsilon: SPL(sizes, epsilon, "OUE"), recommendable=True),
-    Candidate("SMP[GRR]", lambda sizes, epsilon: SMP(sizes, epsilon, "GRR"), _VISIBLE, recommendable=True),
-    Candidate("SMP[OUE]", lambda sizes, epsilon: SMP(sizes, epsilon, "OUE"), _VISIBLE),
-    Candidate(
-        "SMP[ADP]",
-        lambda sizes, epsilon: AdaptiveSMP(sizes, epsilon),
-        f"{_VISIBLE}; each attribute through the oracle of least error for its size",
-        recommendable=True,
-    ),
-    Candidate(
-        "PivotCoded",
-        lambda sizes, epsilon: PivotCoded(sizes, epsilon),
-        "one sampled attribute, in the format of a full record; the collector sees which",
-    ),
-    Candidate(
-        "RS+FD[GRR]",
-        lambda sizes, epsilon: RSFD(sizes, epsilon, "GRR"),
-        f"{_FAKE}; RS+RFD with uniform priors is the same mechanism",
-    ),
-    Candidate("RS+FD[OUE]", lambda sizes, epsilon: RSFD(sizes, epsilon, "OUE"), _FAKE),
-    Candidate("Corr-RR", CorrRR.phase_one, alternative=True, two_phases=True),
-)
+RECORDS = _planned(records=True)
 """Record mechanisms, in the order that settles ties."""
-
-
-_DEALT = "needs a dealer: the whole plan, for a number of contributors, has its row apart; leave out mechanisms"
-
-_NOT_PLANNED = {
-    **dict.fromkeys(("quotarr", "quotaunary", "quotarecords", "quotabatches", "jrr", "karyjrr"), _DEALT),
-    "splpairs": "SPL pairs has the errors of SPL[GRR] for frequencies: compare that",
-    **{
-        spelling: f"{name} has no error in closed form before phase one has been collected: {instead}"
-        for spelling, name, instead in (
-            ("condrr", "Cond-RR", "compare Corr-RR, and SMP[GRR], which it has not been seen to beat"),
-            ("corrrrgroups", "Corr-RR groups", "compare Corr-RR, which is one group, and SPL[GRR], which is d groups"),
-            ("corrrrtwopivots", "Corr-RR two pivots", "compare Corr-RR and SPL[GRR]"),
-            ("rsrfd", "RS+RFD", "compare RS+FD[GRR], which is RS+RFD with uniform priors"),
-        )
-    },
-}
-"""Why mechanisms that people ask for are not compared by name."""
 
 
 def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Candidate, ...]:
@@ -201,19 +125,34 @@ def candidates_for(d: int, mechanisms: Sequence[str] | None = None) -> tuple[Can
         return offered
     if isinstance(mechanisms, str) or len(mechanisms) == 0:
         raise InvalidParameterError(f"mechanisms must be a non-empty list of names, got mechanisms={mechanisms!r}")
-    chosen = set()
-    for wanted in mechanisms:
-        matching = {one.name for one in offered if str(wanted).casefold() in _spellings(one)}
-        if not matching:
-            if why := _NOT_PLANNED.get(_bare(wanted)):
-                raise InvalidParameterError(f"mechanisms must have an error that can be planned, got {wanted!r}: {why}")
-            names = ", ".join(one.name for one in offered)
-            attributes = "one attribute" if d == 1 else f"{d} attributes"
-            raise InvalidParameterError(
-                f"mechanisms must be among {names} for {attributes}, got mechanisms={list(mechanisms)!r}"
-            )
-        chosen |= matching
-    return tuple(one for one in offered if one.name in chosen)
+    chosen = dict.fromkeys(one for wanted in mechanisms for one in _matching(str(wanted), offered, d))
+    return tuple(sorted(chosen, key=lambda one: offered.index(one) if one in offered else len(offered)))
+
+
+def _matching(wanted: str, offered: Sequence[Candidate], d: int) -> list[Candidate]:
+    """Return the candidates that a name means; of mechanisms of other packages those of their cards."""
+    matching = [
+        one for one in offered if spelling(wanted) in (spelling(one.name), spelling(one.name.partition("[")[0]))
+    ]
+    if matching:
+        return matching
+    names = ", ".join(one.name for one in offered)
+    attributes = "one attribute" if d == 1 else f"{d} attributes"
+    unknown = InvalidParameterError(f"mechanisms must be among {names} for {attributes}, got mechanisms={wanted!r}")
+    try:
+        found = find(wanted)
+    except InvalidParameterError:
+        raise unknown from None
+    if found.name in SPECIAL_CASES:
+        raise unknown
+    cls = found.make
+    if not cls.card.planned:
+        raise InvalidParameterError(
+            f"mechanisms must have an error that can be planned, got {wanted!r}: {cls.card.instead}"
+        )
+    if (cls.card.shelf in _RECORDS) != (d > 1):
+        raise unknown
+    return [one for one in candidates_of(cls.name) if "[" not in wanted or spelling(one.name) == spelling(wanted)]
 
 
 def build(candidate: Candidate, sizes: tuple[int, ...], epsilon: float | Fraction) -> Mechanism[Any]:
@@ -247,29 +186,8 @@ def preferred(sizes: tuple[int, ...], feasible: Sequence[str]) -> tuple[str, ...
     if len(sizes) == 1 and k <= SMALL_DOMAIN:
         suitable = [one for one in suitable if not one.transforms]
     elif len(sizes) == 1 and k > LARGE_DOMAIN and any(one.transforms for one in suitable):
-        suitable = [one for one in suitable if one.transforms or one.name == "GRR"]
+        suitable = [one for one in suitable if one.transforms or one.direct]
     return tuple(one.name for one in suitable) or tuple(feasible)
-
-
-def _subset_selection(k: int, epsilon: float | Fraction) -> SubsetSelection:
-    mechanism = SubsetSelection(k, epsilon)
-    assert mechanism.omega is not None
-    # C(k, omega) >= 2^min(omega, k - omega): this settles it before as many logarithms are summed.
-    _check_limit("bits per report", min(mechanism.omega, k - mechanism.omega), MAX_REPORT_BITS)
-    return mechanism
-
-
-def _bare(name: object) -> str:
-    """Return a name without case, separators and what stands in brackets; names of classes are those of mechanisms."""
-    plain = str(name).casefold().partition("[")[0].translate(str.maketrans("", "", "+- "))
-    return {"groupedcorrrr": "corrrrgroups", "twopivotrr": "corrrrtwopivots", "twophasersrfd": "rsrfd"}.get(
-        plain, plain
-    )
-
-
-def _spellings(candidate: Candidate) -> set[str]:
-    name = candidate.name.casefold()
-    return {spelling for full in (name, name.replace("+", "")) for spelling in (full, full.partition("[")[0])}
 
 
 def _check_limit(what: str, value: float, limit: int) -> None:

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from deniable.report.estimates import estimate_page as estimate_page
-from deniable.report.html import render_html as render_html
-from deniable.report.html import save_html as save_html
-from deniable.report.leakages import audit_page as audit_page
-from deniable.report.leakages import budgets_page as budgets_page
-from deniable.report.leakages import leakage_page as leakage_page
-from deniable.report.page import Page as Page
-from deniable.report.plans import plan_page as plan_page
-from deniable.report.png import draw as draw
-from deniable.report.png import save_png as save_png
-from deniable.report.text import print_page as print_page
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deniable.report.estimates import estimate_page as estimate_page
+    from deniable.report.html import render_html as render_html
+    from deniable.report.html import save_html as save_html
+    from deniable.report.leakages import audit_page as audit_page
+    from deniable.report.leakages import budgets_page as budgets_page
+    from deniable.report.leakages import leakage_page as leakage_page
+    from deniable.report.page import Page as Page
+    from deniable.report.plans import plan_page as plan_page
+    from deniable.report.png import draw as draw
+    from deniable.report.png import save_png as save_png
+    from deniable.report.text import print_page as print_page
+else:
+    from deniable.core.lazy import attach
+
+    __getattr__, __dir__, __all__ = attach(
+        __name__,
+        {
+            "deniable.report.estimates": "estimate_page",
+            "deniable.report.html": "render_html save_html",
+            "deniable.report.leakages": "audit_page budgets_page leakage_page",
+            "deniable.report.page": "Page",
+            "deniable.report.plans": "plan_page",
+            "deniable.report.png": "draw save_png",
+            "deniable.report.text": "print_page",
+        },
+    )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 
 from deniable.core.checks import checked_integer
 from deniable.errors import InvalidInputError
-from deniable.survey.encoding import answer_texts, canonical_decimal, dictionary_encoded
+from deniable.survey.encoding import answer_texts, as_table, canonical_decimal, dictionary_encoded
 from deniable.survey.schema import Attribute, Schema
 
 MAX_TRACKED = 10_000
@@ -55,7 +56,7 @@ class DraftResult:
     warnings: tuple[str, ...]
 
 
-def draft_schema(answers: pa.Table | Iterable[pa.RecordBatch], max_categories: int = 50) -> DraftResult:
+def draft_schema(answers: Any, max_categories: int = 50) -> DraftResult:
     """Collector: draft the public schema of answers, to be edited.
 
     A column of at most `max_categories` distinct answers becomes a list of categories (sorted, so that their order
@@ -65,7 +66,7 @@ def draft_schema(answers: pa.Table | Iterable[pa.RecordBatch], max_categories: i
 
     Parameters
     ----------
-    answers : pyarrow Table, or record batches
+    answers : pyarrow Table, data frame, dict of columns, or record batches
         One row per contributor; batches are read once and not kept.
     max_categories : int
         Longest list of categories, >= 2.
@@ -91,7 +92,7 @@ def draft_schema(answers: pa.Table | Iterable[pa.RecordBatch], max_categories: i
     checked_integer("max_categories", max_categories, 2)
     columns: dict[str, _Column] = {}
     rows = 0
-    for batch in answers.to_batches() if isinstance(answers, pa.Table) else answers:
+    for batch in _batches(answers):
         rows += batch.num_rows
         for name, values in zip(batch.schema.names, batch.columns, strict=True):
             columns.setdefault(name, _Column(name, max(MAX_TRACKED, max_categories + 1))).add(values)
@@ -105,6 +106,15 @@ def draft_schema(answers: pa.Table | Iterable[pa.RecordBatch], max_categories: i
     if not attributes:
         raise InvalidInputError(f"no column is fit for a schema: {'; '.join(warnings)}")
     return DraftResult(Schema(tuple(attributes)), (PUBLISHED, *warnings))
+
+
+def _batches(answers: Any) -> Iterable[pa.RecordBatch]:
+    """Return what is a table as its batches, and an iterator or a list of batches as it is."""
+    batches = isinstance(answers, Iterator) or (
+        isinstance(answers, (list, tuple)) and all(isinstance(batch, pa.RecordBatch) for batch in answers)
+    )
+    found: Iterable[pa.RecordBatch] = answers if batches else as_table(answers).to_batches()
+    return found
 
 
 @dataclass

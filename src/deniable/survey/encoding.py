@@ -118,7 +118,11 @@ def encode_column(attribute: Attribute, column: pa.Array, first_row: int) -> Int
         found = _category_codes(attribute, answers) if attribute.edges is None else _binned_codes(attribute, answers)
         codes = _settled(attribute, np.append(found, _MISSING))
         # The index type of a dictionary column may be too small for one more entry, that of null.
-        result = codes[encoded.indices.cast(pa.int64()).fill_null(len(answers)).to_numpy(zero_copy_only=False)]
+        result = codes[
+            encoded.indices.cast(pa.int64())
+            .fill_null(pa.scalar(len(answers), pa.int64()))
+            .to_numpy(zero_copy_only=False)
+        ]
     if result.size and result.min() < 0:
         row = int((result < 0).argmax())
         raise _failure(attribute, int(result[row]), first_row + row)
@@ -135,7 +139,9 @@ def open_texts(attribute: Attribute, column: pa.Array, first_row: int) -> NDArra
     """
     encoded = dictionary_encoded(column, attribute.name)
     texts = [text or attribute.missing for text in answer_texts(encoded.dictionary, attribute.name)]
-    indices = encoded.indices.cast(pa.int64()).fill_null(len(texts)).to_numpy(zero_copy_only=False)
+    indices = (
+        encoded.indices.cast(pa.int64()).fill_null(pa.scalar(len(texts), pa.int64())).to_numpy(zero_copy_only=False)
+    )
     distinct = np.array([*texts, attribute.missing], dtype=object)
     unfit = np.array([text is None or "\0" in text for text in distinct])[indices]
     if unfit.any():

@@ -111,6 +111,8 @@ class AppleCMS(FrequencyOracle[IndexedBits]):
     card = Card(
         shelf="comparators",
         when="to compare with: biased, because its hash functions are the same for everybody",
+        planned=False,
+        instead="it is here to be compared with; compare CMS[spread]",
         decoding="compares",
         wire="hash function and m bits",
         page="theory/sketches.md",

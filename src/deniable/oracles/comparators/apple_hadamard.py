@@ -81,6 +81,8 @@ class AppleHCMS(PublicRows):
     card = Card(
         shelf="comparators",
         when="to compare with: biased, because its hash functions are the same for everybody",
+        planned=False,
+        instead="it is here to be compared with; compare CMS[spread]",
         decoding="transform",
         wire="hash function, row and bit in one integer",
         page="theory/sketches.md",

@@ -69,6 +69,8 @@ class HadamardEncoding(PublicRows, PureOracle[Codes]):
         shelf="comparators",
         when="to compare with: a sketch of two cells, whose variance stays above 1/n however large epsilon is",
         aliases=("Hadamard encoding",),
+        planned=False,
+        instead="it is here to be compared with; compare CMS[spread]",
         decoding="transform",
         wire="row and bit in one integer",
         page="theory/sketches.md",

@@ -123,6 +123,8 @@ class PGR(PureOracle[Codes]):
         shelf="comparators",
         when="to compare with: the error and the size of a Spread sketch, and a slower decoder",
         aliases=("projective geometry response",),
+        planned=False,
+        instead="it is here to be compared with; compare CMS[spread]",
         decoding="transform",
         wire="one point",
         page="theory/sketches.md",

@@ -89,6 +89,8 @@ class RecursiveHadamard(PublicRows):
         shelf="comparators",
         when="to compare with: loses more than Hadamard encoding where frequent values share their low bits",
         aliases=("recursive Hadamard response",),
+        planned=False,
+        instead="it is here to be compared with; compare CMS[spread]",
         decoding="transform",
         wire="row and cell in one integer",
         page="theory/sketches.md",

@@ -108,12 +108,22 @@ class CountMeanSketch(PureOracle[Any]):
         wire="hash function and cell",
         page="theory/sketches.md",
         variants=(
+            Variant("BLH", (("m", 2),), "the collector compares every report with every value", decoding="compares"),
+            Variant(
+                "OLH", (), "the collector compares every report with every value", recommended=True, decoding="compares"
+            ),
             Variant(
                 "CMS[spread]",
                 (("family", "spread"),),
                 "one integer per report; one transform decodes all values",
                 recommended=True,
                 decoding="transform",
+            ),
+            Variant(
+                "OCMS",
+                (),
+                "the sketch that the chooser takes for the mean error; its family is among the parameters",
+                alternative=True,
             ),
             Variant(
                 "CMS[partition]",
