@@ -26,6 +26,7 @@ from deniable.files.jobs.ledger import (
     FILE_NAME,
     RECOGNISED_FROM,
     AnswersDigest,
+    Entry,
     answers_ledger,
     share_ledger,
 )
@@ -126,6 +127,17 @@ def test_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OutputError, match=r"^cannot write .*/file/deniable: .*; .* can be named in XDG_STATE_HOME$"):
         randomize_file(SURVEY, answers_file(tmp_path / "a.csv"), tmp_path / "r.parquet", rng())
     assert not (tmp_path / "r.parquet").exists()
+
+
+def test_without_a_home_it_is_not_put_beside_the_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "")
+    # As os.path.expanduser answers a user whom nothing knows, as in many containers.
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    answers = answers_file(tmp_path / "a.csv")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OutputError, match=r"this user has no home; .* can be named in XDG_STATE_HOME$"):
+        randomize_file(SURVEY, answers, "r.parquet", rng())
+    assert files(tmp_path) == {"a.csv"}
 
 
 def test_what_an_earlier_version_left_is_pointed_out_and_left_alone(tmp_path: Path) -> None:
@@ -302,6 +314,37 @@ def test_reports_that_cannot_get_their_name_are_forgotten(tmp_path: Path, monkey
     assert files(tmp_path) == {"a.csv"}
     assert answers_ledger().entries() == ()
     assert randomize_file(SURVEY, answers, tmp_path / "r.parquet", rng()).warnings == ()
+
+
+def test_answers_are_forgotten_if_another_ledger_refuses(tmp_path: Path) -> None:
+    """As that of shares does, if another run used one of them in the meantime: no reports, and nothing begun."""
+    ledger, other = answers_ledger(), share_ledger(tmp_path)
+    entry = Entry(event="randomized", collection="c", into="r.parquet", last=3, answers="path:/a.csv")
+
+    def refuse(_: object) -> None:
+        raise AlreadyRandomizedError("a share was used before")
+
+    with (
+        pytest.raises(AlreadyRandomizedError),
+        ledger.recording([entry], lambda _: None),
+        other.recording([], refuse),
+    ):
+        raise AssertionError
+    assert ledger.entries() == ()
+
+
+def test_a_lock_that_cannot_be_removed_does_not_undo_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reports are there: to report a failure now would have the outer ledger forget them."""
+    ledger, other = answers_ledger(), share_ledger(tmp_path)
+    entry = Entry(event="randomized", collection="c", into="r.parquet", last=3, answers="path:/a.csv")
+
+    def read_only(path: Path, missing_ok: bool = False) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "unlink", read_only)
+    with ledger.recording([entry], lambda _: None), other.recording([], lambda _: None):
+        pass
+    assert [kept.begun for kept in ledger.entries()] == [False]
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,9 @@ def locked(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        _discard(path, descriptor)
+        # A file that stays is no lock; and what was done under it is done.
+        with contextlib.suppress(OSError):
+            _discard(path, descriptor)
         os.close(descriptor)
 
 

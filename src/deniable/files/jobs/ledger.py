@@ -174,8 +174,9 @@ class Ledger:
             self.change(begun)
             try:
                 yield
-            except OSError:
-                # Nothing became visible. Any other exception may have come right after that.
+            except (OSError, DeniableError):
+                # Nothing became visible, because of the file system or of another ledger inside the block. Any other
+                # exception may have come right after that.
                 self.change(removed=begun)
                 raise
             # It happened, and the ledger says so already: if it cannot say more, it is not undone.
@@ -203,13 +204,16 @@ def answers_ledger() -> Ledger:
     Raises
     ------
     OutputError
-        If there is no such directory and it cannot be made.
+        If there is no such directory and it cannot be made, or the user has no home.
     """
     stated = os.environ.get("XDG_STATE_HOME", "")
     # The specification of XDG has relative paths ignored.
     base = stated if os.path.isabs(stated) else os.path.expanduser("~/.local/state")
     directory = Path(base) / "deniable"
     try:
+        if not directory.is_absolute():
+            # Of a user without a home "~" stays as it is, and would be a folder beside the reports.
+            raise OSError("this user has no home")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if directory.stat().st_mode & 0o077:
             directory.chmod(0o700)
