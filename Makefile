@@ -7,13 +7,15 @@
 # make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
 # make crash-files   kill -9 at 30 random moments of every command that writes (minutes)
 # make fuzz     every reader of files against atheris, a minute each, results/fuzz.json
+# make ways     how many modules a command walks through, and calls that climb; results/ways.json
+# make coverage which lines the tests run, compiled kernels left out; results/coverage.json
 # make bench    side by side with peers (its own virtual environment)
 PYTHON ?= python3.11
 SEED ?= 1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick intervals mutants soak crash-files fuzz bench clean
+.PHONY: demo test check quick intervals mutants soak crash-files fuzz ways coverage bench clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -45,6 +47,17 @@ crash-files: $(VENV)/.installed-dev
 fuzz: $(VENV)/.installed-dev
 	$(RUN)/pip install --quiet --group fuzz
 	$(RUN)/python -m tests.fuzz.run --seconds 60 --output results/fuzz.json
+
+ways: $(VENV)/.installed-dev
+	$(RUN)/python -m benchmarks.ways
+
+coverage: $(VENV)/.installed-dev
+	mkdir -p results
+	$(RUN)/coverage erase
+	$(RUN)/coverage run -m pytest -n 2
+	$(RUN)/coverage combine --quiet
+	$(RUN)/coverage json --quiet -o results/coverage.json
+	$(RUN)/coverage report --skip-covered
 
 bench: $(VENV)/.installed-dev .venv-peers/.installed
 	$(RUN)/python -m benchmarks
