@@ -83,7 +83,7 @@ def test_aggregates_are_summed() -> None:
     assert sum(parts) == GRR4.aggregate([0, 1, 2, 3])
     assert sum(parts, Aggregate.empty(GRR4)) == sum(parts)
     with pytest.raises(TypeError):
-        sum(parts, 1)  # type: ignore[arg-type]
+        sum(parts, 1)
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table, dict])
