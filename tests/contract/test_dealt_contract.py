@@ -26,7 +26,7 @@ N = 25
 OWN_SUITES = {
     "AppleCMS": "test_apple.py",
     "AppleHCMS": "test_apple.py",
-    "Corr-RR aligned": "test_corr_rr_aligned.py",
+    "Corr-RR aligned": "records/pivot/test_corr_rr_aligned.py",
     "HeavyHitters": "test_heavy_hitters.py",
     "OCMS": "test_ocms.py",
 }

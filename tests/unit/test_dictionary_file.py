@@ -99,7 +99,7 @@ def test_words_are_text_and_never_numbers(words: Path) -> None:
 
 def test_an_unknown_word_is_named_without_the_whole_dictionary(words: Path) -> None:
     schema = Schema((Attribute.from_dictionary("word", words),))
-    with pytest.raises(UnknownCategoryError, match=r"unknown word 'gren' of attribute 'word' in row 2: .*not in words"):
+    with pytest.raises(UnknownCategoryError, match=r"unknown word of attribute 'word' in row 2: .*not in words"):
         schema.encode({"word": ["red", "gren"]})
     with pytest.raises(UnknownCategoryError, match="attribute 'word' must have the category 'gren'"):
         schema.attributes[0].codes(["red", "gren"])
@@ -192,7 +192,7 @@ def test_open_text_is_checked() -> None:
     assert (schema.sizes, schema.is_text, schema.attributes[0].labels) == ((0,), True, ())
     with pytest.raises(InvalidInputError, match=r"missing answer of attribute 'word' in row 12"):
         schema.encode({"word": ["a", "b", ""]}, first_row=10)
-    with pytest.raises(InvalidInputError, match=r"attribute 'word' in row 11 must not contain NUL, got 'a\\x00b'"):
+    with pytest.raises(InvalidInputError, match=r"attribute 'word' in row 11 must not contain NUL"):
         schema.encode({"word": ["a", "a\0b"]}, first_row=10)
     with pytest.raises(InvalidInputError, match="open text"):
         schema.decode(np.zeros((1, 1), dtype=np.int64))

@@ -294,7 +294,7 @@ def _many(bad: list[int]) -> NDArray[np.int16]:
         (np.zeros((2, 3), dtype=bool), r"must have an integer dtype, got dtype=bool"),
         (np.zeros((2, 4), dtype=int), r"shape \(n, 3\), got shape=\(2, 4\)"),
         (np.zeros(3, dtype=int), r"shape \(n, 3\), got shape=\(3,\)"),
-        ([["a", "b", "c"]], r"must have an integer dtype, got dtype=<U1"),
+        ([["a", "b", "c"]], r"must have an integer dtype, got dtype=text"),
     ],
 )
 def test_hostile_reports_are_named(reports: Any, message: str) -> None:

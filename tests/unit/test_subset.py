@@ -370,7 +370,7 @@ def _many(bad: list[int]) -> NDArray[np.int64]:
         (np.array([0, 1, 2]), r"shape \(n, 3\), got shape=\(3,\)"),
         (np.array([[0.0, 1.0, 2.0]]), r"integer dtype, got dtype=float64"),
         (np.array([[True, False, True]]), r"integer dtype, got dtype=bool"),
-        ([["a", "b", "c"]], r"integer dtype, got dtype=<U1"),
+        ([["a", "b", "c"]], r"integer dtype, got dtype=text"),
     ],
 )
 def test_hostile_reports_are_named(reports: Any, message: str) -> None:

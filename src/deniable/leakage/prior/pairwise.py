@@ -158,8 +158,8 @@ def pairwise_leakage(
            [0.295, 0.   ]])
     >>> print(leakage.strongest(1)[0])
     releasing Male reveals up to 0.67 of a possible 1.00 about Bald
-    >>> round(leakage.tcpl, 3)
-    0.965
+    >>> round(leakage.tcpl, 2)
+    0.97
     """
     data = records if isinstance(records, Observed) else observed(records, sizes, names)
     chosen = data.chosen(releases)
