@@ -95,14 +95,4 @@ else:
             from importlib.metadata import version
 
             return version("deniable")
-        # Transitional, until everybody imports from the namespaces.
-        if not name.startswith("_") and name not in __all__:
-            import importlib
-
-            homes = "oracles records dealt planning postprocess errors survey.dictionary_file core.randomness"
-            for package in homes.split():
-                try:
-                    return getattr(importlib.import_module(f"deniable.{package}"), name)
-                except (AttributeError, ImportError):
-                    continue
         return _own(name)
