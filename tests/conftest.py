@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+collect_ignore = ["toy_package"]  # a package of its own: only its tests put it on the path
+
 settings.register_profile(
     "deniable", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -16,8 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from deniable.core.randomness import SimulationRandomness
+from deniable.dealt import QuotaRR
 from deniable.errors import AlreadyRandomizedError, DuplicateReportsError, FileFormatError, OutputError
-from deniable.files import aggregate_files
+from deniable.files import aggregate_files, deal_file
 from deniable.files.formats import csv_files
 from deniable.files.formats.reports import ReportReader
 from deniable.files.jobs.aggregating import randomize_file
@@ -433,3 +435,15 @@ def test_one_batch_stays_one_batch(tmp_path: Path) -> None:
     assert aggregate_files(SURVEY, both, tmp_path / "all").n == 2 * N
     with pytest.raises(DuplicateReportsError):
         aggregate_files(SURVEY, [*both, both[0]], tmp_path / "twice")
+
+
+def test_reports_never_take_the_place_of_shares(tmp_path: Path) -> None:
+    survey = Collection(Schema((Attribute("a", ("x", "y")),)), QuotaRR(1.0, 40, deal_id="1"))
+    deal_file(survey, 40, tmp_path / "deal", SimulationRandomness(5))
+    (tmp_path / "answers.csv").write_text("a\n" + "x\ny\n" * 20)
+    (held,) = (tmp_path / "deal").glob("*.parquet")
+    before = held.read_bytes()
+    for shares in (tmp_path / "deal", held):
+        with pytest.raises(OutputError, match="it is the input"):
+            randomize_file(survey, tmp_path / "answers.csv", held, SimulationRandomness(1), shares=shares)
+    assert held.read_bytes() == before

@@ -31,7 +31,7 @@ def test_a_number_means_what_is_written(written: Any, number: Fraction) -> None:
     assert exact(written) == number
 
 
-@pytest.mark.parametrize("written", [float("nan"), float("inf"), "one", None, True, 1j, [1]])
+@pytest.mark.parametrize("written", [float("nan"), float("inf"), "one", None, True, 1j, [1], "1_0", "\u0661"])
 def test_what_is_no_number_is_refused(written: Any) -> None:
     with pytest.raises(InvalidParameterError, match="epsilon must be a finite number"):
         exact(written, "epsilon")

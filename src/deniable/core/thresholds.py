@@ -62,9 +62,16 @@ def exact(value: EpsilonLike, name: str = "value") -> Fraction:
 
 @lru_cache(maxsize=1 << 16)
 def _parsed(text: str) -> Fraction:
-    # Before any power of ten is computed: "1e999999999" takes hours and gigabytes.
-    exponent = text.lower().partition("e")[2].strip().replace("_", "").lstrip("+-").lstrip("0")
-    if len(text) > MAX_DIGITS or len(exponent) > 4 or int(exponent or 0) > MAX_DIGITS:
+    # Before any power of ten is computed: "1e999999999" takes hours and gigabytes. Python reads "1_0" and the digits of
+    # every script; who types them as a budget means something else.
+    exponent = text.lower().partition("e")[2].strip().lstrip("+-").lstrip("0")
+    if (
+        not text.isascii()
+        or "_" in text
+        or len(text) > MAX_DIGITS
+        or len(exponent) > 4
+        or int(exponent or 0) > MAX_DIGITS
+    ):
         raise ValueError
     return Fraction(text)
 

@@ -119,7 +119,7 @@ def randomize_file(
     """
     if max_epsilon is not None:
         collection.privacy().require(max_epsilon)
-    refuse_overwriting(output, [answers])
+    refuse_overwriting(output, [answers, *_files_of(shares)])
     output = Path(output)
     collection.check_shares(shares is not None)
     stream = None
@@ -258,6 +258,14 @@ def _rechunked(blocks: Iterator[NDArray[Any]], rows: int) -> Iterator[NDArray[An
                 pending, held = [], 0
     if held:
         yield np.concatenate(pending)
+
+
+def _files_of(shares: PathLike | None) -> Iterator[PathLike]:
+    """Yield the file of shares, or those of a directory of shares."""
+    if shares is not None:
+        yield shares
+        if Path(shares).is_dir():
+            yield from Path(shares).iterdir()
 
 
 def refuse_overwriting(output: PathLike, inputs: Sequence[PathLike]) -> None:
