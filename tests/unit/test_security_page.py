@@ -19,8 +19,8 @@ NAMED = set(re.findall(r"`([^`]+)`", PAGE))
 NAME = re.compile(
     r"[\w.*-]*\.(json|parquet|aggregate|html|png|csv|lock|partial|resume|nbi|nbc|arrow|db|sqlite|txt|log)"
 )
-READ_ONLY = {".csv", ".parquet", "page.html", "deniable.core.aggregate"}
-"""Endings of what the program reads, a template in the package, and a module."""
+READ_ONLY = {".csv", ".parquet", "page.html"}
+"""Endings of what the program reads, and a template in the package."""
 
 
 def texts(tree: ast.AST) -> Iterator[str]:
@@ -34,7 +34,8 @@ def texts(tree: ast.AST) -> Iterator[str]:
 
 def names_in(directory: Path) -> set[str]:
     found = {text for path in directory.rglob("*.py") for text in texts(ast.parse(path.read_text()))}
-    return {text for text in found if NAME.fullmatch(text)} - READ_ONLY
+    modules = {text for text in found if (ROOT / "src" / f"{text.replace('.', '/')}.py").is_file()}
+    return {text for text in found if NAME.fullmatch(text)} - modules - READ_ONLY
 
 
 def is_named(name: str) -> bool:
