@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from deniable import GRR
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import Calibration, TreePrior, calibrate, calibrate_unequal, exact_totals, total_leakage
+from deniable.leakage.calibration import budget_allocation
 from deniable.leakage.calibration.calibration import largest_below, rounded_down
 from deniable.leakage.calibration.criteria import CRITERIA
 from deniable.oracles.comparators.exponential import Exponential
@@ -338,3 +339,10 @@ def test_what_is_out_of_reach_is_refused_with_the_alternatives() -> None:
     found = calibrate(wide, 1.0, "prior-free", OUE)
     assert found.exact is None
     assert {total.status for total in found.totals} == {"upper bound"}
+
+
+def test_budgets_that_can_be_raised_alone_are_raised_up_to_their_caps() -> None:
+    problem = budget_allocation._Problem((2, 3), np.array([2.0, 3.0]), GRR, lambda budgets: np.array(budgets, float))
+    filled = problem.filled(np.array([1.0, 3.0]))
+    assert filled == pytest.approx([2.0, 3.0], rel=1e-6)
+    assert (filled <= problem.caps).all()
