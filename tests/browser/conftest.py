@@ -1,0 +1,81 @@
+"""Chromium for tests of pages: one browser for all tests of a folder, a fresh profile and a strict page for each.
+
+The browser is the system's own (Debian's package `chromium`); nothing is downloaded. Without one the tests are skipped,
+and say so; where `DENIABLE_BROWSER=required` is set, as `.ci/run` does, they fail instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+
+FLAGS = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+_ROOT = ("--no-sandbox",)  # Chromium refuses to sandbox itself for root
+
+
+# A package's scope, not a session's: while playwright runs there is a running event loop, and other tests have theirs.
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium."""
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    required = os.environ.get("DENIABLE_BROWSER") == "required"
+    if program is None:
+        say = pytest.fail if required else pytest.skip
+        say(f"tests of pages need a browser, one of {', '.join(PROGRAMS)}: apt-get install chromium")
+    if not required:
+        pytest.importorskip("playwright", reason="tests of pages need playwright: pip install --group dev")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=program, headless=True, args=[*FLAGS, *(_ROOT if os.geteuid() == 0 else ())]
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open a page in a profile of its own: `open_page(url, width=390, dark=True)`.
+
+    The test fails if a script of the page throws, or writes an error to the console.
+    """
+    faults: list[str] = []
+    contexts = []
+
+    def opened(url: str, *, width: int = 1200, height: int = 900, dark: bool = False, **options: object) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+            **options,  # type: ignore[arg-type]
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        page.goto(url)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not faults
