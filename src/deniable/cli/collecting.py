@@ -76,7 +76,9 @@ def randomize(
 @verb("aggregate", interrupted="no aggregate was written; the same command goes on after the finished files")
 def aggregate(
     survey: CollectionFile,
-    reports: Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Files of reports (Parquet).")],
+    reports: Annotated[
+        list[Path], typer.Argument(metavar="REPORTS...", help="Files of reports (Parquet, JSON Lines), or folders.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the aggregate.")],
     skip_invalid: Annotated[
         bool,
@@ -87,8 +89,9 @@ def aggregate(
 
     For collectors. The result's size does not depend on the number of reports.
 
-    Reports of another collection, and the same reports twice, are refused. An interrupted run
-    goes on after the finished files when it is started again.
+    Reports of another collection, and the same reports or ids twice, are refused. Posted reports
+    are read as JSON Lines, a line being one body. An interrupted run goes on
+    after the finished files when it is started again.
     """
     check_output(output, [survey, *reports])
     collection = Collection.load(survey)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import Codes, check_counters, checked_report_codes, code_dtype
 from deniable.core.kernels import kernel
-from deniable.core.mechanism import ReportField
+from deniable.core.mechanism import Mechanism, ReportField
 from deniable.errors import InvalidReportError
 from deniable.oracles.pure import PureOracle
 from deniable.oracles.sketch.families._columns import columns_of
@@ -30,12 +30,12 @@ def field_bytes(field: ReportField) -> int:
     return np.dtype(field.dtype).itemsize * (1 if field.width is None else field.width)
 
 
-def packed(oracle: PureOracle[Any], reports: Any, width: int) -> Bytes:
-    """Return reports of one oracle as rows of bytes uint8[n, width]: its fields, little-endian, then zeros."""
+def packed(mechanism: Mechanism[Any], reports: Any, width: int) -> Bytes:
+    """Return reports of one mechanism as rows of bytes uint8[n, width]: its fields, little-endian, then zeros."""
     columns = columns_of(reports)
     result = np.zeros((len(columns[0]), width), dtype=np.uint8)
     start = 0
-    for field, column in zip(oracle.report_fields, columns, strict=True):
+    for field, column in zip(mechanism.report_fields, columns, strict=True):
         size = field_bytes(field)
         little = np.ascontiguousarray(column, dtype=np.dtype(field.dtype).newbyteorder("<"))
         result[:, start : start + size] = little.view(np.uint8).reshape(len(little), size)
@@ -43,17 +43,17 @@ def packed(oracle: PureOracle[Any], reports: Any, width: int) -> Bytes:
     return result
 
 
-def unpacked(oracle: PureOracle[Any], payload: Bytes) -> Any:
-    """Return the batch of one oracle's reports in rows of bytes; what follows them is not looked at."""
+def unpacked(mechanism: Mechanism[Any], payload: Bytes) -> Any:
+    """Return the batch of one mechanism's reports in rows of bytes; what follows them is not looked at."""
     columns: list[NDArray[Any]] = []
     start = 0
-    for field in oracle.report_fields:
+    for field in mechanism.report_fields:
         size = field_bytes(field)
         little = np.ascontiguousarray(payload[:, start : start + size]).view(np.dtype(field.dtype).newbyteorder("<"))
         column = little.astype(field.dtype, copy=False)
         columns.append(column[:, 0] if field.width is None else column)
         start += size
-    build: Callable[..., Any] = oracle.report_type
+    build: Callable[..., Any] = mechanism.report_type
     return build(*columns)
 
 

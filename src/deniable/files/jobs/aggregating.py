@@ -15,7 +15,8 @@ from typing import Any
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.outputs import atomic_path
-from deniable.errors import DeniableError, DuplicateReportsError, InvalidParameterError, InvalidReportError
+from deniable.errors import DeniableError, InvalidParameterError, InvalidReportError
+from deniable.files.formats.posted import PostedReader, report_readers
 from deniable.files.formats.reports import ReportReader
 from deniable.files.formats.tables import open_answers
 from deniable.files.jobs.checkpoint import Checkpoint
@@ -83,7 +84,7 @@ def aggregate_files(
     collection : Collection
         Which the reports belong to.
     reports : sequence of path
-        Report files, each batch once.
+        Report files, Parquet or posted reports (JSON Lines), or directories of them; each batch and each id once.
     output : path
         The aggregate.
     on_invalid : callable, optional
@@ -98,7 +99,7 @@ def aggregate_files(
     InvalidParameterError
         If `on_invalid` is given and the mechanism cannot set reports aside.
     DuplicateReportsError
-        If two files hold the same batch of reports.
+        If two files hold the same batch of reports, or an id occurs twice.
     MismatchError
         If a file or a row in it is of another collection.
     FileFormatError
@@ -117,8 +118,7 @@ def aggregate_files(
     if not reports:
         raise InvalidParameterError("reports must name at least one file, got none")
     refuse_overwriting(output, reports)
-    readers = [ReportReader(path, collection) for path in reports]
-    _refuse_duplicates(readers)
+    readers = report_readers(reports, collection)
     rows = sum(reader.n for reader in readers)
     checkpoint = Checkpoint(collection, Path(output), {reader.digest for reader in readers})
     # The output is ours from here on, so that of two runs at once none overwrites the other's sum or checkpoint.
@@ -167,7 +167,11 @@ def merge_files(aggregates: Sequence[PathLike], output: PathLike) -> Aggregate:
 
 
 def _aggregated(
-    reader: ReportReader, before: int, total: int, on_invalid: OnInvalid | None, progress: Progress | None
+    reader: ReportReader | PostedReader,
+    before: int,
+    total: int,
+    on_invalid: OnInvalid | None,
+    progress: Progress | None,
 ) -> Aggregate:
     """Return the aggregate of one report file; `before` of `total` reports are counted already."""
     mechanism: Any = reader.collection.mechanism
@@ -189,15 +193,6 @@ def _aggregated(
     if on_invalid is not None and rejected:
         on_invalid(reader.path, rejected, reason)
     return replace(result, batches=frozenset({reader.digest}))
-
-
-def _refuse_duplicates(readers: Sequence[ReportReader]) -> None:
-    seen: dict[str, Path] = {}
-    for reader in readers:
-        first = seen.setdefault(reader.digest, reader.path)
-        if first is not reader.path:
-            same = "is given twice" if first == reader.path else f"holds the same reports as {first}"
-            raise DuplicateReportsError(f"{reader.path} {same}: they would be counted twice")
 
 
 @contextlib.contextmanager

@@ -1,0 +1,286 @@
+"""Reports on the wire: rows of bytes of one fixed width, and the bodies in which they travel.
+
+A report is the fields of `mechanism.report_fields` in their order, little-endian, without padding between them or
+around them, so that all reports of a collection have equal length. A posted report has an id of 16 bytes, by which a
+retry is recognised; it is chosen by who sends it and says nothing of what is sent.
+
+Bodies come in two forms, which say the same.
+
+* JSON, one object: ``{"collection": <64 hex digits>, "reports": [{"id": <22 characters>, "report": <characters>}]}``,
+  ids and reports in base64url (RFC 4648, section 5) without padding, spare bits zero. Keys may come in any order, and
+  no other key is taken. A line of a JSON Lines file is one such body.
+* Binary, `BINARY_TYPE`: the collection's id, 32 bytes; then for every report its id, 16 bytes, and its row.
+
+Both hold at least one report and at most `MAX_REPORTS`, in at most `MAX_BODY` bytes.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
+
+from deniable.core.documents import Document
+from deniable.core.mechanism import Mechanism
+from deniable.errors import InvalidReportError, TooLargeError
+from deniable.files.formats.columns import report_arrays
+from deniable.records.mixed_reports import field_bytes, packed, unpacked
+
+JSON_TYPE = "application/json"
+BINARY_TYPE = "application/vnd.deniable.reports"
+
+MAX_BODY = 1 << 20
+"""Bytes of a body."""
+
+MAX_REPORTS = 10_000
+"""Reports of a body."""
+
+ID_BYTES = 16
+"""Bytes of a report's id."""
+
+_COLLECTION_BYTES = 32
+_HEX = re.compile(r"[0-9a-f]{64}")
+_BASE64URL = re.compile(r"[A-Za-z0-9_-]*")
+_URL = bytes.maketrans(b"+/", b"-_")
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+
+Rows: TypeAlias = NDArray[np.uint8]
+
+
+# -------------------------------------------------------------------- rows
+
+
+def field_names(mechanism: Mechanism[Any]) -> tuple[str, ...]:
+    """Return the names of the fields of a report, in the order in which they lie on the wire.
+
+    Examples
+    --------
+    >>> from deniable import CountMeanSketch
+    >>> field_names(CountMeanSketch(k=1000, epsilon=1.0, m=16))
+    ('a0', 'a1', 'value')
+    """
+    return tuple(field.name for field in mechanism.report_fields)
+
+
+def report_width(mechanism: Mechanism[Any]) -> int:
+    """Return the number of bytes of one report, the same for all reports of a mechanism.
+
+    Examples
+    --------
+    >>> from deniable import GRR, OUE
+    >>> report_width(GRR(k=1000, epsilon=1.0)), report_width(OUE(k=1000, epsilon=1.0))
+    (2, 125)
+    """
+    return sum(map(field_bytes, mechanism.report_fields))
+
+
+def to_wire(mechanism: Mechanism[Any], reports: Any) -> Rows:
+    """Contributor: return reports as rows of bytes.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Which made them.
+    reports : batch of n reports
+        As its `randomize` returns them.
+
+    Returns
+    -------
+    uint8[n, report_width(mechanism)]
+        One row per report.
+
+    Raises
+    ------
+    InvalidReportError
+        If the reports have not the dtypes and shapes of `report_fields`.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> grr = GRR(k=1000, epsilon=1.0)
+    >>> rows = to_wire(grr, np.array([999, 258], dtype=np.uint16))
+    >>> rows.tolist(), from_wire(grr, rows).tolist()
+    ([[231, 3], [2, 1]], [999, 258])
+    """
+    arrays = report_arrays(reports, mechanism.report_fields)
+    return packed(mechanism, tuple(arrays), report_width(mechanism))
+
+
+def from_wire(mechanism: Mechanism[Any], rows: Rows) -> Any:
+    """Collector: return the batch of reports in rows of bytes; whether a client can have made them, nobody has looked.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose reports they are.
+    rows : uint8[n, report_width(mechanism)]
+        One row per report.
+
+    Returns
+    -------
+    batch of n reports
+        In the mechanism's report type, as `aggregate` takes them.
+
+    Raises
+    ------
+    InvalidReportError
+        If rows have another width.
+    """
+    width = report_width(mechanism)
+    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != width:
+        raise InvalidReportError(
+            f"rows must be uint8[n, {width}] for {mechanism.name}, got dtype={rows.dtype}, shape={rows.shape}"
+        )
+    return unpacked(mechanism, rows)
+
+
+# -------------------------------------------------------------------- bodies
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """What one request carries: reports of one collection, each with its id.
+
+    Parameters
+    ----------
+    collection : str
+        Id of the collection, 64 hexadecimal digits.
+    ids : uint8[n, 16]
+        The reports' ids.
+    rows : uint8[n, width]
+        The reports.
+
+    Examples
+    --------
+    >>> body = Body("00" * 32, np.zeros((1, 16), np.uint8), np.array([[7, 1]], np.uint8))
+    >>> body.to_json().decode()[81:]
+    '"reports":[{"id":"AAAAAAAAAAAAAAAAAAAAAA","report":"BwE"}]}'
+    >>> from_json(body.to_json(), width=2).rows.tolist(), from_binary(body.to_binary(), width=2).rows.tolist()
+    ([[7, 1]], [[7, 1]])
+    """
+
+    collection: str
+    ids: Rows
+    rows: Rows
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return len(self.ids)
+
+    def to_json(self) -> bytes:
+        """Return the body in its readable form; one line."""
+        reports = ",".join(
+            f'{{"id":"{to_base64url(name)}","report":"{to_base64url(row)}"}}'
+            for name, row in zip(self.ids, self.rows, strict=True)
+        )
+        return f'{{"collection":"{self.collection}","reports":[{reports}]}}'.encode()
+
+    def to_binary(self) -> bytes:
+        """Return the body in its short form."""
+        return bytes.fromhex(self.collection) + np.concatenate([self.ids, self.rows], axis=1).tobytes()
+
+
+class _Posted(Document):
+    id: str
+    report: str
+
+
+class _Posting(Document):
+    collection: str
+    reports: list[_Posted]
+
+
+_POSTING = TypeAdapter(_Posting)
+
+
+def from_json(content: bytes, width: int | None = None) -> Body:
+    """Collector: read a body in its readable form.
+
+    Parameters
+    ----------
+    content : bytes
+        What was sent.
+    width : int, optional
+        Bytes of a report of the collection; where it is left out, those of the first report.
+
+    Raises
+    ------
+    TooLargeError
+        If it has more than `MAX_BODY` bytes or `MAX_REPORTS` reports.
+    InvalidReportError
+        If it is no such body: no JSON, a key unknown or absent, an id or a report of another length.
+    """
+    _check_size(len(content))
+    try:
+        found = _POSTING.validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InvalidReportError(f"the body must be reports in JSON: {place and place + ': '}{first['msg']}") from None
+    if not _HEX.fullmatch(found.collection):
+        raise InvalidReportError("collection must be an id of 64 hexadecimal digits")
+    _check_count(len(found.reports))
+    ids = from_base64url([posted.id for posted in found.reports], ID_BYTES, "id")
+    texts = [posted.report for posted in found.reports]
+    rows = from_base64url(texts, len(texts[0]) * 3 // 4 if width is None else width, "report")
+    return Body(found.collection, ids, rows)
+
+
+def from_binary(content: bytes, width: int) -> Body:
+    """Collector: read a body in its short form; see `from_json`."""
+    _check_size(len(content))
+    reports = len(content) - _COLLECTION_BYTES
+    if reports < 0 or reports % (ID_BYTES + width):
+        raise InvalidReportError(
+            f"the body must have {_COLLECTION_BYTES} bytes and {ID_BYTES + width} for every report, got {len(content)}"
+        )
+    _check_count(reports // (ID_BYTES + width))
+    table = np.frombuffer(content, np.uint8, offset=_COLLECTION_BYTES).reshape(-1, ID_BYTES + width)
+    return Body(content[:_COLLECTION_BYTES].hex(), table[:, :ID_BYTES], table[:, ID_BYTES:])
+
+
+def to_base64url(content: Rows | bytes) -> str:
+    """Return bytes as base64url without padding."""
+    return binascii.b2a_base64(bytes(content), newline=False).rstrip(b"=").translate(_URL).decode()
+
+
+def from_base64url(texts: list[str], width: int, what: str) -> Rows:
+    """Return texts of base64url without padding, each of `width` bytes, as uint8[n, width].
+
+    Raises
+    ------
+    InvalidReportError
+        If one has another length, another character, or spare bits that are not zero: what is sent is said in one way.
+    """
+    length = (4 * width + 2) // 3
+    for row, text in enumerate(texts, 1):
+        if len(text) != length:
+            raise InvalidReportError(f"{what} must have {length} characters, got {len(text)} in report {row}")
+    # "A" is six zero bits: so filled up, all texts are decoded at once, and what spare bits say comes after the row.
+    filling = "A" * (-length % 4)
+    joined = filling.join([*texts, ""])
+    if not _BASE64URL.fullmatch(joined):
+        raise InvalidReportError(f"{what} must be base64url, it has other characters")
+    table = np.frombuffer(binascii.a2b_base64(joined.encode().translate(_STANDARD)), np.uint8)
+    table = table.reshape(len(texts), (length + len(filling)) * 3 // 4)
+    if table[:, width:].any():
+        raise InvalidReportError(f"{what} must be base64url whose spare bits are zero")
+    return table[:, :width]
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BODY:
+        raise TooLargeError(f"the body must have at most {MAX_BODY} bytes, got {size}")
+
+
+def _check_count(reports: int) -> None:
+    if reports < 1:
+        raise InvalidReportError("the body must hold at least one report, got none")
+    if reports > MAX_REPORTS:
+        raise TooLargeError(f"the body must hold at most {MAX_REPORTS} reports, got {reports}")

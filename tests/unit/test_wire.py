@@ -1,0 +1,221 @@
+"""Reports on the wire: every mechanism's there and back, one spelling for one body, and no report twice in files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable import GRR, SimulationRandomness
+from deniable.errors import DuplicateReportsError, FileFormatError, InvalidReportError, MismatchError, TooLargeError
+from deniable.files import aggregate_files, write_reports
+from deniable.files.formats.posted import PostedReader
+from deniable.files.wire import (
+    MAX_BODY,
+    Body,
+    field_names,
+    from_base64url,
+    from_binary,
+    from_json,
+    from_wire,
+    report_width,
+    to_base64url,
+    to_wire,
+)
+from deniable.oracles.histogram import SHE
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
+from tests.contract.cases import CASES, grid
+from tests.unit.survey_files import SURVEY
+
+VECTORS = Path(__file__).parents[1] / "vectors" / "service"
+
+
+def columns(reports: Any) -> list[Any]:
+    return list(reports) if isinstance(reports, tuple) else [reports]
+
+
+def body(n: int, start: int = 0, survey: Collection = SURVEY) -> Body:
+    """n reports, whose ids count from `start`."""
+    codes = np.stack([np.arange(n) % size for size in survey.schema.sizes], axis=1)
+    rows = to_wire(survey.mechanism, survey.randomize(codes, SimulationRandomness(start)))
+    ids = np.zeros((n, 16), np.uint8)
+    ids[:, 14:] = np.arange(start, start + n).astype(">u2").view(np.uint8).reshape(n, 2)
+    return Body(survey.id, ids, rows)
+
+
+# -------------------------------------------------------------------- rows
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_mechanisms_reports_come_back_from_the_wire(case: Any) -> None:
+    sizes, epsilon = grid(case)[-1]
+    mechanism = case.build(sizes, epsilon)
+    inputs = np.repeat(case.inputs(sizes), 3, axis=0)
+    reports = mechanism.randomize(inputs, SimulationRandomness(4))
+    rows = to_wire(mechanism, reports)
+    assert rows.shape == (len(inputs), report_width(mechanism))
+    assert field_names(mechanism) == tuple(field.name for field in mechanism.report_fields)
+    back = from_wire(mechanism, rows)
+    assert type(back) is type(reports)
+    for one, other in zip(columns(reports), columns(back), strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        assert np.array_equal(one, other)
+    assert mechanism.aggregate(back) == mechanism.aggregate(reports)
+    # By the definition: one field after the other, little-endian, report by report.
+    for i in (0, len(inputs) - 1):
+        fields = zip(mechanism.report_fields, columns(reports), strict=True)
+        said = b"".join(
+            np.asarray(column[i]).astype(np.dtype(f.dtype).newbyteorder("<")).tobytes() for f, column in fields
+        )
+        assert rows[i].tobytes() == said
+
+
+@given(st.integers(0, 4), st.data())
+def test_any_bytes_of_the_right_width_are_reports_of_some_kind_and_the_same_bytes(n: int, data: st.DataObject) -> None:
+    mechanism = SHE(k=3, epsilon=1.0)
+    width = report_width(mechanism)
+    content = data.draw(st.binary(min_size=n * width, max_size=n * width))
+    rows = np.frombuffer(content, np.uint8).reshape(n, width)
+    assert to_wire(mechanism, from_wire(mechanism, rows)).tobytes() == content
+
+
+def test_rows_of_another_width_and_reports_of_another_type_are_refused() -> None:
+    grr = GRR(k=1000, epsilon=1.0)
+    with pytest.raises(
+        InvalidReportError, match=r"rows must be uint8\[n, 2\] for GRR, got dtype=uint8, shape=\(1, 3\)"
+    ):
+        from_wire(grr, np.zeros((1, 3), np.uint8))
+    with pytest.raises(InvalidReportError, match="must have dtype=uint16"):
+        to_wire(grr, np.zeros(1, np.uint8))
+
+
+# -------------------------------------------------------------------- bodies
+
+
+@given(st.integers(1, 5), st.integers(1, 9), st.integers(0, 1 << 30))
+def test_both_bodies_say_the_same(n: int, width: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    whole = generator.integers(0, 256, (n, 16 + width), dtype=np.uint8)
+    made = Body(hashlib.sha256(whole.tobytes()).hexdigest(), whole[:, :16], whole[:, 16:])
+    parsed = json.loads(made.to_json())
+    assert set(parsed) == {"collection", "reports"}
+    for found in (from_json(made.to_json(), width), from_json(made.to_json()), from_binary(made.to_binary(), width)):
+        assert (found.collection, found.n) == (made.collection, n)
+        assert np.array_equal(found.ids, made.ids)
+        assert np.array_equal(found.rows, made.rows)
+
+
+@given(st.text(alphabet="AQgwBxyz0189-_+/=", min_size=22, max_size=22))
+def test_an_id_has_one_spelling(text: str) -> None:
+    try:
+        (row,) = from_base64url([text], 16, "id")
+    except InvalidReportError:
+        # Whatever is refused is not what these bytes are called.
+        assert set(text) & set("+/=") or text[-1] not in "AQgw"
+    else:
+        assert to_base64url(row) == text
+
+
+ONE = body(1).to_json()
+BAD_BODIES = {
+    "nothing": b"",
+    "no object": b"[]",
+    "depth": b"[" * 100_000,
+    "an unknown key": ONE.replace(b'"reports"', b'"more":1,"reports"'),
+    "a leaf": ONE.replace(b'"report":', b'"leaf":"AAAA","report":'),
+    "no collection": b'{"reports":[]}',
+    "no reports": ONE.split(b"[")[0] + b"[]}",
+    "a collection in capitals": ONE.replace(SURVEY.id.encode(), SURVEY.id.upper().encode()),
+    "a number for an id": ONE.replace(b'"AAAAAAAAAAAAAAAAAAAAAA"', b"7"),
+    "a short id": ONE.replace(b'"AAAAAAAAAAAAAAAAAAAAAA"', b'"AAAAAAAAAAAAAAAAAAAAA"'),
+    "spare bits": ONE.replace(b'"AAAAAAAAAAAAAAAAAAAAAA"', b'"AAAAAAAAAAAAAAAAAAAAAB"'),
+    "another alphabet": ONE.replace(b'"AAAAAAAAAAAAAAAAAAAAAA"', b'"+AAAAAAAAAAAAAAAAAAAAA"'),
+    "padding": ONE.replace(b'"AAAAAAAAAAAAAAAAAAAAAA"', b'"AAAAAAAAAAAAAAAAAAAA=="'),
+    "a longer report": ONE.replace(b'"}]', b'AAAA"}]'),
+    "bytes that are no text": ONE[:-4] + b"\xff" + ONE[-4:],
+    "a NaN": ONE.replace(b'"AAAAAAAAAAAAAAAAAAAAAA"', b"NaN"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_BODIES)
+def test_a_body_that_is_none_is_refused(kind: str) -> None:
+    with pytest.raises(InvalidReportError) as error:
+        from_json(BAD_BODIES[kind], report_width(SURVEY.mechanism))
+    assert len(str(error.value)) < 200
+
+
+def test_too_much_is_refused_before_it_is_read() -> None:
+    with pytest.raises(TooLargeError, match="at most 1048576 bytes"):
+        from_json(b" " * (MAX_BODY + 1), 1)
+    many = Body("0" * 64, np.zeros((10_001, 16), np.uint8), np.zeros((10_001, 1), np.uint8))
+    with pytest.raises(TooLargeError, match="at most 10000 reports"):
+        from_binary(many.to_binary(), 1)
+    with pytest.raises(InvalidReportError, match="32 bytes and 17 for every report"):
+        from_binary(bytes(50), 1)
+    with pytest.raises(InvalidReportError, match="at least one report"):
+        from_binary(bytes(32), 1)
+
+
+# -------------------------------------------------------------------- files
+
+
+def test_posted_reports_add_up_to_what_a_report_file_adds_up_to(tmp_path: Path) -> None:
+    first, second = body(300), body(50, start=300)
+    lines = tmp_path / "posted"
+    lines.mkdir()
+    (lines / "a.jsonl").write_bytes(first.to_json() + b"\n\n" + body(1, start=400).to_json() + b"\n")
+    (lines / "b.jsonl").write_bytes(second.to_json())
+    (lines / ".hidden.jsonl").write_bytes(b"not looked at")
+    counted = aggregate_files(SURVEY, [lines], tmp_path / "posted.aggregate")
+    parts = [from_wire(SURVEY.mechanism, one.rows) for one in (first, second, body(1, start=400))]
+    write_reports(tmp_path / "all.parquet", SURVEY, parts, SimulationRandomness(1))
+    expected = aggregate_files(SURVEY, [tmp_path / "all.parquet"], tmp_path / "all.aggregate")
+    assert counted.n == 351
+    assert np.array_equal(counted.counts, expected.counts)
+    assert len(counted.batches) == 2
+
+
+def test_the_digest_is_that_of_the_sorted_ids_and_reports(tmp_path: Path) -> None:
+    whole = body(40)
+    backwards = [Body(SURVEY.id, whole.ids[i : i + 1], whole.rows[i : i + 1]).to_json() for i in range(39, -1, -1)]
+    (tmp_path / "one.jsonl").write_bytes(whole.to_json())
+    (tmp_path / "many.jsonl").write_bytes(b"\n".join(backwards))
+    said = sorted(bytes(one) + bytes(row) for one, row in zip(whole.ids, whole.rows, strict=True))
+    digests = [PostedReader(tmp_path / name, SURVEY).digest for name in ("one.jsonl", "many.jsonl")]
+    assert digests == [hashlib.sha256(b"".join(said)).hexdigest()] * 2
+    with pytest.raises(DuplicateReportsError, match="holds the same reports as"):
+        aggregate_files(SURVEY, [tmp_path / "one.jsonl", tmp_path / "many.jsonl"], tmp_path / "out")
+
+
+def test_an_id_counts_once_in_a_command(tmp_path: Path) -> None:
+    (tmp_path / "twice.jsonl").write_bytes(body(3).to_json() + b"\n" + body(1).to_json())
+    with pytest.raises(DuplicateReportsError, match="AAAAAAAAAAAAAAAAAAAAAA twice"):
+        PostedReader(tmp_path / "twice.jsonl", SURVEY)
+    (tmp_path / "a.jsonl").write_bytes(body(3).to_json())
+    (tmp_path / "b.jsonl").write_bytes(body(3, start=2).to_json())
+    with pytest.raises(DuplicateReportsError, match="AAAAAAAAAAAAAAAAAAAAAg twice"):
+        aggregate_files(SURVEY, [tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_are_no_posted_reports_are_refused(tmp_path: Path) -> None:
+    other = Collection(Schema((Attribute("x", ("a", "b")),)), GRR(k=2, epsilon=1.0))
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(body(3).to_json() + b"\n" + body(1, survey=other).to_json())
+    with pytest.raises(MismatchError, match=r"line 2 of .* is of collection"):
+        PostedReader(path, SURVEY)
+    path.write_bytes(body(3).to_json() + b"\nnonsense")
+    with pytest.raises(FileFormatError, match="line 2: the body must be reports in JSON"):
+        PostedReader(path, SURVEY)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileFormatError, match=r"must hold files of reports, named \*\.jsonl or \*\.parquet"):
+        aggregate_files(SURVEY, [tmp_path / "empty"], tmp_path / "out")
+    with pytest.raises(FileFormatError, match="there is no file"):
+        aggregate_files(SURVEY, [tmp_path / "absent.jsonl"], tmp_path / "out")
