@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deniable as dn
-from deniable.oracles import BLH, SHE, THE, Exponential
+from deniable.oracles import BLH, SHE, THE, Exponential, SquareWave
 from deniable.oracles.comparators.hadamard import HadamardEncoding
 from deniable.oracles.comparators.projective_geometry import PGR
 from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard
@@ -138,6 +138,8 @@ CASES: list[Case] = [
     Case("Exponential", _first(Exponential)),
     Case("SHE", _first(SHE, resolution=1, clamp=1), enumerable=_small(4)),
     Case("THE", _first(THE)),
+    Case("SquareWave", _first(SquareWave)),
+    Case("SquareWave-2", _first(SquareWave, window=2)),
     Case("BLH", _first(BLH), enumerable=_few_outputs(BLH)),
     Case("OLH", _first(dn.OLH), enumerable=_few_outputs(dn.OLH)),
     Case("CMS", _first(dn.CountMeanSketch, m=3), enumerable=_few_outputs(dn.CountMeanSketch, m=3)),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.errors import EmptyAggregateError, InvalidInputError, InvalidParameterError, MismatchError
+from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.pure import PureOracle
 from deniable.testing import laws
@@ -34,8 +35,9 @@ def test_channel_is_exactly_private_and_unbiased(case: Case, sizes: tuple[int, .
         laws.unbiased(mechanism)
     if isinstance(mechanism, FrequencyOracle):
         laws.variance_is_the_channels(mechanism)
-    if isinstance(mechanism, PureOracle):
+    if isinstance(mechanism, LinearOracle):
         laws.covariance_is_the_channels(mechanism)
+    if isinstance(mechanism, PureOracle):
         laws.supports_follow_the_channel(mechanism)
 
 

@@ -26,6 +26,7 @@ CLASSES: Mapping[str, str] = {
     "Exponential": "deniable.oracles.comparators.exponential:Exponential",
     "SHE": "deniable.oracles.histogram:SHE",
     "THE": "deniable.oracles.histogram_threshold:THE",
+    "SquareWave": "deniable.oracles.square_wave:SquareWave",
     "CMS": "deniable.oracles.sketch.count_mean_sketch:CountMeanSketch",
     "CMS-queries": "deniable.oracles.sketch.query_sketch:QuerySketch",
     "HeavyHitters": "deniable.oracles.sketch.heavy_hitters:HeavyHitters",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from deniable.oracles.sketch.ocms import SketchOption as SketchOption
     from deniable.oracles.sketch.ocms import ocms_choice as ocms_choice
     from deniable.oracles.sketch.query_sketch import QuerySketch as QuerySketch
+    from deniable.oracles.square_wave import SquareWave as SquareWave
     from deniable.oracles.subset import SubsetSelection as SubsetSelection
     from deniable.oracles.unary import OUE as OUE
     from deniable.oracles.unary import SUE as SUE
@@ -48,6 +49,7 @@ else:
             "deniable.oracles.sketch.query_sketch": "QuerySketch",
             "deniable.oracles.rappor": "RAPPOR",
             "deniable.oracles.comparators.recursive_hadamard": "RecursiveHadamard",
+            "deniable.oracles.square_wave": "SquareWave",
             "deniable.oracles.subset": "SubsetSelection",
             "deniable.oracles.unary": "OUE SUE",
         },

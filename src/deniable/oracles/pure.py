@@ -18,18 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, checked_codes
 from deniable.core.estimate import Estimate, affine_estimate, affine_variance
-from deniable.errors import InvalidParameterError
-from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.linear import LinearOracle
 from deniable.oracles.support import PairLaw
 
 Reports = TypeVar("Reports")
 Floats = NDArray[np.float64]
 
-MAX_COVARIANCES = 4096
-"""Most values whose covariance matrix is set up (128 MiB)."""
 
-
-class PureOracle(FrequencyOracle[Reports]):
+class PureOracle(LinearOracle[Reports]):
     """A frequency oracle in the sense of definition 2."""
 
     @property
@@ -99,70 +95,38 @@ class PureOracle(FrequencyOracle[Reports]):
         return max(self.variance(0.0, n), self.variance(1.0, n))
 
     @final
-    def covariance(self, f: ArrayLike, n: int, values: ArrayLike | None = None) -> Floats:
-        """Return the covariance matrix of estimated frequencies at true frequencies f, noise only.
-
-        Parameters
-        ----------
-        f : float[k]
-            True frequencies of all values among the contributors.
-        n : int
-            Number of contributors.
-        values : int[s], optional
-            The codes to return it for; all k by default. At most 4,096.
-
-        Returns
-        -------
-        float64[s, s]
-
-        Raises
-        ------
-        InvalidParameterError
-            If f has another length than k, or there are more than 4,096 values.
-        TooLargeError
-            If two values have no common law of support and the mechanism's reports are too many to be listed.
-        """
-        held = self._checked_frequencies(f)
-        codes = np.arange(self.k) if values is None else checked_codes(values, self.k).astype(np.int64)
-        if len(codes) > MAX_COVARIANCES:
-            raise InvalidParameterError(f"values must be at most {MAX_COVARIANCES}, got {len(codes)}: choose some")
+    def unreported(self, contributors: int) -> Estimate:
         p, q = map(float, self.support_probabilities)
-        law = self.support_law
-        if law is None or not law.exchangeable:
-            matrix = self._listed_covariance(held, codes)
-        else:
-            own, other = self._pair_covariances(law)
-            pairs = held[codes][:, None] + held[codes][None, :]
-            matrix = own * pairs + other * (1 - pairs)
-            same = codes[:, None] == codes[None, :]
-            alone = held[codes] * p * (1 - p) + (1 - held[codes]) * q * (1 - q)
-            matrix = np.where(same, alone[:, None], matrix)
-        return matrix / (n * (p - q) ** 2)
+        return affine_estimate(np.zeros(self.k), 0, p, q, contributors)
 
     @final
-    def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int) -> float:
-        """Return the variance of sum_v weights[v] f^(v) at true frequencies f, noise only; O(k) under a `support_law`.
-
-        Parameters
-        ----------
-        weights, f : float[k]
-            The question's weights, and the true frequencies among the contributors.
-        n : int
-            Number of contributors.
-        """
-        w, held = np.asarray(weights, dtype=np.float64), self._checked_frequencies(f)
-        if w.shape != held.shape:
-            raise InvalidParameterError(f"weights must have shape ({self.k},), got shape={w.shape}")
+    def _covariance(self, f: Floats, codes: NDArray[np.int64]) -> Floats:
+        p, q = map(float, self.support_probabilities)
         law = self.support_law
         if law is None or not law.exchangeable:
-            return float(w @ self.covariance(held, n) @ w)
+            matrix = self._listed_covariance(f, codes)
+        else:
+            own, other = self._pair_covariances(law)
+            pairs = f[codes][:, None] + f[codes][None, :]
+            matrix = own * pairs + other * (1 - pairs)
+            same = codes[:, None] == codes[None, :]
+            alone = f[codes] * p * (1 - p) + (1 - f[codes]) * q * (1 - q)
+            matrix = np.where(same, alone[:, None], matrix)
+        return matrix / (p - q) ** 2
+
+    @final
+    def _linear_variance(self, weights: Floats, f: Floats) -> float:
+        law = self.support_law
+        if law is None or not law.exchangeable:
+            return float(weights @ self.covariance(f, 1) @ weights)
         p, q = map(float, self.support_probabilities)
         own, other = self._pair_covariances(law)
-        alone = (w * w) @ (held * p * (1 - p) + (1 - held) * q * (1 - q))
+        squares = weights * weights
+        alone = squares @ (f * p * (1 - p) + (1 - f) * q * (1 - q))
         # sum over v != w of w_v w_w [(own - other) (f_v + f_w) + other]
-        total, squares = w.sum(), w @ w
-        pairs = 2 * (own - other) * ((w @ held) * total - (w * w) @ held) + other * (total**2 - squares)
-        return float((alone + pairs) / (n * (p - q) ** 2))
+        total = weights.sum()
+        pairs = 2 * (own - other) * ((weights @ f) * total - squares @ f) + other * (total**2 - squares.sum())
+        return float((alone + pairs) / (p - q) ** 2)
 
     @final
     def _pair_covariances(self, law: PairLaw) -> tuple[float, float]:
@@ -180,13 +144,6 @@ class PureOracle(FrequencyOracle[Reports]):
             centre = row @ supported
             result += share * ((supported * row[:, None]).T @ supported - np.outer(centre, centre))
         return result
-
-    @final
-    def _checked_frequencies(self, f: ArrayLike) -> Floats:
-        held = np.asarray(f, dtype=np.float64)
-        if held.shape != (self.k,):
-            raise InvalidParameterError(f"f must have shape ({self.k},), got shape={held.shape}")
-        return held
 
 
 class CountingOracle(PureOracle[Reports]):

@@ -15,7 +15,7 @@ from deniable.core.checks import Codes, check_counters, checked_report_codes, co
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import Mechanism, ReportField
 from deniable.errors import InvalidReportError
-from deniable.oracles.pure import PureOracle
+from deniable.oracles.linear import LinearOracle
 from deniable.oracles.sketch.families._columns import columns_of
 from deniable.records.layout import starts_of
 
@@ -68,11 +68,11 @@ class Column(ABC):
 
     Parameters
     ----------
-    oracles : tuple of PureOracle
+    oracles : tuple of LinearOracle
         One per attribute.
     """
 
-    oracles: tuple[PureOracle[Any], ...]
+    oracles: tuple[LinearOracle[Any], ...]
 
     @property
     @abstractmethod

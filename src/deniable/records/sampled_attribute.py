@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, code_dtype
-from deniable.core.estimate import Estimate, RecordEstimate, affine_estimate
+from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Randomness, SimulationRandomness
-from deniable.oracles.pure import PureOracle
+from deniable.oracles.linear import LinearOracle
 from deniable.records.layout import stretches
 from deniable.records.record import DirectRecords, SimulatedByRecord
 from deniable.records.uniform_draws import uniform_rows
@@ -65,8 +65,7 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
         found: dict[int, Estimate] = {}
         for j, (oracle, place, n) in enumerate(zip(self.oracles, places, numbers, strict=True)):
             if n == 0:
-                p, q = map(float, oracle.support_probabilities)
-                found[j] = affine_estimate(np.zeros(oracle.k), 0, p, q, aggregate.n)
+                found[j] = oracle.unreported(aggregate.n)
             else:
                 one = oracle.estimate(Aggregate(oracle, aggregate.counts[place], n))
                 found[j] = replace(one, contributors=aggregate.n)
@@ -89,13 +88,13 @@ def sample_attributes(rng: Randomness, n: int, d: int) -> Codes:
 
 
 def sampled_reports(
-    oracles: Sequence[PureOracle[Any]], codes: Codes, attributes: Codes, rng: Randomness
+    oracles: Sequence[LinearOracle[Any]], codes: Codes, attributes: Codes, rng: Randomness
 ) -> Iterator[tuple[int, NDArray[np.int64], Any]]:
     """Yield (attribute, rows, reports) for every attribute: the contributors who sampled it, and their reports of it.
 
     Parameters
     ----------
-    oracles : sequence of PureOracle
+    oracles : sequence of LinearOracle
         One per attribute.
     codes : int[n, d]
         Records, already checked.
@@ -113,7 +112,9 @@ def sampled_reports(
         yield j, order[rows], oracle.randomize(held[rows], rng)
 
 
-def overwrite_sampled(oracles: Sequence[PureOracle[Any]], codes: Codes, rng: Randomness, reports: NDArray[Any]) -> None:
+def overwrite_sampled(
+    oracles: Sequence[LinearOracle[Any]], codes: Codes, rng: Randomness, reports: NDArray[Any]
+) -> None:
     """Draw an attribute for every record of codes[n, d] and put its true report in place of the fake one.
 
     `reports[n, d]` holds codes, fakes of all attributes; the sampled ones are overwritten.

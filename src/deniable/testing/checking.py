@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from deniable.core.mechanism import Mechanism
 from deniable.errors import BrokenLawError, InvalidParameterError, TooLargeError
+from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.pure import PureOracle
 from deniable.records.record import RecordMechanism
@@ -100,10 +101,8 @@ _LAWS: dict[type, tuple[_Law, ...]] = {
     ),
     FrequencyOracle: (*_REHEARSED, _Law(laws.variance_is_the_channels, EXACT_CELLS, biased=False)),
     RecordMechanism: _REHEARSED,
-    PureOracle: (
-        _Law(laws.covariance_is_the_channels, EXACT_CELLS),
-        _Law(laws.supports_follow_the_channel, EXACT_CELLS),
-    ),
+    LinearOracle: (_Law(laws.covariance_is_the_channels, EXACT_CELLS),),
+    PureOracle: (_Law(laws.supports_follow_the_channel, EXACT_CELLS),),
 }
 """What each base promises: a mechanism is held to the laws of every base it stands on."""
 

@@ -1,0 +1,333 @@
+"""Square wave: reports of ordered answers are near the truth more often than far from it.
+
+Li, Wang, Lopuhaä-Zwakenberg, Li, Škoric, *Estimating numerical distributions under local differential privacy* (2020),
+section 5. Departures from the print: the wave is discrete, from k codes to k + 2b reports, its thresholds are integers
+over 2^64 rounded towards privacy, and the window is by default the one that serves means best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, cast, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer, checked_report_codes, code_dtype
+from deniable.core.estimate import Estimate
+from deniable.core.kernels import kernel
+from deniable.core.mechanism import ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks, uniform_below
+from deniable.core.state import Counts, counts_sum_to
+from deniable.core.thresholds import SCALE, checked_epsilon, spent
+from deniable.errors import InvalidParameterError
+from deniable.oracles.grr import count_codes
+from deniable.oracles.linear import Floats, LinearOracle
+from deniable.oracles.wave_weights import Wave, far_threshold, make_wave, mean_window, paper_window
+
+MAX_CODES = 4096
+"""Largest domain: finding the window takes a second there. More points of a scale tell no more."""
+
+WINDOWS = ("mean", "paper")
+"""Windows that have a name."""
+
+
+@final
+@dataclass(frozen=True)
+class SquareWave(LinearOracle[Codes]):
+    """Square wave over the ordered codes {0, ..., k-1}: a report is one of k + 2b codes, 2b + 1 of them near the truth.
+
+    For means, distribution functions and quantiles of ordered answers; for the cells of a histogram other oracles are
+    better. Report y is *near* code x if x <= y <= x + 2b. Each of the k-1 far reports has probability Q/2^64,
+    Q = ceil(2^64/((2b + 1) e^epsilon + k - 1)) with e^epsilon rounded down, and the near ones share the rest equally.
+
+    Words of one report, the same on every client: one uniform 64-bit word u. With T = (k-1) Q:
+
+    * u < T: far. With j = floor(u/Q), the report is j if j < x, else j + 2b + 1.
+    * u >= T: near. With s = floor((2^64 - T)/(2b + 1)) and j = floor((u - T)/s), the report is x + j if j <= 2b.
+    * j = 2b + 1, the remainder, less than (2b + 1)/2^64 of all words: j is drawn again, uniform in 0..2b by rejection.
+      With d = floor(2^64/(2b + 1)), take a fresh word v at a time until floor(v/d) <= 2b: that is j.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 4096.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+    window : {"mean", "paper"} or int, optional
+        b, in 0..k; the field holds the integer. "mean": the one of least variance of an estimated mean, averaged over
+        answers, the smallest of equals. "paper": that of Li et al., which is smaller, and 0 (randomised response) on
+        short scales.
+
+    Raises
+    ------
+    InvalidParameterError
+        If k, epsilon or window is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.oracles.square_wave import SquareWave
+    >>> import numpy as np
+    >>> wave = SquareWave(k=16, epsilon=1.0)
+    >>> wave
+    SquareWave(k=16, epsilon=1.0, window=7)
+    >>> reports = wave.randomize(np.repeat([3, 5], 500), SimulationRandomness(1))
+    >>> reports.dtype, wave.state_size
+    (dtype('uint8'), 30)
+    >>> estimate = wave.estimate(wave.aggregate(reports))
+    >>> bool(abs(estimate.frequencies @ np.arange(16) - 4) < 3 * 15 / np.sqrt(1000))  # the mean, 4
+    True
+    """
+
+    k: int
+    epsilon: float | Fraction
+    window: int | str = "mean"
+
+    report_type = staticmethod(np.asarray)
+    support_law = None
+    state_is_histogram = True
+    stated = ("window",)
+    name = "SquareWave"
+    card = Card(
+        shelf="one attribute",
+        when="ordered answers of which the mean, the distribution function or quantiles are asked",
+        aliases=("SW", "square wave"),
+        planned=False,
+        instead="single frequencies are not what it is for; plan with a schema that asks for means",
+        wire="one code of k + 2b",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_integer("k", self.k, 2))
+        if self.k > MAX_CODES:
+            raise InvalidParameterError(
+                f"k must be <= {MAX_CODES} for a square wave, got k={self.k}: coarsen the scale or its grid"
+            )
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        object.__setattr__(self, "window", self._chosen_window())
+
+    def _chosen_window(self) -> int:
+        if isinstance(self.window, str):
+            if self.window not in WINDOWS:
+                raise InvalidParameterError(
+                    f'window must be "mean", "paper" or an integer in 0..{self.k}, got window={self.window!r}'
+                )
+            choose = mean_window if self.window == "mean" else paper_window
+            return choose(self.k, spent(self.epsilon))
+        return checked_integer("window", self.window, 0, self.k)
+
+    @property
+    def _b(self) -> int:
+        assert isinstance(self.window, int)
+        return self.window
+
+    @cached_property
+    def _far(self) -> int:
+        return far_threshold(self.k, self._b, spent(self.epsilon))
+
+    @cached_property
+    def wave(self) -> Wave:
+        """The implemented probabilities, in floats."""
+        return make_wave(self.k, self._b, spent(self.epsilon))
+
+    @property
+    def exact_wave(self) -> Wave:
+        """The implemented probabilities, in Fractions."""
+        return make_wave(self.k, self._b, spent(self.epsilon), exact=True)
+
+    # ---------------------------------------------------------------- contributor
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
+        reports = np.empty(len(codes), dtype=code_dtype(self.state_size))
+        width, far = 2 * self._b + 1, self._far
+        near = (SCALE - (self.k - 1) * far) // width
+        last = np.uint64((self.k - 1) * far + width * near - 1)
+        for rows, words in blocks(rng, len(codes)):
+            part = reports[rows]
+            if randomize_wave(codes[rows], words, np.uint64(far), np.uint64(near), self.k, self._b, part):
+                remainder = np.flatnonzero(words > last)
+                part[remainder] = codes[rows][remainder] + uniform_below(rng, width, len(remainder))
+        return reports
+
+    # ---------------------------------------------------------------- collector
+
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        codes = checked_report_codes(reports, self.state_size)
+        return count_codes(codes, self.state_size), len(codes)
+
+    def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which values each report is near, bool[n, len(values)]: those that make it likeliest."""
+        y = checked_report_codes(reports, self.state_size).astype(np.int64)[:, None]
+        matrix: NDArray[np.bool_] = (values <= y) & (y <= values + 2 * self._b)
+        return matrix
+
+    # ---------------------------------------------------------------- analyst
+
+    def estimate(self, aggregate: Aggregate) -> Estimate:
+        """Analyst: unbiased frequencies, the weighted sums of reports that vary least if answers are uniform.
+
+        Single frequencies are noisy, more so than those of other oracles, and their errors cancel in sums: read the
+        mean, the distribution function (`cdf`) and quantiles of this estimate. Standard errors come from the reports
+        themselves: noise that an answer adds depends on its place on the scale.
+
+        Raises
+        ------
+        MismatchError
+            If the aggregate came from another mechanism.
+        EmptyAggregateError
+            If it contains no reports.
+        """
+        self.check(aggregate)
+        wave, counts, n = self.wave, aggregate.counts.astype(np.float64), aggregate.n
+        frequencies, noise = np.empty((2, self.k))
+        for rows, weights in wave.unit_weights(np.arange(self.k)):
+            frequencies[rows] = weights @ counts / n
+            squares = weights**2
+            # The expectation of W^2 - W is the variance given x, averaged over answers: c^2 = c for one value.
+            seen = squares @ counts / n - frequencies[rows]
+            possible = self._noise(rows, squares)
+            noise[rows] = np.clip(seen, possible.min(axis=1), possible.max(axis=1))
+        return Estimate(frequencies, n, noise_absent=noise, noise_present=noise)
+
+    def unreported(self, contributors: int) -> Estimate:
+        unknown = np.full(self.k, np.nan)
+        return Estimate(unknown, 0, noise_absent=unknown, noise_present=unknown, contributors=contributors)
+
+    def gls_weights(self, scores: ArrayLike | Sequence[Fraction], *, exact: bool = False) -> NDArray[Any]:
+        """Analyst: return what each report adds to an unbiased estimate of the mean of scores, [k + 2b].
+
+        They vary least of all such weights if answers are uniform. `answers.functional` takes them.
+
+        Parameters
+        ----------
+        scores : float[k], or of Fractions if `exact`
+            What each answer counts.
+        exact : bool
+            Return Fractions W with ``channel(exact=True) @ W == scores`` exactly; else float64.
+        """
+        if exact:
+            asked = np.array([[Fraction(score) for score in np.asarray(scores).tolist()]])
+            return cast(NDArray[Any], self.exact_wave.weights(asked)[0])
+        return cast(Floats, self.wave.weights(np.array(scores, dtype=np.float64)[None, :])[0])
+
+    def variance(self, f: float, n: int) -> float:
+        """Return the variance of an estimated frequency at true frequency f, noise only, with n contributors.
+
+        The mean over values, other contributors spread evenly over the other ones.
+        """
+        own, other = self._mean_noise
+        return (f * own + (1 - f) * other) / n
+
+    @cached_property
+    def _mean_noise(self) -> tuple[float, float]:
+        """Variance that a holder and another contributor add to a frequency, each averaged over values."""
+        own = total = 0.0
+        for rows, weights in self.wave.unit_weights(np.arange(self.k)):
+            noise = self._noise(rows, weights**2)
+            own += noise[np.arange(len(noise)), np.arange(rows.start, rows.stop)].sum()
+            total += noise.sum()
+        return own / self.k, (total - own) / (self.k * (self.k - 1))
+
+    def _noise(self, rows: slice, squares: Floats) -> Floats:
+        """Return the variance that a holder of each value adds to frequencies rows, whose squared weights these are."""
+        noise = self.wave.means(squares)
+        noise[np.arange(len(noise)), np.arange(rows.start, rows.stop)] -= 1
+        return noise
+
+    def _covariance(self, f: Floats, codes: NDArray[np.int64]) -> Floats:
+        weights = np.concatenate([block for _, block in self.wave.unit_weights(codes)])
+        matrix: Floats = (weights * (f @ self.wave.channel())) @ weights.T
+        matrix -= np.where(codes[:, None] == codes[None, :], f[codes][:, None], 0.0)
+        return matrix
+
+    def _linear_variance(self, weights: Floats, f: Floats) -> float:
+        squares = self.wave.weights(weights[None, :]) ** 2
+        return float((self.wave.means(squares)[0] - weights**2) @ f)
+
+    # ---------------------------------------------------------------- guarantee and exact law
+
+    def privacy(self) -> Guarantee:
+        """Return the guarantee: epsilon against everybody, for one report."""
+        return self._local_guarantee()
+
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio near/far of the implemented thresholds, exact."""
+        wave = self.exact_wave
+        return Fraction(wave.near / wave.far)
+
+    def outputs(self) -> Codes:
+        return np.arange(self.state_size, dtype=code_dtype(self.state_size))
+
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(self.k, self.state_size)
+        return self.exact_wave.channel()
+
+    # ---------------------------------------------------------------- simulation and files
+
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # With probability (k + 2b) far a report is uniform, else it is uniform among the near ones.
+        uniform = rng.generator.binomial(counts, self.state_size * self.wave.far)
+        spread = rng.generator.multinomial(uniform.sum(), np.full(self.state_size, 1 / self.state_size))
+        width = self.wave.width
+        near = np.full(width, 1 / width)
+        for x in np.flatnonzero(counts - uniform):
+            spread[x : x + width] += rng.generator.multinomial(counts[x] - uniform[x], near)
+        simulated: NDArray[np.int64] = spread
+        return simulated
+
+    @property
+    def state_size(self) -> int:
+        """One counter per possible report, k + 2b."""
+        return self.k + 2 * self._b
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        counts_sum_to(counts, n)
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """One code per report."""
+        return (ReportField("value", code_dtype(self.state_size).name),)
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, log2(k + 2b)."""
+        return float(np.log2(self.state_size))
+
+
+@kernel
+def randomize_wave(
+    codes: Codes, words: Words, far: np.uint64, near: np.uint64, k: int, window: int, reports: Codes
+) -> int:
+    """Square wave of codes[n] by words uint64[n] into reports[n]; `near` is s of the class. Returns the remainders.
+
+    Rows of the remainder, whose words are beyond the last stretch of s, are left for the caller to draw again.
+    """
+    lies = np.uint64(k - 1) * far
+    by_far, by_near = 1.0 / float(far), 1.0 / float(near)
+    width, remainders = np.int64(2 * window + 1), np.int64(0)
+    for i in range(codes.shape[0]):
+        x, word = np.int64(codes[i]), words[i]
+        is_near = word >= lies
+        rest = word - lies if is_near else word
+        size = near if is_near else far
+        # floor(rest/size) by a float product, off by at most one, then corrected in integers; for b = 0 there is one
+        # near report, and one stretch of words that may not fit a signed integer.
+        step = np.int64(float(rest) * (by_near if is_near else by_far))
+        if width == 1 and is_near:
+            step = np.int64(0)
+        else:
+            left = np.int64(rest - np.uint64(step) * size)
+            step += np.int64(left >= np.int64(size)) - np.int64(left < 0)
+        if is_near:
+            remainders += np.int64(step >= width)
+            reports[i] = x + min(step, width - 1)
+        else:
+            reports[i] = step if step < x else step + width
+    return int(remainders)
