@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,12 +14,22 @@ from typer.testing import CliRunner, Result
 from deniable.cli import app
 
 Run = Callable[..., Result]
+MadeOnce = Callable[[str, Callable[[], None]], None]
 
 QUESTIONS = {
     "smoker": ["yes", "no"],
     "colour": ["red", "green", "blue", "a very long name of a colour that nobody has ever seen"],
 }
 N = 4000
+
+_KEPT = pytest.StashKey[dict[str, Path]]()
+
+
+def run_all(run: Run, *lines: str) -> None:
+    """Run commands that must succeed."""
+    for line in lines:
+        result = run(*line.split())
+        assert result.exit_code == 0, result.output
 
 
 def schema_text(*names: str) -> str:
@@ -54,6 +65,27 @@ def run(folder: Path) -> Run:
 
 
 @pytest.fixture
+def made_once(
+    request: pytest.FixtureRequest, folder: Path, state: Path, tmp_path_factory: pytest.TempPathFactory
+) -> MadeOnce:
+    """Run what makes the files of a named fixture once, and copy files and ledger into every later test's folder."""
+    kept: dict[str, Path] = request.config.stash.setdefault(_KEPT, {})
+
+    def make(name: str, steps: Callable[[], None]) -> None:
+        if name in kept:
+            shutil.copytree(kept[name] / "folder", folder, dirs_exist_ok=True)
+            shutil.copytree(kept[name] / "state", state.parent, dirs_exist_ok=True)
+            return
+        steps()
+        place = tmp_path_factory.mktemp("kept")
+        shutil.copytree(folder, place / "folder")
+        shutil.copytree(state.parent, place / "state")
+        kept[name] = place
+
+    return make
+
+
+@pytest.fixture
 def survey(run: Run) -> Run:
     """The same, after `collection` made survey.json (epsilon 3, SMP)."""
     made = run("collection", "--schema", "schema.json", "--epsilon", "3", "--mechanism", "SMP", "-o", "survey.json")
@@ -62,12 +94,14 @@ def survey(run: Run) -> Run:
 
 
 @pytest.fixture
-def collected(survey: Run) -> Run:
+def collected(survey: Run, made_once: MadeOnce) -> Run:
     """The same, after `randomize` and `aggregate` made reports.parquet and all.aggregate."""
-    for arguments in (
-        ("randomize", "survey.json", "answers.csv", "-o", "reports.parquet"),
-        ("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate"),
-    ):
-        result = survey(*arguments)
-        assert result.exit_code == 0, result.output
+    made_once(
+        "collected",
+        lambda: run_all(
+            survey,
+            "randomize survey.json answers.csv -o reports.parquet",
+            "aggregate survey.json reports.parquet -o all.aggregate",
+        ),
+    )
     return survey

@@ -11,6 +11,6 @@ from tests.crash_files import VERBS, crash
 
 @pytest.mark.parametrize("name", VERBS)
 def test_killed_at_random_moments(name: str, tmp_path: Path) -> None:
-    result = crash(name, 4, 1, tmp_path)
-    assert sum(result["outcomes"].values()) == 4
-    assert result["killed_while_running"] >= 2
+    result = crash(name, 2, 1, tmp_path)
+    assert sum(result["outcomes"].values()) == 2
+    assert result["killed_while_running"] >= 1

@@ -264,8 +264,11 @@ def _single_report_states(mechanism: Any) -> NDArray[np.int64]:
     return np.array([mechanism.aggregate(take(outputs, slice(o, o + 1))).counts for o in range(length(outputs))])
 
 
-def _single_report_estimates(mechanism: Any) -> Floats:
-    """Estimate from each possible report alone, all attributes one after the other, float64[outputs, sum of sizes]."""
+def single_report_estimates(mechanism: Any) -> Floats:
+    """Estimate from each possible report alone, all attributes one after the other, float64[outputs, sum of sizes].
+
+    What three laws enumerate: who holds a mechanism to all of them makes it once and hands it to each.
+    """
     outputs, found = mechanism.outputs(), []
     for o in range(length(outputs)):
         estimate = mechanism.estimate(mechanism.aggregate(take(outputs, slice(o, o + 1))))
@@ -274,9 +277,10 @@ def _single_report_estimates(mechanism: Any) -> Floats:
     return np.array(found)
 
 
-def unbiased(mechanism: Any) -> None:
+def unbiased(mechanism: Any, estimates: Floats | None = None) -> None:
     """E[f^(v) | x] = 1[x = v], by the exact channel; conditional on the attribute being reported where one is drawn."""
-    channel, estimates = mechanism.channel(), _single_report_estimates(mechanism)
+    channel = mechanism.channel()
+    estimates = single_report_estimates(mechanism) if estimates is None else estimates
     inputs = all_inputs(mechanism).reshape(channel.shape[0], -1)
     seen = ~np.isnan(estimates)
     slack = 1e-12 * max(1.0, float(np.nanmax(np.abs(estimates))))
@@ -291,32 +295,27 @@ def unbiased(mechanism: Any) -> None:
 # ---------------------------------------------------------------- one attribute, by enumeration
 
 
-def _noise(mechanism: Any, weights: Floats) -> Floats:
-    """Return Var(sum_v weights[v] f^(v)) of one report of every input, float64[k], or of each row of weights."""
-    answers = _single_report_estimates(mechanism) @ weights.T
-    channel = mechanism.channel()
-    means: Floats = channel @ answers
-    return np.array([row @ (answers - mean) ** 2 for row, mean in zip(channel, means, strict=True)])
-
-
-def variance_is_the_channels(mechanism: Any, n: int = 1000) -> None:
+def variance_is_the_channels(mechanism: Any, n: int = 1000, estimates: Floats | None = None) -> None:
     """`variance` is the enumerated one at f = 0, .3 and 1.
 
     The others spread evenly over the other values, and the mean is over values: what `variance` means where it depends
     on which values are asked.
     """
     k = mechanism.domain[0]
-    noise = _noise(mechanism, np.eye(k))
+    estimates = single_report_estimates(mechanism) if estimates is None else estimates
+    channel = mechanism.channel()
+    noise = np.array([row @ (estimates - mean) ** 2 for row, mean in zip(channel, channel @ estimates, strict=True)])
     own, other = np.trace(noise) / k, (noise.sum() - np.trace(noise)) / (k * (k - 1))
     for f in FREQUENCIES:
         says, found = mechanism.variance(f, n), (f * own + (1 - f) * other) / n
         hold(math.isclose(says, found, rel_tol=1e-10), f"variance(f={f}, n={n}) is {says}, the channel's is {found}")
 
 
-def covariance_is_the_channels(mechanism: Any, n: int = 1000) -> None:
+def covariance_is_the_channels(mechanism: Any, n: int = 1000, estimates: Floats | None = None) -> None:
     """`covariance` and `linear_variance` are the enumerated ones, to 1e-12 of the largest variance."""
     k = mechanism.domain[0]
-    estimates, channel = _single_report_estimates(mechanism), mechanism.channel()
+    estimates = single_report_estimates(mechanism) if estimates is None else estimates
+    channel = mechanism.channel()
     f = np.arange(1, k + 1) / (k * (k + 1) / 2)
     expected = np.zeros((k, k))
     for share, row in zip(f, channel, strict=True):
