@@ -34,6 +34,7 @@ from deniable.files.jobs.ledger import (
 )
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.survey.collection import Collection
+from deniable.survey.encoding import Readings
 from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey_files import SURVEY, N, answers_file, files, rng
 
@@ -79,7 +80,7 @@ def test_no_answer_is_recovered_from_what_lies_beside_the_reports(known: int, tm
             {"smoker": [*(row[0] for row in rows), "no"], "age": [*(row[1] for row in rows), "57"]}
         )
         codes[-1] = smoker, age
-        digest.update(codes)
+        digest.update(Readings(codes))
         encoded.append(codes.astype("u1").tobytes() + digest.n.to_bytes(8, "little"))
     assert recovered(folder, iter([*(text.encode() for text in candidates), *encoded])) == []
     assert files(folder) == {"reports.parquet"}
@@ -221,7 +222,7 @@ def test_texts_are_recognised_and_not_run_together() -> None:
     def digest(*parts: list[str]) -> str:
         result = AnswersDigest(survey, b"key")
         for part in parts:
-            result.update(survey.schema.encode({"site": part}))
+            result.update(survey.schema.read({"site": part}))
         return result.answers()
 
     many = ["ab", "c"] * (RECOGNISED_FROM // 2)

@@ -199,15 +199,15 @@ def _document(**changes: Any) -> str:
             "s.json is not a deniable schema: expected format='deniable schema', got format='deniable collection'",
         ),
         (
-            _document(format_version=2),
-            "s.json: this release reads format_version=1 of a deniable schema, got format_version=2",
+            _document(format_version=3),
+            "s.json: this release reads format_version=1 and 2 of a deniable schema, got format_version=3",
         ),
         (
             _document(format_version=True),
-            "s.json: this release reads format_version=1 of a deniable schema, got format_version=True",
+            "s.json: this release reads format_version=1 and 2 of a deniable schema, got format_version=True",
         ),
         (_document(atributes=[]), "s.json: atributes: extra inputs are not permitted"),
-        (_document(attributes={}), "s.json: attributes: input should be a valid list"),
+        (_document(attributes={}), "s.json: attributes: input should be a valid array"),
         (_document(attributes=[{"categories": ["x"]}]), "s.json: attributes[0].name: field required"),
         (
             _document(attributes=[{"name": "a", "categories": ["x", 1]}]),

@@ -330,7 +330,7 @@ def summarize(
     biased = [step for estimate in named.values() for step in (estimate.raw or estimate).processing]
     records = None
     if truth is not None:
-        records = truth_n or max((int(np.sum(np.asarray(counts))) for counts in truth.values()), default=0)
+        records = truth_n or max((round(float(np.sum(np.asarray(counts)))) for counts in truth.values()), default=0)
     selection: Selection = "found" if looked_at else "all"
     if asked is not None:
         selection = "queries"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.cli._app import Report, progress
 from deniable.core.checks import listed
+from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.files import open_answers
 from deniable.files.jobs.randomizing import with_progress
@@ -67,17 +68,21 @@ def read_answers(
         if schema is None:
             schema, notes = _drafted(path, names, target, max_categories, report)
         elif names is not None:
-            unknown = [name for name in names if name not in schema.names]
+            unknown = [name for name in names if name not in schema.asked]
             if unknown:
-                raise InvalidParameterError(f"the schema must have {unknown[0]!r}, it has {listed(schema.names)}")
+                raise InvalidParameterError(f"the schema must have {unknown[0]!r}, it has {listed(schema.asked)}")
             schema = Schema(tuple(attribute for attribute in schema.attributes if attribute.name in names))
         if schema.is_text:
             raise InvalidParameterError(f"attribute {schema.names[0]!r} is open text: leakage is of listed categories")
         width = np.min_scalar_type(max(schema.sizes) - 1)
         parts = []
-        with open_answers(path, schema.names) as reader:
+        # Nothing is reported: the rounding of numbers to their grid need not be secret, and the same numbers should
+        # give the same figures.
+        rounding = SimulationRandomness(0)
+        with open_answers(path, schema.asked) as reader:
             for batch in with_progress(reader, report):
-                parts.append(schema.encode(batch, reader.rows - batch.num_rows + 1).astype(width))
+                first_row = reader.rows - batch.num_rows + 1
+                parts.append(schema.encode(batch, rounding, first_row=first_row).astype(width))
     return Answers(np.concatenate(parts), schema, tuple(notes))
 
 

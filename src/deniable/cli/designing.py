@@ -181,7 +181,7 @@ def _check_wishes(
     for wish in (name for name, wished in wishes.items() if wished):
         if mechanism is not None:
             raise InvalidParameterError(f"{wish} chooses the mechanism: leave out --mechanism or --{wish}")
-        if len(questions.attributes) < 2:
+        if len(questions.columns) < 2:
             raise InvalidParameterError(f"{wish} is about collections of several attributes: leave out --{wish}")
     if contributors is not None and not hide_sampled:
         raise InvalidParameterError("contributors matter with --hide-sampled-attribute only: leave out --contributors")

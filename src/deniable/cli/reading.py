@@ -128,7 +128,7 @@ def checked_postprocess(postprocess: str | None) -> None:
 
 def _asked(collection: Collection, queries: str) -> dict[str, NDArray[np.int64]]:
     """Return the codes of the categories that are asked for, of the only attribute."""
-    attributes = collection.schema.attributes
+    attributes = collection.schema.columns
     if len(attributes) > 1:
         raise InvalidParameterError(f"queries need a collection of one attribute, this one has {len(attributes)}")
     return {attributes[0].name: attributes[0].codes(parse_queries(queries))}

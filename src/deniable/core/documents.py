@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from deniable.errors import FileFormatError
+from deniable.errors import DeniableError, FileFormatError
 
 FORMAT_VERSION = 1
-"""Version of every JSON document that this release writes, and the only one it reads."""
+"""Version of a JSON document, unless its content needs a later one."""
 
 
 MAX_CHARACTERS = 1 << 26
@@ -23,12 +25,15 @@ MAX_DEPTH = 32
 
 
 class Document(BaseModel):
-    """Base of the shapes that documents are checked against: no unknown keys, no conversions."""
+    """Base of the shapes that documents are checked against: no unknown keys, no conversions.
+
+    A dataclass with the same configuration as its `__pydantic_config__` is a shape as well.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-Shape = TypeVar("Shape", bound=Document)
+Shape = TypeVar("Shape")
 
 
 def read_document(path: str | os.PathLike[str]) -> str:
@@ -81,7 +86,16 @@ def _items(value: Any) -> list[Any]:
     return [item for item in found if isinstance(item, (dict, list))]
 
 
-def parse_document(text: str, source: str, name: str, shape: type[Shape]) -> Shape:
+def parse_document(
+    text: str,
+    source: str,
+    name: str,
+    shape: type[Shape],
+    *,
+    version_of: Callable[[Shape], int] | None = None,
+    latest: int = FORMAT_VERSION,
+    context: Mapping[str, Any] | None = None,
+) -> Shape:
     """Return a JSON document of one format, checked against its shape.
 
     Parameters
@@ -92,14 +106,20 @@ def parse_document(text: str, source: str, name: str, shape: type[Shape]) -> Sha
         What messages call the document: its path.
     name : str
         The format's name, for instance "deniable schema".
-    shape : type of Document
-        Its keys and their types.
+    shape : type
+        Its keys and their types: a `Document`, or a dataclass.
+    version_of : callable, optional
+        Returns the version that what was read needs; a document of an earlier one is refused.
+    latest : int
+        Latest version that is read; all from 1 on are.
+    context : mapping, optional
+        What validators of the shape need to know.
 
     Raises
     ------
     FileFormatError
-        If the text is no JSON (naming line and column), of another format or version, or a key is missing, unknown or
-        of the wrong type (naming the place, as in ``attributes[2].categories``).
+        If the text is no JSON (naming line and column), of another format or version, or a key is missing, unknown, of
+        the wrong type (naming the place, as in ``attributes[2].categories``) or out of its bounds.
     """
     try:
         data = loads(text)
@@ -113,21 +133,44 @@ def parse_document(text: str, source: str, name: str, shape: type[Shape]) -> Sha
         got = f"format={data.get('format')!r}" if isinstance(data, dict) else type(data).__name__
         raise FileFormatError(f"{source} is not a {name}: expected format={name!r}, got {got}")
     version = data.get("format_version")
-    if version != FORMAT_VERSION or isinstance(version, bool):
+    if type(version) is not int or not FORMAT_VERSION <= version <= latest:
+        read = " and ".join(str(known) for known in range(FORMAT_VERSION, latest + 1))
         raise FileFormatError(
-            f"{source}: this release reads format_version={FORMAT_VERSION} of a {name}, got format_version={version!r}"
+            f"{source}: this release reads format_version={read} of a {name}, got format_version={version!r}"
         )
     body = {key: value for key, value in data.items() if key not in ("format", "format_version")}
+    found = _checked(body, source, shape, context)
+    if version_of is not None and version < version_of(found):
+        raise FileFormatError(
+            f"{source}: it has keys that format_version={version} does not have: write format_version={latest}"
+        )
+    return found
+
+
+def _checked(body: dict[str, Any], source: str, shape: type[Shape], context: Mapping[str, Any] | None) -> Shape:
     try:
-        return shape.model_validate(body)
+        # As JSON, in which lists are tuples and objects dataclasses.
+        adapter: TypeAdapter[Shape] = _adapter(cast("Any", shape))
+        return adapter.validate_json(json.dumps(body, ensure_ascii=False).encode(), context=context)
+    except UnicodeEncodeError as error:
+        raise FileFormatError(f"{source} must hold Unicode texts, got half of a surrogate pair in one") from error
     except ValidationError as error:
         first = error.errors()[0]
-        raise FileFormatError(f"{source}: {_place(first['loc'])}: {first['msg'].lower()}") from error
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, DeniableError):
+            raise FileFormatError(f"{source}: {cause}") from cause
+        # Dataclasses and models word the same mistake differently.
+        unknown = first["type"] == "unexpected_keyword_argument"
+        message = "extra inputs are not permitted" if unknown else first["msg"].lower()
+        raise FileFormatError(f"{source}: {_place(first['loc'])}: {message}") from error
 
 
-def document_text(name: str, body: dict[str, Any]) -> str:
+_adapter = cache(TypeAdapter)
+
+
+def document_text(name: str, body: dict[str, Any], version: int = FORMAT_VERSION) -> str:
     """Return the indented JSON text of a document of one format, ending in a newline."""
-    header = {"format": name, "format_version": FORMAT_VERSION}
+    header = {"format": name, "format_version": version}
     return json.dumps(header | body, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 

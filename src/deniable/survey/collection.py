@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import checked_integer
@@ -24,30 +24,9 @@ from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
 from deniable.core.spec import content_hash, from_spec, to_spec
 from deniable.errors import FileFormatError, InvalidParameterError, MismatchError
-from deniable.survey.schema import Schema, SchemaShape, schema_of
+from deniable.survey.schema import LATEST_VERSION, Schema
 
 FORMAT = "deniable collection"
-
-
-class LearnedFromShape(Document):
-    """Keys of `LearnedFrom` in a JSON document."""
-
-    collection: str
-    aggregate: str
-    contributors: int
-    earlier: list[str] = Field(default_factory=list)
-
-
-class CollectionShape(Document):
-    """Keys of a collection in a JSON document."""
-
-    id: str
-    title: str
-    version: int
-    collection_schema: SchemaShape = Field(alias="schema")
-    mechanism: dict[str, Any]
-    guarantee: dict[str, Any]
-    learned_from: LearnedFromShape | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +45,8 @@ class LearnedFrom:
         Ids of the collections of phases before that, where they were read as well, in their order.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
+
     collection: str
     aggregate: str
     contributors: int
@@ -76,6 +57,18 @@ class LearnedFrom:
         data = asdict(self)
         earlier = list(data.pop("earlier"))
         return {**data, "earlier": earlier} if earlier else data
+
+
+class CollectionShape(Document):
+    """Keys of a collection in a JSON document."""
+
+    id: str
+    title: str
+    version: int
+    collection_schema: Schema = Field(alias="schema")
+    mechanism: dict[str, Any]
+    guarantee: dict[str, Any]
+    learned_from: LearnedFrom | None = None
 
 
 @dataclass(frozen=True)
@@ -166,7 +159,8 @@ class Collection:
         answers : table or int array
             Answers as `Schema.encode` takes them, or codes int[n, d] (int[n] also, for one attribute).
         rng : Randomness
-            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation. Its words first round numeric
+            answers, then make the reports.
         shares : shares, optional
             From the dealer, one per row; for a mechanism that needs one (`dealt`), and for no other.
 
@@ -184,7 +178,7 @@ class Collection:
             If shares are given to a mechanism that takes none, or not given to one that does.
         """
         self.check_shares(shares is not None)
-        codes = self._inputs(answers if isinstance(answers, np.ndarray) else self.schema.encode(answers))
+        codes = self._inputs(answers if isinstance(answers, np.ndarray) else self.schema.encode(answers, rng))
         mechanism: Any = self.mechanism
         return mechanism.randomize(codes, shares, rng) if self.dealt else mechanism.randomize(codes, rng)
 
@@ -226,11 +220,11 @@ class Collection:
 
     def named(self, result: Any) -> RecordEstimate:
         """Return what the mechanism's `estimate` returned by the schema's names."""
-        parts = [result] if isinstance(result, Estimate) else [result[j] for j in range(len(self.schema.attributes))]
+        parts = [result] if isinstance(result, Estimate) else [result[j] for j in range(len(self.schema.columns))]
         return RecordEstimate(
             {
                 attribute.name: part.named(attribute.name, part.labels if attribute.text else attribute.labels)
-                for attribute, part in zip(self.schema.attributes, parts, strict=True)
+                for attribute, part in zip(self.schema.columns, parts, strict=True)
             }
         )
 
@@ -275,6 +269,7 @@ class Collection:
                 "guarantee": guarantee_data(self.privacy()),
                 **self._phase_before,
             },
+            self.schema.format_version,
         )
 
     @classmethod
@@ -292,11 +287,18 @@ class Collection:
         FileFormatError
             If the document is damaged, foreign, of another format version, or was changed after it was made.
         """
-        shape = parse_document(text, source, FORMAT, CollectionShape)
-        schema = schema_of(shape.collection_schema, source, directory)
+        shape = parse_document(
+            text,
+            source,
+            FORMAT,
+            CollectionShape,
+            version_of=lambda shape: shape.collection_schema.format_version,
+            latest=LATEST_VERSION,
+            context={"directory": directory, "source": source},
+        )
         try:
-            before = _learned_from(shape.learned_from)
-            collection = cls(schema, from_spec(shape.mechanism), shape.version, shape.title, before)
+            mechanism = from_spec(shape.mechanism)
+            collection = cls(shape.collection_schema, mechanism, shape.version, shape.title, shape.learned_from)
         except (FileFormatError, TypeError, ValueError) as error:
             raise FileFormatError(f"{source}: {error}") from error
         if shape.id != collection.id:
@@ -333,12 +335,6 @@ class Collection:
             it refers to does not lie beside it, or was changed.
         """
         return cls.from_json(read_document(path), str(path), Path(path).parent)
-
-
-def _learned_from(shape: LearnedFromShape | None) -> LearnedFrom | None:
-    if shape is None:
-        return None
-    return LearnedFrom(shape.collection, shape.aggregate, shape.contributors, tuple(shape.earlier))
 
 
 def short_id(identifier: str) -> str:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import GetCoreSchemaHandler, ValidationInfo
+from pydantic_core.core_schema import CoreSchema, with_info_after_validator_function
+
 from deniable.core.documents import Document, read_document
 from deniable.errors import FileFormatError, InvalidParameterError, OutputError
 from deniable.survey.dictionary import Dictionary
@@ -99,6 +102,18 @@ class DictionaryFile:
     def to_dict(self) -> dict[str, Any]:
         """Return the reference as plain JSON data."""
         return {"file": self.file, "k": self.words.k, "digest": self.words.digest}
+
+
+def referred_dictionary(_: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    """Return how pydantic reads the dictionary of an attribute: a reference, to a file beside the document.
+
+    The context of a validation must hold the `directory` of the document and its name, the `source`.
+    """
+
+    def loaded(reference: DictionaryShape | None, info: ValidationInfo[dict[str, Any]]) -> DictionaryFile | None:
+        return None if reference is None else DictionaryFile.load(reference, **info.context)
+
+    return with_info_after_validator_function(loaded, handler.generate_schema(DictionaryShape | None))
 
 
 def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:

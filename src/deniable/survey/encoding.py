@@ -12,14 +12,21 @@ Three rules decide which category an answer is, in this order:
 No message repeats an answer, because messages end up in logs: they name attribute and row, and exceptions of pyarrow,
 which quote what they fail on, are never chained.
 
-Binned attributes read every answer as a number instead, apart from the labels of *missing* and *other*. Open text stays
-text: its only rule is that of missing answers.
+Binned and numeric attributes read every answer as a number instead, apart from the labels of *missing* and *other*.
+Open text stays text: its only rule is that of missing answers.
+
+An answer that is a set of boxes is a list, or one text divided at the attribute's separator: ``"phone; radio"``, with
+white space around the parts dropped. In an empty text nothing is ticked, or *missing* if the attribute has that, since
+an empty cell cannot tell the two apart; a list can: ``[]`` is nothing ticked, and null is missing.
+
+Numbers are rounded to their grid last, at random: `Readings` is what stands before.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +35,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from deniable.errors import InvalidInputError, UnknownCategoryError
+from deniable.core.randomness import Randomness, blocks
+from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError
+from deniable.survey.grid import MAX_DIGITS, Number
 
 if TYPE_CHECKING:
     from deniable.survey.schema import Attribute
@@ -38,7 +47,53 @@ Int64s = NDArray[np.int64]
 DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
-_UNKNOWN, _MISSING, _NOT_FINITE = -1, -2, -3
+_NOT_FINITE_TEXT = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+
+_UNKNOWN, _MISSING, _NOT_FINITE, _OUTSIDE = -1, -2, -3, -4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Readings:
+    """Answers as they were read, before numbers are rounded at random.
+
+    Parameters
+    ----------
+    base : int64[n, d]
+        Codes; of a numeric column that of the grid's point at or below the answer. Of open text object[n, 1], as str.
+    rounded : tuple of int
+        The q numeric columns.
+    thresholds : uint64[n, q]
+        Of each numeric answer the threshold T of its coin, see `deniable.survey.grid`; 0 where there is no number.
+    decimals : object[n, q]
+        Each number as a canonical text, "" where there is none: what tells whether answers are the same.
+    """
+
+    base: NDArray[Any]
+    rounded: tuple[int, ...] = ()
+    thresholds: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 0), dtype=np.uint64))
+    decimals: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0), dtype=object))
+
+    def codes(self, rng: Randomness | None = None) -> NDArray[Any]:
+        """Contributor: return the codes int64[n, d], with every number rounded to its grid.
+
+        The order of words is a frozen format, which clients in other languages copy: a contributor draws one 64-bit
+        word u for each numeric attribute, in the schema's order and in one request, before any word that the mechanism
+        draws. A word is drawn for every numeric attribute, also where the answer is missing, on a point or clipped. The
+        answer becomes the upper of the two points beside it if u < T. Of n contributors the words come row by row.
+
+        Parameters
+        ----------
+        rng : Randomness, optional
+            Needed if a column is numeric.
+        """
+        if not self.rounded:
+            return self.base
+        if rng is None:
+            raise InvalidParameterError("rng must be given: numeric answers are rounded to their grid at random")
+        codes, columns = self.base.copy(), list(self.rounded)
+        for rows, words in blocks(rng, len(codes), len(columns)):
+            codes[rows, columns] += words.reshape(-1, len(columns)) < self.thresholds[rows]
+        return codes
 
 
 def as_table(answers: Any) -> pa.Table:
@@ -79,25 +134,36 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
             raise InvalidInputError(f"{where} must have columns of different names, got columns {places} of one name")
 
 
-def encode_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> NDArray[Any]:
-    """Return int64[n, d], the codes of a table's answers, or object[n, 1] of open text.
-
-    `first_row` is the number of its first record.
-    """
+def read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> Readings:
+    """Return what a table's answers are; `first_row` is the number of its first record."""
     check_columns(table.column_names, tuple(attribute.name for attribute in attributes))
     text = any(attribute.text for attribute in attributes)
-    codes: NDArray[Any] = np.empty((table.num_rows, len(attributes)), dtype=object if text else np.int64)
+    places = np.cumsum([0, *(len(attribute.columns) for attribute in attributes)])
+    base: NDArray[Any] = np.empty((table.num_rows, places[-1]), dtype=object if text else np.int64)
+    numeric = [j for j, attribute in enumerate(attributes) if attribute.kind == "numeric"]
+    thresholds = np.zeros((table.num_rows, len(numeric)), dtype=np.uint64)
+    decimals = np.full((table.num_rows, len(numeric)), "", dtype=object)
     start = 0
     for batch in table.select([attribute.name for attribute in attributes]).to_batches():
-        rows = slice(start, start + batch.num_rows)
+        rows, first = slice(start, start + batch.num_rows), first_row + start
         for j, attribute in enumerate(attributes):
-            encode = open_texts if text else encode_column
+            column = batch.column(j)
             try:
-                codes[rows, j] = encode(attribute, batch.column(j), first_row + start)
+                if attribute.text:
+                    base[rows, j] = open_texts(attribute, column, first)
+                elif attribute.kind == "multiple":
+                    base[rows, places[j] : places[j + 1]] = ticked_boxes(attribute, column, first)
+                elif attribute.kind == "numeric":
+                    cells = grid_cells(attribute, column, first)
+                    base[rows, places[j]] = cells.codes
+                    thresholds[rows, numeric.index(j)] = cells.thresholds
+                    decimals[rows, numeric.index(j)] = cells.decimals
+                else:
+                    base[rows, places[j]] = encode_column(attribute, column, first)
             except (pa.ArrowException, IndexError, OverflowError):
-                raise _unreadable(attribute.name, batch.column(j).type) from None
+                raise _unreadable(attribute.name, column.type) from None
         start += batch.num_rows
-    return codes
+    return Readings(base, tuple(int(places[j]) for j in numeric), thresholds, decimals)
 
 
 def encode_column(attribute: Attribute, column: pa.Array, first_row: int) -> Int64s:
@@ -117,16 +183,134 @@ def encode_column(attribute: Attribute, column: pa.Array, first_row: int) -> Int
         answers = encoded.dictionary
         found = _category_codes(attribute, answers) if attribute.edges is None else _binned_codes(attribute, answers)
         codes = _settled(attribute, np.append(found, _MISSING))
-        # The index type of a dictionary column may be too small for one more entry, that of null.
-        result = codes[
-            encoded.indices.cast(pa.int64())
-            .fill_null(pa.scalar(len(answers), pa.int64()))
-            .to_numpy(zero_copy_only=False)
-        ]
-    if result.size and result.min() < 0:
-        row = int((result < 0).argmax())
-        raise _failure(attribute, int(result[row]), first_row + row)
+        result = codes[_indices(encoded)]
+    _check_readable(attribute, result, first_row)
     return result
+
+
+class Cells(NamedTuple):
+    """Numeric answers on their grid: int64[n] codes rounded down, uint64[n] thresholds, object[n] canonical texts."""
+
+    codes: Int64s
+    thresholds: NDArray[np.uint64]
+    decimals: NDArray[Any]
+
+
+def grid_cells(attribute: Attribute, column: pa.Array, first_row: int) -> Cells:
+    """Return where the answers of a numeric attribute lie on its grid.
+
+    Raises
+    ------
+    InvalidInputError
+        For a missing answer, a number that is not finite or outside the range; naming attribute, row and range.
+    UnknownCategoryError
+        For an answer that is no number.
+    """
+    encoded = dictionary_encoded(column, attribute.name)
+    texts = answer_texts(encoded.dictionary, attribute.name)
+    codes = np.full(len(texts) + 1, _MISSING, dtype=np.int64)
+    thresholds = np.zeros(len(texts) + 1, dtype=np.uint64)
+    decimals = np.full(len(texts) + 1, "", dtype=object)
+    further = {label: attribute.lookup[0][label] for label in (attribute.missing, attribute.other) if label is not None}
+    numbers = {number: code for label, code in further.items() if (number := Number.read(label)) is not None}
+    points, clip = attribute.points, attribute.clip
+    for i, text in enumerate(texts):
+        if not text:
+            continue
+        number = Number.read(text)
+        if text in further or number in numbers:
+            codes[i] = further[text] if text in further else numbers[number]  # type: ignore[index]
+        elif number is None:
+            unfit = len(text) > MAX_DIGITS or _NOT_FINITE_TEXT.fullmatch(text) or re.match(NUMBER, text)
+            codes[i] = _NOT_FINITE if unfit else _UNKNOWN
+        elif (cell := points.cell(number, clip)) is None:
+            codes[i] = _OUTSIDE
+        else:
+            codes[i], thresholds[i] = cell
+            decimals[i] = str(number)
+    indices = _indices(encoded)
+    found = _settled(attribute, codes)[indices]
+    _check_readable(attribute, found, first_row)
+    return Cells(found, thresholds[indices], decimals[indices])
+
+
+def ticked_boxes(attribute: Attribute, column: pa.Array, first_row: int) -> Int64s:
+    """Return int64[n, m], which of its m boxes every answer ticks.
+
+    Raises
+    ------
+    InvalidInputError
+        For a missing answer; naming attribute and row.
+    UnknownCategoryError
+        For an answer with a part that is no box.
+    """
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type):
+        ticked, reasons = _listed_boxes(attribute, column)
+    else:
+        ticked, reasons = _divided_boxes(attribute, column)
+    _check_readable(attribute, reasons, first_row)
+    return ticked
+
+
+def _divided_boxes(attribute: Attribute, column: pa.Array) -> tuple[Int64s, Int64s]:
+    """Return the boxes of texts divided at a separator, and negative reasons where there are none."""
+    encoded = dictionary_encoded(column, attribute.name)
+    texts = [*answer_texts(encoded.dictionary, attribute.name), None]
+    ticked = np.zeros((len(texts), attribute.k), dtype=np.int64)
+    reasons = np.zeros(len(texts), dtype=np.int64)
+    for i, text in enumerate(texts):
+        parts = [part.strip() for part in (text or "").split(attribute.separator)]
+        codes = [_box(attribute, part) for part in parts if part]
+        if codes:
+            reasons[i] = min(0, *codes)
+            ticked[i, codes] = 1
+        elif attribute.missing_code is not None:
+            ticked[i, attribute.missing_code] = 1
+    indices = _indices(encoded)
+    return ticked[indices], reasons[indices]
+
+
+def _listed_boxes(attribute: Attribute, column: pa.Array) -> tuple[Int64s, Int64s]:
+    """Return the boxes of lists, and negative reasons where there are none."""
+    encoded = dictionary_encoded(pc.list_flatten(column), attribute.name)
+    texts = [*answer_texts(encoded.dictionary, attribute.name), None]
+    codes = np.array([_MISSING if text is None else _box(attribute, text.strip()) for text in texts])[_indices(encoded)]
+    rows = pc.list_parent_indices(column).to_numpy(zero_copy_only=False).astype(np.int64)
+    ticked = np.zeros((len(column), attribute.k), dtype=np.int64)
+    reasons = np.zeros(len(column), dtype=np.int64)
+    ticked[rows[codes >= 0], codes[codes >= 0]] = 1
+    np.minimum.at(reasons, rows, np.minimum(codes, 0))
+    null = _mask(column.is_null())
+    if attribute.missing_code is None:
+        reasons[null] = _MISSING
+    else:
+        ticked[null, attribute.missing_code] = 1
+    return ticked, reasons
+
+
+def _box(attribute: Attribute, text: str) -> int:
+    exact, numbers = attribute.lookup
+    code = exact.get(text)
+    if code is None:
+        code = numbers.get(canonical_decimal(text) or text, attribute.other_code)
+    return _UNKNOWN if code is None else code
+
+
+def _indices(encoded: pa.DictionaryArray) -> Int64s:
+    """Return int64[n], where among the distinct answers every answer stands; null comes after the last."""
+    # The index type of a dictionary column may be too small for one more entry.
+    indices: Int64s = (
+        encoded.indices.cast(pa.int64())
+        .fill_null(pa.scalar(len(encoded.dictionary), pa.int64()))
+        .to_numpy(zero_copy_only=False)
+    )
+    return indices
+
+
+def _check_readable(attribute: Attribute, codes: Int64s, first_row: int) -> None:
+    if codes.size and codes.min() < 0:
+        row = int((codes < 0).argmax())
+        raise _failure(attribute, int(codes[row]), first_row + row)
 
 
 def open_texts(attribute: Attribute, column: pa.Array, first_row: int) -> NDArray[Any]:
@@ -139,9 +323,7 @@ def open_texts(attribute: Attribute, column: pa.Array, first_row: int) -> NDArra
     """
     encoded = dictionary_encoded(column, attribute.name)
     texts = [text or attribute.missing for text in answer_texts(encoded.dictionary, attribute.name)]
-    indices = (
-        encoded.indices.cast(pa.int64()).fill_null(pa.scalar(len(texts), pa.int64())).to_numpy(zero_copy_only=False)
-    )
+    indices = _indices(encoded)
     distinct = np.array([*texts, attribute.missing], dtype=object)
     unfit = np.array([text is None or "\0" in text for text in distinct])[indices]
     if unfit.any():
@@ -289,8 +471,20 @@ def _failure(attribute: Attribute, reason: int, row: int) -> InvalidInputError:
     if reason == _MISSING:
         return InvalidInputError(f'missing answer of {where}; declare a category "missing" in the schema to accept it')
     if reason == _NOT_FINITE:
-        return InvalidInputError(f"answers of {where} must be finite numbers")
-    if attribute.edges is not None:
+        short = f" of at most {MAX_DIGITS} digits" if attribute.kind == "numeric" else ""
+        return InvalidInputError(f"answers of {where} must be finite numbers{short}")
+    if reason == _OUTSIDE:
+        low, high = attribute.points.ends
+        return InvalidInputError(
+            f'answer of {where} must be in [{low:g}, {high:g}]; declare "clip": true in the schema to report the '
+            "nearer end instead"
+        )
+    if attribute.kind == "multiple":
+        return UnknownCategoryError(
+            f"unknown box of {where}: the schema has {_listed(list(attribute.labels))}, and cells are divided at "
+            f'{attribute.separator!r}; declare "other" in the schema to accept unknown answers'
+        )
+    if attribute.edges is not None or attribute.kind == "numeric":
         return UnknownCategoryError(
             f'unknown answer of {where}: it must be a number; declare "other" in the schema to accept it'
         )

@@ -103,8 +103,13 @@ def question_text(attribute: Attribute) -> str:
         further = "".join(f", {label!r}" for label in attribute.labels[len(attribute.categories) :])
         words = f"the {len(attribute.categories):,} words of {attribute.dictionary.file!r}"
         return f"{attribute.name!r} (dictionary): {words}{further}"
-    kind = "number, " if attribute.edges is not None else ""
-    return f"{attribute.name!r} ({kind}{attribute.k} answers): {', '.join(map(repr, attribute.labels))}"
+    if attribute.kind == "numeric":
+        low, high = attribute.points.ends
+        further = "".join(f", {label!r}" for label in attribute.labels[len(attribute.categories) :])
+        return f"{attribute.name!r} (number): {low:g} to {high:g}, rounded to {attribute.grid} points{further}"
+    kind = {"ordered": "ordered, ", "multiple": "any of them, "}.get(attribute.kind, "")
+    number = "number, " if attribute.edges is not None else ""
+    return f"{attribute.name!r} ({number}{kind}{attribute.k} answers): {', '.join(map(repr, attribute.labels))}"
 
 
 def _kind(attribute: Attribute) -> str:
@@ -112,7 +117,7 @@ def _kind(attribute: Attribute) -> str:
         return "text"
     if attribute.dictionary is not None:
         return "dictionary"
-    return "categories" if attribute.edges is None else "numeric"
+    return attribute.kind if attribute.edges is None else "intervals"
 
 
 def _answers(attribute: Attribute) -> dict[str, Any]:
@@ -120,4 +125,5 @@ def _answers(attribute: Attribute) -> dict[str, Any]:
     if attribute.dictionary is not None:
         further = {"missing": attribute.missing, "other": attribute.other}
         return {"dictionary": attribute.dictionary.to_dict(), **further}
-    return {"categories": list(attribute.labels)}
+    grid = {"range": list(attribute.points.ends), "grid": attribute.grid} if attribute.kind == "numeric" else {}
+    return {"categories": list(attribute.labels), **grid}

@@ -8,34 +8,36 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
+from pydantic import ConfigDict
 
 from deniable.core.checks import checked_records
-from deniable.core.documents import Document, document_text, parse_document, read_document
+from deniable.core.documents import document_text, parse_document, read_document
 from deniable.core.outputs import write_text
-from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError
+from deniable.core.randomness import Randomness
+from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.survey.attribute import Attribute as Attribute
-from deniable.survey.attribute import AttributeShape as AttributeShape
 from deniable.survey.attribute import interval_labels as interval_labels
-from deniable.survey.dictionary_file import DictionaryFile
-from deniable.survey.encoding import as_table, encode_table
+from deniable.survey.encoding import Readings, as_table, read_table
 
 FORMAT = "deniable schema"
-
-
-class SchemaShape(Document):
-    """Keys of a schema in a JSON document."""
-
-    attributes: list[AttributeShape]
+LATEST_VERSION = 2
+"""Latest format version of schemas and collections: with the kinds of attributes."""
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The public description of a record: d attributes in order.
+    """The public description of a record: questions in order, and the record's columns that they fill.
+
+    A question fills one column, but for one of kind "multiple", which fills a two-valued one for each of its boxes.
+    Mechanisms, codes and estimates are of columns (`columns`, `names`, `sizes`), tables of answers are of questions
+    (`attributes`, `asked`).
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ class Schema:
     Raises
     ------
     InvalidParameterError
-        If there is no attribute, a name is repeated, or open text is not the only attribute.
+        If there is no attribute, the name of a column is repeated, or open text is not the only attribute.
 
     Examples
     --------
@@ -60,6 +62,8 @@ class Schema:
     >>> schema.decode(codes).to_pydict()
     {'smoker': ['no', 'no answer'], 'age': ['>= 40', '< 20']}
     """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
     attributes: tuple[Attribute, ...]
 
@@ -79,23 +83,49 @@ class Schema:
         """Whether answers are open text, without categories."""
         return any(attribute.text for attribute in self.attributes)
 
-    @property
+    @cached_property
+    def columns(self) -> tuple[Attribute, ...]:
+        """The record's columns in order, each an attribute of its own: what mechanisms and estimates are of."""
+        return tuple(column for attribute in self.attributes for column in attribute.columns)
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the attributes, in order."""
+        """Names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Domain sizes (k_1, ..., k_d) of the columns; 0 for open text."""
+        return tuple(column.k for column in self.columns)
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """Names of the attributes, in order: the columns of a table of answers."""
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        """Domain sizes (k_1, ..., k_d); 0 for open text."""
-        return tuple(attribute.k for attribute in self.attributes)
+    def is_rounded(self) -> bool:
+        """Whether an attribute is numeric, so that encoding needs randomness."""
+        return any(attribute.kind == "numeric" for attribute in self.attributes)
 
-    def encode(self, answers: Any, first_row: int = 1) -> NDArray[Any]:
+    @property
+    def format_version(self) -> int:
+        """Version of the documents that can describe this schema."""
+        return max(attribute.format_version for attribute in self.attributes)
+
+    def read(self, answers: Any, first_row: int = 1) -> Readings:
+        """Contributor: read answers as `encode` does, without rounding numbers yet."""
+        return read_table(as_table(answers), self.attributes, first_row)
+
+    def encode(self, answers: Any, rng: Randomness | None = None, *, first_row: int = 1) -> NDArray[Any]:
         """Contributor: turn answers into codes; nothing is guessed, see `deniable.survey.encoding` for the rules.
 
         Parameters
         ----------
         answers : pyarrow Table or RecordBatch, data frame, or dict of columns
             One row per contributor. Columns that are no attribute are ignored.
+        rng : Randomness, optional
+            Needed if an attribute is numeric: rounds at random, see `Readings.codes` for the order of its words.
         first_row : int
             Number of the first record in messages, 1-based.
 
@@ -109,12 +139,20 @@ class Schema:
         UnknownCategoryError
             If an answer is no category and its attribute has no `other`; naming attribute and record, never the answer.
         InvalidInputError
-            If a column is absent, or an answer is missing or not finite, naming it.
+            If a column is absent, or an answer is missing, not finite or outside its range, naming it.
+        InvalidParameterError
+            If an attribute is numeric, and there is no `rng`.
         """
-        return encode_table(as_table(answers), self.attributes, first_row)
+        if rng is None and self.is_rounded:
+            rounded = next(attribute for attribute in self.attributes if attribute.kind == "numeric")
+            raise InvalidParameterError(
+                f"rng must be given: attribute {rounded.name!r} is numeric, and rounded to its grid at random; "
+                "SecureRandomness() for contributors, SimulationRandomness(seed) in simulations"
+            )
+        return self.read(answers, first_row).codes(rng)
 
     def decode(self, codes: ArrayLike) -> pa.Table:
-        """Return the labels of codes int[n, d], as a table of text columns.
+        """Return the labels of codes int[n, d], as a table of text columns, one per question.
 
         Raises
         ------
@@ -124,11 +162,16 @@ class Schema:
         if self.is_text:
             raise InvalidInputError(f"attribute {self.names[0]!r} is open text: it has no codes")
         records = checked_records(codes, self.sizes)
-        columns = [
-            pa.array(attribute.labels, pa.string()).take(pa.array(records[:, j], pa.int64()))
-            for j, attribute in enumerate(self.attributes)
-        ]
-        return pa.table(columns, names=list(self.names))
+        columns, first = [], 0
+        for attribute in self.attributes:
+            labels, own = np.array(attribute.labels, dtype=object), records[:, first : first + len(attribute.columns)]
+            first += len(attribute.columns)
+            if attribute.kind == "multiple":
+                texts = [attribute.separator.join(labels[row == 1]) for row in own]
+                columns.append(pa.array(texts, pa.string()))
+            else:
+                columns.append(pa.array(labels, pa.string()).take(pa.array(own[:, 0], pa.int64())))
+        return pa.table(columns, names=list(self.asked))
 
     # ---------------------------------------------------------------- files
 
@@ -138,7 +181,7 @@ class Schema:
 
     def to_json(self) -> str:
         """Return the schema as a JSON document, to be read and edited by people."""
-        return document_text(FORMAT, self.to_dict())
+        return document_text(FORMAT, self.to_dict(), self.format_version)
 
     @classmethod
     def from_json(cls, text: str, source: str = "the schema", directory: str | os.PathLike[str] = ".") -> Schema:
@@ -151,7 +194,16 @@ class Schema:
         FileFormatError
             If the document is damaged, foreign or of another format version; naming the place.
         """
-        return schema_of(parse_document(text, source, FORMAT, SchemaShape), source, directory)
+        context = {"directory": directory, "source": source}
+        return parse_document(
+            text,
+            source,
+            FORMAT,
+            cls,
+            version_of=lambda schema: schema.format_version,
+            latest=LATEST_VERSION,
+            context=context,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON document, atomically; dictionaries must lie beside it.
@@ -180,16 +232,3 @@ class Schema:
             If there is none, or it is damaged, foreign or of another format version; naming the place.
         """
         return cls.from_json(read_document(path), str(path), Path(path).parent)
-
-
-def schema_of(shape: SchemaShape, source: str, directory: str | os.PathLike[str]) -> Schema:
-    """Return the schema of a document's checked data, its dictionaries read from a directory."""
-    attributes = []
-    try:
-        for attribute in shape.attributes:
-            reference = attribute.dictionary
-            words = None if reference is None else DictionaryFile.load(reference, directory, source)
-            attributes.append(Attribute(**{**dict(attribute), "dictionary": words}))
-        return Schema(tuple(attributes))
-    except InvalidParameterError as error:
-        raise FileFormatError(f"{source}: {error}") from error

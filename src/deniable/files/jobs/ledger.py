@@ -17,7 +17,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from deniable.core.documents import Document, document_text, parse_document, rea
 from deniable.core.outputs import locked, write_text
 from deniable.errors import DeniableError, FileFormatError, OutputError
 from deniable.survey.collection import Collection
+from deniable.survey.encoding import Readings
 
 FORMAT = "deniable ledger"
 FILE_NAME = "ledger.json"
@@ -228,7 +229,8 @@ def answers_ledger() -> Ledger:
 class AnswersDigest:
     """Which answers a file holds: a keyed digest of many, and nothing derived from few.
 
-    It depends on the contributors' codes or texts and their order, not on how a file is named, written or divided.
+    It depends on the contributors' codes or texts and their order, not on how a file is named, written or divided; and
+    of numbers on what was answered, not on how the coins rounded it: the same answers are recognised a second time.
 
     Parameters
     ----------
@@ -243,10 +245,17 @@ class AnswersDigest:
         self._mac = hmac.new(key, digestmod="sha256")
         schema = collection.schema
         self._codes = None if schema.is_text else np.min_scalar_type(max(schema.sizes) - 1).newbyteorder("<")
+        self._decimals = hmac.new(key, digestmod="sha256") if schema.is_rounded else None
 
-    def update(self, codes: NDArray[Any]) -> None:
-        """Take in the codes, or the texts, of some more contributors."""
+    def update(self, readings: Readings) -> None:
+        """Take in the answers of some more contributors."""
+        codes = readings.base
         self.n += len(codes)
+        if self._decimals is not None:
+            codes = codes.copy()
+            # A place on the grid is a part of what the decimal says.
+            codes[:, list(readings.rounded)] *= readings.decimals == ""
+            self._decimals.update("".join(f"{decimal}\n" for decimal in readings.decimals.reshape(-1)).encode())
         if self._codes is not None:
             self._mac.update(np.ascontiguousarray(codes, dtype=self._codes).reshape(-1).data)
             return
@@ -259,6 +268,8 @@ class AnswersDigest:
         if self.n < RECOGNISED_FROM:
             return ""
         mac = self._mac.copy()
+        if self._decimals is not None:
+            mac.update(self._decimals.digest())
         mac.update(self.n.to_bytes(8, "little"))
         return f"hmac:{mac.hexdigest()}"
 

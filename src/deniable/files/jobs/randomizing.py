@@ -23,6 +23,7 @@ from deniable.files.formats.tables import AnswerReader, open_answers
 from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger, share_ledger
 from deniable.files.jobs.shuffling import shuffled
 from deniable.survey.collection import Collection
+from deniable.survey.encoding import Readings
 
 Progress = Callable[[int, int | None], None]
 """Called with (done, total) after every batch, in rows or bytes; total is None where it is not known."""
@@ -134,13 +135,13 @@ def randomize_file(
             "by trying; delete it and never pass it on"
         )
     ledger = answers_ledger()
-    with open_answers(answers, collection.schema.names) as reader:
+    with open_answers(answers, collection.schema.asked) as reader:
         digest = AnswersDigest(collection, ledger.key())
 
         def encoded() -> Iterator[NDArray[Any]]:
-            for codes in _encoded(collection, reader, progress):
-                digest.update(codes)
-                yield codes
+            for readings in _read(collection, reader, progress):
+                digest.update(readings)
+                yield readings.codes(rng)
 
         @contextlib.contextmanager
         def recorded() -> Iterator[None]:
@@ -177,13 +178,14 @@ def randomize_file(
 
 def read_truth(
     collection: Collection, answers: PathLike, progress: Progress | None = None
-) -> dict[str, NDArray[np.int64]]:
+) -> dict[str, NDArray[np.float64]]:
     """Count the true answers of a file, where they are known: for a demo or a rehearsal.
 
     Returns
     -------
-    dict of str to int64[k]
-        Per attribute, how many contributors hold each category.
+    dict of str to float64[k]
+        Per column of the record, how many contributors hold each category. A number between two points of a grid is
+        shared between them as its rounding will on average.
 
     Raises
     ------
@@ -192,14 +194,17 @@ def read_truth(
     FileFormatError
         If the file cannot be read.
     """
-    attributes = collection.schema.attributes
+    columns = collection.schema.columns
     if collection.schema.is_text:
         raise InvalidParameterError("open text has no categories to count: count_texts counts given strings")
-    counts = [np.zeros(attribute.k, dtype=np.int64) for attribute in attributes]
-    with open_answers(answers, collection.schema.names) as reader:
-        for codes in _encoded(collection, reader, progress):
-            for j, attribute in enumerate(attributes):
-                counts[j] += np.bincount(codes[:, j], minlength=attribute.k)
+    counts = [np.zeros(column.k) for column in columns]
+    with open_answers(answers, collection.schema.asked) as reader:
+        for readings in _read(collection, reader, progress):
+            for j, column in enumerate(columns):
+                counts[j] += np.bincount(readings.base[:, j], minlength=column.k)
+            for j, thresholds in zip(readings.rounded, readings.thresholds.T, strict=True):
+                upper = np.bincount(readings.base[:, j], weights=thresholds / 2.0**64, minlength=columns[j].k)
+                counts[j] += np.roll(upper, 1) - upper
     return dict(zip(collection.schema.names, counts, strict=True))
 
 
@@ -220,9 +225,9 @@ def count_texts(collection: Collection, answers: PathLike, progress: Progress | 
     """
     mechanism: Any = collection.mechanism
     counts: Counter[bytes] = Counter()
-    with open_answers(answers, collection.schema.names) as reader:
-        for texts in _encoded(collection, reader, progress):
-            counts.update(text.encode()[: mechanism.max_bytes] for text in texts[:, 0])
+    with open_answers(answers, collection.schema.asked) as reader:
+        for readings in _read(collection, reader, progress):
+            counts.update(text.encode()[: mechanism.max_bytes] for text in readings.base[:, 0])
     return Counter({content.decode(errors="backslashreplace"): count for content, count in counts.items()})
 
 
@@ -234,13 +239,13 @@ def with_progress(reader: AnswerReader, progress: Progress | None) -> Iterator[p
         yield batch
 
 
-def _encoded(collection: Collection, reader: AnswerReader, progress: Progress | None) -> Iterator[NDArray[Any]]:
+def _read(collection: Collection, reader: AnswerReader, progress: Progress | None) -> Iterator[Readings]:
     for batch in with_progress(reader, progress):
-        yield collection.schema.encode(batch, first_row=reader.rows - batch.num_rows + 1)
+        yield collection.schema.read(batch, first_row=reader.rows - batch.num_rows + 1)
 
 
 def _block_rows(collection: Collection) -> int:
-    return max(1, min(batch_rows(collection.mechanism), BATCH_BYTES // (8 * len(collection.schema.attributes))))
+    return max(1, min(batch_rows(collection.mechanism), BATCH_BYTES // (8 * len(collection.schema.columns))))
 
 
 def _rechunked(blocks: Iterator[NDArray[Any]], rows: int) -> Iterator[NDArray[Any]]:

@@ -87,7 +87,7 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
         raise InvalidParameterError(f"attributes must be among {', '.join(schema.names)}, got {unknown[0]!r}")
     promised = collection.privacy().per_attribute
     subjects = []
-    for j, attribute in enumerate(schema.attributes):
+    for j, attribute in enumerate(schema.columns):
         if names is not None and attribute.name not in names:
             continue
         if is_records(mechanism):

@@ -65,7 +65,7 @@ def left_out(data: Observed, schema: Schema) -> tuple[str, ...]:
     constant = [name for name in schema.names if name not in data.names]
     notes = [f"left out, because it is the same in all records: {listed(constant)}"] if constant else []
     for name, attribute, seen in zip(data.names, data.attributes, data.categories, strict=True):
-        labels = schema.attributes[attribute].labels
+        labels = schema.columns[attribute].labels
         absent = [label for code, label in enumerate(labels) if code not in set(seen.tolist())]
         if absent:
             notes.append(f"{name}: nobody holds {listed(absent)}; nothing can be said about that")
@@ -77,7 +77,7 @@ def warnings_of(data: Observed, schema: Schema, *, exact: bool) -> tuple[str, ..
     warnings = []
     rare = []
     for j, (name, attribute) in enumerate(zip(data.names, data.attributes, strict=True)):
-        labels = schema.attributes[attribute].labels
+        labels = schema.columns[attribute].labels
         held = np.bincount(data.codes[:, j], minlength=data.sizes[j])
         rare += [f"{name} {labels[data.categories[j][c]]!r} ({held[c]})" for c in np.flatnonzero(held < SMALL_CELL)]
     if rare:

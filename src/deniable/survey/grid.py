@@ -1,0 +1,174 @@
+"""The public grid of a numeric attribute, and the coin that rounds an answer to it: exact, never in floats.
+
+An answer x between two neighbouring points of the grid becomes the upper one with the probability by which it is
+nearer, so that the *expected* point is x, and a mean has no rounding bias. The rule is a frozen format: clients in
+other languages copy it.
+
+1. x, and the ends of the range, are the numbers that their decimal texts say, without rounding.
+2. t = (x - low) (m - 1)/(high - low), exactly; i = floor(t); the threshold is T = floor((t - i) 2^64).
+3. With one uniform 64-bit word u the code is i + 1 if u < T, and i otherwise.
+
+So the upper point is taken with probability T/2^64, which is t - i or less than 2^-64 below it: the expected point is
+never above x, and less than 2^-64 steps of the grid below it. On a point T = 0, and the answer stays there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from deniable.errors import InvalidParameterError
+
+MAX_POINTS = 4096
+"""Most points of a grid: more say nothing that the noise of a report would not hide."""
+
+MAX_BOUND = 1e15
+"""Largest absolute value of an end of a range."""
+
+MAX_DIGITS = 400
+"""Longest text of a number that is read, and its largest exponent: above those of all floats."""
+
+_NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?", re.ASCII)
+
+
+class Number(NamedTuple):
+    """The decimal mantissa * 10^exponent; of one value there is one, since the mantissa does not end in a zero."""
+
+    mantissa: int
+    exponent: int
+
+    def __str__(self) -> str:
+        return f"{self.mantissa}e{self.exponent}"
+
+    @classmethod
+    def read(cls, text: str) -> Number | None:
+        """Return the number that a decimal text says, with an exponent or without; None if it is none, or too long.
+
+        Examples
+        --------
+        >>> Number.read("+1200.50"), Number.read("-0"), Number.read("1e999")
+        (Number(mantissa=12005, exponent=-1), Number(mantissa=0, exponent=0), None)
+        """
+        parts = _NUMBER.fullmatch(text) if len(text) <= MAX_DIGITS else None
+        if parts is None:
+            return None
+        sign, whole, fraction, power = parts.groups(default="")
+        if not whole + fraction:
+            return None
+        digits = (whole + fraction).rstrip("0")
+        exponent = len(whole) - len(digits) + (int(power) if power else 0)
+        mantissa = int(digits or "0")
+        if mantissa == 0:
+            return cls(0, 0)
+        return None if abs(exponent) > MAX_DIGITS else cls(-mantissa if sign == "-" else mantissa, exponent)
+
+
+class Cell(NamedTuple):
+    """Where an answer lies: the code of the point at or below it, and the threshold T of the coin."""
+
+    code: int
+    threshold: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Equally spaced public points, the ends of a range included.
+
+    Parameters
+    ----------
+    ends : (float, float)
+        The range; each stands for its shortest decimal.
+    size : int
+        Number of points.
+
+    Examples
+    --------
+    >>> grid = Grid((0.0, 1.0), 3)
+    >>> grid.labels, grid.points[1]
+    (('0', '0.5', '1'), Fraction(1, 2))
+    >>> cell = grid.cell(Number.read("0.125"))
+    >>> cell.code, cell.threshold == 2**64 // 4
+    (0, True)
+    """
+
+    ends: tuple[float, float]
+    size: int
+
+    @classmethod
+    def checked(cls, ends: Any, size: Any, where: str) -> Grid:
+        """Return the grid of an attribute, or raise InvalidParameterError naming key, bound and remedy."""
+        if ends is None or size is None:
+            key, example = ("range", "range=(0, 100)") if ends is None else ("grid", "grid=101")
+            raise InvalidParameterError(f"{key} of {where} must be given: it is of kind 'numeric', as in {example}")
+        if isinstance(size, bool) or not isinstance(size, int) or not 2 <= size <= MAX_POINTS:
+            raise InvalidParameterError(f"grid of {where} must be an integer in [2, {MAX_POINTS}], got grid={size!r}")
+        if isinstance(ends, str) or not isinstance(ends, Sequence) or len(ends) != 2:
+            raise InvalidParameterError(f"range of {where} must be two numbers, got range={ends!r}")
+        if any(isinstance(end, bool) or not isinstance(end, (int, float)) for end in ends):
+            raise InvalidParameterError(f"range of {where} must be two numbers, got range={ends!r}")
+        low, high = ends
+        # The comparison is false for NaN, too; integers are compared before they are made floats.
+        if not -MAX_BOUND <= low < high <= MAX_BOUND:
+            raise InvalidParameterError(
+                f"range of {where} must increase, within [-1e15, 1e15], got range={[low, high]}"
+            )
+        grid = cls((float(low) + 0.0, float(high) + 0.0), size)
+        if len(set(grid.labels)) < size:
+            raise InvalidParameterError(
+                f"grid of {where} must have points that differ as numbers of 15 digits, got grid={size} on "
+                f"range={list(grid.ends)}: take fewer points"
+            )
+        return grid
+
+    @cached_property
+    def _scaled(self) -> tuple[int, int, int]:
+        """Low and high end as integers over one power of ten, and its exponent."""
+        low, high = (Decimal(repr(end)).as_tuple() for end in self.ends)
+        places = max(0, -int(low.exponent), -int(high.exponent))
+        scaled = [int(Decimal(repr(end)).scaleb(places)) for end in self.ends]
+        return scaled[0], scaled[1], places
+
+    @cached_property
+    def points(self) -> tuple[Fraction, ...]:
+        """The points, exactly."""
+        low, high, places = self._scaled
+        step = Fraction(high - low, (self.size - 1) * 10**places)
+        return tuple(Fraction(low, 10**places) + i * step for i in range(self.size))
+
+    @cached_property
+    def scores(self) -> tuple[float, ...]:
+        """The floats nearest to the points."""
+        return tuple(float(point) for point in self.points)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The points as texts: exact where they are short decimals, else of as few digits as tell them apart."""
+        spelled = [tuple(_decimal_text(score, digits) for score in self.scores) for digits in (6, 9, 12, 15)]
+        exact = (texts for texts in spelled if tuple(map(Fraction, texts)) == self.points)
+        distinct = (texts for texts in spelled if len(set(texts)) == self.size)
+        return next(exact, None) or next(distinct, spelled[-1])
+
+    def cell(self, number: Number, clip: bool = False) -> Cell | None:
+        """Return where an answer lies; None outside the range, unless it is to be clipped to the nearer end."""
+        low, high, places = self._scaled
+        scale = max(places, -number.exponent)
+        answer = number.mantissa * 10 ** (number.exponent + scale)
+        if scale > places:
+            low, high = low * 10 ** (scale - places), high * 10 ** (scale - places)
+        if not low <= answer <= high:
+            if not clip:
+                return None
+            answer = low if answer < low else high
+        width = high - low
+        code, rest = divmod((answer - low) * (self.size - 1), width)
+        return Cell(code, (rest << 64) // width)
+
+
+def _decimal_text(value: float, digits: int) -> str:
+    text = format(Decimal(f"{value:.{digits}g}"), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
