@@ -89,7 +89,7 @@ def test_counts(codes: list[int]) -> None:
 def test_large_histograms_are_counted_in_one_table() -> None:
     k = (1 << 20) + 3
     counts = count_codes(np.array([0, k - 1, 7, 7], dtype=np.uint32), k)
-    assert counts.dtype == np.int64
+    assert counts.dtype == np.int32  # as an aggregate keeps them
     assert counts[[0, 7, k - 1]].tolist() == [1, 2, 1]
     assert counts.sum() == 4
 

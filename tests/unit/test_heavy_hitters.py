@@ -170,3 +170,17 @@ def test_nothing_frequent_gives_an_empty_list() -> None:
     found = hunt.estimate(hunt.aggregate(hunt.randomize(["a", "b", "c"] * 5, dn.SimulationRandomness(1))))
     assert found.k == 0
     assert found.to_arrow().num_rows == 0
+
+
+def test_strings_are_encoded_together_as_they_are_one_by_one() -> None:
+    texts = ["", "a", "éééé", "日本語", "exactly8", "more than eight", "", "x" * 40]
+    one_by_one = [list(text.encode()[:8].ljust(8, b"\0")) for text in texts]
+    hitters = HeavyHitters(1.0)
+    assert hitters.encode(texts).tolist() == one_by_one
+    many: Any = np.array(texts * 20, dtype=object)
+    assert hitters.encode(many).tolist() == one_by_one * 20
+    assert hitters.encode([]).shape == (0, 8)
+    wrong: list[tuple[Any, str]] = [(["a", "\0", 3], "NUL, it does in row 2"), (["a", 3, "\0"], "got int in row 2")]
+    for given, message in wrong:
+        with pytest.raises(InvalidInputError, match=message):
+            hitters.encode(given)

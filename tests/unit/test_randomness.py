@@ -12,7 +12,7 @@ from scipy import stats
 
 from deniable import GRR, OUE, SMP, SecureRandomness, SimulationRandomness
 from deniable.core import randomness as module
-from deniable.core.randomness import blocks, draw, uniform_below
+from deniable.core.randomness import BLOCK_WORDS, blocks, draw, uniform_below
 from deniable.errors import InvalidParameterError
 
 
@@ -160,3 +160,14 @@ def test_blocks_cover_every_row_once(rows: int, words_per_row: int) -> None:
         seen[part] += 1
         assert words.shape == ((part.stop - part.start,) if words_per_row == 1 else (part.stop - part.start, 3))
     assert (seen == 1).all()
+
+
+@pytest.mark.parametrize("bound", [3, 7, 8, 1000, 2**17 - 1, 2**32, 3 * 2**61, 2**63 - 25])
+def test_uniform_below_is_the_quotient_of_the_same_words(bound: int) -> None:
+    n, width, rng = 2 * BLOCK_WORDS + 5, (1 << 64) // bound, SimulationRandomness(bound)
+    expected, todo = [0] * n, list(range(n))
+    while todo:
+        for i, word in zip(todo, draw(rng, len(todo)).tolist(), strict=True):
+            expected[i] = word // width
+        todo = [i for i in todo if expected[i] >= bound]
+    assert uniform_below(SimulationRandomness(bound), bound, n).tolist() == expected

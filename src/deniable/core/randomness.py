@@ -15,6 +15,7 @@ from typing import NoReturn, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.kernels import kernel
 from deniable.errors import InvalidParameterError
 
 Words = NDArray[np.uint64]
@@ -207,13 +208,53 @@ def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
     if not 1 <= bound <= 1 << 63:
         raise InvalidParameterError(f"bound must be in [1, 2^63], got bound={bound}")
     width = (1 << 64) // bound
-    if width * bound == 1 << 64:
-        return (draw(rng, size) // np.uint64(width)).astype(np.int64) if bound > 1 else np.zeros(size, np.int64)
+    if bound == 1:
+        return np.zeros(size, np.int64)
     result = np.empty(size, dtype=np.int64)
-    todo = np.arange(size)
-    while todo.size:
-        quotient = draw(rng, todo.size) // np.uint64(width)
-        accepted = quotient < bound
-        result[todo[accepted]] = quotient[accepted].astype(np.int64)
-        todo = todo[~accepted]
+    rejected = 0
+    for rows, words in blocks(rng, size):
+        rejected += _quotients(words, width, bound, result[rows])
+    while rejected:
+        todo = np.flatnonzero(result < 0)
+        again = np.empty(todo.size, dtype=np.int64)
+        rejected = _quotients(draw(rng, todo.size), width, bound, again)
+        result[todo] = again
     return result
+
+
+_FLOAT_BOUNDS = 1 << 32
+"""Bounds up to which a quotient is found by a float product; below 8 the remainder would not fit a signed word."""
+
+
+def _quotients(words: Words, width: int, bound: int, result: NDArray[np.int64]) -> int:
+    run = _divide_by_product if 8 <= bound <= _FLOAT_BOUNDS else _divide
+    return run(words, np.uint64(width), bound, result)
+
+
+@kernel
+def _divide_by_product(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> int:
+    """Write floor(word/width), or -1 where that is no number below `bound`; return how many are -1."""
+    reciprocal = 1.0 / float(width)
+    rejected = 0
+    for i in range(words.shape[0]):
+        word = words[i]
+        # Off by at most one, then corrected in integers, modulo 2^64: it vectorises as a division does not.
+        quotient = np.int64(float(word) * reciprocal)
+        rest = np.int64(word - np.uint64(quotient) * width)
+        quotient += np.int64(rest >= np.int64(width)) - np.int64(rest < 0)
+        beyond = np.int64(quotient >= bound)
+        result[i] = quotient | -beyond
+        rejected += beyond
+    return rejected
+
+
+@kernel
+def _divide(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> int:
+    """Do what `_divide_by_product` does, for every width and bound."""
+    rejected = 0
+    for i in range(words.shape[0]):
+        quotient = np.int64(words[i] // width)
+        beyond = np.int64(quotient >= bound)
+        result[i] = quotient | -beyond
+        rejected += beyond
+    return rejected

@@ -216,6 +216,10 @@ _FOUR_TABLES = 1 << 20
 """Largest domain that is counted in four tables: they still fit into a cache."""
 
 
+_WHOLE = 1 << 31
+"""Codes that are counted at a time in 32 bits, where the domain is large."""
+
+
 @kernel
 def _count(codes: Codes, tables: NDArray[np.int64]) -> None:
     n = codes.shape[0]
@@ -230,8 +234,17 @@ def _count(codes: Codes, tables: NDArray[np.int64]) -> None:
         tables[0, codes[i]] += 1
 
 
-def count_codes(codes: Codes, k: int) -> NDArray[np.int64]:
-    """Return int64[k], how often each code occurs in codes[n] (already checked to be in 0..k-1).
+@kernel
+def _count_one_by_one(codes: Codes, counts: NDArray[np.integer[Any]]) -> None:
+    for i in range(codes.shape[0]):
+        counts[codes[i]] += 1
+
+
+def count_codes(codes: Codes, k: int) -> NDArray[Any]:
+    """Return int[k], how often each code occurs in codes[n] (already checked to be in 0..k-1).
+
+    Counters of large domains are int32 where they fit, as an aggregate keeps them: the 2^28 counters of the largest
+    histogram are then set up once, in one GiB.
 
     Raises
     ------
@@ -240,7 +253,9 @@ def count_codes(codes: Codes, k: int) -> NDArray[np.int64]:
     """
     check_counters(k)
     if k > _FOUR_TABLES:
-        return np.bincount(codes.astype(np.int64), minlength=k)
+        large = np.zeros(k, dtype=np.int32 if len(codes) < _WHOLE else np.int64)
+        _count_one_by_one(codes, large)
+        return large
     tables = np.zeros((4, k), dtype=np.int64)
     _count(codes, tables)
     counts: NDArray[np.int64] = tables.sum(axis=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,12 +16,16 @@ from deniable.core.checks import Codes, check_counters, checked_report_codes, co
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import Mechanism, ReportField
 from deniable.errors import InvalidReportError
+from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.sketch.families._columns import columns_of
-from deniable.records.layout import starts_of
+from deniable.records.layout import starts_of, stretches
 
-GROUPED_ROWS = 1 << 16
-"""Reports that are grouped by sampled attribute at a time; more where an oracle's state is larger than that."""
+GROUPED_BYTES = 1 << 23
+"""Bytes of reports that are grouped by sampled attribute at a time; more where the oracles' states are larger."""
+
+FOUR_TABLES = 1 << 16
+"""Most counters, over all attributes, that are counted in four tables."""
 
 Bytes = NDArray[np.uint8]
 
@@ -62,6 +67,12 @@ def as_items(payload: Bytes) -> NDArray[Any]:
     return payload.view(f"V{payload.shape[1]}")[:, 0]
 
 
+def as_cells(payload: Bytes) -> NDArray[Any]:
+    """Return contiguous rows of bytes as rows of the widest integers that divide them; a view."""
+    width = payload.shape[1]
+    return payload.view(np.dtype(f"u{math.gcd(width, 8)}"))
+
+
 @dataclass(frozen=True)
 class Column(ABC):
     """Where the report of the one sampled attribute lies.
@@ -96,7 +107,7 @@ class Column(ABC):
 
     @abstractmethod
     def _states(self, attributes: Codes, body: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the states of all oracles, one after the other."""
+        """Return the states of all oracles, one after the other, then the number of reports of each."""
 
     @final
     def empty(self, n: int) -> NDArray[Any]:
@@ -133,8 +144,7 @@ class Column(ABC):
                 f"reports must have one {self.field.name} per attribute, got {len(attributes)} and {len(body)}"
             )
         check_counters(sum(oracle.state_size for oracle in self.oracles))
-        reported = np.bincount(attributes, minlength=len(self.oracles)).astype(np.int64)
-        return np.concatenate([self._states(attributes, body), reported]), len(body)
+        return self._states(attributes, body), len(body)
 
 
 @final
@@ -163,15 +173,17 @@ class CodeColumn(Column):
         return checked_report_codes(body, int(self._sizes.max()))
 
     def _states(self, attributes: Codes, body: NDArray[Any]) -> NDArray[np.int64]:
-        counts = np.zeros(int(self._sizes.sum()), dtype=np.int64)
-        wrong = _tally_codes(attributes, body, starts_of(self._sizes.tolist()), self._sizes, counts)
+        starts, total = starts_of(self._sizes.tolist()), int(self._sizes.sum())
+        tables = np.zeros((4 if total <= FOUR_TABLES else 1, total), dtype=np.int64)
+        wrong = _tally_codes(attributes, body, starts, self._sizes, tables)
         if wrong >= 0:
             j = int(attributes[wrong])
             raise InvalidReportError(
                 f"report must be in 0..{self._sizes[j] - 1}, got report={int(body[wrong])} in row {wrong + 1}, "
                 f"attribute {j}"
             )
-        return counts
+        counts: NDArray[np.int64] = tables.sum(axis=0)
+        return np.concatenate([counts, np.add.reduceat(counts, starts)])
 
 
 @final
@@ -213,19 +225,21 @@ class ByteColumn(Column):
         d = len(self.oracles)
         states = [np.zeros(oracle.state_size, dtype=np.int64) for oracle in self.oracles]
         # An oracle returns a fresh state per call: it should not be longer than the reports that go into it.
-        step = max(GROUPED_ROWS, d * max(oracle.state_size for oracle in self.oracles))
+        step = max(GROUPED_BYTES // self._width, d * max(oracle.state_size for oracle in self.oracles))
+        grouped = np.empty((min(step, len(body)), self._width), dtype=np.uint8)
+        reported = np.zeros(d, dtype=np.int64)
         for start in range(0, len(body), step):
             part = slice(start, start + step)
-            order = np.argsort(attributes[part], kind="stable")
-            stops = np.bincount(attributes[part], minlength=d).cumsum()
-            items = as_items(body[part])
-            for j, rows in enumerate(np.split(order, stops[:-1])):
-                if len(rows):
-                    try:
-                        states[j] += self._state(j, items[rows].view(np.uint8).reshape(len(rows), self._width))
-                    except InvalidReportError:
-                        raise self._first_error(attributes[part], body[part], start) from None
-        return np.concatenate(states)
+            sizes = count_codes(attributes[part], d)
+            places = stretches(sizes.tolist())
+            _group(attributes[part], as_cells(body[part]), starts_of(sizes.tolist()), as_cells(grouped))
+            reported += sizes
+            for j in np.flatnonzero(sizes).tolist():
+                try:
+                    states[j] += self._state(j, grouped[places[j]])
+                except InvalidReportError:
+                    raise self._first_error(attributes[part], body[part], start) from None
+        return np.concatenate([*states, reported])
 
     def _state(self, attribute: int, group: Bytes) -> NDArray[Any]:
         oracle = self.oracles[attribute]
@@ -261,13 +275,26 @@ class ByteColumn(Column):
 
 @kernel
 def _tally_codes(
-    attributes: Codes, values: Codes, starts: NDArray[np.int64], sizes: NDArray[np.int64], counts: NDArray[Any]
+    attributes: Codes, values: Codes, starts: NDArray[np.int64], sizes: NDArray[np.int64], tables: NDArray[np.int64]
 ) -> int:
-    # Adds values[n] to their attributes' counts; returns the first row whose value is out of range, or -1.
+    # Adds values[n] to their attributes' counts, in several tables by turns so that equal neighbours do not wait for
+    # each other's increment; returns the first row whose value is out of range, or -1.
+    last = tables.shape[0] - 1
     for i in range(attributes.shape[0]):
         j = np.int64(attributes[i])
         value = np.int64(values[i])
         if value >= sizes[j]:
             return i
-        counts[starts[j] + value] += 1
+        tables[i & last, starts[j] + value] += 1
     return -1
+
+
+@kernel
+def _group(attributes: Codes, rows: NDArray[Any], free: NDArray[np.int64], grouped: NDArray[Any]) -> None:
+    # Counting sort by attribute, stable; free[j] is where the next row of attribute j goes.
+    for i in range(attributes.shape[0]):
+        j = np.int64(attributes[i])
+        place = free[j]
+        free[j] = place + 1
+        for cell in range(rows.shape[1]):
+            grouped[place, cell] = rows[i, cell]

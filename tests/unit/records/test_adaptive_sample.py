@@ -162,7 +162,7 @@ def test_aggregating_in_blocks_is_aggregating_at_once(monkeypatch: pytest.Monkey
     reports = mechanism.randomize(records_for(mechanism, 4000), SimulationRandomness(4))
     at_once = mechanism.aggregate(reports)
     assert at_once.counts[-5:].sum() == 4000
-    monkeypatch.setattr(payload_module, "GROUPED_ROWS", 7)
+    monkeypatch.setattr(payload_module, "GROUPED_BYTES", 7)
     assert mechanism.aggregate(reports) == at_once
     assert mechanism.aggregate(([], [])) == Aggregate.empty(mechanism)
 

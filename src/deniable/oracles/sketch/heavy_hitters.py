@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import checked_integer, checked_report_codes
 from deniable.core.estimate import Estimate, affine_estimate
+from deniable.core.kernels import kernel
 from deniable.core.mechanism import Mechanism, ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, uniform_below
@@ -161,18 +162,29 @@ class HeavyHitters(Mechanism[PrefixReports]):
         """
         if isinstance(texts, (str, bytes)):
             raise InvalidInputError(f"strings must be a sequence of texts, got one {type(texts).__name__}")
-        rows = []
+        # Bytes once: one text of all, its bytes, and where each string begins in them.
+        try:
+            content = "\0".join(texts).encode()
+        except (TypeError, UnicodeEncodeError):
+            self._refuse(texts)
+        data = np.frombuffer(content, dtype=np.uint8)
+        ends = np.append(np.flatnonzero(data == 0), len(data)) if len(texts) else np.zeros(0, dtype=np.int64)
+        if len(ends) != len(texts):
+            self._refuse(texts)
+        encoded = np.zeros((len(texts), self.max_bytes), dtype=np.uint8)
+        cut_strings(ends, data, encoded)
+        return encoded
+
+    @staticmethod
+    def _refuse(texts: Sequence[str]) -> NoReturn:
         for row, text in enumerate(texts):
             try:
                 content = text.encode()
             except (AttributeError, UnicodeEncodeError):
-                raise InvalidInputError(
-                    f"string must be Unicode text, got {type(text).__name__} in row {row + 1}"
-                ) from None
+                break
             if b"\0" in content:
                 raise InvalidInputError(f"string must not contain NUL, it does in row {row + 1}")
-            rows.append(content[: self.max_bytes].ljust(self.max_bytes, b"\0"))
-        return np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), self.max_bytes)
+        raise InvalidInputError(f"string must be Unicode text, got {type(text).__name__} in row {row + 1}") from None
 
     def fold(self, encoded: Bytes, group: int) -> NDArray[np.int64]:
         """Return the folded prefixes of `group`, int64[n] in 0..2^fold_bits-1: a linear map over GF(2)."""
@@ -354,6 +366,16 @@ class HeavyHitters(Mechanism[PrefixReports]):
     def report_bits(self) -> float:
         """Bits per report: log2 of the number of groups, and the sketch's bits."""
         return float(np.log2(self.groups)) + self.sketch.report_bits
+
+
+@kernel
+def cut_strings(ends: NDArray[np.int64], data: Bytes, encoded: Bytes) -> None:
+    """Copy the strings that end at `ends` and begin behind the end of the one before into zeroed encoded[n, width]."""
+    start = np.int64(0)
+    for i in range(ends.shape[0]):
+        for place in range(min(ends[i] - start, np.int64(encoded.shape[1]))):
+            encoded[i, place] = data[start + place]
+        start = ends[i] + 1
 
 
 def _extended(prefixes: Bytes) -> Bytes:

@@ -48,6 +48,20 @@ def hash_rows(
 
 
 @kernel
+def choose_rows(points: NDArray[np.int64], narrow: int, last: int, width: int, rows: Codes) -> None:
+    """Write the row of every point: one of the last level's, from `last` on, for each of the first `narrow` points.
+
+    Every other row has `width` < 2^16 points. Points lie below 2^32: (a + 1/2)/width is 1/(2 width) away from every
+    integer, and its rounding error is less.
+    """
+    reciprocal = 1.0 / float(width)
+    for i in range(points.shape[0]):
+        beyond = points[i] - np.int64(narrow)
+        wide = np.int64((float(beyond) + 0.5) * reciprocal)
+        rows[i] = points[i] + np.int64(last) if beyond < 0 else wide
+
+
+@kernel
 def join_rows(rows: Codes, cells: Codes, cell_bits: int, reports: Codes) -> None:
     """Write (row << cell_bits) | cell into reports[n]."""
     shift = np.uint64(cell_bits)

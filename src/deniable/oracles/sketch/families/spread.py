@@ -42,7 +42,13 @@ from deniable.oracles.sketch.families._spread_decoding import (
     decode_histogram,
     spread_levels,
 )
-from deniable.oracles.sketch.families._spread_kernels import count_reports, first_inside, hash_rows, join_rows
+from deniable.oracles.sketch.families._spread_kernels import (
+    choose_rows,
+    count_reports,
+    first_inside,
+    hash_rows,
+    join_rows,
+)
 from deniable.oracles.sketch.families.family import Counts, Parameters, check_counts, count_matches
 
 MAX_CELLS = 1 << 16
@@ -156,8 +162,9 @@ class SpreadFamily:
         """
         narrow = (1 << self.levels[-1].degree) - 1
         points = uniform_below(rng, self.domain - 1, rows)
-        row = np.where(points < narrow, points + (self._last_row + 1), (points - narrow) // (self.m - 1))
-        return (row.astype(self.report_dtype),)
+        row = np.empty(rows, dtype=self.report_dtype)
+        choose_rows(points, narrow, self._last_row + 1, self.m - 1, row)
+        return (row,)
 
     @cached_property
     def _tables(self) -> tuple[Words, Words, Words]:
