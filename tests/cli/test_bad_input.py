@@ -71,7 +71,6 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
             ("--full-record", "--mechanism", "SMP"),
             "full-record chooses the mechanism: leave out --mechanism",
         ),
-        (("--contributors", "100"), "contributors matter with --hide-sampled-attribute only"),
         (("--hide-sampled-attribute", "--contributors", "3"), "contributors must be >= 20, got contributors=3"),
         (("--mechanism", "SMP[ADP]", "--set", "oracles=[1,2]"), "oracles[0] must be GRR, OUE, SubsetSelection or Co"),
         (("--collection-version", "0"), "version must be >= 1, got version=0"),

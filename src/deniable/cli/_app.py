@@ -46,7 +46,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "combine": ("phasing", "Print the estimates of all phases of a survey together."),
     "deal": ("dealing", "Deal a secret share to each contributor."),
     "hand-out": ("dealing", "Move shares out of a deal into a file."),
-    "plan": ("planning", "Compare mechanisms before anybody is asked."),
+    "plan": ("planning", "Say how precise answers will be, before anybody is asked."),
     "leakage": ("leaking", "Say what a release reveals through correlation."),
     "calibrate": ("leaking", "Find the largest budgets that keep leakage below a cap."),
     "audit": ("leaking", "Look for a client that breaks its promise."),

@@ -16,7 +16,7 @@ from deniable.core.spec import to_spec
 from deniable.errors import InvalidParameterError, OutputError
 from deniable.files import draft_schema_file
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
-from deniable.planning import default_mechanism
+from deniable.planning import cannot_work, default_mechanism
 from deniable.report.labels import shorten
 from deniable.report.page import Table
 from deniable.report.text import print_line, print_lines, table_lines
@@ -94,7 +94,7 @@ def collection(
     ] = False,
     contributors: Annotated[
         int | None,
-        typer.Option("--contributors", help="How many are expected; only to weigh Corr-RR where sampling is hidden."),
+        typer.Option("--contributors", help="How many are expected: warns if they are too few for an answer."),
     ] = None,
     title: Annotated[str, typer.Option("--title", help="What people call the collection.")] = "",
     version: Annotated[
@@ -116,7 +116,7 @@ def collection(
         mechanism = HeavyHitters.name
     if oracle is not None:
         chosen["oracle"] = oracle.upper()
-    _check_wishes(full_record, hide_sampled, contributors, mechanism, questions)
+    _check_wishes(full_record, hide_sampled, mechanism, questions)
     if mechanism is not None:
         result = Collection(questions, build_mechanism(mechanism, questions.sizes, epsilon, chosen), version, title)
     elif chosen:
@@ -127,11 +127,15 @@ def collection(
             epsilon,
             full_record=full_record,
             hide_sampled_attribute=hide_sampled,
-            contributors=contributors,
+            contributors=contributors if hide_sampled else None,
         )
         result = Collection(questions, default.mechanism, version, title)
+    # Before anything is written: too few is known now.
+    too_few = "" if contributors is None else cannot_work(result, contributors)
     save_collection(result, output, force)
     print_collection(result)
+    if too_few:
+        note(f"warning: {too_few}")
     if mechanism is None:
         print_line(console(), f"  recommended: {default.reason}")
         if default.phase_two:
@@ -173,9 +177,7 @@ def print_collection(result: Collection) -> None:
     print_line(screen, f"mechanism: {result.mechanism.name} ({parameters})")
 
 
-def _check_wishes(
-    full_record: bool, hide_sampled: bool, contributors: int | None, mechanism: str | None, questions: Schema
-) -> None:
+def _check_wishes(full_record: bool, hide_sampled: bool, mechanism: str | None, questions: Schema) -> None:
     """Raise InvalidParameterError if there is nothing that a wish about the default for records could decide."""
     wishes = {"full-record": full_record, "hide-sampled-attribute": hide_sampled}
     for wish in (name for name, wished in wishes.items() if wished):
@@ -183,8 +185,6 @@ def _check_wishes(
             raise InvalidParameterError(f"{wish} chooses the mechanism: leave out --mechanism or --{wish}")
         if len(questions.columns) < 2:
             raise InvalidParameterError(f"{wish} is about collections of several attributes: leave out --{wish}")
-    if contributors is not None and not hide_sampled:
-        raise InvalidParameterError("contributors matter with --hide-sampled-attribute only: leave out --contributors")
 
 
 def _questions(

@@ -3,50 +3,102 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from deniable.cli._app import print_result, verb
 from deniable.cli._mechanisms import parse_sizes
 from deniable.errors import InvalidParameterError
+from deniable.planning import decide
 from deniable.planning import plan as make_plan
-from deniable.report import plan_page
+from deniable.planning.decision import EPSILONS
+from deniable.report import decision_page, plan_page
+from deniable.survey.schema import Schema
 
 
 @verb("plan")
 def plan(
-    sizes: Annotated[str, typer.Option("--sizes", metavar="K1,K2,...", help="Number of categories of each attribute.")],
-    epsilon: Annotated[str, typer.Option("--epsilon", help="Budget of a whole contributor, an exact decimal.")],
+    schema: Annotated[
+        Path | None, typer.Option("--schema", help="The questionnaire (JSON): the error of every question's answer.")
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option("--sizes", metavar="K1,K2,...", help="Instead: the number of categories of each attribute."),
+    ] = None,
+    epsilon: Annotated[
+        list[str] | None,
+        typer.Option("--epsilon", help="Budget of a whole contributor, an exact decimal; with --schema repeatable."),
+    ] = None,
     contributors: Annotated[int | None, typer.Option("--contributors", help="How many there are.")] = None,
+    target: Annotated[
+        float | None,
+        typer.Option("--target", help="With --schema: wanted half-width in percentage points; 3 is +-3."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="With --schema: compare every mechanism.")] = False,
     target_error: Annotated[
         float | None,
-        typer.Option("--target-error", help="Wanted half-width of an interval: 0.01 is one point either way."),
+        typer.Option("--target-error", help="With --sizes: wanted half-width as a fraction; 0.01 is one point."),
     ] = None,
     frequency: Annotated[
-        float | None, typer.Option("--frequency", help="True frequency that errors are stated at; 0 by default.")
+        float | None,
+        typer.Option("--frequency", help="With --sizes: true frequency that errors are stated at; 0 by default."),
     ] = None,
     confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals, in (0, 1).")] = 0.95,
     mechanisms: Annotated[
-        list[str] | None, typer.Option("--mechanism", help="Compare this one only; repeatable.")
+        list[str] | None, typer.Option("--mechanism", help="With --sizes: compare this one only; repeatable.")
     ] = None,
     marginals: Annotated[
         str | None,
-        typer.Option("--marginals", help="Expected frequencies of every attribute, as JSON, for the bias of Corr-RR."),
+        typer.Option(
+            "--marginals", help="With --sizes: expected frequencies of every attribute, as JSON, for Corr-RR's bias."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of a table.")] = False,
 ) -> None:
-    """Compare mechanisms before anybody is asked.
+    """Say how precise answers will be, before anybody is asked.
 
-    For collectors: error, cost and contributors needed.
+    For collectors. With --schema and --contributors: the error of every question's answer for
+    several epsilons, what each promises contributors, and a warning where the survey cannot work.
 
-    Needs --contributors or --target-error. That nothing is feasible is an answer, too.
+    With --sizes and one --epsilon: mechanisms compared. Needs --contributors or --target-error;
+    that nothing is feasible is an answer, too.
     """
+    if (schema is None) == (sizes is None):
+        raise InvalidParameterError("exactly one of --schema and --sizes must be given")
+    questionnaire = {"target": target, "all": every or None}
+    comparison = {
+        "target-error": target_error,
+        "frequency": frequency,
+        "mechanism": mechanisms or None,
+        "marginals": marginals,
+    }
+    if schema is not None:
+        _refuse(comparison, "sizes")
+        if contributors is None:
+            raise InvalidParameterError("contributors must be given: add --contributors, however rough a guess")
+        decision = decide(
+            Schema.load(schema), contributors, epsilon or EPSILONS, target=target, confidence=confidence, every=every
+        )
+        print_result(decision, decision_page(decision), as_json)
+        return
+    assert sizes is not None
+    _refuse(questionnaire, "schema")
+    if epsilon is None or len(epsilon) != 1:
+        raise InvalidParameterError("epsilon must be given once with --sizes: several are compared with --schema")
     expected = None if marginals is None else _parse_marginals(marginals)
     result = make_plan(
-        parse_sizes(sizes), epsilon, contributors, target_error, frequency, confidence, mechanisms or None, expected
+        parse_sizes(sizes), epsilon[0], contributors, target_error, frequency, confidence, mechanisms or None, expected
     )
     print_result(result, plan_page(result), as_json)
+
+
+def _refuse(options: dict[str, Any], other: str) -> None:
+    """Raise InvalidParameterError if an option was given that belongs to the other way of planning."""
+    for option, value in options.items():
+        if value is not None:
+            raise InvalidParameterError(f"{option} goes with --{other}: leave out --{option}")
 
 
 def _parse_marginals(text: str) -> list[list[float]]:

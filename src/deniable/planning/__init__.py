@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from deniable.planning._plan import plan as plan
 from deniable.planning._recommend import recommend as recommend
+from deniable.planning.decision import Decision as Decision
+from deniable.planning.decision import decide as decide
 from deniable.planning.default import collection as collection
 from deniable.planning.default import default_mechanism as default_mechanism
+from deniable.planning.feasibility import cannot_work as cannot_work
 from deniable.planning.records import MechanismChoice as MechanismChoice
 from deniable.planning.records import records_default as records_default
 from deniable.planning.rows import Plan as Plan

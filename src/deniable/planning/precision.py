@@ -7,6 +7,7 @@ contributors report a sampled attribute. Three values determine it, so its mean 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from scipy import special
@@ -92,10 +93,19 @@ def contributors_needed(
     2041
     """
     z = quantile(confidence)
+    return fewest(
+        lambda n: z * math.sqrt(worst_variance(mechanism, frequency, n)) <= target_error * (1 + TARGET_PRECISION)
+    )
 
-    def precise(n: int) -> bool:
-        return z * math.sqrt(worst_variance(mechanism, frequency, n)) <= target_error * (1 + TARGET_PRECISION)
 
+def fewest(precise: Callable[[int], bool]) -> int | None:
+    """Return the smallest number of contributors that is precise enough, None if even 2^62 are too few.
+
+    Parameters
+    ----------
+    precise : callable
+        Whether so many contributors are enough; true of all larger numbers if it is of one.
+    """
     enough = 1
     while not precise(enough):
         if enough >= MAX_CONTRIBUTORS:

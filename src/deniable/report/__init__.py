@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from deniable.report.decisions import decision_page as decision_page
     from deniable.report.estimates import estimate_page as estimate_page
     from deniable.report.html import render_html as render_html
     from deniable.report.html import save_html as save_html
@@ -22,6 +23,7 @@ else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
         {
+            "deniable.report.decisions": "decision_page",
             "deniable.report.estimates": "estimate_page",
             "deniable.report.html": "render_html save_html",
             "deniable.report.leakages": "audit_page budgets_page leakage_page",

@@ -1,0 +1,91 @@
+"""How often the best guess about one answer of one contributor is right, with their report and without it.
+
+The adversary knows how answers are distributed: uniformly, and the answers to different questions independently. Then
+the best guess takes a value that the report makes likeliest. This is the Bayes vulnerability of the channel (Smith,
+*On the foundations of quantitative information flow*, 2009), and no guess from the report does better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from deniable.core.checks import checked_integer
+from deniable.core.mechanism import Mechanism
+from deniable.leakage.prior.mechanism_leakage import enumerated
+from deniable.oracles.oracle import FrequencyOracle, is_oracle
+from deniable.records.record import RecordMechanism, is_records
+
+
+@dataclass(frozen=True)
+class BestGuess:
+    """How often the best guess about one answer is right.
+
+    Parameters
+    ----------
+    without : float
+        Before the report is seen: 1/k.
+    after : float or None
+        After; None where no law tells and the reports are too many to be listed.
+    exact : bool
+        Whether `after` is that of this very mechanism. Of sketches it is that of ideal hash functions, see
+        `deniable.leakage.adversary.attacks.attack_success`.
+    """
+
+    without: float
+    after: float | None
+    exact: bool = True
+
+
+def best_guess(mechanism: Mechanism[Any], attribute: int = 0) -> BestGuess:
+    """Analyst: return how often the best guess about one answer is right, with and without the report.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        For one attribute, or for records.
+    attribute : int
+        Which of its attributes.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism has no such attribute.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SMP
+    >>> guess = best_guess(GRR(k=4, epsilon=1.0))
+    >>> guess.without, round(guess.after, 4)
+    (0.25, 0.4754)
+    >>> round(best_guess(SMP(sizes=(4, 2), epsilon=1.0)).after, 4)  # every other report is about this attribute
+    0.3627
+    """
+    j = checked_integer("attribute", attribute, 0, len(mechanism.domain) - 1)
+    without = 1 / mechanism.domain[j]
+    if is_records(mechanism):
+        return _of_records(mechanism, j, without)
+    if is_oracle(mechanism):
+        return _of_oracle(mechanism)
+    return BestGuess(without, None)
+
+
+def _of_oracle(oracle: FrequencyOracle[Any]) -> BestGuess:
+    law = oracle.support_law
+    if law is not None:
+        # Supported values are alike, and likelier than the others: the best guess is any of them.
+        return BestGuess(1 / oracle.k, float(law.guess_success()), exact=law.hashes is None)
+    channel = enumerated(oracle)
+    after = None if channel is None else float(channel.max(axis=0).sum()) / oracle.k
+    return BestGuess(1 / oracle.k, after)
+
+
+def _of_records(mechanism: RecordMechanism[Any], j: int, without: float) -> BestGuess:
+    if mechanism.reveals not in ("all", "one"):
+        return BestGuess(without, None)
+    own = _of_oracle(mechanism.oracles[j])
+    if own.after is None or mechanism.reveals == "all":
+        return own
+    # Independent answers: a report about another attribute says nothing of this one.
+    turns = len(mechanism.domain)
+    return BestGuess(without, own.after / turns + without * (turns - 1) / turns, own.exact)

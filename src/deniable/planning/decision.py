@@ -1,0 +1,376 @@
+"""What to decide before a questionnaire is sent out: how precise every question's answer will be, at which price.
+
+Errors are worst cases over all answers, and noise only: they are about these contributors. The mechanism is the one
+that `deniable.collection` takes when nobody names one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.mechanism import Mechanism
+from deniable.core.privacy import odds, odds_text
+from deniable.core.result import HIDDEN, Result
+from deniable.core.thresholds import EpsilonLike, checked_epsilon
+from deniable.errors import DeniableError, InvalidParameterError
+from deniable.leakage.adversary.best_guess import BestGuess, best_guess
+from deniable.planning.candidates import Candidate, build, candidates_for
+from deniable.planning.default import default_mechanism
+from deniable.planning.feasibility import cannot_work
+from deniable.planning.precision import MAX_CONTRIBUTORS, quantile
+from deniable.planning.questions import Question, can_be_planned, questions_of
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
+
+EPSILONS = ("0.5", "1", "2", "4")
+"""Budgets that are compared if none is given."""
+
+
+@dataclass(frozen=True)
+class QuestionPlan(Result):
+    """What to expect of one question at one epsilon.
+
+    Parameters
+    ----------
+    name : str
+        As the schema calls it.
+    ask : {"shares", "mean"}
+        What is asked.
+    categories : int
+        Number of possible answers.
+    unit : str
+        What `half_width` counts: percentage points, or units of the scale.
+    half_width : float
+        Half-width of the interval, where it is largest.
+    worst : str
+        The answers for which it is.
+    contributors_needed : int or None
+        Fewest that reach the target; None without a target, or if no number does.
+    guess : BestGuess
+        How often the best guess about one contributor's answer is right.
+    """
+
+    name: str
+    ask: str
+    categories: int
+    unit: str
+    half_width: float
+    worst: str
+    contributors_needed: int | None
+    guess: BestGuess
+
+
+@dataclass(frozen=True)
+class MechanismRow(Result):
+    """One mechanism at one epsilon.
+
+    Parameters
+    ----------
+    name : str
+        As plans call it: "SMP[OUE]".
+    chosen : bool
+        Whether the collection would take it.
+    relative_half_width : float or None
+        Half-width of the worst question's interval as a share of the question's range: 0.1 is 10 percentage points,
+        or a tenth of a scale; None where it cannot be built.
+    bits_per_report : float or None
+        Information content of one report.
+    contributors_needed : int or None
+        Fewest for which every question reaches the target.
+    reason : str
+        Why it cannot be built; "" if it can.
+    note : str
+        What else a reader must know.
+    """
+
+    name: str
+    chosen: bool = False
+    relative_half_width: float | None = None
+    bits_per_report: float | None = None
+    contributors_needed: int | None = None
+    reason: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Setting(Result):
+    """Everything about one epsilon.
+
+    Parameters
+    ----------
+    epsilon : float or Fraction
+        Budget of the whole contributor.
+    mechanism : Mechanism
+        The one that a collection takes.
+    name : str
+        What plans call it.
+    reason : str
+        Why that one.
+    bits_per_report : float
+        Information content of one report.
+    odds : float
+        What a contributor's odds move by at most, rounded up to three digits.
+    sure : str
+        How sure somebody can become of what they took for a coin toss, a percentage, rounded up.
+    promise : str
+        Both in words that a contributor understands.
+    warning : str
+        Why a survey like this cannot work; "" if it can.
+    questions : tuple of QuestionPlan
+        In the schema's order.
+    mechanisms : tuple of MechanismRow
+        Least error first.
+    """
+
+    also: ClassVar = {"mechanism": "name"}
+
+    epsilon: float | Fraction
+    mechanism: Mechanism[Any] = field(repr=False, metadata=HIDDEN)
+    name: str = field(metadata=HIDDEN)
+    reason: str
+    bits_per_report: float
+    odds: float
+    sure: str
+    promise: str
+    warning: str
+    questions: tuple[QuestionPlan, ...]
+    mechanisms: tuple[MechanismRow, ...]
+
+
+@dataclass(frozen=True)
+class Decision(Result):
+    """What to decide about a questionnaire; made by `decide`.
+
+    Parameters
+    ----------
+    contributors : int
+        How many are expected.
+    confidence : float
+        Of the intervals.
+    target : float or None
+        Wanted half-width in percentage points, or hundredths of a scale.
+    settings : tuple of Setting
+        One per epsilon.
+
+    Examples
+    --------
+    >>> from deniable import Attribute
+    >>> schema = Schema((Attribute("smoker", ("yes", "no")), Attribute("mood", ("bad", "fair", "good"))))
+    >>> decision = decide(schema, 8000, [1.0], target=3)
+    >>> for question in decision.settings[0].questions:
+    ...     print(question.name, round(question.half_width, 2), question.contributors_needed)
+    smoker 3.17 8925
+    mood 4.21 15716
+    """
+
+    format: ClassVar[str] = "deniable decision"
+    also: ClassVar = {"assumptions": "assumptions"}
+
+    contributors: int
+    confidence: float
+    target: float | None
+    settings: tuple[Setting, ...]
+
+    @property
+    def assumptions(self) -> str:
+        """What the numbers assume."""
+        return (
+            f"Half-widths of {100 * self.confidence:g}% intervals with {self.contributors:,} contributors, for the "
+            "answers that make them largest, and of the noise alone: they are about these contributors, not about a "
+            "wider population."
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why the survey cannot work, for every epsilon at which it cannot."""
+        return tuple(setting.warning for setting in self.settings if setting.warning)
+
+
+def decide(
+    schema: Schema,
+    contributors: int,
+    epsilons: Sequence[EpsilonLike] = EPSILONS,
+    *,
+    target: float | None = None,
+    confidence: float = 0.95,
+    every: bool = False,
+) -> Decision:
+    """Organiser: return how precise every question's answer will be, and what it costs, for several budgets.
+
+    Nothing is simulated, and nobody's answer is needed.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is asked.
+    contributors : int
+        How many people are expected to take part.
+    epsilons : sequence of float, Fraction, Decimal or str
+        Budgets of the whole contributor to compare, in [1e-6, 32].
+    target : float, optional
+        Wanted half-width of the intervals in (0, 100): percentage points, or hundredths of a scale.
+    confidence : float
+        Of the intervals, in (0, 1).
+    every : bool
+        Compare every mechanism whose errors can be planned, not only those that a collection chooses from.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, no mechanism is practical, or the schema is of open text.
+
+    Examples
+    --------
+    >>> from deniable import Attribute
+    >>> decision = decide(Schema((Attribute("smoker", ("yes", "no")),)), 1000)
+    >>> [(float(setting.epsilon), round(setting.questions[0].half_width, 1)) for setting in decision.settings]
+    [(0.5, 12.3), (1.0, 5.9), (2.0, 2.6), (4.0, 0.9)]
+    >>> print(decision.settings[1].promise)  # doctest: +NORMALIZE_WHITESPACE
+    nobody's odds about a contributor move by more than 2.72 times, whatever was answered and whoever looks: who took an
+    answer for a coin toss is at most 73.2% sure of it afterwards
+    """
+    n = checked_integer("contributors", contributors, 1, MAX_CONTRIBUTORS)
+    if target is not None:
+        target = float(target)
+        if not 0 < target < 100:
+            raise InvalidParameterError(f"target must be in percentage points, between 0 and 100, got target={target}")
+    confidence = checked_probability("confidence", confidence, open_interval=True)
+    if isinstance(epsilons, str) or not len(epsilons):
+        raise InvalidParameterError(f"epsilons must be a non-empty sequence of budgets, got epsilons={epsilons!r}")
+    budgets = [checked_epsilon(epsilon) for epsilon in epsilons]
+    if schema.is_text:
+        raise InvalidParameterError(
+            "schema must have categories: how often open text is found is no matter of an interval; give its answers "
+            "a list, or a dictionary"
+        )
+    settings = tuple(_setting(schema, budget, n, target, confidence, every) for budget in budgets)
+    return Decision(n, confidence, target, settings)
+
+
+def promise(epsilon: float) -> str:
+    """Return what a budget means for a contributor, in words; bounds are rounded up.
+
+    Examples
+    --------
+    >>> promise(4.0).partition(",")[0]
+    "nobody's odds about a contributor move by more than 54.6 times"
+    """
+    return (
+        f"nobody's odds about a contributor move by more than {odds_text(epsilon)} times, whatever was answered and "
+        f"whoever looks: who took an answer for a coin toss is at most {sure_text(epsilon)} sure of it afterwards"
+    )
+
+
+def sure_text(epsilon: float) -> str:
+    """Return how sure somebody can become of what they took for a coin toss, as a percentage, rounded up.
+
+    Examples
+    --------
+    >>> sure_text(1.0), sure_text(4.0), sure_text(8.0), sure_text(32.0)
+    ('73.2%', '98.3%', '99.97%', 'more than 99.99%')
+    """
+    factor = odds(epsilon)
+    sure = 100 * factor / (1 + factor)
+    for digits in ("0.1", "0.01"):
+        rounded = sure.quantize(Decimal(digits), ROUND_CEILING)
+        if rounded < 100 - Decimal(digits):
+            return f"{rounded}%"
+    return "more than 99.99%"
+
+
+def _setting(
+    schema: Schema, epsilon: float | Fraction, n: int, target: float | None, confidence: float, every: bool
+) -> Setting:
+    choice, z = default_mechanism(schema, epsilon), quantile(confidence)
+    mechanism = choice.mechanism
+    questions = questions_of(schema, mechanism)
+    rows = _rows(schema, mechanism, n, target, z, every)
+    guarantee = mechanism.privacy()
+    most = max(guarantee.epsilon, guarantee.implemented_epsilon)
+    return Setting(
+        epsilon,
+        mechanism,
+        name=next(row.name for row in rows if row.chosen),
+        reason=choice.reason,
+        bits_per_report=mechanism.report_bits,
+        odds=float(odds(most)),
+        sure=sure_text(most),
+        promise=promise(most),
+        warning=cannot_work(Collection(schema, mechanism), n, confidence),
+        questions=tuple(_question(question, n, target, z) for question in questions),
+        mechanisms=rows,
+    )
+
+
+def _question(question: Question, n: int, target: float | None, z: float) -> QuestionPlan:
+    return QuestionPlan(
+        question.name,
+        question.ask,
+        question.attribute.k,
+        question.unit,
+        half_width=z * question.standard_error(n),
+        worst=question.worst,
+        contributors_needed=None if target is None else question.contributors_needed(target / 100, z),
+        guess=best_guess(question.mechanism, question.index),
+    )
+
+
+def _rows(
+    schema: Schema, chosen: Mechanism[Any], n: int, target: float | None, z: float, every: bool
+) -> tuple[MechanismRow, ...]:
+    """Return the mechanisms to compare, the chosen one among them, least error first."""
+    rows, found = [], False
+    for candidate, mechanism, reason in compared(schema, chosen.epsilon, every):
+        if mechanism is None:
+            rows.append(MechanismRow(candidate.name, reason=reason, note=candidate.note))
+            continue
+        is_chosen = mechanism == chosen and not found
+        found = found or is_chosen
+        rows.append(_row(candidate.name, schema, mechanism, n, target, z, candidate.note, is_chosen))
+    if not found:
+        rows.append(_row(chosen.name, schema, chosen, n, target, z, chosen.card.note, True))
+    return tuple(sorted(rows, key=lambda row: (row.relative_half_width is None, row.relative_half_width or 0.0)))
+
+
+def compared(
+    schema: Schema, epsilon: float | Fraction, every: bool
+) -> list[tuple[Candidate, Mechanism[Any] | None, str]]:
+    """Return the mechanisms that a plan of a schema compares; None and the reason for those that cannot be built."""
+    offered = [one for one in candidates_for(len(schema.sizes)) if (every or one.recommendable) and not one.two_phases]
+    found: list[tuple[Candidate, Mechanism[Any] | None, str]] = []
+    for candidate in offered:
+        try:
+            mechanism = build(candidate, schema.sizes, epsilon)
+        except DeniableError as error:
+            found.append((candidate, None, str(error)))
+            continue
+        if can_be_planned(mechanism):
+            found.append((candidate, mechanism, ""))
+    return found
+
+
+def _row(
+    name: str,
+    schema: Schema,
+    mechanism: Mechanism[Any],
+    n: int,
+    target: float | None,
+    z: float,
+    note: str,
+    chosen: bool,
+) -> MechanismRow:
+    questions = questions_of(schema, mechanism)
+    worst = max(questions, key=lambda question: question.relative_error(n))
+    return MechanismRow(
+        name,
+        chosen,
+        relative_half_width=z * worst.relative_error(n),
+        bits_per_report=mechanism.report_bits,
+        contributors_needed=None if target is None else worst.contributors_needed(target / 100, z),
+        note=note,
+    )

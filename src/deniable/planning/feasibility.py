@@ -1,0 +1,104 @@
+"""When a survey cannot work: the sentence that a plan and a collection say alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.privacy import HIGH_EPSILON, bound_text
+from deniable.core.thresholds import exact
+from deniable.errors import DeniableError
+from deniable.planning.default import default_mechanism
+from deniable.planning.precision import MAX_CONTRIBUTORS, quantile
+from deniable.planning.questions import Question, questions_of
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
+
+USELESS, USEFUL = 0.15, 0.10
+"""Half-widths as shares of the question's range: beyond 15 points either way an answer decides little, and remedies are
+sought for 10."""
+
+
+def cannot_work(collection: Collection, contributors: int, confidence: float = 0.95) -> str:
+    """Return why a survey cannot work with so many contributors, and what would; "" if it can.
+
+    It cannot if the interval of some question's answer may reach more than 15 points either way, or 15% of its range;
+    remedies are for 10. The worst case over all answers is meant, and these contributors: the mechanism's noise.
+    Mechanisms whose errors cannot be planned (`deniable.planning.questions.can_be_planned`) get no such sentence.
+
+    Parameters
+    ----------
+    collection : Collection
+        Questions and mechanism.
+    contributors : int
+        How many are expected.
+    confidence : float
+        Of the intervals, in (0, 1).
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import Attribute, collection
+    >>> questions = [Attribute(f"question {i + 1}", ("never", "rarely", "often", "always")) for i in range(56)]
+    >>> print(cannot_work(collection(Schema(tuple(questions)), 1.0), 8000))  # doctest: +NORMALIZE_WHITESPACE
+    this survey cannot work: 56 questions, 8,000 contributors and epsilon = 1 leave answers uncertain by up to +-27
+    percentage points ('question 1'); +-10 takes 59,406 contributors or 7 of these questions or epsilon = 3
+    """
+    n = checked_integer("contributors", contributors, 1, MAX_CONTRIBUTORS)
+    z = quantile(checked_probability("confidence", confidence, open_interval=True))
+    questions = questions_of(collection.schema, collection.mechanism)
+    worst = max(questions, key=lambda question: question.relative_error(n), default=None)
+    if worst is None or z * worst.relative_error(n) <= USELESS:
+        return ""
+    epsilon = collection.mechanism.epsilon
+    many = f"{len(questions)} questions, " if len(questions) > 1 else ""
+    where = f" ({worst.name!r})" if len(questions) > 1 else ""
+    remedies = _remedies(collection.schema, epsilon, questions, worst, n, z)
+    instead = f"; +-{100 * USEFUL:g} takes {' or '.join(remedies)}" if remedies else ""
+    return (
+        f"this survey cannot work: {many}{n:,} contributors and epsilon = {bound_text(float(epsilon))} leave answers "
+        f"uncertain by up to {worst.spoken(z * worst.standard_error(n))}{where}{instead}"
+    )
+
+
+def _remedies(
+    schema: Schema, epsilon: float | Fraction, questions: tuple[Question, ...], worst: Question, n: int, z: float
+) -> list[str]:
+    """Return what would make the survey work: more contributors, fewer questions, or a larger budget."""
+    found = []
+    needed = worst.contributors_needed(USEFUL, z)
+    if needed is not None:
+        found.append(f"{needed:,} contributors")
+    easiest = sorted(questions, key=lambda question: question.relative_error(n))
+    few = _most(len(questions) - 1, lambda m: _works(Schema(tuple(q.attribute for q in easiest[:m])), epsilon, n, z))
+    if few:
+        found.append(f"{few} of these questions" if few > 1 else "a single one of these questions")
+    # In tenths, and never one that contributors would be warned of.
+    highest, own = int(10 * HIGH_EPSILON), exact(epsilon)
+    lower = _most(highest, lambda tenths: Fraction(tenths, 10) <= own or not _works(schema, Fraction(tenths, 10), n, z))
+    if lower < highest:
+        found.append(f"epsilon = {(lower + 1) / 10:g}")
+    return found
+
+
+def _works(schema: Schema, epsilon: float | Fraction, n: int, z: float) -> bool:
+    try:
+        mechanism = default_mechanism(schema, epsilon).mechanism
+    except DeniableError:
+        return False
+    questions = questions_of(schema, mechanism)
+    return bool(questions) and all(z * question.relative_error(n) <= USEFUL for question in questions)
+
+
+def _most(largest: int, holds: Callable[[int], bool]) -> int:
+    """Return the largest of 1, 2, ... for which something holds that holds for all smaller ones; 0 if for none."""
+    low, high = 0, largest
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low

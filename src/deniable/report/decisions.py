@@ -1,0 +1,117 @@
+"""What to decide about a questionnaire, as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deniable.core.privacy import bound_text
+from deniable.planning.decision import Decision, MechanismRow, QuestionPlan, Setting
+from deniable.report.page import Card, Page, Section, Table, Text
+
+
+def decision_page(decision: Decision) -> Page:
+    """Return the page of a decision: every question's error at every epsilon, what it costs, and what it promises.
+
+    Examples
+    --------
+    >>> from deniable import Attribute, Schema
+    >>> from deniable.planning import decide
+    >>> page = decision_page(decide(Schema((Attribute("smoker", ("yes", "no")),)), 1000, [1.0]))
+    >>> page.sections[0].parts[0].cells(0)
+    ('smoker', '2', '5.9')
+    """
+    settings = decision.settings
+    budgets = [_budget(setting) for setting in settings]
+    questions = [*zip(*(setting.questions for setting in settings), strict=True)]
+    sections = [Section("How far off an answer may be, either way", _errors(questions, budgets))]
+    if decision.target is not None:
+        sections.append(Section(f"Contributors needed for {_target(decision)}", (_needed(questions, budgets),)))
+    sections.append(Section("What contributors are promised", _promises(settings)))
+    sections.append(Section("Mechanisms", _mechanisms(settings)))
+    count = len(questions)
+    title = f"Plan: {count} question{'s' * (count > 1)}, {decision.contributors:,} contributors"
+    cards = tuple(Card(warning, warning=True) for warning in decision.warnings)
+    return Page(title, cards, tuple(sections), notes=(decision.assumptions,))
+
+
+def _budget(setting: Setting) -> str:
+    return f"eps {bound_text(float(setting.epsilon))}"
+
+
+def _target(decision: Decision) -> str:
+    return f"+-{decision.target:g} percentage points, or hundredths of a scale"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.1f}" if value >= 0.95 else f"{value:.2g}"
+
+
+def _named(questions: Sequence[tuple[QuestionPlan, ...]]) -> list[list[str]]:
+    return [[row[0].name for row in questions], [str(row[0].categories) for row in questions]]
+
+
+def _errors(questions: Sequence[tuple[QuestionPlan, ...]], budgets: Sequence[str]) -> tuple[Table | Text, ...]:
+    units = {row[0].unit for row in questions}
+    header, columns = ["question", "answers", *budgets], _named(questions)
+    columns += [[_number(row[i].half_width) for row in questions] for i in range(len(budgets))]
+    if len(units) > 1:
+        header.append("unit")
+        columns.append([row[0].unit for row in questions])
+    worst = {f"{row[i].worst} at {budgets[i]}" for row in questions for i in range(len(budgets))}
+    said = f"in {units.pop()}" if len(units) == 1 else "each in its own unit"
+    where = f", for {worst.pop().partition(' at ')[0]}" if len(worst) == 1 else ", for the answers that make it largest"
+    return Table.of(header, columns), Text((f"95%-intervals' half-widths, {said}{where}.",))
+
+
+def _needed(questions: Sequence[tuple[QuestionPlan, ...]], budgets: Sequence[str]) -> Table:
+    cells = [
+        ["-" if row[i].contributors_needed is None else f"{row[i].contributors_needed:,}" for row in questions]
+        for i in range(len(budgets))
+    ]
+    return Table.of(["question", "answers", *budgets], [*_named(questions), *cells])
+
+
+def _promises(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
+    columns = [
+        [bound_text(float(setting.epsilon)) for setting in settings],
+        [f"{setting.odds:,g} times" for setting in settings],
+        [setting.sure for setting in settings],
+    ]
+    table = Table.of(["epsilon", "odds move by at most", "a coin toss becomes at most"], columns)
+    words = (
+        "Whatever somebody answers and whoever looks, nobody's odds about them move by more than this: who took an "
+        "answer of theirs for a coin toss is at most so sure of it afterwards."
+    )
+    return table, Text((words,))
+
+
+def _mechanisms(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
+    names = list(dict.fromkeys(row.name for setting in settings for row in setting.mechanisms))
+    rows: list[dict[str, MechanismRow]] = [{row.name: row for row in setting.mechanisms} for setting in settings]
+    header, columns = ["mechanism"], [names]
+    for setting, found in zip(settings, rows, strict=True):
+        header += [_budget(setting), "bits"]
+        columns += [[_error(found.get(name)) for name in names], [_bits(found.get(name)) for name in names]]
+    remarks: dict[str, list[str]] = {}
+    for name in names:
+        for found in rows:
+            row = found.get(name)
+            remark = "" if row is None else f"cannot be built: {row.reason}" if row.reason else row.note
+            if remark and name not in remarks.setdefault(remark, []):
+                remarks[remark].append(name)
+    named = tuple(f"{', '.join(who)}: {remark}" for remark, who in remarks.items())
+    words = (
+        "Half-width of the worst question, in percentage points or hundredths of its scale, and bits per report; * is "
+        "what a collection takes."
+    )
+    return Table.of(header, columns), Text((words,)), Text(named, items=True)
+
+
+def _error(row: MechanismRow | None) -> str:
+    if row is None or row.relative_half_width is None:
+        return "-"
+    return ("*" if row.chosen else "") + _number(100 * row.relative_half_width)
+
+
+def _bits(row: MechanismRow | None) -> str:
+    return "-" if row is None or row.bits_per_report is None else f"{row.bits_per_report:,.1f}"

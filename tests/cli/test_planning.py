@@ -1,0 +1,84 @@
+"""A plan of a questionnaire on the command line, and the same warning where the collection is made."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from deniable import Attribute, Schema
+from deniable.planning import decide
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def questionnaire(folder: Path) -> Path:
+    """Fifty-six questions of five answers."""
+    path = folder / "questionnaire.json"
+    answers = ("never", "rarely", "sometimes", "often", "always")
+    Schema(tuple(Attribute(f"question {i + 1}", answers) for i in range(56))).save(path)
+    return path
+
+
+def test_a_plan_of_a_questionnaire(run: Run) -> None:
+    schema = Schema.load("schema.json")
+    result = run("plan", "--schema", "schema.json", "--contributors", "8000", "--target", "3")
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    text = " ".join(result.stdout.split())
+    assert "Plan: 2 questions, 8,000 contributors" in text
+    # sqrt(v/n): epsilon 1, randomised response over four colours, two questions: 2 (2.3036 + 1.1640) / 8000.
+    assert re.search(r"colour 4 +\S+ 5\.2 ", text)
+    assert "0.5 1.65 times 62.3% 1 2.72 times 73.2% 2 7.39 times 88.1% 4 54.6 times 98.3%" in text
+    assert "WARNING" not in text
+    data = json.loads(
+        run("plan", "--schema", "schema.json", "--contributors", "8000", "--target", "3", "--json").stdout
+    )
+    assert data == json.loads(json.dumps(decide(schema, 8000, target=3).to_dict()))
+    assert [setting["epsilon"] for setting in data["settings"]] == [0.5, 1.0, 2.0, 4.0]
+
+
+def test_epsilons_and_all_mechanisms(run: Run) -> None:
+    plan = ("plan", "--schema", "schema.json", "--contributors", "8000", "--epsilon", "0.7", "--epsilon", "3")
+    short, long = (json.loads(run(*plan, "--json", *more).stdout) for more in ((), ("--all",)))
+    assert [setting["epsilon"] for setting in short["settings"]] == [0.7, 3.0]
+    names = [{row["name"] for row in data["settings"][0]["mechanisms"]} for data in (short, long)]
+    assert names[0] < names[1]
+    assert "RS+FD[GRR]" in names[1]
+
+
+def test_a_survey_that_cannot_work_is_said_to_alike(run: Run, questionnaire: Path) -> None:
+    plan = " ".join(run("plan", "--schema", questionnaire, "--contributors", "8000", "--epsilon", "1").stdout.split())
+    making = ("collection", "--schema", questionnaire, "--epsilon", "1", "-o", "survey.json")
+    made = run(*making, "--contributors", "8000")
+    assert made.exit_code == 0
+    warning = re.search(r"warning: (this survey cannot work: .*)", made.stderr)
+    assert warning is not None
+    assert warning[1] in plan
+    assert "56 questions, 8,000 contributors and epsilon = 1 leave answers uncertain by up to +-31" in warning[1]
+    for enough in (("--contributors", "80000"), ()):
+        assert "cannot work" not in run(*making, *enough).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ((), "exactly one of --schema and --sizes must be given"),
+        (("--schema", "schema.json", "--sizes", "3"), "exactly one of --schema and --sizes must be given"),
+        (("--schema", "schema.json"), "contributors must be given: add --contributors"),
+        (("--schema", "schema.json", "--frequency", "0.1"), "frequency goes with --sizes: leave out --frequency"),
+        (("--schema", "schema.json", "--mechanism", "GRR"), "mechanism goes with --sizes: leave out --mechanism"),
+        (("--sizes", "4", "--epsilon", "1", "--target", "3"), "target goes with --schema: leave out --target"),
+        (("--sizes", "4", "--epsilon", "1", "--all"), "all goes with --schema: leave out --all"),
+        (("--sizes", "4", "--epsilon", "1", "--epsilon", "2"), "epsilon must be given once with --sizes"),
+        (("--sizes", "4"), "epsilon must be given once with --sizes"),
+        (("--schema", "schema.json", "--contributors", "9", "--target", "0"), "target must be in percentage points"),
+    ],
+)
+def test_bad_options(run: Run, options: tuple[str, ...], says: str) -> None:
+    result = run("plan", *options)
+    assert result.exit_code == 2
+    assert f"error: {says}" in result.stderr
+    assert result.stdout == ""

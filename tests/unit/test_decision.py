@@ -1,0 +1,225 @@
+"""What a plan of a questionnaire says: closed forms written down here, enumerated guesses, and who is warned."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable import GRR, OUE, SPL, Attribute, Collection, Schema, SubsetSelection, collection
+from deniable.errors import InvalidParameterError
+from deniable.leakage.adversary.best_guess import best_guess
+from deniable.oracles.comparators.hadamard import HadamardEncoding
+from deniable.oracles.histogram_threshold import THE
+from deniable.oracles.square_wave import SquareWave
+from deniable.planning import cannot_work, decide
+from deniable.planning.candidates import ONE_ATTRIBUTE, RECORDS, build
+from deniable.planning.decision import sure_text
+from deniable.planning.precision import attribute_variance
+from deniable.planning.question_error import MeanVariance, ShareVariance
+from deniable.planning.questions import can_be_planned
+from deniable.records.pivot.pivot_coded import PivotCoded
+from deniable.records.sample import SMP, AdaptiveSMP
+
+Z = NormalDist().inv_cdf(0.975)
+
+
+def questionnaire(*sizes: int) -> Schema:
+    return Schema(tuple(Attribute(f"q{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)))
+
+
+def grr_variance(k: int, epsilon: float, f: float) -> float:
+    """Variance of one report's estimate, from Wang et al. (2017), section 4.1."""
+    e = math.exp(epsilon)
+    return (e + k - 2) / (e - 1) ** 2 + f * (k - 2) / (e - 1)
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("d", "k", "epsilon", "worst"),
+    [
+        (56, 5, 1.0, 1.0),  # noise grows faster with the share than sampling falls
+        (56, 2, 1.0, 0.5),
+        (6, 4, 4.0, 0.5223888),  # d (k-2)/(e-1) + (d-1)(1-2f) = 0
+    ],
+)
+def test_the_error_of_a_sampled_share_is_the_textbooks(d: int, k: int, epsilon: float, worst: float) -> None:
+    n = 8000
+    (setting,) = decide(questionnaire(*[k] * d), n, [epsilon], target=3).settings
+    assert setting.name == "SMP[GRR]"
+    variance = (d * grr_variance(k, epsilon, worst) + (d - 1) * worst * (1 - worst)) / n
+    for question in setting.questions:
+        assert question.half_width == pytest.approx(100 * Z * math.sqrt(variance), rel=1e-7)
+        assert question.worst == f"a share of {100 * worst:.0f}%"
+        needed = (100 * Z / 3) ** 2 * variance * n
+        assert question.contributors_needed is not None
+        assert needed * (1 - 2.1e-4) <= question.contributors_needed <= needed + 1
+
+
+def test_literals() -> None:
+    assert [
+        round(setting.questions[0].half_width, 2) for setting in decide(questionnaire(*[5] * 56), 8000).settings
+    ] == [53.06, 31.47, 14.58, 8.9]
+    # One yes-or-no question: sqrt(e/n)/(e-1) at epsilon 1.
+    (setting,) = decide(questionnaire(2), 1000, ["1"], confidence=0.9).settings
+    assert setting.questions[0].half_width == pytest.approx(
+        100 * NormalDist().inv_cdf(0.95) * math.sqrt(math.e / 1000) / (math.e - 1)
+    )
+    assert setting.questions[0].worst == "any share"
+    assert (setting.odds, setting.sure) == (2.72, "73.2%")
+    assert "2.72 times" in setting.promise
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_the_worst_share_is_worst_and_variances_fall_as_one_over_n(epsilon: float) -> None:
+    # What an explorer multiplies by 1/n, it may.
+    offered = [(one, (7,)) for one in ONE_ATTRIBUTE] + [(one, (3, 7, 2)) for one in RECORDS if not one.two_phases]
+    for candidate, sizes in offered:
+        mechanism = build(candidate, sizes, epsilon)
+        if can_be_planned(mechanism):
+            for j in range(len(sizes)):
+                law = ShareVariance.of(mechanism, j, 1000)
+                share, most = law.worst
+                grid = [attribute_variance(mechanism, j, f, 1000) for f in np.linspace(0, 1, 101)]
+                assert max(grid) <= most * (1 + 1e-9), candidate.name
+                assert attribute_variance(mechanism, j, share, 1000) == pytest.approx(most, rel=1e-9)
+                assert attribute_variance(mechanism, j, 0.3, 7000) * 7 == pytest.approx(law.at(0.3), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        GRR(4, 2.0),
+        SubsetSelection(4, 0.5),
+        SMP((4, 3), 3.0),
+        AdaptiveSMP((4, 9), 1.0),
+        SPL((4, 2), 2.0),
+        SquareWave(4, 1),
+    ],
+    ids=repr,
+)
+def test_the_worst_distribution_of_a_mean_is_worst(mechanism: Any) -> None:
+    scores = np.array([1.0, 2.0, 5.0, 3.0])
+    own = (0,) if mechanism.records else ()
+    worst = MeanVariance.of(mechanism, 0, scores, 500)
+    grid = [np.array(f) / 8 for f in itertools.product(range(9), repeat=4) if sum(f) == 8]
+    found = [mechanism.linear_variance(scores, f, 500, *own) for f in grid]
+    assert max(found) <= worst.variance * (1 + 1e-9)
+    held = np.zeros(4)
+    held[worst.low] += 1 - worst.share
+    held[worst.high] += worst.share
+    assert mechanism.linear_variance(scores, held, 500, *own) == pytest.approx(worst.variance, rel=1e-9)
+
+
+# ---------------------------------------------------------------- guesses
+
+
+def bayes(channel: np.ndarray[Any, Any], sizes: tuple[int, ...], attribute: int) -> float:
+    """Listed: the best guess about one attribute under uniform, independent answers."""
+    joint = channel.reshape(*sizes, -1) / math.prod(sizes)
+    others = tuple(j for j in range(len(sizes)) if j != attribute)
+    return float(joint.sum(axis=others).max(axis=0).sum())
+
+
+@pytest.mark.parametrize(
+    "oracle",
+    [GRR(5, 1.0), OUE(4, 1.0), SubsetSelection(6, 0.7), THE(3, 1.5), SquareWave(5, 1.0), HadamardEncoding(3, 1.0)],
+    ids=repr,
+)
+def test_the_best_guess_is_the_best_of_all_guesses(oracle: Any) -> None:
+    guess = best_guess(oracle)
+    assert guess.exact
+    assert guess.without == 1 / oracle.k
+    assert guess.after == pytest.approx(bayes(oracle.channel(), oracle.domain, 0), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [SPL((2, 3), 2.0), SPL((2, 3), 2.0, "OUE"), SMP((2, 3), 2.0), AdaptiveSMP((2, 5), 0.5), PivotCoded((2, 3), 1.0)],
+    ids=repr,
+)
+def test_the_best_guess_about_one_answer_of_a_record(mechanism: Any) -> None:
+    for j in range(2):
+        assert best_guess(mechanism, j).after == pytest.approx(bayes(mechanism.channel(), mechanism.sizes, j), rel=1e-9)
+
+
+def test_no_guess_beats_the_promise() -> None:
+    for epsilon in (0.5, 1.0, 4.0):
+        sure = float(sure_text(epsilon).rstrip("%")) / 100
+        assert best_guess(GRR(2, epsilon)).after == pytest.approx(sure, abs=1e-3)
+        assert (best_guess(GRR(2, epsilon)).after or 1) <= sure
+
+
+# ---------------------------------------------------------------- warnings
+
+
+def test_fifty_six_questions_and_eight_thousand_people() -> None:
+    survey = collection(questionnaire(*[5] * 56), "1")
+    warning = cannot_work(survey, 8000)
+    assert warning == (
+        "this survey cannot work: 56 questions, 8,000 contributors and epsilon = 1 leave answers uncertain by up to "
+        "+-31 percentage points ('q0'); +-10 takes 79,207 contributors or 5 of these questions or epsilon = 3.2"
+    )
+    # What it proposes works, and a little less does not.
+    for schema, epsilon, n, works in (
+        (questionnaire(*[5] * 56), "1", 79_207, True),
+        (questionnaire(*[5] * 56), "1", 79_000, False),
+        (questionnaire(*[5] * 5), "1", 8000, True),
+        (questionnaire(*[5] * 6), "1", 8000, False),
+        (questionnaire(*[5] * 56), "3.2", 8000, True),
+        (questionnaire(*[5] * 56), "3.1", 8000, False),
+    ):
+        (setting,) = decide(schema, n, [epsilon]).settings
+        assert (max(question.half_width for question in setting.questions) <= 10.002) == works
+    decision = decide(survey.schema, 8000, ["1", "4"])
+    assert decision.warnings == (warning,)
+    assert cannot_work(survey, 80_000) == ""
+
+
+def test_what_cannot_be_planned_is_not_warned_of() -> None:
+    schema = Schema((Attribute("word", text=True),))
+    with pytest.raises(InvalidParameterError, match="schema must have categories"):
+        decide(schema, 100)
+    assert cannot_work(collection(schema, 1.0), 10) == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"contributors": 0}, "contributors must be"),
+        ({"target": 100.0}, "target must be in percentage points"),
+        ({"confidence": 1.0}, "confidence must be"),
+        ({"epsilons": []}, "epsilons must be a non-empty sequence"),
+        ({"epsilons": "1"}, "epsilons must be a non-empty sequence"),
+        ({"epsilons": ["nan"]}, "epsilon must be"),
+    ],
+)
+def test_bad_input(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameterError, match=message):
+        decide(questionnaire(2), **{"contributors": 10, **options})
+
+
+# ---------------------------------------------------------------- mechanisms
+
+
+def test_the_mechanism_is_the_collections_own() -> None:
+    for sizes in ((2,), (40,), (2000,), (3, 40, 6), (3, 3)):
+        schema = questionnaire(*sizes)
+        for setting in decide(schema, 1000, ["0.5", "20"]).settings:
+            assert setting.mechanism == collection(schema, setting.epsilon).mechanism
+            assert sum(row.chosen for row in setting.mechanisms) == 1
+            assert Collection(schema, setting.mechanism).id == collection(schema, setting.epsilon).id
+
+
+def test_every_mechanism_on_request() -> None:
+    short, long = (decide(questionnaire(6), 1000, ["1"], every=every).settings[0].mechanisms for every in (False, True))
+    assert {row.name for row in short} < {row.name for row in long}
+    assert {row.name for row in long} == {one.name for one in ONE_ATTRIBUTE}
+    errors = [row.relative_half_width for row in long if row.relative_half_width is not None]
+    assert errors == sorted(errors)
