@@ -18,6 +18,7 @@ from deniable.oracles.comparators.projective_geometry import PGR
 from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard
 from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.records import RSRFD
+from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.cond_rr import CondRR
 from deniable.records.pivot.grouping import GroupedCorrRR
 from deniable.records.pivot.pivot_coded import PivotCoded
@@ -168,6 +169,8 @@ CASES: list[Case] = [
     Case("SMP-ADP-mixed", _mixed_sample, records=True),
     Case("PivotCoded", _records(PivotCoded), records=True),
     Case("SPL-pairs", _records(SPLPairs), records=True),
+    Case("PairSample", _records(PairSample), records=True),
+    Case("PairSample-singles", _records(PairSample, singles="0.25"), records=True),
     Case(
         "Corr-RR",
         _published(dn.CorrRR, copy_probabilities=lambda sizes: some_matrix(len(sizes))),

@@ -113,6 +113,7 @@ ALLOWED = {
     "dealt/mpc/plan.py: isinstance(mechanism, QuotaRR)": "which of the two circuits",
     "dealt/several_deals.py: isinstance(mechanism, DealtOracle)": "refuses what has no deals to combine",
     "records/dependence/pair_tables.py: isinstance(mechanism, SPLPairs)": "refuses what counts no pairs",
+    "records/joint.py: isinstance(mechanism, JointRecords)": "refuses what has no tables of pairs",
 }
 """Calls that look like probes of a mechanism outside the bases, and why each may stay."""
 

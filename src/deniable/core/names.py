@@ -42,6 +42,7 @@ CLASSES: Mapping[str, str] = {
     "RS+FD": "deniable.records.fake_data:RSFD",
     "RS+RFD": "deniable.records.fake_data:RSRFD",
     "SPL pairs": "deniable.records.split:SPLPairs",
+    "PairSample": "deniable.records.pair_sample:PairSample",
     "Corr-RR": "deniable.records.pivot.corr_rr:CorrRR",
     "Corr-RR aligned": "deniable.records.pivot.corr_rr_aligned:AlignedCorrRR",
     "Corr-RR groups": "deniable.records.pivot.grouping:GroupedCorrRR",

@@ -102,7 +102,8 @@ def iterative_bayes(
         if isinstance(law, FixedSize) and law.size == 1:
             return _column(raw, aggregate.counts, law.p, (1 - law.p) / (law.k - 1), max_iterations, tolerance)
         return _listed(raw, mechanism.channel(), aggregate.counts.astype(np.float64), max_iterations, tolerance)
-    oracles = mechanism.oracles if is_records(mechanism) else ()
+    # The state of pairs is no histogram of single attributes, whatever those go through where they are drawn alone.
+    oracles = mechanism.oracles if is_records(mechanism) and mechanism.reveals != "pairs" else ()
     if not oracles or not all(oracle.state_is_histogram for oracle in oracles):
         raise MismatchError(
             "iterative_bayes needs the histogram of outputs, which aggregates of GRR, Exponential and records over GRR "

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from deniable.records.dependence.pair_tables import pair_tables as pair_tables
     from deniable.records.fake_data import RSFD as RSFD
     from deniable.records.fake_data import RSRFD as RSRFD
+    from deniable.records.pair_sample import PairReports as PairReports
+    from deniable.records.pair_sample import PairSample as PairSample
     from deniable.records.phases.phases import Phases as Phases
     from deniable.records.phases.phases import next_phase as next_phase
     from deniable.records.phases.refinement import combine_rounds as combine_rounds
@@ -40,6 +42,7 @@ else:
             "deniable.records.dependence.association": "cramers_v dependence_matrix pearson",
             "deniable.records.dependence.pair_tables": "PairTable PairTables pair_tables",
             "deniable.records.fake_data": "RSFD RSRFD",
+            "deniable.records.pair_sample": "PairReports PairSample",
             "deniable.records.phases.phases": "Phases next_phase",
             "deniable.records.phases.refinement": "combine_rounds refine",
             "deniable.records.phases.two_phase": "combine",

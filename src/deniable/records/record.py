@@ -52,9 +52,9 @@ class RecordMechanism(Mechanism[Reports]):
     simulates : {"records", "marginals"}
         What `simulate_aggregate` takes: distinct records and how many contributors hold each, or, of every attribute on
         its own, how many contributors hold each value.
-    reveals : {"all", "one", "fakes", "copies"}
+    reveals : {"all", "one", "fakes", "copies", "pairs"}
         What a report says: of every attribute something of its own; of one sampled attribute, visibly; the same among
-        fakes; of one or two attributes, among codes made from those.
+        fakes; of one or two attributes, among codes made from those; of one attribute or of two together, visibly.
     """
 
     sizes: tuple[int, ...]
@@ -62,7 +62,7 @@ class RecordMechanism(Mechanism[Reports]):
 
     records: ClassVar[bool] = True
     simulates: ClassVar[Literal["records", "marginals"]]
-    reveals: ClassVar[Literal["all", "one", "fakes", "copies"]]
+    reveals: ClassVar[Literal["all", "one", "fakes", "copies", "pairs"]]
 
     @final
     def __post_init__(self) -> None:

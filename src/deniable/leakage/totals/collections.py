@@ -8,6 +8,8 @@ P(report | x_i) = sum over records of P(record | x_i) P(report | record):
 * SMP, also adaptive or pivot-coded: the sampled attribute does not depend on the record, so the leakage is the largest
   over what is reported: the attribute itself, or another one through its correlation. That is the declared epsilon,
   whatever the prior.
+* PairSample: the same of the drawn pair, whose two codes are one value: the leakage about X_i is the largest over the
+  pairs, and the attributes drawn alone, of that by their code given x_i.
 * RS+FD, RS+RFD: the likelihood of a record is proportional to the sum over attributes of its evidence, P(y_j | held
   value)/P(y_j as a fake). A ratio of two sums whose terms are chosen one by one: Dinkelbach's iteration maximises it
   exactly, however many reports there are, and pairwise conditionals are all it needs.
@@ -32,10 +34,11 @@ from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsi
 from deniable.leakage.prior.pairwise import PairCounts
 from deniable.records.fake_data import FakeData
 from deniable.records.fakes import Fake
+from deniable.records.pair_sample import PairSample
 from deniable.records.sampled_attribute import OneAttribute
 
-Sampling: TypeAlias = OneAttribute[Any] | FakeData
-"""Record mechanisms that report one sampled attribute."""
+Sampling: TypeAlias = OneAttribute[Any] | FakeData | PairSample
+"""Record mechanisms that report one sampled attribute, or one pair."""
 
 _TOLERANCE = 1e-14
 _ROUNDS = 100
@@ -50,10 +53,10 @@ class SampledLeakage:
     attributes : tuple of int
         Their columns in the records.
     matrix : float64[d, d]
-        matrix[i, j]: leakage about attribute i by the part of the report that is about j (for SMP: by a report of j),
-        nats; zero on the diagonal.
+        matrix[i, j]: leakage about attribute i by the part of the report that is about j (for SMP: by a report of j;
+        for PairSample: by a report of j that is not about i), nats; zero on the diagonal.
     direct : float64[d]
-        The same about j itself.
+        The same about j itself (for PairSample: by a report that is about j).
     totals : tuple of Leakage
         Leakage about each attribute by the whole report; exact under the stated prior.
     """
@@ -65,13 +68,13 @@ class SampledLeakage:
 
 
 def sampled_leakage(records: ArrayLike, mechanism: Sampling) -> SampledLeakage:
-    """Leakage about every attribute by one report of SMP (adaptive or pivot-coded too), RS+FD or RS+RFD.
+    """Leakage about every attribute by one report of SMP (adaptive or pivot-coded too), PairSample, RS+FD or RS+RFD.
 
     Parameters
     ----------
     records : int[n, d]
         Codes of the prior's records; their empirical distribution is the prior.
-    mechanism : SMP, AdaptiveSMP, PivotCoded, RSFD or RSRFD
+    mechanism : SMP, AdaptiveSMP, PivotCoded, PairSample, RSFD or RSRFD
         How whole records are randomised.
 
     Raises
@@ -96,11 +99,13 @@ def sampled_leakage(records: ArrayLike, mechanism: Sampling) -> SampledLeakage:
     0.8855 (exact) 0.8855 (exact)
     1.0000 (exact) 1.0000 (exact)
     """
-    if mechanism.reveals not in ("one", "fakes"):
+    if mechanism.reveals not in ("one", "fakes", "pairs"):
         raise InvalidParameterError(
-            f"mechanism must be SMP, SMP[ADP], PivotCoded, RS+FD or RS+RFD, got {mechanism!r}: its epsilon for the "
-            "whole contributor bounds the leakage about every attribute, whatever the prior"
+            f"mechanism must be SMP, SMP[ADP], PivotCoded, PairSample, RS+FD or RS+RFD, got {mechanism!r}: its epsilon "
+            "for the whole contributor bounds the leakage about every attribute, whatever the prior"
         )
+    if mechanism.reveals == "pairs":
+        return _of_pairs(records, mechanism)
     prior = _Prior.of(records, mechanism.sizes)
     return _of_smp(prior, mechanism) if mechanism.reveals == "one" else _of_fakes(prior, mechanism)
 
@@ -181,6 +186,26 @@ def _of_smp(prior: _Prior, mechanism: OneAttribute[Any]) -> SampledLeakage:
                 found = mechanism_cpl(mechanism.oracles[j], prior.conditionals[i, j])
                 matrix[row, column] = found.epsilon
                 total = max(total, found, key=lambda one: one.epsilon)
+        totals.append(total)
+    return SampledLeakage(kept, matrix, direct, tuple(totals))
+
+
+def _of_pairs(records: ArrayLike, mechanism: PairSample) -> SampledLeakage:
+    data, codes = observed(records, mechanism.sizes), checked_records(records, mechanism.sizes)
+    kept = data.attributes
+    matrix, direct, totals = np.zeros((len(kept), len(kept))), np.zeros(len(kept)), []
+    for row, (i, seen) in enumerate(zip(kept, data.categories, strict=True)):
+        total = Leakage(0.0, "exact")
+        for choice, part in enumerate(mechanism.parts):
+            table = np.zeros((mechanism.sizes[i], part.oracle.k))
+            np.add.at(table, (codes[:, i], mechanism.code(codes, choice)), 1.0)
+            found = mechanism_cpl(part.oracle, table[seen] / table[seen].sum(axis=1, keepdims=True))
+            total = max(total, found, key=lambda one: one.epsilon)
+            if i in part.attributes:
+                direct[row] = max(direct[row], found.epsilon)
+            else:
+                for column in (kept.index(j) for j in part.attributes if j in kept):
+                    matrix[row, column] = max(matrix[row, column], found.epsilon)
         totals.append(total)
     return SampledLeakage(kept, matrix, direct, tuple(totals))
 

@@ -1,0 +1,234 @@
+"""Tables of pairs of attributes: what every mechanism that has them offers.
+
+A `JointTable` is an unbiased table of two attributes together with the covariance of everything linear in it. Two
+uncertainties are told apart, as in `deniable.core.estimate`. All that is known of a mechanism's law counts noise and
+sampling, the error of the *population*. For *these contributors* the variance of the question's own true value among
+them, c'(diag f - f f')c/n, is subtracted once, from the whole question: subtracted from each group of reports it would
+be subtracted too often, because groups of one set of contributors are not independent.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypeIs
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import checked_integer
+from deniable.core.estimate import Target
+from deniable.core.projection import nearest_distribution
+from deniable.errors import InvalidParameterError
+from deniable.records.pairs import Pair, attribute_pairs
+from deniable.records.record import RecordMechanism
+
+Reports = TypeVar("Reports")
+Floats = NDArray[np.float64]
+
+_BLOCK = 1 << 22
+"""Weights that are looked at at a time."""
+
+
+class KroneckerTerm(NamedTuple):
+    """One term of a table's covariance: rows, float64[k_i, k_i], times columns, float64[k_j, k_j]."""
+
+    rows: Floats
+    columns: Floats
+
+
+class IndependenceTest(NamedTuple):
+    """A test of independence.
+
+    Parameters
+    ----------
+    statistic : float
+        Chi-squared in large samples, where the attributes are independent; NaN where there is none.
+    degrees : int
+        Its degrees of freedom.
+    crowding : float
+        What the level depends on: above .05 the statistic is not trusted. 0 where the test needs no such rule.
+    method : str
+        What was computed, in words.
+    """
+
+    statistic: float
+    degrees: int
+    crowding: float
+    method: str
+
+
+@dataclass(frozen=True, eq=False)
+class JointTable(ABC):
+    """Unbiased joint frequencies of two attributes.
+
+    Parameters
+    ----------
+    attributes : (int, int)
+        The rows' attribute i and the columns' attribute j.
+    frequencies : float64[k_i, k_j]
+        Unbiased, some perhaps negative; NaN without reports.
+    n : int
+        Number of reports about this pair.
+    contributors : int
+        Number of all reports.
+    """
+
+    attributes: Pair
+    frequencies: Floats
+    n: int
+    contributors: int
+
+    @abstractmethod
+    def _products(self, a: Floats, b: Floats) -> Floats:
+        """Return Cov(<a, T>, <b, T>) over the last axis, of population questions; weights [..., K] are broadcast."""
+
+    @property
+    @final
+    def shape(self) -> tuple[int, int]:
+        """(k_i, k_j)."""
+        rows, columns = self.frequencies.shape
+        return rows, columns
+
+    @cached_property
+    def plugged(self) -> Floats:
+        """The nearest table that could be true, float64[k_i, k_j]: what variances are taken at."""
+        return nearest_distribution(self.frequencies.ravel()).reshape(self.shape)
+
+    @final
+    def variances(self, weights: ArrayLike, target: Target = "contributors") -> Floats:
+        """Return the variance of sum_ab weights[m, a, b] T[a, b], float64[m].
+
+        Parameters
+        ----------
+        weights : float[m, k_i, k_j]
+            One question each.
+        target : {"contributors", "population"}
+            Noise of the mechanism and the sampling of reports; or the sampling of contributors too.
+        """
+        rows = self._flat(weights)
+        step = max(1, _BLOCK // rows.shape[1])
+        blocks = [rows[start : start + step] for start in range(0, len(rows), step)]
+        return np.concatenate([np.maximum(self._targeted(one, one, target), 0.0) for one in blocks])
+
+    @final
+    def covariance(self, weights: ArrayLike, target: Target = "contributors") -> Floats:
+        """Return the covariance matrix of several questions, float64[m, m]; parameters as for `variances`."""
+        rows = self._flat(weights)
+        return np.stack([self._targeted(one[None, :], rows, target) for one in rows])
+
+    @final
+    def standard_errors(self, target: Target = "contributors") -> Floats:
+        """Return the standard errors of the cells, float64[k_i, k_j]; NaN without reports."""
+        cells = self.frequencies.size
+        return np.sqrt(self.variances(np.eye(cells).reshape(cells, *self.shape), target)).reshape(self.shape)
+
+    @final
+    def _targeted(self, a: Floats, b: Floats, target: Target) -> Floats:
+        if target not in ("contributors", "population"):
+            raise InvalidParameterError(f'target must be "contributors" or "population", got target={target!r}')
+        found = self._products(a, b)
+        if target == "contributors":
+            f = self.plugged.ravel()
+            found = found - ((a * b) @ f - (a @ f) * (b @ f)) / self.contributors
+        return found
+
+    @final
+    def _flat(self, weights: ArrayLike) -> Floats:
+        given = np.asarray(weights, dtype=np.float64)
+        if given.ndim != 3 or given.shape[1:] != self.shape:
+            raise InvalidParameterError(
+                f"weights must have shape (m, {self.shape[0]}, {self.shape[1]}), got shape={given.shape}"
+            )
+        return given.reshape(len(given), -1)
+
+
+class OwnTable(JointTable):
+    """A table made from the reports of its own pair only."""
+
+    @abstractmethod
+    def independence(self) -> IndependenceTest:
+        """Test whether the attributes are independent in the population."""
+
+    @abstractmethod
+    def residual_covariance(self) -> Sequence[KroneckerTerm]:
+        """Return the covariance of T - r c', r and c its margins, if the attributes are independent."""
+
+    @abstractmethod
+    def cell_spread(self) -> float:
+        """Return the mean variance of a cell at the uniform distribution, noise and sampling."""
+
+
+class JointTables(Mapping[Pair, JointTable], ABC):
+    """The raw tables of all pairs: (i, j) -> JointTable; (j, i) is that of (i, j) transposed by whoever reads it.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Domain sizes of the attributes.
+    contributors : int
+        Number of reports.
+    """
+
+    sizes: tuple[int, ...]
+    contributors: int
+
+    @abstractmethod
+    def _own(self, i: int, j: int) -> OwnTable:
+        """Return the table of i < j from the pair's own reports."""
+
+    @abstractmethod
+    def consistent(self, i: int, j: int) -> JointTable:
+        """Return the unbiased table of i < j whose margins are those of every other table, too."""
+
+    @abstractmethod
+    def margin(self, attribute: int) -> Floats:
+        """Return the unbiased frequencies of an attribute from all reports of it, float64[k_j]."""
+
+    @abstractmethod
+    def margin_spread(self, attribute: int) -> float:
+        """Return the mean variance of those at the uniform distribution, noise and sampling; infinite without any."""
+
+    @final
+    def __getitem__(self, pair: Pair) -> OwnTable:
+        i, j = self.checked(pair)
+        return self._own(i, j)
+
+    @final
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(attribute_pairs(len(self.sizes)))
+
+    @final
+    def __len__(self) -> int:
+        return len(self.sizes) * (len(self.sizes) - 1) // 2
+
+    @final
+    def checked(self, pair: Pair) -> Pair:
+        """Return a pair i < j of attributes, or raise InvalidParameterError."""
+        i, j = (checked_integer("attribute", one, 0, len(self.sizes) - 1) for one in pair)
+        if i >= j:
+            raise InvalidParameterError(f"pair must be of two different attributes in their order, got pair={pair}")
+        return i, j
+
+
+class JointRecords(RecordMechanism[Reports]):
+    """A mechanism whose aggregate has the table of every pair of attributes."""
+
+    @abstractmethod
+    def tables(self, aggregate: Aggregate) -> JointTables:
+        """Analyst: the raw tables of all pairs, the numbers of their reports, and covariances.
+
+        Raises
+        ------
+        MismatchError, EmptyAggregateError
+            If the aggregate came from another mechanism, or contains no reports.
+        """
+
+
+def has_tables(mechanism: object) -> TypeIs[JointRecords[Any]]:
+    """Tell a mechanism whose aggregates have tables of pairs from all others."""
+    return isinstance(mechanism, JointRecords)

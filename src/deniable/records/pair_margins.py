@@ -1,0 +1,109 @@
+"""What all reports of `PairSample` together say of each attribute: its margins, averaged with public weights.
+
+Attribute j is in d-1 tables, and may be reported alone. Each of these parts gives unbiased frequencies of it. They are
+averaged with weights proportional to N_g over the variance that one report of part g has at the uniform distribution,
+which depend on sizes, epsilon and numbers of reports only: the average is unbiased too. Weights that read the answers
+would not be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.estimate import Estimate
+from deniable.records.pair_parts import Margin, Reported
+
+Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Unbiased frequencies of every attribute.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Domain sizes.
+    reported : tuple of Reported
+        What was reported of each part.
+    contributors : int
+        Number of reports in all.
+    """
+
+    sizes: tuple[int, ...]
+    reported: tuple[Reported, ...]
+    contributors: int
+
+    @cached_property
+    def _weighted(self) -> list[tuple[dict[tuple[int, ...], float], float]]:
+        """Of each attribute, the weights of the parts that have reports of it, and what they were divided by."""
+        found = []
+        for j in range(len(self.sizes)):
+            own = [one for one in self.reported if one.n and j in one.part.attributes]
+            raw = {one.part.attributes: one.n / one.part.spread(one.part.attributes.index(j)) for one in own}
+            total = sum(raw.values())
+            found.append(({which: weight / total for which, weight in raw.items()}, total))
+        return found
+
+    @cached_property
+    def _of(self) -> dict[tuple[int, ...], Reported]:
+        return {one.part.attributes: one for one in self.reported}
+
+    def about(self, attributes: tuple[int, ...]) -> Reported:
+        """Return what was reported of one part."""
+        return self._of[attributes]
+
+    def weights(self, attribute: int) -> dict[tuple[int, ...], float]:
+        """Return the weight of each part that has reports of an attribute; they sum to one, or there are none."""
+        return self._weighted[attribute][0]
+
+    def precision(self, attribute: int) -> float:
+        """Return one over the variance of an attribute's frequencies at the uniform distribution, sampling too."""
+        return self._weighted[attribute][1]
+
+    def frequencies(self, attribute: int) -> Floats:
+        """Return the average of an attribute's margins; NaN without reports."""
+        return self._average(attribute, lambda margin: margin.frequencies)
+
+    @cached_property
+    def _margins(self) -> list[dict[tuple[int, ...], Margin]]:
+        return [{which: self._of[which].margin(j) for which in self.weights(j)} for j in range(len(self.sizes))]
+
+    def _average(self, attribute: int, take: Callable[[Margin], Floats]) -> Floats:
+        weights, margins = self.weights(attribute), self._margins[attribute]
+        if not weights:
+            return np.full(self.sizes[attribute], np.nan)
+        found: Floats = sum(weight * take(margins[which]) for which, weight in weights.items()) + np.zeros(1)
+        return found
+
+    def covariances(self, attribute: int) -> dict[tuple[int, ...], Floats]:
+        """Return what each part adds to the covariance of an attribute's frequencies, noise and sampling."""
+        return self._covariances[attribute]
+
+    @cached_property
+    def _covariances(self) -> list[dict[tuple[int, ...], Floats]]:
+        return [
+            {which: weight**2 * self._of[which].margin_covariance(j) for which, weight in self.weights(j).items()}
+            for j in range(len(self.sizes))
+        ]
+
+    def estimate(self, attribute: int) -> Estimate:
+        """Return an attribute's estimate; its n is the number of equally good reports of one kind, rounded down."""
+        weights, k = self.weights(attribute), self.sizes[attribute]
+        if not weights:
+            return Estimate(np.full(k, np.nan), 0, np.zeros(k), np.zeros(k), self.contributors)
+        shares = {which: weight**2 / self._of[which].n for which, weight in weights.items()}
+        n = floor(1 / sum(shares.values()) + _ROUNDING)
+        absent, present = np.zeros((2, k))
+        for which, share in shares.items():
+            absent += n * share * self._margins[attribute][which].absent
+            present += n * share * self._margins[attribute][which].present
+        return Estimate(self.frequencies(attribute), n, absent, present, self.contributors)

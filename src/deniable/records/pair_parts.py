@@ -1,0 +1,235 @@
+"""What one choice of `PairSample` says: the reports of one pair of attributes, or of one attribute, and their law.
+
+A pair (i, j) is one attribute of K = k_i k_j codes x_i k_j + x_j that goes through subset selection. The law of such a
+report is known exactly (`FixedSize`), and so are the covariances of everything linear in its table: with
+M[c, c'] = P(c and c' are supported), that of one report's unbiased estimate at the distribution f is
+
+    Sigma(f) = (M - m m')/(p - q)^2,   M[c, c] = m[c] = q + (p - q) f[c],
+    M[c, c'] = r2 + (r1 - r2)(f[c] + f[c']),
+
+r1 and r2 the chances that two values are supported of which the contributor holds one, and neither. It counts the
+sampling of the contributor from the population; noise of the mechanism and sampling are told apart where a question is
+answered.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.estimate import Estimate
+from deniable.core.projection import nearest_distribution
+from deniable.oracles.subset import SubsetSelection
+
+Floats = NDArray[np.float64]
+
+
+class Margin(NamedTuple):
+    """What one part's reports say of one attribute.
+
+    Parameters
+    ----------
+    frequencies : float64[k]
+        Unbiased frequencies.
+    absent, present : float64[k]
+        Noise variance of one report's estimate if its contributor does not, or does, hold the value.
+    """
+
+    frequencies: Floats
+    absent: Floats
+    present: Floats
+
+
+@dataclass(frozen=True)
+class Part(ABC):
+    """One choice: the attributes that it is about.
+
+    Parameters
+    ----------
+    attributes : tuple of int
+        One attribute, or two.
+    sizes : tuple of int
+        Their domain sizes.
+    oracle : FrequencyOracle
+        What its code is reported through, with the whole budget.
+    """
+
+    attributes: tuple[int, ...]
+    sizes: tuple[int, ...]
+    oracle: Any  # its class is told by the kind of part
+
+    @abstractmethod
+    def spread(self, axis: int) -> float:
+        """Return the mean variance of one report's margin of an attribute at the uniform distribution, sampling too."""
+
+    @abstractmethod
+    def margin(self, frequencies: Floats, estimate: Estimate, axis: int) -> Margin:
+        """Return what unbiased frequencies, in the part's shape, and their estimate say of one of its attributes."""
+
+    @abstractmethod
+    def margin_noise(self, axis: int) -> tuple[float, float]:
+        """Return one report's noise variance if the value is not held, and if it is; means over values."""
+
+    @abstractmethod
+    def margin_covariance(self, f: Floats, axis: int) -> Floats:
+        """Return the covariance float64[k, k] of one report's margin at the part's distribution f, sampling too."""
+
+
+@final
+@dataclass(frozen=True)
+class PairPart(Part):
+    """Two attributes through subset selection over the K = k_i k_j pairs of their codes."""
+
+    def spread(self, axis: int) -> float:
+        k, cells = self.sizes[axis], int(self.oracle.k)
+        lumped = cells // k
+        noise = float(self.oracle.variance(1 / cells, 1))
+        return lumped * noise * (1 - (lumped - 1) / (cells - 1)) + (1 - 1 / k) / k
+
+    def margin(self, frequencies: Floats, estimate: Estimate, axis: int) -> Margin:  # noqa: ARG002
+        found = frequencies.sum(axis=1 - axis)
+        absent, present = self.margin_noise(axis)
+        return Margin(found, np.full(len(found), absent), np.full(len(found), present))
+
+    def margin_noise(self, axis: int) -> tuple[float, float]:
+        return subset_law(self.oracle).lumped_noise(self.oracle.k // self.sizes[axis])
+
+    def margin_covariance(self, f: Floats, axis: int) -> Floats:
+        return subset_law(self.oracle).lumped_covariance(f.sum(axis=1 - axis), self.oracle.k // self.sizes[axis])
+
+
+@final
+@dataclass(frozen=True)
+class SinglePart(Part):
+    """One attribute through an oracle of its own."""
+
+    def spread(self, axis: int) -> float:  # noqa: ARG002
+        (k,) = self.sizes
+        return float(self.oracle.variance(1 / k, 1)) + (1 - 1 / k) / k
+
+    def margin(self, frequencies: Floats, estimate: Estimate, axis: int) -> Margin:  # noqa: ARG002
+        return Margin(frequencies, estimate.noise_absent, estimate.noise_present)
+
+    def margin_noise(self, axis: int) -> tuple[float, float]:  # noqa: ARG002
+        return float(self.oracle.variance(0.0, 1)), float(self.oracle.variance(1.0, 1))
+
+    def margin_covariance(self, f: Floats, axis: int) -> Floats:  # noqa: ARG002
+        noise: Floats = self.oracle.covariance(f, 1)
+        return noise + np.diag(f) - np.outer(f, f)
+
+
+@dataclass(frozen=True)
+class SubsetLaw:
+    """Second moments of one report of subset selection, as floats.
+
+    Parameters
+    ----------
+    p, q : float
+        Chance that a value is supported that is held, and that is not.
+    r1, r2 : float
+        Chance that two values are supported of which one is held, and neither.
+    """
+
+    p: float
+    q: float
+    r1: float
+    r2: float
+
+    @property
+    def gain(self) -> float:
+        """(p - q)^2."""
+        return (self.p - self.q) ** 2
+
+    def products(self, a: Floats, b: Floats, f: Floats) -> Floats:
+        """Return a' Sigma(f) b over the last axis, for weights that are broadcast to each other."""
+        p, q, r1, r2 = self.p, self.q, self.r1, self.r2
+        both = a * b
+        sum_a, sum_b, sum_ab = a.sum(axis=-1), b.sum(axis=-1), both.sum(axis=-1)
+        on_a, on_b, on_ab = a @ f, b @ f, both @ f
+        second = q * sum_ab + (p - q) * on_ab + r2 * (sum_a * sum_b - sum_ab)
+        second = second + (r1 - r2) * (on_a * sum_b + sum_a * on_b - 2 * on_ab)
+        found: Floats = (second - (q * sum_a + (p - q) * on_a) * (q * sum_b + (p - q) * on_b)) / self.gain
+        return found
+
+    def covariance(self, f: Floats) -> Floats:
+        """Return Sigma(f), float64[K, K]."""
+        mean = self.q + (self.p - self.q) * f
+        moments = self.r2 + (self.r1 - self.r2) * (f[:, None] + f[None, :])
+        np.fill_diagonal(moments, mean)
+        found: Floats = (moments - np.outer(mean, mean)) / self.gain
+        return found
+
+    def lumped_covariance(self, f: Floats, cells: int) -> Floats:
+        """Return the covariance of sums over groups of `cells` values each, f their frequencies, float64[k, k]."""
+        mean = self.q * cells + (self.p - self.q) * f
+        moments = self.r2 * cells**2 + (self.r1 - self.r2) * cells * (f[:, None] + f[None, :])
+        alone = (self.q - self.r2) * cells + (self.p - self.q - 2 * (self.r1 - self.r2)) * f
+        found: Floats = (moments + np.diag(alone) - np.outer(mean, mean)) / self.gain
+        return found
+
+    def lumped_noise(self, cells: int) -> tuple[float, float]:
+        """Return the noise variance of the sum over a group of values if none of it is held, and if one is."""
+        rest = cells - 1
+        absent = cells * self.q + cells * rest * self.r2 - (cells * self.q) ** 2
+        squares = self.p + rest * self.q + 2 * rest * self.r1 + rest * (rest - 1) * self.r2
+        return absent / self.gain, (squares - (self.p + rest * self.q) ** 2) / self.gain
+
+
+@lru_cache(maxsize=1 << 12)
+def subset_law(oracle: SubsetSelection) -> SubsetLaw:
+    """Return the law of an oracle's reports, from its implemented probabilities."""
+    (p, q), (r1, r2) = oracle.support_probabilities, oracle.support_law.both()
+    return SubsetLaw(float(p), float(q), float(r1), float(r2))
+
+
+@dataclass(frozen=True, eq=False)
+class Reported:
+    """What was reported of one part.
+
+    Parameters
+    ----------
+    part : Part
+        Which.
+    n : int
+        Number of its reports.
+    counts : int64[state]
+        The state of its oracle.
+    """
+
+    part: Part
+    n: int
+    counts: NDArray[Any]
+
+    @cached_property
+    def estimate(self) -> Estimate | None:
+        """What the part's oracle makes of its reports; None without any."""
+        oracle = self.part.oracle
+        return None if self.n == 0 else oracle.estimate(Aggregate(oracle, self.counts, self.n))
+
+    @cached_property
+    def frequencies(self) -> Floats:
+        """Unbiased frequencies in the part's shape; NaN without reports."""
+        return np.full(self.part.sizes, np.nan) if self.estimate is None else self._shaped(self.estimate.frequencies)
+
+    @cached_property
+    def plugged(self) -> Floats:
+        """The nearest distribution, which variances are taken at."""
+        return self._shaped(nearest_distribution(self.frequencies.ravel()))
+
+    def margin(self, attribute: int) -> Margin:
+        """Return what its reports say of one of its attributes; it has some."""
+        assert self.estimate is not None
+        return self.part.margin(self.frequencies, self.estimate, self.part.attributes.index(attribute))
+
+    def margin_covariance(self, attribute: int) -> Floats:
+        """Return the covariance of that margin, noise and sampling of its n reports."""
+        return self.part.margin_covariance(self.plugged, self.part.attributes.index(attribute)) / self.n
+
+    def _shaped(self, flat: Floats) -> Floats:
+        return flat.reshape(self.part.sizes)

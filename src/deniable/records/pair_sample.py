@@ -1,0 +1,513 @@
+"""PairSample: report one pair of attributes, or one attribute, with the whole budget; tables of all pairs follow.
+
+With public probability beta a contributor draws one of the d attributes uniformly and reports it through an oracle of
+its own, else one of the d (d-1)/2 pairs, whose two codes are one code of k_i k_j, by subset selection. The choice does
+not depend on the record and is part of the report. Splitting the budget over all attributes (`SPLPairs`) gives the same
+tables with some thirty times the squared error.
+
+The idea of one pair by one oracle is that of CALM (Zhang, Wang, Li, He, Chen, *CALM: consistent adaptive local marginal
+for marginal release under local differential privacy*, 2018), of subset selection Ye and Barg (2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import log2, prod
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer, code_dtype
+from deniable.core.estimate import RecordEstimate
+from deniable.core.kernels import kernel
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import Randomness, SimulationRandomness, blocks
+from deniable.core.state import Counts, check_parts, counts_sum_to
+from deniable.core.thresholds import SCALE, exact, threshold_down
+from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.subset import SubsetSelection, best_subset_size
+from deniable.records.joint import JointRecords
+from deniable.records.layout import stretches
+from deniable.records.mixed_reports import ByteColumn
+from deniable.records.pair_margins import Margins
+from deniable.records.pair_parts import PairPart, Part, Reported, SinglePart
+from deniable.records.pairs import attribute_pairs, check_pairs
+from deniable.records.record import SimulatedByRecord
+from deniable.records.sampled_tables import SampledTables
+from deniable.records.uniform_draws import uniform_rows
+
+Floats = NDArray[np.float64]
+
+MAX_TABLE = 1 << 12
+"""Most cells of one pair's table: subsets of 65,536 cells would be reports of 35 KB."""
+
+SINGLES = (SubsetSelection,)
+"""What an attribute may be reported through where it is drawn alone."""
+
+CHOSEN_ROWS = 1 << 16
+"""Contributors who are grouped by choice at a time."""
+
+_SIMULATED_RECORDS = 1 << 12
+
+
+class PairReports(NamedTuple):
+    """Reports of one choice each.
+
+    Parameters
+    ----------
+    choice : uint8, uint16 or uint32 [n]
+        The pairs (0, 1), (0, 2), ..., (d-2, d-1) from 0 on, then the attributes 0..d-1.
+    payload : uint8[n, width]
+        The report of the choice's oracle: the fields' bytes one after the other, little-endian, then zeros.
+    """
+
+    choice: Codes
+    payload: NDArray[np.uint8]
+
+
+@final
+@dataclass(frozen=True)
+class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
+    """One uniformly drawn pair of attributes, or attribute, with the whole budget; the collector sees which.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d), d >= 2, each >= 2; they may differ. The table of a pair has at most 4,096 cells,
+        those of all pairs 2^22.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget of the whole record in nats, in [1e-6, 32].
+    singles : float, Fraction, Decimal or str
+        Share beta of the contributors who report one attribute alone, in [0, 1); it is drawn with 64 bits. Tables need
+        none; .25 where single frequencies matter as much and some attribute has more than four values.
+    oracles : sequence of SubsetSelection, optional
+        What each attribute goes through where it is drawn alone, over its domain and with the whole epsilon. By
+        default, and stored in the field, subset selection.
+    omegas : sequence of int, optional
+        Size of the reported sets of each pair, (0, 1), (0, 2), ..., (d-2, d-1). By default, and stored in the field,
+        those of least variance: client and server cannot choose twice.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+    TooLargeError
+        If a pair has more than 4,096 cells, or all of them more than 2^22.
+
+    Notes
+    -----
+    One report is made of 64-bit words in this order, which clients share. If singles > 0, one word: below
+    floor(singles 2^64) an attribute is drawn, else a pair. One word w for the choice among m (m = d attributes, or
+    d (d-1)/2 pairs): the upper half of the 128-bit product w m, drawn again with another word while the lower half is
+    below 2^64 mod m. Then the words of the choice's oracle for its code, x_i k_j + x_j of a pair (i, j), i < j: of
+    subset selection as in `SubsetSelection`.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.records.pair_sample import PairSample
+    >>> import numpy as np
+    >>> pairs = PairSample(sizes=(2, 3, 4), epsilon=1.0, singles="0.25")
+    >>> pairs.omegas, pairs.choices[0], pairs.choices[-1]
+    ((2, 2, 3), (0, 1), (2,))
+    >>> records = np.array([[0, 2, 3], [1, 0, 0]] * 500)
+    >>> reports = pairs.randomize(records, SimulationRandomness(1))
+    >>> reports.choice.dtype, reports.payload.shape
+    (dtype('uint8'), (1000, 3))
+    >>> tables = pairs.tables(pairs.aggregate(reports))
+    >>> tables[0, 1].frequencies.shape, tables[0, 1].n
+    ((2, 3), 242)
+    """
+
+    singles: Any = Fraction(0)
+    oracles: tuple[Any, ...] = ()
+    omegas: tuple[int, ...] = ()
+
+    report_type = PairReports
+    reveals = "pairs"
+    remarks = (
+        "the drawn attributes are visible to the collector; the choice is uniform and does not depend on the record, "
+        "and neither do the oracles",
+    )
+    name = "PairSample"
+    stated = ("oracles", "omegas")
+    card = Card(
+        shelf="records",
+        when="how two answers go together: tables of every pair of attributes",
+        planned=False,
+        instead="PairSample is for tables of pairs, and what it says of single frequencies is its by-product: compare "
+        "SMP[ADP]",
+        wire="the drawn pair or attribute, and the bytes of its oracle's report",
+        note="the collector sees which two attributes were drawn; every pair has a table",
+    )
+
+    def _check_parameters(self) -> None:
+        object.__setattr__(self, "singles", _checked_share(self.singles))
+        if len(self.sizes) < 2:
+            raise InvalidParameterError(f"sizes must be those of two attributes or more, got sizes={self.sizes}")
+        for i, j in attribute_pairs(len(self.sizes)):
+            if self.sizes[i] * self.sizes[j] > MAX_TABLE:
+                raise TooLargeError(
+                    f"the table of a pair must have at most {MAX_TABLE:,} cells, got {self.sizes[i]} x "
+                    f"{self.sizes[j]} for attributes {i} and {j}: give one of them fewer, coarser categories"
+                )
+        check_pairs(self.sizes)
+        object.__setattr__(self, "oracles", self._checked_oracles())
+        object.__setattr__(self, "omegas", self._checked_omegas())
+
+    def _checked_oracles(self) -> tuple[FrequencyOracle[Any], ...]:
+        given: Any = self.oracles
+        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+            raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={given!r}")
+        if not given:
+            made = {size: SubsetSelection(size, self.epsilon) for size in set(self.sizes)}
+            return tuple(made[size] for size in self.sizes)
+        if len(given) != len(self.sizes):
+            raise InvalidParameterError(f"oracles must be one per attribute ({len(self.sizes)}), got {len(given)}")
+        for j, (oracle, size) in enumerate(zip(given, self.sizes, strict=True)):
+            if type(oracle) not in SINGLES:
+                offered = " or ".join(one.__name__ for one in SINGLES)
+                raise InvalidParameterError(f"oracles[{j}] must be {offered}, got {oracle!r}")
+            if oracle.k != size or exact(oracle.epsilon) != exact(self.epsilon):
+                raise InvalidParameterError(
+                    f"oracles[{j}] must have k={size} and epsilon={self.epsilon}, got {oracle!r}"
+                )
+        return tuple(given)
+
+    def _checked_omegas(self) -> tuple[int, ...]:
+        given: Any = self.omegas
+        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+            raise InvalidParameterError(f"omegas must be a sequence of integers, got omegas={given!r}")
+        cells = [self.sizes[i] * self.sizes[j] for i, j in attribute_pairs(len(self.sizes))]
+        if not given:
+            best = {k: best_subset_size(k, self.epsilon) for k in set(cells)}
+            return tuple(best[k] for k in cells)
+        if len(given) != len(cells):
+            raise InvalidParameterError(f"omegas must be one per pair of attributes ({len(cells)}), got {len(given)}")
+        return tuple(
+            checked_integer(f"omegas[{g}]", omega, 1, k - 1)
+            for g, (omega, k) in enumerate(zip(given, cells, strict=True))
+        )
+
+    # ---------------------------------------------------------------- choices
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """What each choice is about and goes through, in the order of their codes."""
+        pairs: list[Part] = []
+        made: dict[tuple[int, int], SubsetSelection] = {}
+        for (i, j), omega in zip(attribute_pairs(len(self.sizes)), self.omegas, strict=True):
+            k = self.sizes[i] * self.sizes[j]
+            if (k, omega) not in made:
+                made[k, omega] = SubsetSelection(k, self.epsilon, omega)
+            pairs.append(PairPart((i, j), (self.sizes[i], self.sizes[j]), made[k, omega]))
+        if not self._single_words:
+            return tuple(pairs)
+        alone = enumerate(zip(self.sizes, self.oracles, strict=True))
+        return (*pairs, *(SinglePart((j,), (size,), oracle) for j, (size, oracle) in alone))
+
+    @property
+    def choices(self) -> tuple[tuple[int, ...], ...]:
+        """The attributes of each choice, in the order of their codes."""
+        return tuple(part.attributes for part in self.parts)
+
+    @cached_property
+    def choice_probabilities(self) -> tuple[Fraction, ...]:
+        """How probable each choice is, exactly."""
+        d, beta = len(self.sizes), Fraction(self._single_words, SCALE)
+        pairs = d * (d - 1) // 2
+        alone = (beta / d,) * d if self._single_words else ()
+        return ((1 - beta) / pairs,) * pairs + alone
+
+    @property
+    def _single_words(self) -> int:
+        """An attribute is drawn alone if a 64-bit word is below this."""
+        return threshold_down(self.singles)
+
+    @cached_property
+    def column(self) -> ByteColumn:
+        """The bytes of the choices' reports."""
+        return ByteColumn(tuple(part.oracle for part in self.parts), "payload")
+
+    @cached_property
+    def _kinds(self) -> tuple[list[int], NDArray[np.int64]]:
+        """Choices of different oracles, one of each, and of every choice which of them is its own."""
+        first: dict[Any, int] = {}
+        numbers = [first.setdefault(part.oracle, len(first)) for part in self.parts]
+        return [numbers.index(kind) for kind in range(len(first))], np.array(numbers, dtype=np.int64)
+
+    @cached_property
+    def _codes_of(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """First attribute, its factor, and second attribute of every choice: its code is x_first factor + x_second."""
+        rows = [(part.attributes[0], part.sizes[1] if len(part.sizes) == 2 else 0) for part in self.parts]
+        first, factor = np.array(rows, dtype=np.int64).T
+        return first.copy(), factor.copy(), np.array([part.attributes[-1] for part in self.parts], dtype=np.int64)
+
+    # ---------------------------------------------------------------- contributor
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> PairReports:
+        choices = self._drawn_choices(len(codes), rng)
+        body = self.column.empty(len(codes))
+        items = self.column.items(body)
+        examples, kinds = self._kinds
+        for start in range(0, len(codes), CHOSEN_ROWS):
+            block = slice(start, start + CHOSEN_ROWS)
+            chosen, part = choices[block], items[block]
+            held, order = np.empty(len(chosen), dtype=np.int64), np.empty(len(chosen), dtype=np.int64)
+            stops = np.bincount(kinds[chosen], minlength=len(examples)).cumsum()
+            starts = np.concatenate(([0], stops[:-1]))
+            _sort(chosen, codes[block], kinds, *self._codes_of, starts.copy(), order, held)
+            for kind, example in enumerate(examples):
+                rows = slice(starts[kind], stops[kind])
+                if rows.stop > rows.start:
+                    reports = self.parts[example].oracle.randomize(held[rows], rng)
+                    part[order[rows]] = self.column.rows(example, reports)
+        return PairReports(choices, body)
+
+    def _drawn_choices(self, n: int, rng: Randomness) -> Codes:
+        d = len(self.sizes)
+        pairs = d * (d - 1) // 2
+        choices: Codes = np.empty((n, 1), dtype=code_dtype(len(self.parts)))
+        if not self._single_words:
+            uniform_rows(rng, (pairs,), choices)
+            return choices[:, 0]
+        alone = np.empty(n, dtype=np.bool_)
+        for rows, words in blocks(rng, n):
+            alone[rows] = words < np.uint64(self._single_words)
+        for which, options, first in ((alone, d, pairs), (~alone, pairs, 0)):
+            drawn: Codes = np.empty((np.count_nonzero(which), 1), dtype=choices.dtype)
+            uniform_rows(rng, (options,), drawn)
+            choices[which] = drawn + choices.dtype.type(first)
+        return choices[:, 0]
+
+    # ---------------------------------------------------------------- collector
+
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        return self.column.tally(reports)
+
+    @property
+    def state_size(self) -> int:
+        """The counters of every choice's oracle, one table after the other, then the number of each one's reports."""
+        return sum((int(part.oracle.state_size) for part in self.parts), start=len(self.parts))
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        counts, reported = counts[: -len(self.parts)], counts[-len(self.parts) :]
+        counts_sum_to(reported, n, len(counts))
+        check_parts([part.oracle for part in self.parts], counts, reported)
+
+    def reported_attribute(self, reports: Any) -> NDArray[np.int64]:
+        """Return the attribute of each report that is about one alone, and -1 for those about two, int64[n].
+
+        Raises
+        ------
+        InvalidReportError
+            As `aggregate`.
+        """
+        attributes = np.array([part.attributes[0] if len(part.attributes) == 1 else -1 for part in self.parts])
+        found: NDArray[np.int64] = attributes[self.column.attributes(reports)]
+        return found
+
+    def about(self, reports: Any, attribute: int) -> Any:
+        """Return the reports about an attribute alone, as reports of its oracle."""
+        told = self.reported_attribute(reports) == self._checked_attribute(attribute)
+        oracle = ByteColumn((self.oracles[attribute],), "payload")
+        return oracle.reports(0, np.asarray(reports[1])[told])
+
+    def chosen(self, reports: Any, choice: int) -> Any:
+        """Return the reports of one choice, in their order, as reports of its oracle."""
+        told = self.column.attributes(reports) == checked_integer("choice", choice, 0, len(self.parts) - 1)
+        return self.column.reports(choice, np.asarray(reports[1])[told])
+
+    # ---------------------------------------------------------------- analyst
+
+    def _margins(self, aggregate: Aggregate) -> Margins:
+        self.check(aggregate)
+        numbers = aggregate.counts[-len(self.parts) :].tolist()
+        places = stretches([part.oracle.state_size for part in self.parts])
+        parts = zip(self.parts, numbers, places, strict=True)
+        return Margins(
+            self.sizes, tuple(Reported(part, n, aggregate.counts[place]) for part, n, place in parts), aggregate.n
+        )
+
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: unbiased frequencies of every attribute, from all reports of it, alone or in a pair.
+
+        The margins of an attribute's tables are averaged with weights that depend on sizes, epsilon and numbers of
+        reports only. An estimate's `n` is the number of reports that would be as informative if they were of one kind,
+        rounded down.
+        """
+        margins = self._margins(aggregate)
+        return RecordEstimate({j: margins.estimate(j) for j in range(len(self.sizes))})
+
+    def tables(self, aggregate: Aggregate) -> SampledTables:
+        """Analyst: the raw tables of all pairs, the numbers of their reports, and covariances.
+
+        Returns
+        -------
+        SampledTables
+            (i, j) -> JointTable, i != j.
+
+        Raises
+        ------
+        MismatchError, EmptyAggregateError
+            If the aggregate came from another mechanism, or contains no reports.
+        """
+        return SampledTables(self._margins(aggregate))
+
+    def variance(self, f: float, n: int, attribute: int) -> float:
+        """Variance of an estimated frequency of one attribute, its true value f among n contributors.
+
+        With the expected numbers of reports; noise, and the sampling of the reports among these contributors.
+        """
+        j, total, drawn = self._checked_attribute(attribute), 0.0, 0.0
+        for part, weight, number in self._weighted(j, n):
+            absent, present = part.margin_noise(part.attributes.index(j))
+            total += weight**2 / number * (absent + (present - absent) * f)
+            drawn += weight**2 / number
+        return total + f * (1 - f) * max(0.0, drawn - 1 / n)
+
+    def covariance(self, f: ArrayLike, n: int, attribute: int, values: ArrayLike | None = None) -> Floats:
+        """Covariance matrix of one attribute's estimated frequencies among n contributors, float64[s, s].
+
+        With the expected numbers of reports. The other attributes of a pair are taken to be uniform and independent;
+        the noise of a margin does not depend on them.
+
+        Parameters
+        ----------
+        f : float[k_j]
+            True frequencies of the attribute's values.
+        n : int
+            Number of contributors, whatever they report.
+        attribute : int
+            Which one.
+        values : int[s], optional
+            The codes to return it for; all by default.
+        """
+        j, held = self._checked_attribute(attribute), np.asarray(f, dtype=np.float64)
+        if held.shape != (self.sizes[j],):
+            raise InvalidParameterError(f"f must have shape ({self.sizes[j]},), got shape={held.shape}")
+        matrix = -(np.diag(held) - np.outer(held, held)) / n
+        for part, weight, number in self._weighted(j, n):
+            axis = part.attributes.index(j)
+            shape = [1] * len(part.sizes)
+            shape[axis] = len(held)
+            spread = np.broadcast_to(held.reshape(shape) / (prod(part.sizes) // len(held)), part.sizes)
+            matrix = matrix + weight**2 / number * part.margin_covariance(spread, axis)
+        codes = np.arange(len(held)) if values is None else np.asarray(values)
+        chosen: Floats = matrix[np.ix_(codes, codes)]
+        return chosen
+
+    def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int, attribute: int) -> float:
+        """Variance of sum_v weights[v] f^(v) of one attribute among n contributors; see `covariance`."""
+        w = np.asarray(weights, dtype=np.float64)
+        return float(w @ self.covariance(f, n, attribute) @ w)
+
+    def _weighted(self, attribute: int, n: int) -> list[tuple[Part, float, float]]:
+        """Return the parts about an attribute, their weights and the expected numbers of their reports."""
+        law = zip(self.parts, self.choice_probabilities, strict=True)
+        own = [(part, n * float(share)) for part, share in law if attribute in part.attributes]
+        precisions = [number / part.spread(part.attributes.index(attribute)) for part, number in own]
+        total = sum(precisions)
+        return [(part, one / total, number) for (part, number), one in zip(own, precisions, strict=True)]
+
+    # ---------------------------------------------------------------- guarantee
+
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio between two records, exact: that of the choice whose oracle has the largest."""
+        return max(Fraction(self.parts[example].oracle.implemented_ratio()) for example in self._kinds[0])
+
+    def _attribute_ratio(self, attribute: int) -> Fraction:
+        return max(Fraction(one.oracle.implemented_ratio()) for one in self.parts if attribute in one.attributes)
+
+    def outputs(self) -> PairReports:
+        self._check_channel(1, sum(prod(part.sizes) for part in self.parts))
+        bodies = []
+        for choice, part in enumerate(self.parts):
+            rows = self.column.rows(choice, part.oracle.outputs())
+            bodies.append(self.column.empty(len(rows)))
+            self.column.items(bodies[-1])[:] = rows
+        choices = np.repeat(np.arange(len(bodies)), [len(body) for body in bodies])
+        return PairReports(choices.astype(code_dtype(len(bodies))), np.concatenate(bodies))
+
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(prod(self.sizes), len(self.parts))
+        records = np.indices(self.sizes).reshape(len(self.sizes), -1).T
+        columns = []
+        for choice, (part, probability) in enumerate(zip(self.parts, self.choice_probabilities, strict=True)):
+            channel = part.oracle.channel(exact=True)
+            self._check_channel(len(records), channel.shape[1])
+            columns.append(channel[self.code(records, choice)] * probability)
+        matrix = np.concatenate(columns, axis=1)
+        self._check_channel(*matrix.shape)
+        return matrix
+
+    def code(self, records: Codes, choice: int) -> NDArray[np.int64]:
+        """Return the code of each record that a choice reports, int64[n]: x_i k_j + x_j of a pair (i, j)."""
+        first, factor, second = (column[choice] for column in self._codes_of)
+        found: NDArray[np.int64] = records[:, first].astype(np.int64) * factor + records[:, second]
+        return found
+
+    # ---------------------------------------------------------------- simulation and files
+
+    def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Who draws what, then every choice's oracle: the tables of overlapping pairs depend on each other through the
+        # numbers of their reports and the records only.
+        true_counts = [np.zeros(prod(part.sizes), dtype=np.int64) for part in self.parts]
+        law = np.array([float(probability) for probability in self.choice_probabilities])
+        for start in range(0, len(records), _SIMULATED_RECORDS):
+            rows = records[start : start + _SIMULATED_RECORDS]
+            drawn = rng.generator.multinomial(held[start : start + _SIMULATED_RECORDS], law / law.sum())
+            for choice, counts in enumerate(true_counts):
+                np.add.at(counts, self.code(rows, choice), drawn[:, choice])
+        parts = [
+            part.oracle.simulate_aggregate(counts, rng) for part, counts in zip(self.parts, true_counts, strict=True)
+        ]
+        return np.concatenate([*(part.counts for part in parts), [part.n for part in parts]]).astype(np.int64)
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The choice, and what its oracle reports."""
+        return ReportField("choice", code_dtype(len(self.parts)).name), self.column.field
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report on average: the entropy of the choice, and its oracle's report."""
+        law = [float(probability) for probability in self.choice_probabilities]
+        bits = [float(part.oracle.report_bits) for part in self.parts]
+        return sum(share * (own - log2(share)) for share, own in zip(law, bits, strict=True))
+
+
+def _checked_share(singles: Any) -> Fraction:
+    share = exact(singles, "singles")
+    if not 0 <= share < 1:
+        raise InvalidParameterError(f"singles must be in [0, 1), got singles={singles}")
+    return Fraction(share)
+
+
+@kernel
+def _sort(
+    choices: Codes,
+    codes: Codes,
+    kinds: NDArray[np.int64],
+    first: NDArray[np.int64],
+    factor: NDArray[np.int64],
+    second: NDArray[np.int64],
+    free: NDArray[np.int64],
+    order: NDArray[np.int64],
+    held: NDArray[np.int64],
+) -> None:
+    # Counting sort by kind of oracle, stable; free[kind] is where the next contributor of this kind goes.
+    for row in range(choices.shape[0]):
+        choice = np.int64(choices[row])
+        kind = kinds[choice]
+        place = free[kind]
+        free[kind] = place + 1
+        order[place] = row
+        held[place] = np.int64(codes[row, first[choice]]) * factor[choice] + np.int64(codes[row, second[choice]])
