@@ -90,3 +90,72 @@ def test_it_goes_through_files_and_the_command_line(tmp_path: Path) -> None:
     assert "smoker" in run("estimate", survey, day, "--html", html, "--plot", png)
     assert "ToyRR" in Path(html).read_text()
     assert Path(png).read_bytes().startswith(b"\x89PNG")
+
+
+# ------------------------------------------------------------------------------------------------------------ records
+
+
+def toy_records(epsilon: float = 2.0) -> Any:
+    return dn.mechanism("toysplit", sizes=(2, 3), epsilon=epsilon)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (4,)])
+def test_the_laws_hold_for_records(sizes: tuple[int, ...]) -> None:
+    checked = check_mechanism(dn.mechanism("ToySplit", sizes=sizes, epsilon=1.0))
+    assert len(checked.held) >= 13
+    assert not checked.skipped
+
+
+def test_a_toy_for_records_with_spls_law_gives_spls_numbers() -> None:
+    mine, theirs = toy_records(), dn.SPL(sizes=(2, 3), epsilon=2.0)
+    assert (mine.channel(exact=True) == theirs.channel(exact=True)).all()
+    assert mine.privacy().per_attribute == theirs.privacy().per_attribute
+    records = np.stack([np.arange(600) % 2, np.arange(600) // 7 % 3], axis=1)
+    reports = mine.randomize(records, dn.SimulationRandomness(1))
+    np.testing.assert_array_equal(reports, theirs.randomize(records, dn.SimulationRandomness(1)))
+    own, other = (one.estimate(one.aggregate(reports)) for one in (mine, theirs))
+    decoded, same = (iterative_bayes(one, one.aggregate(reports)) for one in (mine, theirs))
+    for j in range(2):
+        np.testing.assert_array_equal(decoded[j].frequencies, same[j].frequencies)
+        np.testing.assert_array_equal(own[j].frequencies, other[j].frequencies)
+        np.testing.assert_array_equal(own[j].interval(0.95), other[j].interval(0.95))
+        assert attack_success(mine.oracles[j]) == attack_success(theirs.oracles[j])
+
+
+def test_records_of_another_package_go_through_files_and_every_verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What every verb says of it is what it says of SPL."""
+    monkeypatch.chdir(tmp_path)
+    answers = ["yes,a", "no,b", "no,c", "yes,b", "no,c"] * 80
+    Path("answers.csv").write_text("smoker,drinks\n" + "\n".join(answers) + "\n")
+    attributes = (dn.Attribute("smoker", ("yes", "no")), dn.Attribute("drinks", ("a", "b", "c")))
+    Path("schema.json").write_text(dn.Schema(attributes).to_json())
+
+    def run(*words: str) -> str:
+        result = CliRunner().invoke(app, [*words])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    said: dict[str, list[Any]] = {}
+    for name, given in (("ToySplit", "toy-split"), ("SPL", "SPL")):
+        survey, day = f"{name}.json", f"{name}.aggregate"
+        run("collection", "--schema", "schema.json", "--epsilon", "2", "--mechanism", given, "-o", survey)
+        assert name in run("inspect", survey)
+        run("randomize", survey, "answers.csv", "-o", f"{name}.parquet", "--again")
+        run("aggregate", survey, f"{name}.parquet", "-o", f"{name}.2.aggregate")
+        collection = dn.Collection.load(survey)
+        columns = zip(*(row.split(",") for row in answers), strict=True)
+        records = collection.schema.encode(dict(zip(("smoker", "drinks"), columns, strict=True)))
+        collection.aggregate(collection.mechanism.randomize(records, dn.SimulationRandomness(1))).save(day)
+        shown = json.loads(run("estimate", survey, day, "--json"))
+        run("estimate", survey, day, "--html", f"{name}.html", "--plot", f"{name}.png")
+        assert name in Path(f"{name}.html").read_text()
+        assert Path(f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        leaks = json.loads(run("leakage", "answers.csv", "--collection", survey, "--json"))
+        audited = json.loads(run("audit", survey, "--samples", "6000", "--seed", "1", "--json"))
+        words = ("--sizes", "2,3", "--epsilon", "2", "--contributors", "400", "--mechanism", given, "--json")
+        (planned,) = (row for row in json.loads(run("plan", *words))["rows"] if row.pop("name") in (name, "SPL[GRR]"))
+        planned["parameters"].pop("oracle", None)  # one of SPL alone
+        said[name] = [shown["attributes"], leaks["pairs"], leaks["totals"], audited["clients"], planned]
+    assert said["ToySplit"] == said["SPL"]
