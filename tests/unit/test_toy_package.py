@@ -114,9 +114,9 @@ def test_a_toy_for_records_with_spls_law_gives_spls_numbers() -> None:
     reports = mine.randomize(records, dn.SimulationRandomness(1))
     np.testing.assert_array_equal(reports, theirs.randomize(records, dn.SimulationRandomness(1)))
     own, other = (one.estimate(one.aggregate(reports)) for one in (mine, theirs))
-    decoded, same = (iterative_bayes(one, one.aggregate(reports)) for one in (mine, theirs))
+    found: list[Any] = [iterative_bayes(one, one.aggregate(reports)) for one in (mine, theirs)]
     for j in range(2):
-        np.testing.assert_array_equal(decoded[j].frequencies, same[j].frequencies)
+        np.testing.assert_array_equal(found[0][j].frequencies, found[1][j].frequencies)
         np.testing.assert_array_equal(own[j].frequencies, other[j].frequencies)
         np.testing.assert_array_equal(own[j].interval(0.95), other[j].interval(0.95))
         assert attack_success(mine.oracles[j]) == attack_success(theirs.oracles[j])
@@ -147,7 +147,8 @@ def test_records_of_another_package_go_through_files_and_every_verb(
         collection = dn.Collection.load(survey)
         columns = zip(*(row.split(",") for row in answers), strict=True)
         records = collection.schema.encode(dict(zip(("smoker", "drinks"), columns, strict=True)))
-        collection.aggregate(collection.mechanism.randomize(records, dn.SimulationRandomness(1))).save(day)
+        mechanism: Any = collection.mechanism
+        collection.aggregate(mechanism.randomize(records, dn.SimulationRandomness(1))).save(day)
         shown = json.loads(run("estimate", survey, day, "--json"))
         run("estimate", survey, day, "--html", f"{name}.html", "--plot", f"{name}.png")
         assert name in Path(f"{name}.html").read_text()
