@@ -9,13 +9,15 @@
 # make fuzz     every reader of files against atheris, a minute each, results/fuzz.json
 # make ways     how many modules a command walks through, and calls that climb; results/ways.json
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
+# make client   the browser client's bundle, from client/src, and its tests (node and npm)
+# make vectors  what client and library must agree on, byte for byte; tests/vectors/wire
 # make bench    side by side with peers (its own virtual environment)
 PYTHON ?= python3.11
 SEED ?= 1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick intervals mutants soak crash-files fuzz ways coverage bench clean
+.PHONY: demo test check quick intervals mutants soak crash-files fuzz ways coverage client vectors bench clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -58,6 +60,12 @@ coverage: $(VENV)/.installed-dev
 	$(RUN)/coverage combine --quiet
 	$(RUN)/coverage json --quiet -o results/coverage.json
 	$(RUN)/coverage report --skip-covered
+
+client:
+	cd client && npm ci && npm run check && npm run build && npm test
+
+vectors: $(VENV)/.installed-dev
+	$(RUN)/python -m tests.wire_vectors
 
 bench: $(VENV)/.installed-dev .venv-peers/.installed
 	$(RUN)/python -m benchmarks

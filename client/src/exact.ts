@@ -1,0 +1,144 @@
+// Exact numbers: fractions, budgets and thresholds. No float stands between epsilon and the coin.
+
+/** A fraction: numerator and positive denominator. */
+export type Fraction = readonly [bigint, bigint];
+
+/** Probabilities are integers over 2^64, as a random word is. */
+export const SCALE = 1n << 64n;
+
+const ONE = 1n << 256n;
+
+/** Thrown for everything that a client must refuse; the message is one sentence for people. */
+export class Refusal extends Error {}
+
+/** Throw a refusal unless something holds. */
+export function must(holds: unknown, otherwise: string): asserts holds {
+  if (!holds) throw new Refusal(otherwise);
+}
+
+const gcd = (a: bigint, b: bigint): bigint => {
+  while (b) [a, b] = [b, a % b];
+  return a;
+};
+
+/** a/b in lowest terms. */
+export const fraction = (a: bigint, b = 1n): Fraction => {
+  const common = gcd(a < 0n ? -a : a, b);
+  return [a / common, b / common];
+};
+
+export const times = (x: Fraction, y: Fraction): Fraction => fraction(x[0] * y[0], x[1] * y[1]);
+export const plus = (x: Fraction, y: Fraction): Fraction => fraction(x[0] * y[1] + y[0] * x[1], x[1] * y[1]);
+export const less = (x: Fraction, y: Fraction): boolean => x[0] * y[1] < y[0] * x[1];
+
+/** The least integer that is not below a/b; a and b positive. */
+export const ceiling = (a: bigint, b: bigint): bigint => (a + b - 1n) / b;
+
+const size = (n: bigint): number => n.toString(2).length;
+
+/** A fraction as a double, rounded to nearest, ties to even, as Python's float() does. */
+export function toNumber([a, b]: Fraction): number {
+  if (a < 0n) return -toNumber([-a, b]);
+  if (a === 0n) return 0;
+  // 55 bits or more, the last of which says whether anything follows: then the conversion rounds once.
+  const shift = 66 - size(a) + size(b);
+  const up = shift > 0 ? a << BigInt(shift) : a;
+  const down = shift > 0 ? b : b << BigInt(-shift);
+  return Number((up / down) | (up % down ? 1n : 0n)) / 2 ** shift;
+}
+
+/** A finite double as the fraction that it is. */
+export function fromNumber(x: number): Fraction {
+  let exponent = 0;
+  while (!Number.isInteger(x)) {
+    x *= 2;
+    exponent++;
+  }
+  return fraction(BigInt(x), 1n << BigInt(exponent));
+}
+
+/** The number that a text states: a plain decimal, one with an exponent, or "a/b"; undefined for any other text. */
+export function parseDecimal(text: string): Fraction | undefined {
+  const ratio = /^(\d{1,999})\/([1-9]\d{0,998})$/.exec(text);
+  if (ratio) return fraction(BigInt(ratio[1]!), BigInt(ratio[2]!));
+  const parts = /^([+-]?)(\d{0,999})(?:\.(\d{0,999}))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text);
+  if (!parts || !(parts[2] || parts[3])) return undefined;
+  const digits = BigInt(parts[1] === "-" ? -1 : 1) * BigInt((parts[2] ?? "") + (parts[3] ?? ""));
+  const power = Number(parts[4] ?? 0) - (parts[3] ?? "").length;
+  return power < 0 ? fraction(digits, 10n ** BigInt(-power)) : fraction(digits * 10n ** BigInt(power));
+}
+
+/**
+ * What thresholds are made from: the declared decimal or its nearest double, whichever is less. Rounded once, for the
+ * whole budget; every split of it is an exact fraction of this.
+ */
+export function spent(declared: Fraction): Fraction {
+  const nearest = fromNumber(toNumber(declared));
+  return less(nearest, declared) ? nearest : declared;
+}
+
+/** Bounds (lower, upper) of e^t over 2^256, from Taylor sums of rounded terms; t in [0, 64]. */
+export function expBounds([a, b]: Fraction): readonly [bigint, bigint] {
+  const known = bounds.get(`${a}/${b}`);
+  if (known) return known;
+  let [down, up, lower, upper] = [ONE, ONE, 0n, 0n];
+  for (let n = 1n; ; n++) {
+    lower += down;
+    upper += up;
+    down = (down * a) / (b * n);
+    up = ceiling(up * a, b * n);
+    // From here on terms shrink by half or more at every step: the rest is below two of them.
+    if (up <= 1n && 2n * a < b * n) break;
+  }
+  const found = [lower, upper + 2n * up] as const;
+  bounds.set(`${a}/${b}`, found);
+  return found;
+}
+const bounds = new Map<string, readonly [bigint, bigint]>();
+
+/** Whether n/d <= e^t, proved; a refusal where 256 bits do not tell. */
+export function atMostExp([n, d]: Fraction, t: Fraction): boolean {
+  const [lower, upper] = expBounds(t);
+  if (n * ONE <= d * lower) return true;
+  must(n * ONE > d * upper, "A threshold of this survey cannot be settled in 256 bits.");
+  return false;
+}
+
+/** The integer that both bounds of e^t lead to. */
+function settled(t: Fraction, rounded: (e: bigint) => bigint): bigint {
+  const [lower, upper] = expBounds(t).map(rounded) as [bigint, bigint];
+  must(lower === upper, "A threshold of this survey cannot be settled in 256 bits.");
+  return lower;
+}
+
+/** ceil(2^64/(e^t + others)). */
+export const lieThreshold = (t: Fraction, others: bigint): bigint =>
+  settled(t, (e) => ceiling(SCALE * ONE, e + others * ONE));
+
+/** floor(2^64 w e^t/(w e^t + k - w)). */
+export const inclusionThreshold = (t: Fraction, k: bigint, w: bigint): bigint =>
+  settled(t, (e) => (SCALE * w * e) / (w * e + (k - w) * ONE));
+
+/** A threshold, and what makes it the right one: the likelihood ratio that it and its neighbours give. */
+export interface Coin {
+  /** What is compared with a random word. */
+  readonly threshold: bigint;
+  /** The largest ratio between two answers that this part of a report has at such a threshold. */
+  readonly ratio: (threshold: bigint) => Fraction;
+  /** The step towards less noise: +1 or -1. */
+  readonly bolder: bigint;
+  /** The budget that this part spends. */
+  readonly budget: Fraction;
+}
+
+/**
+ * Whether a coin is proved right: its ratio is at most e^budget, and that of the next bolder threshold is more.
+ *
+ * This does not use how the threshold was found, so that a mistake there shows here.
+ */
+export const proved = ({ threshold, ratio, bolder, budget }: Coin): boolean =>
+  threshold > 0n &&
+  threshold < SCALE &&
+  atMostExp(ratio(threshold), budget) &&
+  atMostExp([ratio(threshold)[1], ratio(threshold)[0]], budget) &&
+  !atMostExp(ratio(threshold + bolder), budget);

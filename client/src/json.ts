@@ -1,0 +1,169 @@
+// JSON as text: numbers stay the tokens that were written, so that the canonical form, and with it an id, is Python's.
+
+import { must } from "./exact.js";
+
+/** A number, as it was written. */
+export class NumberToken {
+  constructor(readonly text: string) {}
+}
+
+export type Json = null | boolean | string | NumberToken | Json[] | Map<string, Json>;
+
+const TOKEN = /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(true|false|null))[ \t\n\r]*/y;
+const DEEPEST = 32;
+
+/** The value of a JSON text: no key twice, nothing nested deeper than 32 levels. */
+export function parse(text: string): Json {
+  let [place, kind] = [0, 0];
+  let token = "";
+  const next = (): void => {
+    TOKEN.lastIndex = place;
+    const found = TOKEN.exec(text);
+    must(found, `This is not JSON: character ${place + 1} is unexpected.`);
+    place = TOKEN.lastIndex;
+    kind = [1, 2, 3, 4].find((group) => found[group] !== undefined)!;
+    token = found[kind]!;
+  };
+  const at = (mark: string): boolean => kind === 1 && token === mark;
+  const expect = (holds: boolean): void => must(holds, `This is not JSON: it is wrong before character ${place + 1}.`);
+  /** Read what stands between a bracket and its end, separated by commas. */
+  const items = (end: string, item: () => void): void => {
+    next();
+    if (at(end)) return;
+    for (;;) {
+      item();
+      next();
+      if (at(end)) return;
+      expect(at(","));
+      next();
+    }
+  };
+  const value = (depth: number): Json => {
+    must(depth <= DEEPEST, "This JSON is nested too deeply.");
+    if (kind === 2) return JSON.parse(token) as string;
+    if (kind === 3) return new NumberToken(token);
+    if (kind === 4) return JSON.parse(token) as boolean | null;
+    if (at("[")) {
+      const list: Json[] = [];
+      items("]", () => list.push(value(depth + 1)));
+      return list;
+    }
+    expect(at("{"));
+    const map = new Map<string, Json>();
+    items("}", () => {
+      expect(kind === 2);
+      const key = JSON.parse(token) as string;
+      must(!map.has(key), "A key of this JSON is there twice.");
+      next();
+      expect(at(":"));
+      next();
+      map.set(key, value(depth + 1));
+    });
+    return map;
+  };
+  next();
+  const result = value(1);
+  expect(place === text.length);
+  return result;
+}
+
+const quoted = (text: string): string =>
+  // As Python escapes: everything outside of printable ASCII, in lower case.
+  JSON.stringify(text).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** Order of code points, as Python sorts texts; JavaScript's own is of UTF-16 units. */
+const byCodePoint = (a: string, b: string): number => {
+  const [left, right] = [[...a], [...b]];
+  for (let i = 0; i < left.length && i < right.length; i++) {
+    const apart = left[i]!.codePointAt(0)! - right[i]!.codePointAt(0)!;
+    if (apart) return apart;
+  }
+  return left.length - right.length;
+};
+
+/** The canonical text of a value: sorted keys, no white space, ASCII only. */
+export function canonical(value: Json): string {
+  if (value instanceof NumberToken) return value.text;
+  if (value instanceof Map) {
+    const entries = [...value].sort(([a], [b]) => byCodePoint(a, b));
+    return `{${entries.map(([key, item]) => `${quoted(key)}:${canonical(item)}`).join(",")}}`;
+  }
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  return typeof value === "string" ? quoted(value) : String(value);
+}
+
+/** SHA-256 of bytes or of a text in UTF-8, in hexadecimal digits. */
+export async function sha256(content: string | Uint8Array): Promise<string> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
+  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Reads the keys of an object, each at most once; what is left over is refused. */
+export class Keys {
+  private readonly left: Map<string, Json>;
+
+  constructor(
+    value: Json | undefined,
+    private readonly where: string,
+  ) {
+    must(value instanceof Map, `${where} is not an object.`);
+    this.left = new Map(value);
+  }
+
+  /** The value of a key, undefined if there is none. */
+  take(key: string): Json | undefined {
+    const value = this.left.get(key);
+    this.left.delete(key);
+    return value;
+  }
+
+  text(key: string): string {
+    const value = this.take(key);
+    must(typeof value === "string", `${this.where} has no text "${key}".`);
+    return value;
+  }
+
+  optionalText(key: string): string | undefined {
+    return this.left.has(key) ? this.text(key) : undefined;
+  }
+
+  integer(key: string): number {
+    const value = this.take(key);
+    must(value instanceof NumberToken && /^\d{1,15}$/.test(value.text), `${this.where} has no whole number "${key}".`);
+    return Number(value.text);
+  }
+
+  number(key: string): number {
+    return numberOf(this.take(key), `${this.where}: "${key}"`);
+  }
+
+  list(key: string): Json[] {
+    const value = this.take(key);
+    must(Array.isArray(value), `${this.where} has no list "${key}".`);
+    return value;
+  }
+
+  has(key: string): boolean {
+    return this.left.has(key);
+  }
+
+  /** Refuse whatever has not been read. */
+  end(): void {
+    const [unknown] = this.left.keys();
+    must(unknown === undefined, `${this.where} has the unknown key "${unknown}".`);
+  }
+}
+
+/** The double that a number token means. */
+export function numberOf(value: Json | undefined, where: string): number {
+  must(value instanceof NumberToken, `${where} is not a number.`);
+  return Number(value.text);
+}
+
+/** The texts of a list. */
+export const texts = (list: readonly Json[], where: string): string[] =>
+  list.map((item) => {
+    must(typeof item === "string", `${where} is not a list of texts.`);
+    return item;
+  });

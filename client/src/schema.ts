@@ -1,0 +1,236 @@
+// The schema: what is asked, and which answer is which code. The rules are those of the library's `survey/encoding.py`.
+
+import { type Fraction, fraction, less, must, parseDecimal, plus, SCALE, times, toNumber } from "./exact.js";
+import { type Json, Keys, numberOf, sha256, texts } from "./json.js";
+import type { Words } from "./words.js";
+
+export type Kind = "categories" | "ordered" | "numeric" | "multiple";
+
+/** The public grid of a numeric attribute. */
+export interface Grid {
+  readonly low: Fraction;
+  readonly high: Fraction;
+  readonly size: bigint;
+  readonly clip: boolean;
+}
+
+/** One question. */
+export interface Attribute {
+  readonly name: string;
+  readonly title: string;
+  readonly kind: Kind;
+  /** Labels of the categories, of the grid's points, of the boxes, or the words of the dictionary once they are loaded. */
+  readonly categories: readonly string[];
+  readonly missing: string | undefined;
+  readonly other: string | undefined;
+  readonly edges: readonly number[] | undefined;
+  readonly dictionary: { readonly k: number; readonly digest: string } | undefined;
+  readonly grid: Grid | undefined;
+  readonly separator: string;
+  /** Categories, missing and other. */
+  readonly labels: readonly string[];
+  /** Domain sizes of the columns that it fills: one, or two values for every box. */
+  readonly sizes: readonly bigint[];
+}
+
+const POINTS = 4096;
+
+/** The attributes of a schema; a refusal for open text and for every key that this client does not know. */
+export function schema(value: Json | undefined): readonly Attribute[] {
+  const keys = new Keys(value, "The schema of this survey");
+  const attributes = keys.list("attributes").map(attribute);
+  keys.end();
+  must(attributes.length, "This survey asks nothing.");
+  return attributes;
+}
+
+function attribute(value: Json): Attribute {
+  const keys = new Keys(value, "A question of this survey");
+  const name = keys.text("name");
+  const kind = keys.optionalText("kind") ?? "categories";
+  const open = keys.take("text") === true || kind === "text";
+  must(!open, "Open text cannot be answered in a browser.");
+  must(["categories", "ordered", "numeric", "multiple"].includes(kind), `This browser does not know the kind "${kind}".`);
+  const grid = kind === "numeric" ? gridOf(keys) : undefined;
+  const dictionary = keys.has("dictionary") ? reference(keys) : undefined;
+  const own = keys.has("categories") ? texts(keys.list("categories"), "categories") : [];
+  const edges = keys.has("edges") ? keys.list("edges").map((edge) => numberOf(edge, "An edge")) : undefined;
+  const [missing, other] = [keys.optionalText("missing"), keys.optionalText("other")];
+  const separator = keys.optionalText("separator") ?? ";";
+  const title = keys.optionalText("title") ?? "";
+  // For the analyst; whatever they are, they are part of the id.
+  keys.take("scores");
+  keys.take("ask");
+  keys.end();
+  const categories = grid ? pointLabels(grid) : own;
+  const further = [missing, other].filter((label): label is string => label !== undefined);
+  const count = (dictionary?.k ?? categories.length) + further.length;
+  must(count >= 2, "A question of this survey has fewer than two answers.");
+  must(!edges || (edges.length && edges.length + 1 === categories.length), "A question has as many intervals as labels.");
+  return {
+    name,
+    title,
+    kind: kind as Kind,
+    categories,
+    missing,
+    other,
+    edges,
+    dictionary,
+    grid,
+    separator,
+    labels: [...categories, ...further],
+    sizes: kind === "multiple" ? Array.from({ length: count }, () => 2n) : [BigInt(count)],
+  };
+}
+
+function reference(keys: Keys): { k: number; digest: string } {
+  const inner = new Keys(keys.take("dictionary"), "A dictionary");
+  const [k, digest] = [inner.integer("k"), inner.text("digest")];
+  inner.text("file");
+  inner.end();
+  return { k, digest };
+}
+
+function gridOf(keys: Keys): Grid {
+  const ends = keys.list("range").map((end) => parseDecimal(String(numberOf(end, "An end of a range"))));
+  const size = keys.integer("grid");
+  const [low, high] = ends;
+  must(ends.length === 2 && low && high && less(low, high), "A range of this survey does not increase.");
+  must(size >= 2 && size <= POINTS, "A grid of this survey has too few points or too many.");
+  return { low, high, size: BigInt(size), clip: keys.take("clip") === true };
+}
+
+/** The points of a grid as people read them. */
+function pointLabels({ low, high, size }: Grid): string[] {
+  const width = plus(high, [-low[0], low[1]]);
+  return Array.from({ length: Number(size) }, (_, i) =>
+    String(Number(toNumber(plus(low, times(width, fraction(BigInt(i), size - 1n)))).toPrecision(6))),
+  );
+}
+
+/** The words of a dictionary file, if they are the ones that the survey was made with. */
+export async function words(text: string, { k, digest }: { k: number; digest: string }): Promise<string[]> {
+  let lines = text.replace(/^\ufeff/, "").replace(/\n$/, "").split("\n");
+  if (text.includes("\r")) lines = lines.map((line) => line.replace(/\r$/, ""));
+  const encoder = new TextEncoder();
+  const encoded = lines.map((line) => encoder.encode(line));
+  const content = new Uint8Array(encoded.reduce((sum, word) => sum + word.length + 8, 0));
+  const view = new DataView(content.buffer);
+  let place = 0;
+  for (const word of encoded) {
+    view.setUint32(place, word.length, true);
+    content.set(word, place + 8);
+    place += word.length + 8;
+  }
+  must(
+    lines.length === k && (await sha256(content)) === digest,
+    "The list of words is not the one that this survey was made with.",
+  );
+  return lines;
+}
+
+/** The same attribute with the words of its dictionary. */
+export const withWords = (attribute: Attribute, list: readonly string[]): Attribute => ({
+  ...attribute,
+  categories: list,
+  labels: [...list, ...attribute.labels],
+});
+
+// ---------------------------------------------------------------- answers to codes
+
+/** An answer as somebody typed or chose it: a text, several of them for boxes, or null where there is none. */
+export type Answer = string | readonly string[] | null;
+
+/** Thrown for an answer that is none; names the question, never the answer. */
+export class AnswerError extends Error {
+  constructor(
+    readonly attribute: string,
+    readonly reason: "missing" | "unknown" | "number" | "outside",
+  ) {
+    super(`The answer to "${attribute}" is ${reason === "missing" ? "missing" : "none of those possible"}.`);
+  }
+}
+
+const DECIMAL = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/;
+const NUMBER = /^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
+
+/** The shortest form of a plain decimal number, undefined for any other text. */
+function canonicalDecimal(text: string): string | undefined {
+  if (!DECIMAL.test(text)) return undefined;
+  const short = text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
+  return short === "-0" ? "0" : short;
+}
+
+/** The codes of a record's columns, in order; words decide how numeric answers are rounded, one word for each. */
+export function encode(attributes: readonly Attribute[], answers: readonly Answer[], words: Words): bigint[] {
+  return attributes.flatMap((one, j) => {
+    const answer = answers[j] ?? null;
+    if (one.kind === "multiple") return boxes(one, answer);
+    must(answer === null || typeof answer === "string", "Only boxes take several answers.");
+    return [BigInt(one.grid ? rounded(one, one.grid, answer, words) : one.edges ? interval(one, answer) : category(one, answer))];
+  });
+}
+
+const missingCode = (one: Attribute): number => {
+  if (one.missing === undefined) throw new AnswerError(one.name, "missing");
+  return one.categories.length;
+};
+
+const otherCode = (one: Attribute): number => {
+  if (one.other === undefined) throw new AnswerError(one.name, "unknown");
+  return one.labels.length - 1;
+};
+
+function category(one: Attribute, answer: string | null): number {
+  if (answer === null) return missingCode(one);
+  const exact = one.labels.indexOf(answer);
+  if (exact >= 0) return exact;
+  if (answer === "") return missingCode(one);
+  const number = one.dictionary ? undefined : canonicalDecimal(answer);
+  if (number === undefined) return otherCode(one);
+  const same = one.labels.flatMap((label, code) => (canonicalDecimal(label) === number ? [code] : []));
+  return same.length === 1 ? same[0]! : otherCode(one);
+}
+
+function interval(one: Attribute, answer: string | null): number {
+  if (answer === null || answer === "") return missingCode(one);
+  for (const [label, code] of [
+    [one.other, one.labels.length - 1],
+    [one.missing, one.categories.length],
+  ] as const) {
+    if (label === undefined) continue;
+    const number = canonicalDecimal(label);
+    if (answer === label || (number !== undefined && NUMBER.test(answer) && Number(answer) === Number(number))) return code;
+  }
+  if (/^[+-]?(nan|inf|infinity)$/i.test(answer)) throw new AnswerError(one.name, "number");
+  if (!NUMBER.test(answer)) return otherCode(one);
+  const value = Number(answer);
+  if (!Number.isFinite(value)) throw new AnswerError(one.name, "number");
+  return one.edges!.filter((edge) => edge <= value).length;
+}
+
+function rounded(one: Attribute, grid: Grid, answer: string | null, words: Words): number {
+  // Every numeric answer takes its word, so that the number of words does not depend on it.
+  const word = words.next();
+  if (answer === null || answer === "") return missingCode(one);
+  if (answer === one.missing) return missingCode(one);
+  if (answer === one.other) return otherCode(one);
+  const x = answer.length <= 400 ? parseDecimal(answer) : undefined;
+  if (!x) return otherCode(one);
+  const outside = less(x, grid.low) || less(grid.high, x);
+  if (outside && !grid.clip) throw new AnswerError(one.name, "outside");
+  const inside = less(x, grid.low) ? grid.low : less(grid.high, x) ? grid.high : x;
+  const from = plus(inside, [-grid.low[0], grid.low[1]]);
+  const width = plus(grid.high, [-grid.low[0], grid.low[1]]);
+  const [n, d] = [from[0] * width[1] * (grid.size - 1n), from[1] * width[0]];
+  const threshold = ((n % d) * SCALE) / d;
+  return Number(n / d) + (word < threshold ? 1 : 0);
+}
+
+function boxes(one: Attribute, answer: Answer): bigint[] {
+  const ticked = typeof answer === "string" ? answer.split(one.separator).map((text) => text.trim()) : answer;
+  const known = new Set((ticked ?? []).filter((text) => text !== ""));
+  if (!known.size && one.missing !== undefined && answer === null) known.add(one.missing);
+  for (const text of known) if (!one.labels.includes(text)) throw new AnswerError(one.name, "unknown");
+  return one.labels.map((label) => (known.has(label) ? 1n : 0n));
+}

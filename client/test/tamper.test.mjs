@@ -1,0 +1,130 @@
+// Whatever is off about a document, there is no form: for every mechanism.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { canonical, check, mechanism, parse, proved, Refusal, sha256 } from "../../src/deniable/service/static/deniable.js";
+
+const documents = JSON.parse(readFileSync(new URL("../../tests/vectors/wire/documents.json", import.meta.url), "utf8"));
+const copy = (value) => JSON.parse(JSON.stringify(value));
+const idOf = ({ schema, mechanism, version, title }) =>
+  sha256(canonical(parse(JSON.stringify({ schema, mechanism, version, title }))));
+
+/** Double every epsilon of a specification, those of its parts too. */
+function bolder(spec) {
+  spec.epsilon = String(Number(spec.epsilon) > 8 ? 31.5 : Number(spec.epsilon) * 2);
+  for (const one of spec.oracles ?? []) one.epsilon = spec.epsilon;
+}
+
+/** The guarantee of a bolder epsilon, recomputed well enough to agree with its coins to nine digits. */
+function restated(document) {
+  const ratio = mechanism(parse(JSON.stringify(document.mechanism))).ratio;
+  let [low, high] = [0, 33];
+  // ln of an exact fraction, by bisection on e^x of a double: enough for the nine digits that are compared.
+  const value = Number((ratio[0] * 10n ** 20n) / ratio[1]) / 1e20;
+  for (let i = 0; i < 200; i++) {
+    const middle = (low + high) / 2;
+    if (Math.exp(middle) < value) low = middle;
+    else high = middle;
+  }
+  const epsilon = Number(document.mechanism.epsilon);
+  const scale = epsilon / document.guarantee.epsilon;
+  document.guarantee.epsilon = epsilon;
+  // A double's digits do not tell ln of a ratio close to one; there the declared budget is close enough.
+  document.guarantee.implemented_epsilon = epsilon < 0.01 ? epsilon : Math.min(high * (1 + 1e-12), epsilon);
+  document.guarantee.per_attribute = document.guarantee.per_attribute.map((one) => one * scale);
+  for (const row of document.guarantee.trust_models) row.epsilon = epsilon;
+}
+
+// Each takes a document and returns what the link says, undefined for the true one; "own" for the tampered id's.
+const tamperings = {
+  "epsilon alone": (d) => bolder(d.mechanism),
+  "epsilon, id recomputed": async (d) => {
+    bolder(d.mechanism);
+    d.id = await idOf(d);
+  },
+  "epsilon, id and guarantee recomputed": async (d) => {
+    bolder(d.mechanism);
+    restated(d);
+    d.id = await idOf(d);
+  },
+  "epsilon and id, link of one's own, guarantee left": async (d) => {
+    bolder(d.mechanism);
+    d.id = await idOf(d);
+    return "own";
+  },
+  "a label": (d) => void (d.schema.attributes[0].categories[0] += "!"),
+  "the order of labels": (d) => void d.schema.attributes[0].categories.reverse(),
+  "the order of questions or columns": (d) => {
+    d.schema.attributes.reverse();
+    d.mechanism = Object.fromEntries(Object.entries(d.mechanism).reverse());
+    if (d.schema.attributes.length === 1) d.version += 1;
+  },
+  "the id": (d) => void (d.id = `${d.id.slice(0, 63)}${d.id[63] === "0" ? 1 : 0}`),
+  "a smaller epsilon stated": (d) => void (d.guarantee.epsilon /= 2),
+  "a smaller implemented epsilon stated": (d) => void (d.guarantee.implemented_epsilon *= 1 - 1e-8),
+  "a smaller bound of an attribute stated": (d) => void (d.guarantee.per_attribute[0] *= 0.9),
+  "a row of the guarantee left out": (d) => void d.guarantee.trust_models.pop(),
+  "per report said to be once": (d) => void (d.guarantee.trust_models[1].scaling = "once"),
+  "an extra key": (d) => void (d.note = "hello"),
+  "an extra key of a question, id and link recomputed": async (d) => {
+    d.schema.attributes[0].secret = "x";
+    d.id = await idOf(d);
+    return "own";
+  },
+  "an extra key of the mechanism, id and link recomputed": async (d) => {
+    d.mechanism.lie = 3;
+    d.id = await idOf(d);
+    return "own";
+  },
+  "an unknown mechanism, id and link recomputed": async (d) => {
+    d.mechanism.mechanism += "2";
+    d.id = await idOf(d);
+    return "own";
+  },
+  "coins for other questions, id and link recomputed": async (d) => {
+    d.schema.attributes[0].categories.push("one more");
+    d.schema.attributes[0].edges?.push(1e6);
+    d.id = await idOf(d);
+    return "own";
+  },
+  "no link": () => "",
+  "half a link": (d) => d.id.slice(0, 15),
+};
+
+for (const { name, document, id } of documents) {
+  test(`${name}: ${Object.keys(tamperings).length} tamperings are refused`, async () => {
+    await check(document, id);
+    for (const [what, tamper] of Object.entries(tamperings)) {
+      const tampered = copy(JSON.parse(document));
+      const link = await tamper(tampered);
+      const shown = link === undefined ? id.slice(0, 16) : link === "own" ? tampered.id : link;
+      await assert.rejects(check(JSON.stringify(tampered), shown), Refusal, what);
+    }
+    // Recomputed with care, a bolder survey is a valid one: only the link tells that it is another.
+    const bold = copy(JSON.parse(document));
+    await tamperings["epsilon, id and guarantee recomputed"](bold);
+    assert.equal((await check(JSON.stringify(bold), bold.id)).id, bold.id);
+    await assert.rejects(check(document.replace('"version"', '"version": 1, "version"'), id), Refusal);
+  });
+
+  test(`${name}: a client that is off by one fails its own proof`, () => {
+    for (const coin of mechanism(parse(document).get("mechanism")).coins) {
+      assert.ok(proved(coin));
+      for (const off of [1n, -1n]) assert.ok(!proved({ ...coin, threshold: coin.threshold + off }));
+    }
+  });
+}
+
+test("a check takes at most 20 ms", async () => {
+  await check(documents[0].document, documents[0].id);
+  for (const { name, document, id } of documents) {
+    const times = [];
+    for (let i = 0; i < 5; i++) {
+      const start = performance.now();
+      await check(document, id);
+      times.push(performance.now() - start);
+    }
+    assert.ok(Math.min(...times) <= 20, `${name}: ${times}`);
+  }
+});

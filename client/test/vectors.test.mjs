@@ -1,0 +1,78 @@
+// The client against the library: the bundle that ships, and the vectors that pytest holds the library to.
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { canonical, check, encode, mechanism, parse, RecordedWords, schema, sha256 } from "../../src/deniable/service/static/deniable.js";
+
+const place = new URL("../../tests/vectors/wire/", import.meta.url);
+const read = (name) => JSON.parse(readFileSync(new URL(name, place), "utf8"));
+const json = (value) => parse(JSON.stringify(value));
+const hex = (bytes) => Buffer.from(bytes).toString("hex");
+
+/** The first words as given, the others derived from a name, as tests/wire_vectors.py does it. */
+class DerivedWords {
+  constructor(name, leading) {
+    this.name = name;
+    this.leading = leading;
+    this.place = 0;
+  }
+
+  next() {
+    const place = this.place++;
+    if (place < this.leading.length) return BigInt(`0x${this.leading[place]}`);
+    return createHash("sha256").update(`${this.name}:${place}`).digest().readBigUInt64LE(0);
+  }
+}
+
+let cases = 0;
+const others = ["thresholds.json", "documents.json", "answers.json"];
+for (const file of readdirSync(place).filter((name) => name.endsWith(".json") && !others.includes(name))) {
+  test(`reports of ${file} are the library's, byte for byte`, () => {
+    for (const subject of read(file)) {
+      const made = mechanism(json(subject.mechanism));
+      const attributes = subject.schema && schema(json(subject.schema));
+      subject.cases.forEach(([given, leading, report], number) => {
+        const words = new DerivedWords(`${subject.name} ${number}`, leading);
+        const codes = attributes ? encode(attributes, given, words) : given.map(BigInt);
+        assert.equal(hex(made.randomize(codes, words)), report, `${subject.name}, case ${number}`);
+        cases++;
+      });
+    }
+  });
+}
+
+test("there are at least two thousand vectors", () => assert.ok(cases >= 2000, `${cases}`));
+
+test("thresholds are the library's, at their edges", () => {
+  for (const [name, k, epsilon, threshold] of read("thresholds.json")) {
+    const [kind, omega] = name.split(" ");
+    const spec =
+      kind === "SPL"
+        ? { mechanism: kind, sizes: [4, 4, 4], epsilon, oracle: "GRR" }
+        : { mechanism: kind, k: Number(k), epsilon, ...(omega ? { omega: Number(omega) } : {}) };
+    assert.equal(mechanism(json(spec)).coins[0].threshold.toString(16), threshold, `${name} ${k} ${epsilon}`);
+  }
+});
+
+test("documents have the library's ids and pass", async () => {
+  for (const { name, document, id } of read("documents.json")) {
+    const survey = await check(document, id.slice(0, 16));
+    assert.equal(survey.id, id, name);
+  }
+});
+
+test("recorded words run out instead of repeating", () => {
+  const words = new RecordedWords([1n]);
+  words.next();
+  assert.throws(() => words.next(), RangeError);
+});
+
+test("canonical JSON sorts by code point and escapes as Python does", async () => {
+  const text = '{"\\ud83d\\ude00":1,"\\uffff":[1.0,2e5,true,null],"b":"\\u007f\\u00e9/\\n"}';
+  assert.equal(canonical(parse(text)), '{"b":"\\u007f\\u00e9/\\n","\\uffff":[1.0,2e5,true,null],"\\ud83d\\ude00":1}');
+  assert.equal(await sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  for (const bad of ["{", "[1,]", '{"a":1,}', '{"a":1,"a":2}', "01", "1 2", "nul", '"\\x"', "[".repeat(33) + "]".repeat(33)])
+    assert.throws(() => parse(bad), Error, bad);
+});

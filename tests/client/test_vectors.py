@@ -1,0 +1,54 @@
+"""The browser client and the library agree on every byte; the bundle that ships is the one that the sources make."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.wire_vectors import PLACE, documents, recorded, replayed, subjects, threshold_table
+
+ROOT = Path(__file__).parents[2]
+BUNDLE = ROOT / "src" / "deniable" / "service" / "static" / "deniable.js"
+NODE = shutil.which("node")
+BUILT = (ROOT / "client" / "node_modules" / "esbuild").exists()
+
+
+def test_the_library_makes_the_reports_of_the_vectors() -> None:
+    stored = {item["name"]: item for path in PLACE.glob("[A-Z]*.json") for item in json.loads(path.read_text())}
+    made = {subject.name: subject for subject in subjects()}
+    assert stored.keys() == made.keys()
+    assert sum(len(item["cases"]) for item in stored.values()) >= 2000
+    for name, item in stored.items():
+        # From the file alone, as another program reads it; then the file as a whole.
+        assert replayed(item, 0).hex() == item["cases"][0][2]
+        assert json.loads(json.dumps(recorded(made[name]))) == item, name
+
+
+def test_thresholds_and_documents_of_the_vectors_are_the_librarys() -> None:
+    assert json.loads((PLACE / "thresholds.json").read_text()) == threshold_table()
+    stored = json.loads((PLACE / "documents.json").read_text())
+    # The words of a guarantee may be worded better; ids and what they are made of may not move.
+    assert [(one["name"], one["id"]) for one in stored] == [(one["name"], one["id"]) for one in documents()]
+
+
+def test_the_bundle_was_built_from_these_sources() -> None:
+    content = hashlib.sha256()
+    for path in sorted((ROOT / "client" / "src").iterdir()):
+        content.update(f"{path.name}\0{path.read_text()}\0".encode())
+    assert f"built from sources {content.hexdigest()} " in BUNDLE.read_text().splitlines()[0], "run `make client`"
+
+
+@pytest.mark.skipif(NODE is None or not BUILT, reason="the client's developer tools are not installed (npm ci)")
+def test_building_again_gives_the_bundle(tmp_path: Path) -> None:
+    subprocess.run(["node", "build.mjs", f"{tmp_path}/"], cwd=ROOT / "client", check=True, capture_output=True)
+    assert (tmp_path / BUNDLE.name).read_bytes() == BUNDLE.read_bytes()
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_client_passes_its_own_tests() -> None:
+    files = sorted(str(path) for path in (ROOT / "client" / "test").glob("*.test.mjs"))
+    done = subprocess.run(["node", "--test", *files], cwd=ROOT / "client", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]

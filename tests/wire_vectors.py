@@ -1,0 +1,288 @@
+"""Vectors that the browser client and the library share: from a typed answer and words to the bytes of a report.
+
+``python -m tests.wire_vectors`` writes ``tests/vectors/wire/*.json`` (``make vectors``); pytest holds the library to
+the files and ``node --test`` holds the client to them. Random words are not stored: all but the first few of a case are
+derived from its place, so that two thousand cases take some two hundred kilobytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deniable import GRR, OUE, SPL
+from deniable.core.construction import mechanism
+from deniable.core.mechanism import Mechanism
+from deniable.core.randomness import Words
+from deniable.core.spec import from_spec, to_spec
+from deniable.core.thresholds import SCALE
+from deniable.oracles.subset import SubsetSelection
+from deniable.oracles.unary import SUE
+from deniable.records.mixed_reports import packed
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema, SchemaShape, schema_of
+
+PLACE = Path(__file__).parent / "vectors" / "wire"
+TOP = SCALE - 1
+CASES = 40
+
+
+class RecordedWords:
+    """The first words as given, the others derived from a name: word i is the first 8 bytes of SHA-256(name:i)."""
+
+    def __init__(self, name: str, leading: list[int]) -> None:
+        self.name, self.leading, self.place = name, leading, 0
+
+    def fill(self, words: Words) -> None:
+        for i in range(len(words)):
+            words[i] = self.next()
+
+    def next(self) -> int:
+        place, self.place = self.place, self.place + 1
+        if place < len(self.leading):
+            return self.leading[place]
+        return int.from_bytes(hashlib.sha256(f"{self.name}:{place}".encode()).digest()[:8], "little")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A mechanism whose reports are recorded, and the questions that it is for, where they can be listed."""
+
+    name: str
+    mechanism: Mechanism[Any]
+    schema: Schema | None = None
+
+
+def edges(subject: Any) -> Iterator[list[int]]:
+    """Yield first words at which a decision turns: 0 and 2^64-1 everywhere, and every threshold and its neighbours."""
+    heads: list[list[int]] = [[]] if not subject.records else [[], [0], [TOP], [TOP // 2]]
+    for head in heads:
+        for word in (0, 1, TOP - 1, TOP):
+            yield [*head, word]
+    oracles = subject.oracles if subject.records else (subject,)
+    for j, oracle in enumerate(oracles[:3]):
+        head = [(j << 64) // len(oracles) + 1] if subject.records and not isinstance(subject, SPL) else []
+        for threshold in thresholds(oracle):
+            for word in (threshold - 1, threshold, threshold + 1):
+                if 0 <= word < SCALE:
+                    yield [*head, word]
+                    yield [*head, TOP, word]
+        if isinstance(oracle, (SUE, OUE)):
+            for value in oracle.thresholds:
+                for number in (value - 1, value):
+                    # Every lane's number, bit by bit: a lane that never differs from its threshold is not below it.
+                    yield [*head, *(TOP if number >> place & 1 else 0 for place in range(63, -1, -1))]
+
+
+def thresholds(oracle: Any) -> list[int]:
+    """Return the integers over 2^64 that an oracle compares a word with."""
+    if isinstance(oracle, GRR):
+        lie = int(oracle.support_probabilities[1] * SCALE)
+        return [lie, (oracle.k - 1) * lie, (oracle.k // 2) * lie]
+    if isinstance(oracle, SubsetSelection):
+        return [int(oracle.support_probabilities[0] * SCALE)]
+    return list(oracle.thresholds) if isinstance(oracle, (SUE, OUE)) else thresholds(oracle.response)
+
+
+def answers_of(attribute: Attribute, rng: np.random.Generator) -> str | None:
+    """Return something that somebody may type."""
+    if attribute.edges is not None:
+        return str(rng.choice(["-1", "0", "19.99", "20", "20.0", "4e1", "39.999999999", "1000"]))
+    if attribute.missing is not None and rng.random() < 0.2:
+        return ("", attribute.missing)[rng.integers(2)]
+    if attribute.other is not None and rng.random() < 0.2:
+        return "something else"
+    return attribute.categories[rng.integers(len(attribute.categories))]
+
+
+def report_of(subject: Subject, codes: Any, words: RecordedWords) -> bytes:
+    """Return the bytes on the wire of one report."""
+    made: Any = subject.mechanism
+    row = np.array([codes], dtype=np.int64)
+    report = made.randomize(row if made.records else row[:, 0], words)
+    return bytes(packed(made, report, packed_bytes(made))[0])
+
+
+def packed_bytes(made: Any) -> int:
+    """Return the width of a report."""
+    return sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in made.report_fields)
+
+
+def typed(schema: Schema, answers: list[str | None]) -> list[int]:
+    """Return the codes of one record of texts."""
+    columns = {one.name: pa.array([text], pa.string()) for one, text in zip(schema.attributes, answers, strict=True)}
+    return [int(code) for code in schema.encode(pa.table(columns))[0]]
+
+
+def subjects() -> Iterator[Subject]:
+    """Yield every mechanism that a browser may be asked to use, at sizes and budgets where something changes."""
+    grr = [
+        (2, "1"),
+        (3, "0.35"),
+        (4, "1"),
+        (17, "2.3"),
+        (256, "0.01"),
+        (257, "4"),
+        (65537, "8"),
+        (4, "32"),
+        (5, "1e-6"),
+    ]
+    for k, epsilon in grr:
+        yield Subject(f"GRR-{k}-{epsilon}", mechanism("GRR", k=k, epsilon=epsilon))
+    for k, epsilon in [(2, "1"), (8, "0.7"), (9, "2"), (64, "0.35"), (65, "4"), (100, "1")]:
+        yield Subject(f"SUE-{k}-{epsilon}", mechanism("SUE", k=k, epsilon=epsilon))
+        yield Subject(f"OUE-{k}-{epsilon}", mechanism("OUE", k=k, epsilon=epsilon))
+    subsets = [(8, "1", None), (40, "1", None), (5, "2", 1), (300, "0.5", None), (1000, "6", None), (70000, "9", 2)]
+    for k, epsilon, omega in subsets:
+        yield Subject(f"SubsetSelection-{k}-{epsilon}", mechanism("SubsetSelection", k=k, epsilon=epsilon, omega=omega))
+    for k, epsilon, m in [(1000, "1", None), (20, "0.5", 3), (1 << 32, "22", 1 << 30), (100, "2.3", 2)]:
+        yield Subject(f"CMS-prime-{k}-{epsilon}", mechanism("CMS", k=k, epsilon=epsilon, m=m))
+    for k, epsilon, m in [(200, "1", 4), (10**6, "1", None), (2, "0.7", 2), (17, "2.3", 16), (1 << 32, "4", 256)]:
+        yield Subject(f"CMS-spread-{k}-{epsilon}", mechanism("CMS", k=k, epsilon=epsilon, m=m, family="spread"))
+    schema = Schema(
+        (
+            Attribute("smoker", ("yes", "no"), missing="no answer"),
+            Attribute("age", edges=(20, 40)),
+            Attribute("colour", ("red", "green", "3.0", "blue", "Grün", "赤"), other="another"),
+        )
+    )
+    sizes = schema.sizes
+    for name, made in {
+        "SPL-GRR": mechanism("SPL", sizes=sizes, epsilon="2"),
+        "SPL-OUE": mechanism("SPL", sizes=sizes, epsilon="1.1", oracle="OUE"),
+        "SMP-GRR": mechanism("SMP", sizes=sizes, epsilon="1"),
+        "SMP-OUE": mechanism("SMP", sizes=sizes, epsilon="0.35", oracle="OUE"),
+        "PivotCoded": mechanism("PivotCoded", sizes=sizes, epsilon="1"),
+        "SMP-ADP": mechanism(
+            "SMP[ADP]",
+            sizes=sizes,
+            epsilon="1.5",
+            oracles=(
+                mechanism("GRR", k=3, epsilon="1.5"),
+                mechanism("SubsetSelection", k=3, epsilon="1.5"),
+                mechanism("CMS", k=7, epsilon="1.5", family="spread"),
+            ),
+        ),
+    }.items():
+        yield Subject(name, made, schema)
+    yield Subject("SPL-alike", mechanism("SPL", sizes=(4, 4, 4), epsilon="0.35"))
+    yield Subject("SPL-wide", mechanism("SPL", sizes=(300, 2), epsilon="3"))
+    yield Subject("SMP-many", mechanism("SMP", sizes=(3,) * 300, epsilon="1"))
+    yield Subject("SMP-one", mechanism("SMP", sizes=(5,), epsilon="1"))
+    yield Subject("SMP-ADP-mixed", mechanism("SMP[ADP]", sizes=(2, 40, 5000), epsilon="1"))
+    yield Subject(
+        "SMP-ADP-bits",
+        mechanism(
+            "SMP[ADP]",
+            sizes=(9, 4),
+            epsilon="2",
+            oracles=(mechanism("OUE", k=9, epsilon="2"), mechanism("CMS", k=4, epsilon="2", m=2)),
+        ),
+    )
+    yield Subject("PivotCoded-alike", mechanism("PivotCoded", sizes=(4, 4, 4), epsilon="2"))
+    yield Subject("PivotCoded-one", mechanism("PivotCoded", sizes=(7,), epsilon="1"))
+    yield Subject("PivotCoded-wide", mechanism("PivotCoded", sizes=(300, 2, 5, 11), epsilon="4"))
+
+
+def recorded(subject: Subject) -> dict[str, Any]:
+    """Return a subject's cases: answers or codes, first words, and the bytes of the report."""
+    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(subject.name.encode()).digest()[:8], "big"))
+    cases = []
+    sizes = subject.mechanism.domain
+    leads = [*edges(subject.mechanism)]
+    for number, leading in enumerate(leads + [[]] * max(12, CASES - len(leads))):
+        if subject.schema is None:
+            given: list[Any] = [int(rng.choice(np.array([0, k - 1, int(rng.integers(k))]))) for k in sizes]
+            codes = given
+        else:
+            given = [answers_of(attribute, rng) for attribute in subject.schema.attributes]
+            codes = typed(subject.schema, given)
+        words = RecordedWords(f"{subject.name} {number}", leading)
+        cases.append([given, [f"{word:x}" for word in leading], report_of(subject, codes, words).hex()])
+    data: dict[str, Any] = {"name": subject.name, "mechanism": to_spec(subject.mechanism)}
+    if subject.schema is not None:
+        data["schema"] = subject.schema.to_dict()
+    return {**data, "cases": cases}
+
+
+def replayed(data: dict[str, Any], number: int) -> bytes:
+    """Return what the library makes of one case."""
+    given, leading, _ = data["cases"][number]
+    schema = None
+    if "schema" in data:
+        schema = schema_of(SchemaShape.model_validate(data["schema"]), "the vectors", PLACE)
+    subject = Subject(data["name"], from_spec(data["mechanism"]), schema)
+    codes = given if schema is None else typed(schema, given)
+    return report_of(subject, codes, RecordedWords(f"{data['name']} {number}", [int(word, 16) for word in leading]))
+
+
+def threshold_table() -> list[list[str]]:
+    """Return [mechanism, k, epsilon, threshold], thresholds in hexadecimal digits."""
+    budgets = ["1e-6", "0.01", "0.1", "0.35", "0.37", "0.5", "0.693147180559945", "1", "1.1", "2", "2.3", "4", "8"]
+    budgets += ["16", "31.999", "32", "1/3", "2/7", "0.1000000000000000055511151231257827", "0.29999999999999999"]
+    rows = []
+    for epsilon in budgets:
+        budget: Any = Fraction(epsilon) if "/" in epsilon else epsilon
+        for k in (2, 3, 5, 100, 65536, 10**6):
+            lie = int(mechanism("GRR", k=k, epsilon=budget).support_probabilities[1] * SCALE)
+            rows.append(["GRR", str(k), epsilon, f"{lie:x}"])
+        rows.append(["OUE", "4", epsilon, f"{mechanism('OUE', k=4, epsilon=budget).thresholds[1]:x}"])
+        rows.append(["SUE", "4", epsilon, f"{mechanism('SUE', k=4, epsilon=budget).thresholds[1]:x}"])
+        for k, omega in ((5, 2), (100, 37)):
+            included = int(
+                mechanism("SubsetSelection", k=k, epsilon=budget, omega=omega).support_probabilities[0] * SCALE
+            )
+            rows.append([f"SubsetSelection {omega}", str(k), epsilon, f"{included:x}"])
+        if epsilon == "1e-6":
+            continue  # a third of it is less than anybody may spend
+        lie = int(mechanism("SPL", sizes=(4, 4, 4), epsilon=budget).oracles[0].support_probabilities[1] * SCALE)
+        rows.append(["SPL", "4", epsilon, f"{lie:x}"])
+    return rows
+
+
+def documents() -> list[dict[str, str]]:
+    """Return collections as documents, one for every mechanism: their ids, and what they must be refused for."""
+    found = []
+    for subject in subjects():
+        if subject.schema is None and max(subject.mechanism.domain) <= 20 and len(subject.mechanism.domain) < 10:
+            schema = Schema(
+                tuple(
+                    Attribute(f"q{j}", tuple(f"{j} \x7f\u2028\U0001f600{i}" for i in range(k)))
+                    for j, k in enumerate(subject.mechanism.domain)
+                )
+            )
+            subject = Subject(subject.name, subject.mechanism, schema)
+        if subject.schema is not None:
+            collection = Collection(subject.schema, subject.mechanism, 2, "Ein Beispiel: \u201eé\u201c \U0001f600")
+            found.append({"name": subject.name, "document": collection.to_json(), "id": collection.id})
+    return found
+
+
+def write() -> int:
+    """Write all files; return the number of cases."""
+    PLACE.mkdir(exist_ok=True)
+    by_file: dict[str, list[dict[str, Any]]] = {}
+    for subject in subjects():
+        by_file.setdefault(subject.name.partition("-")[0], []).append(recorded(subject))
+    for name, data in by_file.items():
+        _save(name, data)
+    _save("thresholds", threshold_table())
+    _save("documents", documents())
+    return sum(len(data["cases"]) for group in by_file.values() for data in group)
+
+
+def _save(name: str, data: list[Any]) -> None:
+    lines = ",\n".join(json.dumps(item, ensure_ascii=True, separators=(",", ":")) for item in data)
+    (PLACE / f"{name}.json").write_text(f"[\n{lines}\n]\n")
+
+
+if __name__ == "__main__":
+    print(f"{write()} cases in {PLACE}")
