@@ -24,11 +24,13 @@ from deniable.core.mechanism import Mechanism
 from deniable.core.randomness import Words
 from deniable.core.spec import from_spec, to_spec
 from deniable.core.thresholds import SCALE
+from deniable.errors import InvalidInputError
+from deniable.files.wire import to_wire
+from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import SUE
-from deniable.records.mixed_reports import packed
 from deniable.survey.collection import Collection
-from deniable.survey.schema import Attribute, Schema, SchemaShape, schema_of
+from deniable.survey.schema import Attribute, Schema
 
 PLACE = Path(__file__).parent / "vectors" / "wire"
 TOP = SCALE - 1
@@ -87,13 +89,22 @@ def thresholds(oracle: Any) -> list[int]:
     if isinstance(oracle, GRR):
         lie = int(oracle.support_probabilities[1] * SCALE)
         return [lie, (oracle.k - 1) * lie, (oracle.k // 2) * lie]
+    if isinstance(oracle, SquareWave):
+        far = int(oracle.exact_wave.far * SCALE)
+        lies, near = (oracle.k - 1) * far, (SCALE - (oracle.k - 1) * far) // (oracle.state_size - oracle.k + 1)
+        return [far, lies, lies + near, lies + (oracle.state_size - oracle.k + 1) * near]
     if isinstance(oracle, SubsetSelection):
         return [int(oracle.support_probabilities[0] * SCALE)]
     return list(oracle.thresholds) if isinstance(oracle, (SUE, OUE)) else thresholds(oracle.response)
 
 
-def answers_of(attribute: Attribute, rng: np.random.Generator) -> str | None:
+def answers_of(attribute: Attribute, rng: np.random.Generator) -> str | list[str] | None:
     """Return something that somebody may type."""
+    if attribute.kind == "multiple":
+        return [label for label in attribute.categories if rng.random() < 0.4]
+    if attribute.kind == "numeric":
+        low, high = attribute.range or (0.0, 0.0)
+        return str(rng.choice([str(low), str(high), f"{low + (high - low) * rng.random():.4f}", "0.1", "3e-1"]))
     if attribute.edges is not None:
         return str(rng.choice(["-1", "0", "19.99", "20", "20.0", "4e1", "39.999999999", "1000"]))
     if attribute.missing is not None and rng.random() < 0.2:
@@ -107,19 +118,16 @@ def report_of(subject: Subject, codes: Any, words: RecordedWords) -> bytes:
     """Return the bytes on the wire of one report."""
     made: Any = subject.mechanism
     row = np.array([codes], dtype=np.int64)
-    report = made.randomize(row if made.records else row[:, 0], words)
-    return bytes(packed(made, report, packed_bytes(made))[0])
+    return bytes(to_wire(made, made.randomize(row if made.records else row[:, 0], words))[0])
 
 
-def packed_bytes(made: Any) -> int:
-    """Return the width of a report."""
-    return sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in made.report_fields)
-
-
-def typed(schema: Schema, answers: list[str | None]) -> list[int]:
-    """Return the codes of one record of texts."""
-    columns = {one.name: pa.array([text], pa.string()) for one, text in zip(schema.attributes, answers, strict=True)}
-    return [int(code) for code in schema.encode(pa.table(columns))[0]]
+def typed(schema: Schema, answers: list[Any], words: RecordedWords) -> list[int]:
+    """Return the codes of one record of texts, lists of texts, and nothing."""
+    columns = {
+        one.name: pa.array([text], pa.list_(pa.string()) if isinstance(text, list) else pa.string())
+        for one, text in zip(schema.attributes, answers, strict=True)
+    }
+    return [int(code) for code in schema.encode(pa.table(columns), words)[0]]
 
 
 def subjects() -> Iterator[Subject]:
@@ -147,6 +155,14 @@ def subjects() -> Iterator[Subject]:
         yield Subject(f"CMS-prime-{k}-{epsilon}", mechanism("CMS", k=k, epsilon=epsilon, m=m))
     for k, epsilon, m in [(200, "1", 4), (10**6, "1", None), (2, "0.7", 2), (17, "2.3", 16), (1 << 32, "4", 256)]:
         yield Subject(f"CMS-spread-{k}-{epsilon}", mechanism("CMS", k=k, epsilon=epsilon, m=m, family="spread"))
+    for k, epsilon, window in [
+        (5, "1", "mean"),
+        (8, "0.35", "paper"),
+        (16, "4", 0),
+        (200, "2", "mean"),
+        (7, "1e-3", 7),
+    ]:
+        yield Subject(f"SquareWave-{k}-{epsilon}", mechanism("SquareWave", k=k, epsilon=epsilon, window=window))
     schema = Schema(
         (
             Attribute("smoker", ("yes", "no"), missing="no answer"),
@@ -173,6 +189,17 @@ def subjects() -> Iterator[Subject]:
         ),
     }.items():
         yield Subject(name, made, schema)
+    kinds = Schema(
+        (
+            Attribute("stars", ("1", "2", "3"), kind="ordered", missing="no answer"),
+            Attribute("hours", kind="numeric", range=(0, 10), grid=5, clip=True, missing="none"),
+            Attribute("devices", ("phone", "radio", "web"), kind="multiple", other="another"),
+            Attribute("share", kind="numeric", range=(-0.3, 0.4), grid=3, title="Share"),
+        )
+    )
+    yield Subject("SMP-kinds", mechanism("SMP", sizes=kinds.sizes, epsilon="2.3"), kinds)
+    yield Subject("SPL-kinds", mechanism("SPL", sizes=kinds.sizes, epsilon="4"), kinds)
+    yield Subject("PivotCoded-kinds", mechanism("PivotCoded", sizes=kinds.sizes, epsilon="1"), kinds)
     yield Subject("SPL-alike", mechanism("SPL", sizes=(4, 4, 4), epsilon="0.35"))
     yield Subject("SPL-wide", mechanism("SPL", sizes=(300, 2), epsilon="3"))
     yield Subject("SMP-many", mechanism("SMP", sizes=(3,) * 300, epsilon="1"))
@@ -199,13 +226,13 @@ def recorded(subject: Subject) -> dict[str, Any]:
     sizes = subject.mechanism.domain
     leads = [*edges(subject.mechanism)]
     for number, leading in enumerate(leads + [[]] * max(12, CASES - len(leads))):
+        words = RecordedWords(f"{subject.name} {number}", leading)
         if subject.schema is None:
             given: list[Any] = [int(rng.choice(np.array([0, k - 1, int(rng.integers(k))]))) for k in sizes]
             codes = given
         else:
             given = [answers_of(attribute, rng) for attribute in subject.schema.attributes]
-            codes = typed(subject.schema, given)
-        words = RecordedWords(f"{subject.name} {number}", leading)
+            codes = typed(subject.schema, given, words)
         cases.append([given, [f"{word:x}" for word in leading], report_of(subject, codes, words).hex()])
     data: dict[str, Any] = {"name": subject.name, "mechanism": to_spec(subject.mechanism)}
     if subject.schema is not None:
@@ -216,12 +243,75 @@ def recorded(subject: Subject) -> dict[str, Any]:
 def replayed(data: dict[str, Any], number: int) -> bytes:
     """Return what the library makes of one case."""
     given, leading, _ = data["cases"][number]
-    schema = None
-    if "schema" in data:
-        schema = schema_of(SchemaShape.model_validate(data["schema"]), "the vectors", PLACE)
+    schema = schema_from(data["schema"]) if "schema" in data else None
     subject = Subject(data["name"], from_spec(data["mechanism"]), schema)
-    codes = given if schema is None else typed(schema, given)
-    return report_of(subject, codes, RecordedWords(f"{data['name']} {number}", [int(word, 16) for word in leading]))
+    words = RecordedWords(f"{data['name']} {number}", [int(word, 16) for word in leading])
+    return report_of(subject, given if schema is None else typed(schema, given, words), words)
+
+
+def schema_from(data: dict[str, Any]) -> Schema:
+    """Return the schema of stored data."""
+    return Schema.from_json(json.dumps({"format": "deniable schema", "format_version": 2, **data}))
+
+
+def answers() -> list[dict[str, Any]]:
+    """Return questions of every kind, what may be typed, and the codes; null where it is refused."""
+    questions = [
+        Attribute("plain", ("yes", "no", "3.0", "07")),
+        Attribute("open", ("1", "2", "2.0", ""), missing="none", other="else"),
+        Attribute("bins", edges=(-1.5, 20, 40), missing="-9", other="?"),
+        Attribute("steps", edges=(0, 1)),
+        Attribute("stars", ("1", "2", "3"), "no answer", kind="ordered", ask="mean"),
+        Attribute("income", missing="-9", other="x", kind="numeric", range=(0, 5000), grid=3),
+        Attribute("share", kind="numeric", range=(-0.1, 0.2), grid=7, clip=True, title="Share"),
+        Attribute("boxes", ("phone", "radio", "3"), kind="multiple"),
+        Attribute("more", ("a", "b"), "none", "else", kind="multiple", separator="|"),
+    ]
+    texts: list[Any] = ["", "yes", "no", "3", "3.0", "3.00", "07", "7", "1", "2", "-0", "-1.5", "-1.50000000001", "20"]
+    texts += [
+        "19.999999999999999999",
+        "1e400",
+        "nan",
+        "-inf",
+        "4e1",
+        "40.",
+        ".5",
+        "+.5",
+        "-9",
+        "-9.0",
+        "?",
+        "x",
+        "2500",
+    ]
+    texts += ["1250", "0.05", "-0.1", "0.2", "0.2000001", "-7", "1e-400", "0e999999", "1e99999", "1" * 401, "0x10"]
+    texts += [
+        "phone; radio",
+        "phone;;3.0 ",
+        ";",
+        "a|b",
+        "a | none",
+        "c",
+        "a|c",
+        " yes",
+        "no answer",
+        "none",
+        "else",
+        None,
+    ]
+    texts += [[], ["phone"], ["3", "radio"], ["a", "else"], ["none"], ["", "a"], [" b "]]
+    found = []
+    for attribute in questions:
+        schema, cases = Schema((attribute,)), []
+        for number, text in enumerate(texts):
+            if isinstance(text, list) and attribute.kind != "multiple":
+                continue
+            words = RecordedWords(f"{attribute.name} {number}", [TOP // 4] if number % 2 else [])
+            try:
+                cases.append([text, typed(schema, [text], words)])
+            except InvalidInputError:
+                cases.append([text, None])
+        found.append({"schema": schema.to_dict(), "cases": cases})
+    return found
 
 
 def threshold_table() -> list[list[str]]:
@@ -276,6 +366,7 @@ def write() -> int:
         _save(name, data)
     _save("thresholds", threshold_table())
     _save("documents", documents())
+    _save("answers", answers())
     return sum(len(data["cases"]) for group in by_file.values() for data in group)
 
 

@@ -61,11 +61,12 @@ export function fromNumber(x: number): Fraction {
 export function parseDecimal(text: string): Fraction | undefined {
   const ratio = /^(\d{1,999})\/([1-9]\d{0,998})$/.exec(text);
   if (ratio) return fraction(BigInt(ratio[1]!), BigInt(ratio[2]!));
-  const parts = /^([+-]?)(\d{0,999})(?:\.(\d{0,999}))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text);
+  const parts = /^([+-]?)(\d{0,999})(?:\.(\d{0,999}))?(?:[eE]([+-]?\d{1,9}))?$/.exec(text);
   if (!parts || !(parts[2] || parts[3])) return undefined;
-  const digits = BigInt(parts[1] === "-" ? -1 : 1) * BigInt((parts[2] ?? "") + (parts[3] ?? ""));
+  const digits = BigInt((parts[2] ?? "") + (parts[3] ?? "")) * (parts[1] === "-" ? -1n : 1n);
   const power = Number(parts[4] ?? 0) - (parts[3] ?? "").length;
-  return power < 0 ? fraction(digits, 10n ** BigInt(-power)) : fraction(digits * 10n ** BigInt(power));
+  if (!digits || Math.abs(power) > 999) return digits ? undefined : [0n, 1n];
+  return power < 0 ? fraction(digits, 10n ** BigInt(-power)) : [digits * 10n ** BigInt(power), 1n];
 }
 
 /**
@@ -111,9 +112,9 @@ function settled(t: Fraction, rounded: (e: bigint) => bigint): bigint {
   return lower;
 }
 
-/** ceil(2^64/(e^t + others)). */
-export const lieThreshold = (t: Fraction, others: bigint): bigint =>
-  settled(t, (e) => ceiling(SCALE * ONE, e + others * ONE));
+/** ceil(2^64/(near e^t + others)). */
+export const lieThreshold = (t: Fraction, others: bigint, near = 1n): bigint =>
+  settled(t, (e) => ceiling(SCALE * ONE, near * e + others * ONE));
 
 /** floor(2^64 w e^t/(w e^t + k - w)). */
 export const inclusionThreshold = (t: Fraction, k: bigint, w: bigint): bigint =>

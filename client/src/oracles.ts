@@ -253,6 +253,49 @@ export class SubsetSelection implements Oracle {
   }
 }
 
+/** Square wave: a report is one of k + 2b codes, of which 2b + 1, those near the answer, are likelier. */
+export class SquareWave implements Oracle {
+  readonly width: number;
+  readonly far: bigint;
+  readonly coins: readonly Coin[];
+  private readonly near: bigint;
+
+  constructor(
+    readonly k: bigint,
+    budget: Fraction,
+    window: bigint,
+  ) {
+    must(k <= 4096n && window <= k, "A scale of this survey is too long.");
+    const near = 2n * window + 1n;
+    this.near = near;
+    this.width = codeBytes(k + 2n * window);
+    this.far = lieThreshold(budget, k - 1n, near);
+    const ratio = (q: bigint): Fraction => [SCALE - (k - 1n) * q, near * q];
+    this.coins = [{ threshold: this.far, ratio, bolder: -1n, budget }];
+  }
+
+  randomize(x: bigint, words: Words): Uint8Array {
+    const [word, lies] = [words.next(), (this.k - 1n) * this.far];
+    let report = word / this.far;
+    if (word < lies) {
+      if (report >= x) report += this.near;
+    } else {
+      const step = (word - lies) / ((SCALE - lies) / this.near);
+      report = x + (step < this.near ? step : uniformBelow(words, this.near));
+    }
+    return toBytes(report, this.width);
+  }
+
+  read(report: Uint8Array): Reading {
+    const y = fromBytes(report);
+    return {
+      supports: (x) => x <= y && y < x + this.near,
+      likely: [SCALE - (this.k - 1n) * this.far, SCALE * this.near],
+      unlikely: [this.far, SCALE],
+    };
+  }
+}
+
 /** Count-mean sketch: a public random hash function, and the noisy cell that it puts the answer into. */
 export class CountMeanSketch implements Oracle {
   readonly width: number;

@@ -12,6 +12,7 @@ import {
   OUE,
   randomizeBits,
   type Reading,
+  SquareWave,
   SubsetSelection,
   SUE,
   toBytes,
@@ -287,6 +288,7 @@ function oracle(name: string, keys: Keys, k: bigint, epsilon: Fraction): Oracle 
   if (name === "SUE") return new SUE(k, budget);
   if (name === "OUE") return new OUE(k, budget);
   if (name === "SubsetSelection") return new SubsetSelection(k, budget, BigInt(keys.integer("omega")));
+  if (name === "SquareWave") return new SquareWave(k, budget, BigInt(keys.integer("window")));
   if (name !== "CMS") return undefined;
   const [m, family] = [BigInt(keys.integer("m")), keys.text("family")];
   must(family === "prime" || family === "spread", `This browser does not know the hash family "${family}".`);

@@ -34,6 +34,7 @@ export interface Attribute {
 }
 
 const POINTS = 4096;
+const minus = (x: Fraction, y: Fraction): Fraction => plus(x, [-y[0], y[1]]);
 
 /** The attributes of a schema; a refusal for open text and for every key that this client does not know. */
 export function schema(value: Json | undefined): readonly Attribute[] {
@@ -67,6 +68,7 @@ function attribute(value: Json): Attribute {
   const count = (dictionary?.k ?? categories.length) + further.length;
   must(count >= 2, "A question of this survey has fewer than two answers.");
   must(!edges || (edges.length && edges.length + 1 === categories.length), "A question has as many intervals as labels.");
+  must(kind !== "multiple" || separator, "A question of this survey has no separator.");
   return {
     name,
     title,
@@ -102,7 +104,7 @@ function gridOf(keys: Keys): Grid {
 
 /** The points of a grid as people read them. */
 function pointLabels({ low, high, size }: Grid): string[] {
-  const width = plus(high, [-low[0], low[1]]);
+  const width = minus(high, low);
   return Array.from({ length: Number(size) }, (_, i) =>
     String(Number(toNumber(plus(low, times(width, fraction(BigInt(i), size - 1n)))).toPrecision(6))),
   );
@@ -152,6 +154,7 @@ export class AnswerError extends Error {
 }
 
 const DECIMAL = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/;
+const NOT_FINITE = /^[+-]?(nan|inf|infinity)$/i;
 const NUMBER = /^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 
 /** The shortest form of a plain decimal number, undefined for any other text. */
@@ -181,28 +184,34 @@ const otherCode = (one: Attribute): number => {
   return one.labels.length - 1;
 };
 
-function category(one: Attribute, answer: string | null): number {
-  if (answer === null) return missingCode(one);
-  const exact = one.labels.indexOf(answer);
+/** The code of the label that a text is, or of the only one that is the same number; undefined if there is none. */
+function labelled(one: Attribute, text: string): number | undefined {
+  const exact = one.labels.indexOf(text);
   if (exact >= 0) return exact;
-  if (answer === "") return missingCode(one);
-  const number = one.dictionary ? undefined : canonicalDecimal(answer);
-  if (number === undefined) return otherCode(one);
+  const number = one.dictionary ? undefined : canonicalDecimal(text);
+  if (number === undefined) return undefined;
   const same = one.labels.flatMap((label, code) => (canonicalDecimal(label) === number ? [code] : []));
-  return same.length === 1 ? same[0]! : otherCode(one);
+  return same.length === 1 ? same[0] : undefined;
 }
+
+function category(one: Attribute, answer: string | null): number {
+  if (answer === null || (answer === "" && !one.labels.includes(""))) return missingCode(one);
+  return labelled(one, answer) ?? otherCode(one);
+}
+
+/** The labels of missing and other, and their codes. */
+const further = (one: Attribute): (readonly [string, number])[] => [
+  ...(one.other === undefined ? [] : [[one.other, one.labels.length - 1] as const]),
+  ...(one.missing === undefined ? [] : [[one.missing, one.categories.length] as const]),
+];
 
 function interval(one: Attribute, answer: string | null): number {
   if (answer === null || answer === "") return missingCode(one);
-  for (const [label, code] of [
-    [one.other, one.labels.length - 1],
-    [one.missing, one.categories.length],
-  ] as const) {
-    if (label === undefined) continue;
+  for (const [label, code] of further(one)) {
     const number = canonicalDecimal(label);
     if (answer === label || (number !== undefined && NUMBER.test(answer) && Number(answer) === Number(number))) return code;
   }
-  if (/^[+-]?(nan|inf|infinity)$/i.test(answer)) throw new AnswerError(one.name, "number");
+  if (NOT_FINITE.test(answer)) throw new AnswerError(one.name, "number");
   if (!NUMBER.test(answer)) return otherCode(one);
   const value = Number(answer);
   if (!Number.isFinite(value)) throw new AnswerError(one.name, "number");
@@ -212,25 +221,34 @@ function interval(one: Attribute, answer: string | null): number {
 function rounded(one: Attribute, grid: Grid, answer: string | null, words: Words): number {
   // Every numeric answer takes its word, so that the number of words does not depend on it.
   const word = words.next();
-  if (answer === null || answer === "") return missingCode(one);
-  if (answer === one.missing) return missingCode(one);
-  if (answer === one.other) return otherCode(one);
+  if (!answer) return missingCode(one);
   const x = answer.length <= 400 ? parseDecimal(answer) : undefined;
-  if (!x) return otherCode(one);
-  const outside = less(x, grid.low) || less(grid.high, x);
-  if (outside && !grid.clip) throw new AnswerError(one.name, "outside");
-  const inside = less(x, grid.low) ? grid.low : less(grid.high, x) ? grid.high : x;
-  const from = plus(inside, [-grid.low[0], grid.low[1]]);
-  const width = plus(grid.high, [-grid.low[0], grid.low[1]]);
+  for (const [label, code] of further(one)) {
+    const number = parseDecimal(label);
+    if (answer === label || (x && number && x[0] === number[0] && x[1] === number[1])) return code;
+  }
+  if (!x) {
+    if (answer.length > 400 || NOT_FINITE.test(answer) || NUMBER.test(answer)) throw new AnswerError(one.name, "number");
+    return otherCode(one);
+  }
+  const [below, above] = [less(x, grid.low), less(grid.high, x)];
+  if ((below || above) && !grid.clip) throw new AnswerError(one.name, "outside");
+  const from = minus(below ? grid.low : above ? grid.high : x, grid.low);
+  const width = minus(grid.high, grid.low);
   const [n, d] = [from[0] * width[1] * (grid.size - 1n), from[1] * width[0]];
   const threshold = ((n % d) * SCALE) / d;
   return Number(n / d) + (word < threshold ? 1 : 0);
 }
 
+/** Which boxes are ticked: of a list; of a text divided at the separator, as a cell of a table has it. */
 function boxes(one: Attribute, answer: Answer): bigint[] {
-  const ticked = typeof answer === "string" ? answer.split(one.separator).map((text) => text.trim()) : answer;
-  const known = new Set((ticked ?? []).filter((text) => text !== ""));
-  if (!known.size && one.missing !== undefined && answer === null) known.add(one.missing);
-  for (const text of known) if (!one.labels.includes(text)) throw new AnswerError(one.name, "unknown");
-  return one.labels.map((label) => (known.has(label) ? 1n : 0n));
+  const divided = typeof answer === "string" || (answer === null && one.missing === undefined);
+  const parts = divided ? (answer ?? "").toString().split(one.separator) : (answer as readonly string[] | null);
+  const ticked = new Set<number>();
+  for (const part of parts ?? []) {
+    const text = part.trim();
+    if (text || !divided) ticked.add(labelled(one, text) ?? otherCode(one));
+  }
+  if (parts === null || (divided && !ticked.size && one.missing !== undefined)) ticked.add(missingCode(one));
+  return one.labels.map((_, code) => (ticked.has(code) ? 1n : 0n));
 }

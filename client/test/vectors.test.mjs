@@ -56,6 +56,18 @@ test("thresholds are the library's, at their edges", () => {
   }
 });
 
+test("answers of every kind have the library's codes, or are refused where it refuses", () => {
+  for (const { schema: asked, cases } of read("answers.json")) {
+    const attributes = schema(json(asked));
+    cases.forEach(([answer, codes], number) => {
+      const words = new DerivedWords(`${attributes[0].name} ${number}`, number % 2 ? ["3fffffffffffffff"] : []);
+      const what = `${attributes[0].name}: ${JSON.stringify(answer)}`;
+      if (codes === null) assert.throws(() => encode(attributes, [answer], words), Error, what);
+      else assert.deepEqual(encode(attributes, [answer], words).map(Number), codes, what);
+    });
+  }
+});
+
 test("documents have the library's ids and pass", async () => {
   for (const { name, document, id } of read("documents.json")) {
     const survey = await check(document, id.slice(0, 16));

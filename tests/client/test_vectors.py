@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.wire_vectors import PLACE, documents, recorded, replayed, subjects, threshold_table
+from tests.wire_vectors import PLACE, answers, documents, recorded, replayed, subjects, threshold_table
 
 ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "src" / "deniable" / "service" / "static" / "deniable.js"
@@ -29,6 +29,7 @@ def test_the_library_makes_the_reports_of_the_vectors() -> None:
 
 def test_thresholds_and_documents_of_the_vectors_are_the_librarys() -> None:
     assert json.loads((PLACE / "thresholds.json").read_text()) == threshold_table()
+    assert json.loads((PLACE / "answers.json").read_text()) == answers()
     stored = json.loads((PLACE / "documents.json").read_text())
     # The words of a guarantee may be worded better; ids and what they are made of may not move.
     assert [(one["name"], one["id"]) for one in stored] == [(one["name"], one["id"]) for one in documents()]
