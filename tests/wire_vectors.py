@@ -29,6 +29,7 @@ from deniable.files.wire import to_wire
 from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import SUE
+from deniable.records.pair_sample import PairSample
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 
@@ -69,9 +70,13 @@ def edges(subject: Any) -> Iterator[list[int]]:
     for head in heads:
         for word in (0, 1, TOP - 1, TOP):
             yield [*head, word]
-    oracles = subject.oracles if subject.records else (subject,)
+    pairs = isinstance(subject, PairSample)
+    parts = [part.oracle for part in subject.parts if len(part.sizes) == 2] if pairs else []
+    oracles = parts or (subject.oracles if subject.records else (subject,))
     for j, oracle in enumerate(oracles[:3]):
         head = [(j << 64) // len(oracles) + 1] if subject.records and not isinstance(subject, SPL) else []
+        if pairs and subject.singles:
+            head = [TOP, *head]
         for threshold in thresholds(oracle):
             for word in (threshold - 1, threshold, threshold + 1):
                 if 0 <= word < SCALE:
@@ -198,6 +203,10 @@ def subjects() -> Iterator[Subject]:
         )
     )
     yield Subject("SMP-kinds", mechanism("SMP", sizes=kinds.sizes, epsilon="2.3"), kinds)
+    yield Subject("PairSample-kinds", mechanism("PairSample", sizes=kinds.sizes, epsilon="1", singles="0.25"), kinds)
+    yield Subject("PairSample", mechanism("PairSample", sizes=(2, 3, 9), epsilon="0.35", singles="0.5"))
+    yield Subject("PairSample-two", mechanism("PairSample", sizes=(2, 3), epsilon="3"))
+    yield Subject("PairSample-many", mechanism("PairSample", sizes=(4,) * 30, epsilon="2"))
     yield Subject("SPL-kinds", mechanism("SPL", sizes=kinds.sizes, epsilon="4"), kinds)
     yield Subject("PivotCoded-kinds", mechanism("PivotCoded", sizes=kinds.sizes, epsilon="1"), kinds)
     yield Subject("SPL-alike", mechanism("SPL", sizes=(4, 4, 4), epsilon="0.35"))
@@ -224,7 +233,9 @@ def recorded(subject: Subject) -> dict[str, Any]:
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(subject.name.encode()).digest()[:8], "big"))
     cases = []
     sizes = subject.mechanism.domain
-    leads = [*edges(subject.mechanism)]
+    # Words that round numeric answers come before the mechanism's.
+    numeric = sum(one.kind == "numeric" for one in subject.schema.attributes) if subject.schema else 0
+    leads = [[TOP // 3] * numeric + leading for leading in edges(subject.mechanism)]
     for number, leading in enumerate(leads + [[]] * max(12, CASES - len(leads))):
         words = RecordedWords(f"{subject.name} {number}", leading)
         if subject.schema is None:

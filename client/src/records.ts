@@ -186,6 +186,59 @@ class SMP implements Mechanism {
   }
 }
 
+/** One uniformly drawn pair of attributes, or one alone, with the whole budget; the report says which. */
+class PairSample implements Mechanism {
+  readonly width: number;
+  readonly coins: readonly Coin[];
+  readonly perAttribute: readonly Fraction[];
+  private readonly choices: readonly (readonly [readonly number[], Oracle])[];
+  private readonly pairs: number;
+  private readonly head: number;
+
+  constructor(
+    readonly sizes: readonly bigint[],
+    readonly epsilon: Fraction,
+    singles: readonly Oracle[],
+    omegas: readonly bigint[],
+    /** An attribute is drawn alone if a word is below this. */
+    private readonly alone: bigint,
+  ) {
+    const budget = spent(epsilon);
+    const pairs = sizes.flatMap((_, i) => sizes.slice(i + 1).map((_, j) => [i, i + 1 + j] as const));
+    must(pairs.length && omegas.length === pairs.length, "This survey must have one subset size for every pair of questions.");
+    const tables = pairs.map(([i, j], g) => [[i, j], new SubsetSelection(sizes[i]! * sizes[j]!, budget, omegas[g]!)] as const);
+    this.pairs = pairs.length;
+    this.choices = [...tables, ...(alone ? singles.map((one, j) => [[j], one] as const) : [])];
+    this.head = codeBytes(BigInt(this.choices.length));
+    this.width = this.head + Math.max(...this.choices.map(([, one]) => one.width));
+    this.coins = this.choices.flatMap(([, one]) => one.coins);
+    this.perAttribute = sizes.map(() => epsilon);
+  }
+
+  get ratio(): Fraction {
+    return largest(this.coins.map(coinRatio));
+  }
+
+  randomize(codes: readonly bigint[], words: Words): Uint8Array {
+    const single = this.alone && words.next() < this.alone;
+    const among = single ? this.sizes.length : this.pairs;
+    const choice = Number(uniformShare(words, BigInt(among), 1)) + (single ? this.pairs : 0);
+    const [attributes, one] = this.choices[choice]!;
+    const code = attributes.reduce((sum, j) => sum * this.sizes[j]! + codes[j]!, 0n);
+    return joined([toBytes(BigInt(choice), this.head), one.randomize(code, words)], this.width);
+  }
+
+  read(report: Uint8Array): readonly Part[] {
+    const choice = Number(fromBytes(report.subarray(0, this.head)));
+    const [attributes, one] = this.choices[choice]!;
+    const share: Fraction =
+      choice < this.pairs
+        ? [SCALE - this.alone, SCALE * BigInt(this.pairs)]
+        : [this.alone, SCALE * BigInt(this.sizes.length)];
+    return [{ attributes, reading: chance(one.read(report.subarray(this.head, this.head + one.width)), share) }];
+  }
+}
+
 /** One attribute with the whole budget, inside a message with a code of every attribute. */
 class PivotCoded implements Mechanism {
   readonly width: number;
@@ -323,18 +376,27 @@ function single(name: string, keys: Keys, epsilon: Fraction): Mechanism | undefi
   return found && new One(epsilon, found);
 }
 
+const wholes = (list: readonly Json[]): number[] =>
+  list.map((item) => {
+    must(item instanceof NumberToken && /^\d{1,10}$/.test(item.text), "A number of this survey is not whole.");
+    return Number(item.text);
+  });
+
 function several(name: string, keys: Keys, epsilon: Fraction): Mechanism | undefined {
   if (!keys.has("sizes")) return undefined;
-  const sizes = keys.list("sizes").map((k) => {
-    must(k instanceof NumberToken && /^\d{1,10}$/.test(k.text), "sizes are not whole numbers.");
-    return domain(Number(k.text));
-  });
+  const sizes = wholes(keys.list("sizes")).map(domain);
   must(sizes.length >= 1 && sizes.length <= 4096, "This survey has no questions, or too many.");
   if (name === "PivotCoded") return new PivotCoded(sizes, epsilon);
-  if (name === "SMP[ADP]") {
+  if (name === "SMP[ADP]" || name === "PairSample") {
     const specs = keys.list("oracles");
     must(specs.length === sizes.length, "This survey must have one oracle for every question.");
-    return new SMP(epsilon, specs.map((spec, j) => part(spec, sizes[j]!, epsilon)));
+    const oracles = specs.map((spec, j) => part(spec, sizes[j]!, epsilon));
+    if (name === "SMP[ADP]") return new SMP(epsilon, oracles);
+    const singles = parseDecimal(keys.text("singles"));
+    must(singles && singles[0] >= 0n && singles[0] < singles[1], "The share of single questions is not below one.");
+    const omegas = wholes(keys.list("omegas"));
+    must(sizes.every((a, i) => sizes.every((b, j) => i === j || a * b <= 4096n)), "A pair of questions has too many answers.");
+    return new PairSample(sizes, epsilon, oracles, omegas.map(BigInt), (singles[0] * SCALE) / singles[1]);
   }
   if (name !== "SPL" && name !== "SMP") return undefined;
   const through = keys.text("oracle");
