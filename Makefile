@@ -11,13 +11,14 @@
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
 # make client   the browser client's bundle, from client/src, and its tests (node and npm)
 # make vectors  what client and library must agree on, byte for byte; tests/vectors/wire
+# make bench-compare REV=...  whether every mechanism is as fast as it was at another revision, in turns; results/compare.json
 # make bench    side by side with peers (its own virtual environment)
 PYTHON ?= python3.11
 SEED ?= 1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick intervals mutants soak crash-files fuzz ways coverage client vectors bench clean
+.PHONY: demo test check quick intervals mutants soak crash-files fuzz ways coverage client vectors bench bench-compare clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -66,6 +67,9 @@ client:
 
 vectors: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.wire_vectors
+
+bench-compare: $(VENV)/.installed-dev
+	$(RUN)/python -m benchmarks.compare $(REV)
 
 bench: $(VENV)/.installed-dev .venv-peers/.installed
 	$(RUN)/python -m benchmarks

@@ -149,3 +149,29 @@ def test_reference_transform_is_the_walsh_hadamard_transform() -> None:
     expected = hadamard(8) @ values
     reference_transform(values)
     assert values.tolist() == expected.tolist()
+
+
+# --------------------------------------------------------------------------------------------- two revisions in turns
+
+
+def test_two_trees_take_turns(capfd: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import compare
+
+    found = compare.compare(compare.ROOT, compare.ROOT, rounds=2, seconds=0.001, names=("GRR",))
+    assert [(one["row"], one["verb"]) for one in found["rows"]] == [
+        ("GRR(k=16, epsilon=1)", "randomize"),
+        ("GRR(k=16, epsilon=1)", "aggregate"),
+    ]
+    assert all(one["before"] > 0 < one["now"] for one in found["rows"])
+    assert found["left out"] == {}
+    assert "GRR(k=16, epsilon=1) randomize" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("speeds", "kept"),
+    [([1.0, 0.97], True), ([0.99, 0.89, 2.0], False), ([0.97, 0.97, 0.98], False), ([], False)],
+)
+def test_speed_is_kept_by_every_row_and_on_average(speeds: list[float], kept: bool) -> None:
+    from benchmarks.compare import verdict
+
+    assert verdict(speeds)[1] is kept

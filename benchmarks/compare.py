@@ -1,0 +1,244 @@
+"""Is it as fast as it was: ``python -m benchmarks.compare REV``, or ``make bench-compare REV=...``.
+
+Two revisions run the same rows of this file, each in a process of its own, and take turns row by row: whatever else
+the machine does meets both. What is compared is processor time. Speed is *kept* if in the median of the rounds no row
+takes more than 1/.90 of the time before (a row that does is run once more), and all rows together, in geometric mean,
+no more than 1/.98. A row whose mechanism or parameters the other revision does not know is left out and named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import geometric_mean, median
+from typing import Any
+
+from benchmarks.measure import time_calls
+
+ROOT = Path(__file__).parents[1]
+LEAST_ROW, LEAST_MEAN = 0.90, 0.98
+"""Smallest acceptable speed, of the speed before, of a row and in geometric mean."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mechanism whose reports are made and added up.
+
+    Parameters
+    ----------
+    name : str
+        As `deniable.mechanism` takes it.
+    parameters : mapping
+        Its parameters but epsilon.
+    n : int
+        Reports of one call.
+    epsilon : float
+        The budget.
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    n: int
+    epsilon: float = 1.0
+
+    def __str__(self) -> str:
+        given = dict(self.parameters)
+        if "sizes" in given:
+            given["sizes"] = f"{len(given['sizes'])} x {given['sizes'][0]}"
+        return f"{self.name}({', '.join(f'{key}={value}' for key, value in given.items())}, epsilon={self.epsilon:g})"
+
+
+FIVE, FIFTY = (16,) * 5, (16,) * 50
+ROWS = (
+    Row("GRR", {"k": 16}, 1_000_000),
+    Row("SUE", {"k": 128}, 100_000),
+    Row("OUE", {"k": 128}, 100_000),
+    Row("THE", {"k": 128}, 100_000),
+    Row("SubsetSelection", {"k": 128}, 100_000),
+    Row("SubsetSelection", {"k": 256}, 100_000),
+    Row("SubsetSelection", {"k": 1024}, 100_000, 4.0),
+    Row("HE", {"k": 1024}, 1_000_000),
+    Row("PGR", {"k": 1024}, 100_000),
+    Row("OLH", {"k": 1024}, 20_000),
+    Row("OCMS", {"k": 1 << 17}, 200_000),
+    Row("SPL", {"sizes": FIVE}, 200_000),
+    Row("SPL", {"sizes": FIVE, "oracle": "OUE"}, 100_000),
+    Row("SMP", {"sizes": FIVE}, 1_000_000),
+    Row("SMP[ADP]", {"sizes": FIVE}, 1_000_000),
+    Row("SMP[ADP]", {"sizes": FIFTY}, 200_000),
+    Row("RS+FD", {"sizes": FIVE}, 200_000),
+    Row("PivotCoded", {"sizes": FIVE}, 200_000),
+)
+VERBS = ("randomize", "aggregate")
+
+
+def answers_of(row: Row) -> Any:
+    """Return answers of everybody, every code in turn: int64[n] or int64[n, d]."""
+    import numpy as np
+
+    people = np.arange(row.n)
+    if "k" in row.parameters:
+        return people % row.parameters["k"]
+    return np.stack([people * (j + 1) % size for j, size in enumerate(row.parameters["sizes"])], axis=1)
+
+
+# ------------------------------------------------------------------------------------ one revision, in its own process
+
+
+def work(seconds: float) -> None:
+    """Answer row numbers on standard input with nanoseconds per report of each verb, until it ends."""
+    import deniable
+
+    made: dict[int, tuple[Any, Any, Any]] = {}
+    rng = deniable.SimulationRandomness(1)
+    for line in sys.stdin:
+        number = int(line)
+        row = ROWS[number]
+        if number not in made:
+            try:
+                mechanism: Any = deniable.mechanism(row.name, **row.parameters, epsilon=row.epsilon)
+            except deniable.errors.DeniableError as error:
+                print(json.dumps(str(error)), flush=True)
+                continue
+            answers = answers_of(row)
+            reports = mechanism.randomize(answers, rng)
+            mechanism.aggregate(reports)  # compiled, not counted
+            made = {number: (mechanism, answers, reports)}
+        mechanism, answers, reports = made[number]
+        calls = {
+            "randomize": lambda m=mechanism, a=answers: m.randomize(a, rng),
+            "aggregate": lambda m=mechanism, r=reports: m.aggregate(r),
+        }
+        print(json.dumps({verb: time_calls(calls[verb], row.n, seconds).nanoseconds for verb in VERBS}), flush=True)
+
+
+@contextmanager
+def worker(tree: Path, seconds: float) -> Iterator[subprocess.Popen[str]]:
+    """Run this file's rows on the library of another tree."""
+    environment = os.environ | {"PYTHONPATH": f"{tree / 'src'}{os.pathsep}{ROOT}", "NUMBA_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "benchmarks.compare", "--work", str(seconds)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT
+    ) as process:
+        yield process
+
+
+def ask(process: subprocess.Popen[str], number: int) -> dict[str, float] | str:
+    """Return nanoseconds per report of each verb of a row, or why it cannot be run."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{number}\n")
+    process.stdin.flush()
+    found: dict[str, float] | str = json.loads(process.stdout.readline())
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------ both, in turns
+
+
+def speeds(before: subprocess.Popen[str], now: subprocess.Popen[str], number: int, rounds: int) -> dict[str, Any] | str:
+    """Return, for each verb, median nanoseconds before and now, and the median of their ratios round by round."""
+    taken: list[tuple[dict[str, float], dict[str, float]]] = []
+    for turn in range(rounds):
+        pair = {which: ask(process, number) for which, process in _in_turn(before, now, turn)}
+        for answer in pair.values():
+            if isinstance(answer, str):
+                return answer
+        taken.append((pair["before"], pair["now"]))  # type: ignore[arg-type]
+    return {
+        verb: {
+            "before": median(old[verb] for old, _ in taken),
+            "now": median(new[verb] for _, new in taken),
+            "speed": median(old[verb] / new[verb] for old, new in taken),
+        }
+        for verb in VERBS
+    }
+
+
+def _in_turn(before: Any, now: Any, turn: int) -> tuple[tuple[str, Any], ...]:
+    both = (("before", before), ("now", now))
+    return both if turn % 2 == 0 else both[::-1]
+
+
+def compare(old: Path, new: Path, rounds: int, seconds: float, names: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return what became of the speed of every row, and whether it was kept.
+
+    Parameters
+    ----------
+    old, new : Path
+        Trees with a ``src`` folder.
+    rounds : int
+        Turns of each row.
+    seconds : float
+        Processor time of one turn of a verb.
+    names : tuple of str
+        Mechanisms to compare; all by default.
+    """
+    rows: list[dict[str, Any]] = []
+    left_out: dict[str, str] = {}
+    with worker(old, seconds) as before, worker(new, seconds) as now:
+        for number, row in enumerate(ROWS):
+            if names and row.name not in names:
+                continue
+            found = speeds(before, now, number, rounds)
+            if not isinstance(found, str) and min(one["speed"] for one in found.values()) < LEAST_ROW:
+                found = speeds(before, now, number, rounds)
+            if isinstance(found, str):
+                left_out[str(row)] = found
+                continue
+            for verb, one in found.items():
+                rows.append({"row": str(row), "verb": verb, **one})
+                print(f"{row} {verb}: {one['before']:.1f} -> {one['now']:.1f} ns, {one['speed']:.2f}", flush=True)
+    mean, kept = verdict([one["speed"] for one in rows])
+    return {"rows": rows, "left out": left_out, "geometric mean": mean, "kept": kept}
+
+
+def verdict(found: Sequence[float]) -> tuple[float | None, bool]:
+    """Return the geometric mean of all speeds, and whether speed was kept; nothing compared is nothing kept."""
+    if not found:
+        return None, False
+    mean = geometric_mean(found)
+    return mean, mean >= LEAST_MEAN and min(found) >= LEAST_ROW
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description="Is it as fast as it was?")
+    parser.add_argument("revision", nargs="?", help="tag, branch or commit to compare the tree as it stands with")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.3, help="processor time of one turn of a verb")
+    parser.add_argument("--mechanism", action="append", default=[], help="this one only; repeatable")
+    parser.add_argument("--output", type=Path, default=ROOT / "results" / "compare.json")
+    parser.add_argument("--work", type=float, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.work:
+        work(given.work)
+        return 0
+    if not given.revision:
+        parser.error("REV is needed: make bench-compare REV=<commit>")
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "before"
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, given.revision], cwd=ROOT, check=True)
+        try:
+            result = compare(tree, ROOT, given.rounds, given.seconds, tuple(given.mechanism))
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
+    given.output.parent.mkdir(parents=True, exist_ok=True)
+    given.output.write_text(json.dumps({"revision": given.revision, **result}, indent=1) + "\n")
+    mean = result["geometric mean"]
+    print(f"{'kept' if result['kept'] else 'NOT KEPT'}: geometric mean {mean:.3f}" if mean else "no row was compared")
+    for row, why in result["left out"].items():
+        print(f"left out: {row}: {why}")
+    return 0 if result["kept"] else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
