@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from deniable.core.randomness import SimulationRandomness
@@ -33,6 +34,7 @@ from deniable.files.jobs.ledger import (
     share_ledger,
 )
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
+from deniable.records.split import SPL
 from deniable.survey.collection import Collection
 from deniable.survey.encoding import Readings
 from deniable.survey.schema import Attribute, Schema
@@ -214,6 +216,36 @@ def test_other_answers_and_other_collections_are_free(tmp_path: Path) -> None:
     entries = answers_ledger().entries()
     assert [Path(entry.into).name for entry in entries] == ["r.parquet", "s.parquet", "t.parquet"]
     assert [(entry.first, entry.last, entry.begun) for entry in entries] == [(1, N, False)] * 3
+
+
+def test_numbers_are_recognised_whatever_their_coins_and_spelling(tmp_path: Path) -> None:
+    """The rounding differs, the answers do not; and answers that the grid does not tell apart are not the same."""
+    income = Attribute("income", kind="numeric", range=(0, 10), grid=3, missing="no answer")
+    schema = Schema((Attribute("smoker", ("yes", "no")), income))
+    survey = Collection(schema, SPL(sizes=schema.sizes, epsilon=1.0))
+    n = RECOGNISED_FROM
+    values = [f"{i % 7}.5" for i in range(n - 1)] + [""]
+    one, two, three = (tmp_path / name for name in ("one.csv", "two.csv", "three.csv"))
+    one.write_text("smoker,income\n" + "".join(f"yes,{value}\n" for value in values))
+    two.write_text("income,smoker\n" + "".join(f"{value and value + '0'},yes\n" for value in values))
+    three.write_text("smoker,income\n" + "".join(f"yes,{value}\n" for value in ["0.5001", *values[1:]]))
+    first, second = (schema.encode({"smoker": ["yes"] * n, "income": values}, rng(i)) for i in (1, 2))
+    assert (first != second).any()
+    randomize_file(survey, one, tmp_path / "1.parquet", rng(1))
+    with pytest.raises(AlreadyRandomizedError, match="was randomised before for this collection"):
+        randomize_file(survey, two, tmp_path / "2.parquet", rng(2))
+    randomize_file(survey, three, tmp_path / "3.parquet", rng(3))
+
+    def digest(*parts: list[str]) -> str:
+        result = AnswersDigest(survey, b"key")
+        for part in parts:
+            result.update(schema.read({"smoker": ["yes"] * len(part), "income": pa.array(part, pa.string())}))
+        return result.answers()
+
+    assert digest(values) == digest(values[:7], values[7:])
+    assert digest(values) != digest([*values[:-2], "", values[-2]])
+    assert digest(["1.5", "1.6", *values]) != digest(["1.6", "1.5", *values])
+    assert digest(values[1:]) == ""
 
 
 def test_texts_are_recognised_and_not_run_together() -> None:

@@ -30,6 +30,13 @@ RNG = dn.SimulationRandomness(1)
 LISTED = dn.Schema((dn.Attribute("a", ("x", "y")), dn.Attribute("b", ("1", "2"))))
 BINNED = dn.Schema((dn.Attribute("a", edges=(1, 2)), dn.Attribute("b", ("1", "2"))))
 TEXT = dn.Schema((dn.Attribute("a", text=True),))
+KINDS = dn.Schema(
+    (
+        dn.Attribute("a", kind="numeric", range=(0, 10), grid=11),
+        dn.Attribute("b", ("x", "y"), kind="multiple"),
+        dn.Attribute("c", ("1", "2"), kind="ordered"),
+    )
+)
 
 
 def leaks(text: str) -> bool:
@@ -66,6 +73,17 @@ TABLES: dict[str, tuple[dn.Schema, Any]] = {
         LISTED,
         {"a": pa.DictionaryArray.from_arrays(pa.array([CODE]), pa.array(["x"]), safe=False), "b": ["1"]},
     ),
+    "outside a range": (KINDS, {"a": ["1", str(CODE)], "b": ["x", "y"], "c": [1, 2]}),
+    "below a range": (KINDS, {"a": [1.0, -CODE - 0.5], "b": ["x", "y"], "c": [1, 2]}),
+    "no number of a grid": (KINDS, {"a": ["1", WORD], "b": ["x", "y"], "c": [1, 2]}),
+    "a number too long": (KINDS, {"a": ["1", str(CODE) * 99], "b": ["x", "y"], "c": [1, 2]}),
+    "an exponent too large": (KINDS, {"a": ["1", f"{CODE}e99999"], "b": ["x", "y"], "c": [1, 2]}),
+    "a number that is nested": (KINDS, {"a": [[CODE]], "b": ["x"], "c": [1]}),
+    "an unknown box": (KINDS, {"a": [1, 2], "b": ["x", f"y;{WORD}"], "c": [1, 2]}),
+    "an unknown box in a list": (KINDS, {"a": [1, 2], "b": [["x"], [WORD, "y"]], "c": [1, 2]}),
+    "a box that is no text": (KINDS, {"a": [1], "b": pa.array([[WORD.encode() + b"\xff"]]), "c": [1]}),
+    "lists in lists": (KINDS, {"a": [1], "b": [[[WORD]]], "c": [1]}),
+    "not in order": (KINDS, {"a": [1, 2], "b": ["x", "y"], "c": [1, CODE]}),
     "text with NUL": (TEXT, {"a": [f"{WORD}\0"]}),
     "missing text": (TEXT, {"a": [WORD, None]}),
 }
@@ -74,7 +92,7 @@ TABLES: dict[str, tuple[dn.Schema, Any]] = {
 @pytest.mark.parametrize("name", TABLES)
 def test_tables(name: str) -> None:
     schema, answers = TABLES[name]
-    silent(lambda: schema.encode(answers))
+    silent(lambda: schema.encode(answers, RNG))
 
 
 CSV = {
@@ -108,6 +126,38 @@ def test_csv(name: str, tmp_path: Path) -> None:
         assert not leaks(output.output + output.stderr)
     else:
         silent(lambda: open_answers(path))
+
+
+KIND_ROWS = {
+    "outside a range": f"{CODE},x,1",
+    "no number": f"{WORD},x,1",
+    "too long": f"{str(CODE) * 99},x,1",
+    "an unknown box": f"1,x;{WORD},1",
+    "not in order": f"1,x,{CODE}",
+}
+
+
+@pytest.mark.parametrize("name", KIND_ROWS)
+def test_kinds_on_the_command_line(name: str, tmp_path: Path) -> None:
+    """Nothing of the row is shown, logged, or left behind, whichever verb reads it."""
+    answers, survey = tmp_path / "answers.csv", dn.collection(KINDS, 1.0)
+    answers.write_text(f"a,b,c\n1,y,2\n{KIND_ROWS[name]}\n")
+    survey.save(tmp_path / "survey.json")
+    reports = tmp_path / "r.parquet"
+    silent(lambda: randomize_file(survey, answers, reports, RNG))
+    silent(lambda: read_truth(survey, answers))
+    before = sorted(tmp_path.iterdir())
+    output = CliRunner().invoke(app, ["randomize", str(tmp_path / "survey.json"), str(answers), "-o", str(reports)])
+    assert output.exit_code == 2
+    assert "attribute '" in output.stderr
+    assert "in row 2" in output.stderr
+    assert not leaks(output.output + output.stderr)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_readings_show_nothing() -> None:
+    readings = KINDS.read({"a": [9.876], "b": ["x"], "c": ["1"]})
+    assert not leaks(repr(readings) + str(readings))
 
 
 def test_a_damaged_gzip_file(tmp_path: Path) -> None:

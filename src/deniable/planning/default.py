@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from deniable.core.construction import mechanism_for
-from deniable.core.thresholds import EpsilonLike
+from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.oracles.sketch.ocms import ocms_choice
+from deniable.oracles.square_wave import SquareWave
 from deniable.planning._recommend import recommend
 from deniable.planning.records import MechanismChoice, records_default
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
+
+MEAN_ASKED = "the schema asks for a mean: one report of a square wave tells mean, distribution and quantiles"
 
 
 def default_mechanism(
@@ -25,8 +28,9 @@ def default_mechanism(
 ) -> MechanismChoice:
     """Return the mechanism that a collection uses when nobody names one, and why; a pure function.
 
-    Open text is for `HeavyHitters`, a dictionary for the sketch of `ocms_choice`, other single attributes for what
-    `recommend` finds, records for `records_default`, which the wishes are for.
+    Open text is for `HeavyHitters`, a dictionary for the sketch of `ocms_choice`, an attribute whose mean is asked
+    for `SquareWave`, other single attributes for what `recommend` finds, records for `records_default`, which the
+    wishes are for. What is asked stands in the schema (`Attribute.ask`): nothing is decided by answers.
 
     Raises
     ------
@@ -50,6 +54,8 @@ def default_mechanism(
     if schema.attributes[0].dictionary is not None:
         sketch = ocms_choice(sizes[0], epsilon)
         return MechanismChoice(sketch.mechanism, sketch.reason)
+    if schema.columns[0].ask == "mean":
+        return MechanismChoice(SquareWave(sizes[0], checked_epsilon(epsilon)), MEAN_ASKED)
     why = "least mean variance among the practical mechanisms (deniable plan compares them)"
     return MechanismChoice(recommend(sizes, epsilon), why)
 

@@ -69,7 +69,7 @@ class Attribute:
         Of kind "numeric", and needed there: least and largest answer, both possible. Public: a range read from private
         answers publishes two of them. A float stands for its shortest decimal.
     grid : int, optional
-        Of kind "numeric", and needed there: number m in 2..4,096 of equally spaced points, the first and the last of
+        Of kind "numeric", and needed there: number m in 2..1,024 of equally spaced points, the first and the last of
         which are the ends of the range; code i is the i-th point.
     clip : bool
         Of kind "numeric": an answer outside the range is reported as the nearer end; otherwise it is an error.

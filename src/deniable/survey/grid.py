@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from deniable.errors import InvalidParameterError
 
-MAX_POINTS = 4096
+MAX_POINTS = 1024
 """Most points of a grid: more say nothing that the noise of a report would not hide."""
 
 MAX_BOUND = 1e15
@@ -148,10 +148,16 @@ class Grid:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The points as texts: exact where they are short decimals, else of as few digits as tell them apart."""
-        spelled = [tuple(_decimal_text(score, digits) for score in self.scores) for digits in (6, 9, 12, 15)]
-        exact = (texts for texts in spelled if tuple(map(Fraction, texts)) == self.points)
-        distinct = (texts for texts in spelled if len(set(texts)) == self.size)
-        return next(exact, None) or next(distinct, spelled[-1])
+        longest = self._spelled(15)
+        exact = tuple(map(Fraction, longest)) == self.points
+        for digits in (6, 9, 12):
+            labels = self._spelled(digits)
+            if len(set(labels)) == self.size and (not exact or tuple(map(Fraction, labels)) == self.points):
+                return labels
+        return longest
+
+    def _spelled(self, digits: int) -> tuple[str, ...]:
+        return tuple(_decimal_text(score, digits) for score in self.scores)
 
     def cell(self, number: Number, clip: bool = False) -> Cell | None:
         """Return where an answer lies; None outside the range, unless it is to be clipped to the nearer end."""
