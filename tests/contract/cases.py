@@ -18,6 +18,7 @@ from deniable.oracles.comparators.projective_geometry import PGR
 from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard
 from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.records import RSRFD
+from deniable.records.best_oracle import oracles_for
 from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.cond_rr import CondRR
 from deniable.records.pivot.grouping import GroupedCorrRR
@@ -124,6 +125,11 @@ def _mixed_sample(sizes: Sequence[int], epsilon: float) -> Any:
     return AdaptiveSMP(tuple(sizes), epsilon, tuple(make(k) for make, k in zip(offered, sizes, strict=False)))
 
 
+def _sampled_waves(sizes: Sequence[int], epsilon: float) -> Any:
+    """Adaptive sampling where the mean of every other attribute is asked."""
+    return AdaptiveSMP(tuple(sizes), epsilon, oracles_for(sizes, epsilon, means=range(0, len(sizes), 2)))
+
+
 def _small(limit: int) -> Callable[[Sequence[int], float], bool]:
     """Product channels of several attributes or components grow fast: enumerate at most `limit` values in all."""
     return lambda sizes, _epsilon: math.prod(sizes) <= limit
@@ -167,6 +173,7 @@ CASES: list[Case] = [
     Case("RS+RFD", _rsrfd, records=True),
     Case("SMP-ADP", _records(AdaptiveSMP), records=True),
     Case("SMP-ADP-mixed", _mixed_sample, records=True),
+    Case("SMP-ADP-waves", _sampled_waves, records=True),
     Case("PivotCoded", _records(PivotCoded), records=True),
     Case("SPL-pairs", _records(SPLPairs), records=True),
     Case("PairSample", _records(PairSample), records=True),

@@ -10,27 +10,23 @@ from typing import Any, final
 
 from numpy.typing import NDArray
 
-from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import Codes
-from deniable.core.estimate import RecordEstimate
 from deniable.core.randomness import Randomness
 from deniable.core.thresholds import BudgetShare, spent
 from deniable.oracles.grr import GRR
 from deniable.records.layout import CodeLayout, independent
-from deniable.records.record import DirectRecords, SimulatedByMarginal
+from deniable.records.record import EveryAttribute, SimulatedByMarginal
 
 
 @final
 @dataclass(frozen=True)
-class ToySplit(DirectRecords[NDArray[Any]], SimulatedByMarginal):
+class ToySplit(EveryAttribute, SimulatedByMarginal):
     """Every attribute by GRR with epsilon/d."""
 
     name = "ToySplit"
     card = Card("records", "to show that one file is enough for records too", recommended=True, wire="a code each")
-    reveals = "all"
     remarks = ()
-    turns = 1
 
     def _check_parameters(self) -> None:
         self.oracles  # noqa: B018  refuses what GRR refuses
@@ -46,10 +42,6 @@ class ToySplit(DirectRecords[NDArray[Any]], SimulatedByMarginal):
 
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
         return self.layout.randomize(codes, rng)
-
-    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        self.check(aggregate)
-        return self._affine(aggregate.counts, aggregate.n, self.support_probabilities)
 
     def implemented_ratio(self) -> Fraction:
         return prod((oracle.implemented_ratio() for oracle in self.oracles), start=Fraction(1))

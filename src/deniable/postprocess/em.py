@@ -36,9 +36,9 @@ from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidParameterError, MismatchError
 from deniable.oracles.comparators.exponential import Exponential
 from deniable.oracles.grr import GRR
-from deniable.oracles.oracle import is_oracle
+from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.oracles.support import FixedSize
-from deniable.records.record import is_records
+from deniable.records.record import is_direct, is_records
 
 Linear = Callable[[Floats], Floats]
 
@@ -58,9 +58,9 @@ def iterative_bayes(
 
     Parameters
     ----------
-    mechanism : GRR, Exponential, or a record mechanism over GRR (SPL, SMP, RSFD, RSRFD)
-        Where the aggregate came from. One update takes O(k). For records, each attribute's frequencies maximise the
-        likelihood of that attribute's own column of reports.
+    mechanism : GRR, Exponential, SquareWave, or a record mechanism over such (SPL, SMP, RSFD, RSRFD, AdaptiveSMP)
+        Where the aggregate came from. One update takes O(k), of SquareWave O(k (k + 2b)).
+        For records, each attribute's frequencies maximise the likelihood of that attribute's own column of reports.
     aggregate : Aggregate
         At least one report.
     max_iterations : int
@@ -98,18 +98,24 @@ def iterative_bayes(
     """
     _check_stopping(max_iterations, tolerance)
     if is_oracle(mechanism) and mechanism.state_is_histogram:
-        raw, law = mechanism.estimate(aggregate), mechanism.support_law
-        if isinstance(law, FixedSize) and law.size == 1:
-            return _column(raw, aggregate.counts, law.p, (1 - law.p) / (law.k - 1), max_iterations, tolerance)
-        return _listed(raw, mechanism.channel(), aggregate.counts.astype(np.float64), max_iterations, tolerance)
+        return _histogram(mechanism, mechanism.estimate(aggregate), aggregate.counts, max_iterations, tolerance)
     # The state of pairs is no histogram of single attributes, whatever those go through where they are drawn alone.
     oracles = mechanism.oracles if is_records(mechanism) and mechanism.reveals != "pairs" else ()
     if not oracles or not all(oracle.state_is_histogram for oracle in oracles):
         raise MismatchError(
-            "iterative_bayes needs the histogram of outputs, which aggregates of GRR, Exponential and records over GRR "
-            f"are, got {mechanism!r}: its aggregate keeps support counts; use iterative_bayes_reports, or norm_sub"
+            "iterative_bayes needs the histogram of outputs, which aggregates of GRR, Exponential, SquareWave and "
+            f"records over GRR are, got {mechanism!r}: its aggregate keeps support counts; use "
+            "iterative_bayes_reports, or norm_sub"
         )
     record: RecordEstimate = mechanism.estimate(aggregate)
+    if is_direct(mechanism):
+        parts = zip(oracles, record.items(), mechanism.by_attribute(aggregate), strict=True)
+        return RecordEstimate(
+            {
+                name: _histogram(oracle, raw, part.counts, max_iterations, tolerance)
+                for oracle, (name, raw), part in parts
+            }
+        )
     # Record mechanisms keep the columns' counts one after the other, and each column's own (p, q).
     starts = np.cumsum([0] + [oracle.k for oracle in oracles])
     probabilities = cast(Any, mechanism).support_probabilities
@@ -178,12 +184,20 @@ def iterative_bayes_reports(
     return _listed(raw, seen, counts, max_iterations, tolerance)
 
 
+def _histogram(
+    oracle: FrequencyOracle[Any], raw: Estimate, counts: NDArray[Any], max_iterations: int, tolerance: float
+) -> Estimate:
+    """Run EM on a histogram of the outputs of one oracle."""
+    law = oracle.support_law
+    if isinstance(law, FixedSize) and law.size == 1:
+        return _column(raw, counts, law.p, (1 - law.p) / (law.k - 1), max_iterations, tolerance)
+    return _listed(raw, oracle.channel(), counts.astype(np.float64), max_iterations, tolerance)
+
+
 def _column(
     raw: Estimate, counts: NDArray[np.int64], p: Any, q: Any, max_iterations: int, tolerance: float
 ) -> Estimate:
     """Run EM on a histogram of n codes whose channel is q[y] plus (p - q) where y is the true code."""
-    if raw.n == 0:
-        return raw.processed(raw.frequencies, "em (no reports)")
     lie: Floats = np.broadcast_to(np.asarray(q, dtype=np.float64), counts.shape)
     gain = float(np.ravel(np.asarray(p, dtype=np.float64) - lie)[0])
     return _maximum_likelihood(
@@ -205,6 +219,8 @@ def _maximum_likelihood(
     raw: Estimate, counts: Floats, forward: Linear, backward: Linear, max_iterations: int, tolerance: float
 ) -> Estimate:
     """Run EM from the uniform distribution; forward is f -> f P, backward is g -> P g."""
+    if raw.n == 0:
+        return raw.processed(raw.frequencies, "em (no reports)")
     n = counts.sum()
     shares = np.where(counts > 0, counts / n, 1.0)
 

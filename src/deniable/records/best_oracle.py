@@ -1,23 +1,25 @@
-"""The frequency oracle of least expected error for one attribute of a record."""
+"""The frequency oracle of least expected error for one attribute of a record: of its shares, or of its mean."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from typing import TypeAlias
 
-from deniable.core.checks import checked_domain
+from deniable.core.checks import checked_domain, checked_integer, checked_sizes
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import InvalidParameterError
 from deniable.oracles.grr import GRR
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
+from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE
 
-Oracle: TypeAlias = GRR | SubsetSelection | OUE | CountMeanSketch
+Oracle: TypeAlias = GRR | SubsetSelection | OUE | CountMeanSketch | SquareWave
 """What a sampled attribute may be reported through."""
 
-OFFERED = (GRR, SubsetSelection, OUE, CountMeanSketch)
+OFFERED = (GRR, SubsetSelection, OUE, CountMeanSketch, SquareWave)
 """The same, as classes."""
 
 TIE = 0.02
@@ -26,6 +28,41 @@ error pays 1.4% at most: it should not lose to a report a hundred times as long 
 
 LARGEST_SUBSET_DOMAIN = 1 << 12
 """Beyond, subsets of hundreds or thousands of values would be reported to gain 1.4% at most over one integer."""
+
+
+def oracles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Collection[int] = ()) -> tuple[Oracle, ...]:
+    """Return an oracle for each attribute, by its size and by what is asked of it.
+
+    For whoever designs a collection: `AdaptiveSMP(sizes, epsilon, oracles_for(sizes, epsilon, means))`. What is asked
+    is declared with the question, never read from answers. Without `means` these are the oracles that `AdaptiveSMP`
+    takes of itself.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d).
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, in [1e-6, 32].
+    means : collection of int, optional
+        The attributes, 0..d-1, that are ordered scales and of which means, distribution functions and quantiles are
+        asked: `SquareWave`. All others through `best_oracle`.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or a scale has more than 4,096 values: coarsen it.
+
+    Examples
+    --------
+    >>> from deniable import AdaptiveSMP
+    >>> sizes = (4, 21)  # a region, and a score of 0 to 20 of which the mean is asked
+    >>> AdaptiveSMP(sizes, 1.0, oracles_for(sizes, 1.0, means=[1])).oracles
+    (GRR(k=4, epsilon=1.0), SquareWave(k=21, epsilon=1.0, window=9))
+    """
+    domain = checked_sizes(sizes)
+    asked = {checked_integer("means", attribute, 0, len(domain) - 1) for attribute in means}
+    chosen = {size: best_oracle(size, epsilon) for j, size in enumerate(domain) if j not in asked}
+    return tuple(SquareWave(size, epsilon) if j in asked else chosen[size] for j, size in enumerate(domain))  # type: ignore[arg-type]
 
 
 def best_oracle(k: int, epsilon: EpsilonLike) -> Oracle:

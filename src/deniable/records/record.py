@@ -31,8 +31,9 @@ from deniable.core.randomness import Randomness, SimulationRandomness, checked_r
 from deniable.core.state import Counts, check_parts
 from deniable.core.thresholds import checked_epsilon, log_up
 from deniable.errors import InvalidInputError
+from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import FrequencyOracle
-from deniable.oracles.pure import PureOracle
+from deniable.oracles.pure import CountingOracle
 from deniable.records.layout import Layout, stretches
 
 Reports = TypeVar("Reports")
@@ -198,18 +199,22 @@ class DirectRecords(RecordMechanism[Reports]):
 
     @property
     @abstractmethod
-    def oracles(self) -> tuple[PureOracle[Any], ...]: ...
+    def oracles(self) -> tuple[LinearOracle[Any], ...]: ...
+
+    @abstractmethod
+    def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
+        """Analyst: return what was reported of every attribute, each as an aggregate of its oracle; some may be empty.
+
+        Raises
+        ------
+        MismatchError, EmptyAggregateError
+            If the aggregate came from another mechanism, or contains no reports.
+        """
 
     @property
     @abstractmethod
     def turns(self) -> int:
         """Of how many contributors one reports any one attribute: 1, or d where each reports only one."""
-
-    @property
-    @final
-    def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Implemented (p, q) of each attribute: probability that its report supports a held value, and another."""
-        return tuple(oracle.support_probabilities for oracle in self.oracles)
 
     @final
     def variance(self, f: float, n: int, attribute: int) -> float:
@@ -225,7 +230,7 @@ class DirectRecords(RecordMechanism[Reports]):
     def covariance(self, f: ArrayLike, n: int, attribute: int, values: ArrayLike | None = None) -> Floats:
         """Covariance matrix of one attribute's estimated frequencies among n contributors, float64[s, s].
 
-        As `PureOracle.covariance`, and where contributors take turns as `variance`, which is the diagonal.
+        As `LinearOracle.covariance`, and where contributors take turns as `variance`, which is the diagonal.
 
         Parameters
         ----------
@@ -305,6 +310,38 @@ class HiddenRecords(FullRecords):
     @abstractmethod
     def support_counts(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many reports support each value, one attribute after the other, from an aggregate's counts."""
+
+
+class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords):
+    """Every contributor reports every attribute, each through its own pure oracle."""
+
+    reveals = "all"
+    turns = 1
+
+    @property
+    @abstractmethod
+    def oracles(self) -> tuple[CountingOracle[Any], ...]: ...
+
+    @property
+    @final
+    def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Implemented (p, q) of each attribute: probability that its report supports a held value, and another."""
+        return tuple(oracle.support_probabilities for oracle in self.oracles)
+
+    @final
+    def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
+        self.check(aggregate)
+        counts = self.support_counts(aggregate.counts)
+        return tuple(
+            Aggregate(oracle, counts[place], aggregate.n)
+            for oracle, place in zip(self.oracles, stretches(self.sizes), strict=True)
+        )
+
+    @final
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: unbiased frequencies of every attribute, f^ = (count/n - q)/(p - q) with the implemented p and q."""
+        self.check(aggregate)
+        return self._affine(self.support_counts(aggregate.counts), aggregate.n, self.support_probabilities)
 
 
 # ---------------------------------------------------------------- what an aggregate counts
@@ -404,3 +441,8 @@ class SimulatedByMarginal(CountedRecords):
 def is_records(mechanism: object) -> TypeIs[RecordMechanism[Any]]:
     """Tell a mechanism for records from one for a single attribute, or from anybody else's client."""
     return isinstance(mechanism, RecordMechanism)
+
+
+def is_direct(mechanism: object) -> TypeIs[DirectRecords[Any]]:
+    """Tell a mechanism for records whose aggregate holds, of every attribute, an aggregate of that one's oracle."""
+    return isinstance(mechanism, DirectRecords)

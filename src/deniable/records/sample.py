@@ -30,7 +30,7 @@ from deniable.core.randomness import Randomness
 from deniable.core.state import Counts, check_parts, counts_sum_to
 from deniable.core.thresholds import exact
 from deniable.errors import InvalidParameterError
-from deniable.records.best_oracle import OFFERED, Oracle, best_oracle
+from deniable.records.best_oracle import OFFERED, Oracle, oracles_for
 from deniable.records.layout import Oracle as PlainOracle
 from deniable.records.layout import make_layout
 from deniable.records.mixed_reports import ByteColumn, CodeColumn, Column
@@ -232,6 +232,11 @@ class SMP(SampledRecords):
         """The frequency oracle of each attribute, with the whole epsilon."""
         return make_layout(self.oracle, self.sizes, self.epsilon).oracles
 
+    @property
+    def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Implemented (p, q) of each attribute: probability that its report supports a held value, and another."""
+        return tuple(oracle.support_probabilities for oracle in self.oracles)
+
     @cached_property
     def column(self) -> Column:
         """Codes, or packed bits."""
@@ -249,9 +254,10 @@ class AdaptiveSMP(SampledRecords):
         Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; they may differ.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, in [1e-6, 32].
-    oracles : sequence of GRR, OUE, SubsetSelection or CountMeanSketch, optional
+    oracles : sequence of GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave, optional
         Of every attribute, over its domain and with the whole epsilon. By default, and stored in the field, the oracle
-        of least expected error for its size, `best_oracle`: client and server cannot choose twice.
+        of least expected error for its size, `best_oracle`: client and server cannot choose twice. Where means or
+        quantiles of ordered attributes are asked, `oracles_for(sizes, epsilon, means=...)` makes the sequence.
 
     Raises
     ------
@@ -304,14 +310,13 @@ def _checked_oracles(oracles: Sequence[Any], sizes: tuple[int, ...], epsilon: fl
     if isinstance(oracles, (str, bytes)) or not isinstance(oracles, Sequence):
         raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={oracles!r}")
     if not len(oracles):
-        chosen = {size: best_oracle(size, epsilon) for size in set(sizes)}
-        return tuple(chosen[size] for size in sizes)
+        return oracles_for(sizes, epsilon)
     if len(oracles) != len(sizes):
         raise InvalidParameterError(f"oracles must be one per attribute ({len(sizes)}), got {len(oracles)}")
     for j, (oracle, size) in enumerate(zip(oracles, sizes, strict=True)):
         if type(oracle) not in OFFERED:
             raise InvalidParameterError(
-                f"oracles[{j}] must be GRR, OUE, SubsetSelection or CountMeanSketch, got {oracle!r}"
+                f"oracles[{j}] must be GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave, got {oracle!r}"
             )
         if oracle.k != size or exact(oracle.epsilon) != exact(epsilon):
             raise InvalidParameterError(f"oracles[{j}] must have k={size} and epsilon={epsilon}, got {oracle!r}")

@@ -59,17 +59,23 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
     @final
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: unbiased frequencies of every attribute from its own n_j reports, by its oracle's estimator."""
-        self.check(aggregate)
-        numbers = self._numbers(aggregate.counts)
-        places = stretches([oracle.state_size for oracle in self.oracles])
         found: dict[int, Estimate] = {}
-        for j, (oracle, place, n) in enumerate(zip(self.oracles, places, numbers, strict=True)):
-            if n == 0:
+        for j, (oracle, part) in enumerate(zip(self.oracles, self.by_attribute(aggregate), strict=True)):
+            if part.n == 0:
                 found[j] = oracle.unreported(aggregate.n)
             else:
-                one = oracle.estimate(Aggregate(oracle, aggregate.counts[place], n))
-                found[j] = replace(one, contributors=aggregate.n)
+                found[j] = replace(oracle.estimate(part), contributors=aggregate.n)
         return RecordEstimate(found)
+
+    @final
+    def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
+        self.check(aggregate)
+        places = stretches([oracle.state_size for oracle in self.oracles])
+        numbers = self._numbers(aggregate.counts)
+        return tuple(
+            Aggregate(oracle, aggregate.counts[place], int(n))
+            for oracle, place, n in zip(self.oracles, places, numbers, strict=True)
+        )
 
     @final
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:

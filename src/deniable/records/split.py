@@ -24,23 +24,28 @@ from numpy.typing import NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card, Variant
 from deniable.core.checks import Codes, code_dtype
-from deniable.core.estimate import RecordEstimate
 from deniable.core.randomness import Randomness, SimulationRandomness
-from deniable.records.layout import BitLayout, CodeLayout, Oracle, checked_share, grr_oracles, independent, make_layout
+from deniable.records.layout import (
+    BitLayout,
+    CodeLayout,
+    Oracle,
+    checked_share,
+    grr_oracles,
+    independent,
+    make_layout,
+)
 from deniable.records.pairs import PairedRecords, branch, check_pairs, tally_pairs
-from deniable.records.record import DirectRecords, HiddenRecords, SimulatedByMarginal, SimulatedByRecord
+from deniable.records.record import EveryAttribute, SimulatedByMarginal, SimulatedByRecord
 
 SIMULATED_RECORDS = 1 << 12
 """Records that are simulated at a time."""
 
 
 @dataclass(frozen=True)
-class SplitRecords(DirectRecords[NDArray[Any]], HiddenRecords):
+class SplitRecords(EveryAttribute):
     """Every attribute through its own oracle with epsilon/d; reports compose."""
 
-    reveals = "all"
     remarks = ()
-    turns = 1
 
     @property
     @abstractmethod
@@ -55,12 +60,6 @@ class SplitRecords(DirectRecords[NDArray[Any]], HiddenRecords):
     @final
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
         return self.layout.randomize(codes, rng)
-
-    @final
-    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: unbiased frequencies of every attribute, f^ = (count/n - q)/(p - q) with the implemented p and q."""
-        self.check(aggregate)
-        return self._affine(self.support_counts(aggregate.counts), aggregate.n, self.support_probabilities)
 
     @final
     def implemented_ratio(self) -> Fraction:

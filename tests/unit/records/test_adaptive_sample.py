@@ -19,6 +19,8 @@ from deniable import (
     Attribute,
     Collection,
     CountMeanSketch,
+    Estimate,
+    RecordEstimate,
     Schema,
     SecureRandomness,
     SimulationRandomness,
@@ -28,9 +30,12 @@ from deniable.core.spec import from_spec, to_spec
 from deniable.errors import InvalidParameterError, InvalidReportError
 from deniable.files import aggregate_files
 from deniable.files.formats.reports import ReportReader, write_reports
+from deniable.oracles import SquareWave
+from deniable.postprocess import iterative_bayes
 from deniable.records import mixed_reports as payload_module
-from deniable.records.best_oracle import Oracle, best_oracle
+from deniable.records.best_oracle import Oracle, best_oracle, oracles_for
 from deniable.records.sample import AdaptiveReports, AdaptiveSMP
+from deniable.testing import laws
 from tests.unit._goodness import always_interpreted
 from tests.unit.records import record_laws as law
 
@@ -97,7 +102,7 @@ def test_the_choice_is_stored_in_the_specification() -> None:
     [
         ((GRR(2, 1.0),), "oracles must be one per attribute (2), got 1"),
         ("GRR", "oracles must be a sequence of frequency oracles, got oracles='GRR'"),
-        ((GRR(2, 1.0), SMP((2,), 1.0)), "oracles[1] must be GRR, OUE, SubsetSelection or CountMeanSketch"),
+        ((GRR(2, 1.0), SMP((2,), 1.0)), "oracles[1] must be GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave"),
         ((GRR(2, 1.0), GRR(4, 1.0)), "oracles[1] must have k=3 and epsilon=1.0, got GRR(k=4, epsilon=1.0)"),
         ((GRR(2, 1.1), GRR(3, 1.0)), "oracles[0] must have k=2 and epsilon=1.0, got GRR(k=2, epsilon=1.1)"),
     ],
@@ -305,3 +310,57 @@ def test_reports_go_through_parquet(tmp_path: Path) -> None:
     np.testing.assert_array_equal(total.counts, expected.counts)
     np.testing.assert_array_equal(Aggregate.load(tmp_path / "all.aggregate").counts, expected.counts)
     assert list(survey.estimate(total)) == [f"a{j}" for j in range(5)]
+
+
+# ---------------------------------------------------------------- attributes whose mean is asked
+
+
+def test_what_is_asked_chooses_the_oracle_and_nothing_else_changes() -> None:
+    sizes = (4, 21, 40)
+    assert AdaptiveSMP(sizes, 1.0, oracles_for(sizes, 1.0)) == AdaptiveSMP(sizes, 1.0)
+    waves = AdaptiveSMP(sizes, 1.0, oracles_for(sizes, 1.0, means=(1,)))
+    assert [oracle.name for oracle in waves.oracles] == ["GRR", "SquareWave", "SubsetSelection"]
+    assert from_spec(to_spec(waves)) == waves
+    with pytest.raises(InvalidParameterError, match="means must be <= 2, got means=3"):
+        oracles_for(sizes, 1.0, means=[3])
+    with pytest.raises(InvalidParameterError, match="coarsen"):
+        oracles_for((5000,), 1.0, means=[0])
+
+
+@pytest.mark.parametrize("epsilon", [0.35, 2.0])
+def test_waves_inside_are_exactly_private_at_every_window(epsilon: float) -> None:
+    for k in (2, 3, 4):
+        for window in range(k + 1):
+            mechanism = AdaptiveSMP((k, 2), epsilon, (SquareWave(k, epsilon, window), GRR(2, epsilon)))
+            laws.rows_sum_to_one(mechanism)
+            laws.ratio_keeps_the_budget(mechanism, epsilon)
+
+
+def test_an_attribute_that_nobody_sampled_may_be_a_wave() -> None:
+    sizes = (5, 2)
+    mechanism = AdaptiveSMP(sizes, 1.0, oracles_for(sizes, 1.0, means=[0]))
+    payload = np.array([[1]], np.uint8)
+    estimate = mechanism.estimate(mechanism.aggregate(AdaptiveReports(np.array([1], np.uint8), payload)))[0]
+    assert (estimate.n, estimate.contributors) == (0, 1)
+    assert np.isnan(estimate.frequencies).all()
+    assert np.isinf(estimate.standard_errors).all()
+    assert np.isnan(estimate.interval()[0]).all()
+
+
+def test_reports_of_all_attributes_are_those_of_their_oracles() -> None:
+    sizes = (5, 300)
+    mechanism = AdaptiveSMP(sizes, 1.0, oracles_for(sizes, 1.0, means=[0, 1]))
+    records = np.array([[4, 299], [0, 150]] * 400)
+    aggregate = mechanism.aggregate(mechanism.randomize(records, SimulationRandomness(2)))
+    estimates = mechanism.estimate(aggregate)
+    for j, (oracle, part) in enumerate(zip(mechanism.oracles, mechanism.by_attribute(aggregate), strict=True)):
+        assert part.mechanism == oracle
+        assert np.array_equal(oracle.estimate(part).frequencies, estimates[j].frequencies)
+        assert estimates[j].contributors == 800
+    decoded = iterative_bayes(mechanism, aggregate)
+    assert isinstance(decoded, RecordEstimate)
+    for j, part in enumerate(mechanism.by_attribute(aggregate)):
+        alone = iterative_bayes(part.mechanism, part)
+        assert isinstance(alone, Estimate)
+        assert decoded[j].frequencies == pytest.approx(alone.frequencies, abs=1e-9)
+        assert "em" in decoded[j].processing[0]

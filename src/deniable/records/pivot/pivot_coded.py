@@ -176,7 +176,8 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
         records, told = every_report(self.sizes), np.arange(len(reports))
         weights = np.array(code_weights(self.sizes, pivots, reports), dtype=object) * Fraction(1, len(self.sizes))
         present, absent = (
-            np.array([pair[i] for pair in self.support_probabilities], dtype=object)[pivots] * weights for i in (0, 1)
+            np.array([one.support_probabilities[i] for one in self.oracles], dtype=object)[pivots] * weights
+            for i in (0, 1)
         )
         held = records[:, pivots] == reports[told, pivots]
         matrix: NDArray[Any] = np.where(held, present, absent)
