@@ -9,6 +9,7 @@ NAMES: tuple[str, ...] = (
     "optimum",
     "figures",
     "claims",
+    "statements",
     "data_tables",
     "variants",
     "decoder",
@@ -18,7 +19,7 @@ NAMES: tuple[str, ...] = (
 
 MODULES = tuple(import_module(f"experiments.corr_rr.{name}") for name in NAMES)
 
-NEED_DATA = ("figure-11", "v1-figure-14", "claims", "real-data", "variants", "decoder", "held-out")
+NEED_DATA = ("figure-11", "v1-figure-14", "claims", "statements", "real-data", "variants", "decoder", "held-out")
 """They come last, so that `all` stops there, and not before, if there are no data."""
 
 PAPER.experiments = dict(sorted(PAPER.experiments.items(), key=lambda item: item[0] in NEED_DATA))

@@ -14,6 +14,8 @@ from experiments.harness import Cell, Run
 
 RFD = "RS+RFD clipped"
 BASELINES = ("SPL", "RS+FD", RFD)
+CLAIM_RUNS = 30
+"""Repetitions of each of the figures' cells: enough for claims of 40% and more."""
 
 
 class Claim(NamedTuple):
@@ -126,7 +128,7 @@ def check(claim: Claim, figure: str, source: str, cells: list[Cell]) -> Cell:
     }
 
 
-@PAPER.experiment("claims", "What the text says about its figures, checked on their cells", runs=200)
+@PAPER.experiment("claims", "What the text says about its figures, checked on their cells", runs=CLAIM_RUNS)
 def claims(run: Run) -> None:
     """Measure every figure that a claim is about, in its own cache and at most with its own repetitions."""
     measured: dict[str, list[Cell]] = {}

@@ -190,9 +190,17 @@ def large_k(run: Run) -> None:
             for version, ratio in (("first", "first ratio"), ("present", "ratio")):
                 rows.append({"settings with": kind, "k": k, "version": version} | summary(members, ratio))
     run.save_table(rows, "-summary")
+    noise = [
+        {"people": people, "k": k, "d": 4} | summary(members)
+        for people in (2_000, 200_000)
+        for k in map(str, settings.LARGE)
+        if (members := [c for c in cells if (c["people"], c["k"], c["d"]) == (people, k, 4) and c["source"] != "spike"])
+    ]
+    run.save_table(noise, "-noise")
     run.show(rows, title="error of the decoder over that of norm-sub on the same reports of best oracles")
     lost = sorted((cell for cell in cells if cell["ratio"] > NOTICEABLE), key=lambda c: -c["ratio"])
     columns = ["source", "alpha", "power", "share", "people", "d", "k", "epsilon", "ratio", "error", "first ratio"]
+    run.save_table([{name: cell.get(name, "") for name in columns} for cell in lost], "-lost")
     run.show(map(flat, lost), columns, f"all {len(lost)} settings above {NOTICEABLE}")
     draw_large(run, cells, kinds)
 

@@ -164,6 +164,9 @@ def agreement(run: Run) -> None:
             rows += comparisons(table, run.cells(brief, measure))
     run.save_table(rows)
     run.save_table(summarise(run, rows), "-summary")
+    run.save_table([row for row in rows if row["data"] == "equal_marginals" and abs(row["z"]) > LIMIT], "-beyond")
+    raw = [cell["mse"]["RS+RFD|raw"][0] / row["paper"] for cell, row in _noisiest(run)]
+    run.save_table([{"cells": len(raw), "least": min(raw), "most": max(raw)}], "-unclipped")
     for source in GENERATORS:
         beyond = [row for row in rows if row["data"] == source and abs(row["z"]) > LIMIT]
         places: dict[str, list[int]] = {}
@@ -171,6 +174,19 @@ def agreement(run: Run) -> None:
             places.setdefault(f"table {row['table']}, {row['method']}, epsilon {row['epsilon']}", []).append(row["n1"])
         for place, sizes in places.items():
             run.say(f"{HEADINGS[source]}: {place}: |z| > {LIMIT:g} at n1 = {', '.join(map(str, sizes))}")
+
+
+def _noisiest(run: Run) -> list[tuple[Cell, Cell]]:
+    """Return the cells of RS+RFD at n = 200, epsilon .1 and n1 up to 20, with the printed ones."""
+    found = []
+    for source in SOURCES:
+        for table in ("4", "7"):
+            cells = run.cells([cell | {"brief": True} for cell in settings(table, source)], measure)
+            rows = comparisons(table, cells)[: len(cells)]  # of RS+RFD, which the printed tables have first
+            found += [
+                (cell, row) for cell, row in zip(cells, rows, strict=True) if row["epsilon"] == 0.1 and row["n1"] <= 20
+            ]
+    return found
 
 
 # ---------------------------------------------------------------- Table 2

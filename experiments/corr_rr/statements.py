@@ -1,0 +1,142 @@
+"""What the page says of errors beside the tables: cells, exact biases, and the default beside the four methods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from deniable.records.pivot.copy_probabilities import pairwise_copy_probabilities
+from deniable.records.pivot.corr_rr_error import expected_error
+from experiments.corr_rr.claims import BASELINES, CLAIM_RUNS, RFD
+from experiments.corr_rr.layouts import LAYOUTS, SOURCES
+from experiments.corr_rr.measure import measure
+from experiments.corr_rr.methods import DEFAULT
+from experiments.corr_rr.paper import PAPER, expected
+from experiments.corr_rr.populations import Synthetic
+from experiments.corr_rr.tables import settings
+from experiments.harness import Cell, Run
+
+FOUR = (*BASELINES, "Corr-RR")
+PAPER_FIGURES = tuple(name for name in LAYOUTS if not name.startswith("v1-") and name != "figure-11")
+PREPRINT_FIGURES = tuple(name for name in LAYOUTS if name.startswith("v1-"))
+REAL_RUNS = 100
+"""Runs of Figure 11, as in the paper; there are few cells."""
+
+
+def figure_cells(run: Run, figures: Iterable[str], runs: int) -> list[Cell]:
+    """Measure the cells of some figures, in each figure's own cache."""
+    return [
+        cell
+        for figure in figures
+        for cell in replace(run, name=figure, runs=runs).cells(LAYOUTS[figure].all_cells(), measure)
+    ]
+
+
+def error(cell: Cell, method: str, post: str = "raw") -> float:
+    """Return a method's mean squared error in a cell."""
+    return float(cell["mse"][f"{method}|{post}"][0])
+
+
+def best_of_four(cell: Cell, post: str) -> float:
+    """Return the smallest error of the paper's four methods."""
+    return min(error(cell, method, post) for method in FOUR)
+
+
+def squared_bias(d: int, rho: float) -> float:
+    """Return the exact mean squared bias of phase two, if phase one knew SynA's marginals exactly."""
+    marginals = Synthetic("as_described", 4, d, rho, (0,) * (d - 1)).marginals
+    others = 18_000
+    found = expected_error(pairwise_copy_probabilities(marginals, others), marginals, others, 0.5)
+    return float(np.mean([np.mean(bias**2) for bias in found.bias]))
+
+
+def beside_default(name: str, cells: list[Cell]) -> Cell:
+    """Return how often SMP and the decoded default have a smaller error than the best of four, all projected."""
+    corr_rr = sum(error(cell, "Corr-RR", "simplex") == best_of_four(cell, "simplex") for cell in cells)
+    smp = np.array([error(cell, "SMP", "simplex") / best_of_four(cell, "simplex") for cell in cells])
+    decoded = np.array([error(cell, *DEFAULT.split("|")) / best_of_four(cell, "simplex") for cell in cells])
+    return {
+        "cells": name,
+        "number": len(cells),
+        "Corr-RR best": corr_rr,
+        "SMP better": int((smp < 1).sum()),
+        "SMP ratio": float(np.exp(np.log(smp).mean())),
+        "default better": int((decoded < 1).sum()),
+        "default ratio": float(np.exp(np.log(decoded).mean())),
+        "default largest": float(decoded.max()),
+    }
+
+
+@PAPER.experiment(
+    "statements", "What the page says of errors beside the tables: cells, exact biases, the default", runs=100
+)
+def statements(run: Run) -> None:
+    """Measure what single sentences speak of; figures in their own caches, at the runs of `claims`."""
+    (plain,) = (
+        cell
+        for cell in replace(run, name="table-6").cells(settings("6", "as_described"), measure)
+        if (cell["epsilon"], cell["share"]) == (0.5, 0.1)
+    )
+    setting = {key: plain[key] for key in plain if key not in ("mse", "runs", "seed")} | {"known_priors": True}
+    (known,) = run.cells([setting], measure)
+    printed = expected()["tables"]["6"]["cells"]["Corr-RR"]["0.5"][1]
+    lines = {method: error(plain, method) for method in (*FOUR, "SMP")}
+    lines |= {"RS+RFD, true priors": error(known, "RS+RFD truth"), "Corr-RR, printed": float(printed)}
+    run.save_table([{"method": method, "mse": value} for method, value in lines.items()], "-methods")
+
+    biases = [{"d": d, "rho": rho, "squared bias": squared_bias(d, rho)} for d, rho in ((2, 0.1), (4, 0.1), (4, 0.9))]
+    run.save_table(biases, "-bias")
+
+    correlated = [
+        {
+            "source": cell["source"],
+            "rho": cell["rho"],
+            "Corr-RR": error(cell, "Corr-RR"),
+            "default, decoded": error(cell, *DEFAULT.split("|")),
+            "uniform": error(cell, "uniform"),
+        }
+        for cell in replace(run, name="figure-7").cells(LAYOUTS["figure-7"].all_cells(), measure)
+        if cell["d"] == 4
+    ]
+    run.save_table(correlated, "-rho")
+
+    paper = figure_cells(run, PAPER_FIGURES, CLAIM_RUNS)
+    real = figure_cells(run, ("figure-11",), REAL_RUNS)
+    preprint = figure_cells(run, PREPRINT_FIGURES, CLAIM_RUNS)
+    families = {source: [cell for cell in paper if cell["source"] == source] for source in SOURCES}
+    families |= {"real": real, "preprint": preprint}
+    beside = [beside_default(name, cells) for name, cells in families.items()]
+    run.save_table(beside, "-beside")
+    run.show(beside, title="the default and SMP beside the best of four, all projected onto the simplex")
+
+    sampled = [
+        error(cell, "SMP") / min(error(cell, method) for method in BASELINES)
+        for cell in families["as_described"]
+        if cell["epsilon"] == 0.5
+    ]
+    uniform = [error(cell, "Corr-RR") / error(cell, "uniform") for cell in families["equal_marginals"]]
+    best = [error(cell, "Corr-RR") == best_of_four(cell, "raw") for cell in families["as_described"]]
+    spread = [
+        {"what": "SMP over the best baseline, as described, epsilon .5", "least": min(sampled), "most": max(sampled)},
+        {"what": "Corr-RR over 1/k, equal marginals", "least": min(uniform), "most": max(uniform)},
+        {"what": "cells as described where Corr-RR is best, raw", "least": sum(best), "most": len(best)},
+    ]
+    run.save_table(spread, "-ranges")
+    run.show(spread)
+
+    rows = []
+    for cell in real:
+        own, other = cell["mse"]["Corr-RR|raw"], cell["mse"][f"{RFD}|raw"]
+        ratio = own[0] / other[0]
+        relative = math.hypot(own[1] / own[0], other[1] / other[0]) / math.sqrt(cell["runs"])
+        row = {"data": cell["data"], "epsilon": cell["epsilon"], "Corr-RR over RS+RFD": ratio}
+        rows.append(
+            row
+            | {"two standard errors": 2 * ratio * relative}
+            | {"place": 1 + sum(error(cell, method) < own[0] for method in BASELINES)}
+        )
+    run.save_table(rows, "-real")
+    run.show(rows)
