@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import GRR
-from deniable.core.estimate import FEW, affine_estimate
+from deniable.core.estimate import affine_estimate
+from deniable.core.support_counts import FEW
 from deniable.oracles.unary import OUE
 
 SIZES = (2, 4, 16, 128)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from deniable import SPL, CorrRR, RecordEstimate, SimulationRandomness
-from deniable.core.estimate import Target
+from deniable.core.answer import Target
 from deniable.records import combine
 from deniable.records.pivot.pivot_coded import PivotCoded
 from experiments.corr_rr.decoder_data import population

@@ -17,8 +17,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.core.answer import Target
 from deniable.core.checks import checked_integer
-from deniable.core.estimate import Estimate, Floats, RecordEstimate, Target
+from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, OPTIONAL, Result

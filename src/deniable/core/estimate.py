@@ -10,18 +10,24 @@ do. Two uncertainties follow, and every interval says which one it covers:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.core.answer import TARGETS, Answer, Target, check_target, checked_comparisons, normal_quantile
 from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.fieller import fieller
+from deniable.core.joint import JointNoise
+from deniable.core.projection import nearest_distribution
+from deniable.core.questions import Questions, Weights
 from deniable.core.renderers import render
+from deniable.core.support_counts import SupportCounts
 from deniable.errors import InvalidParameterError, MissingExtraError, NoIntervalError, UnknownCategoryError
 
 if TYPE_CHECKING:
@@ -30,11 +36,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-FEW = 25.0
-"""Expected mistakes below which a count is no normal variable: Poisson(25) puts all but .055 on its score interval."""
-
 Floats = NDArray[np.float64]
-Target = Literal["contributors", "population"]
+Looks = Literal["one", "any"]
 Probability = float | Fraction
 
 
@@ -68,50 +71,35 @@ class _Labels:
 
 
 @dataclass(frozen=True, eq=False)
-class SupportCounts:
-    """What an estimate was made from, where every report supports v on its own: the law of the counts is known.
+class Part:
+    """Which categories of a whole attribute an estimate is of.
 
     Parameters
     ----------
-    counts : int64[k]
-        Number of reports that support each value.
-    n : int
-        Number of reports.
-    p, q : float64 or float64[k]
-        Probability that a report supports v if its contributor holds v, and, whatever they hold instead, if not.
+    frequencies : float64[K]
+        Those of all its categories.
+    codes : int64[k]
+        Which of them.
     """
 
-    counts: NDArray[np.int64]
-    n: int
-    p: Floats
-    q: Floats
+    frequencies: Floats
+    codes: NDArray[np.int64]
 
-    def bounds(self, tail: float, target: Target) -> tuple[Floats, Floats]:
-        """Return exact bounds, each float64[k]; NaN where at least `FEW` reports are expected to be mistaken."""
-        few = np.broadcast_to(self.n * np.minimum(self.q, 1 - self.p) < FEW, self.counts.shape)
-        lower, upper = np.full((2, len(few)), np.nan)
-        if few.any():
-            from deniable.core import exact_interval  # loads scipy
+    @cached_property
+    def held(self) -> Floats:
+        """The nearest frequencies of all categories that could be true, float64[K]."""
+        return nearest_distribution(self.frequencies)
 
-            exact = exact_interval.of_contributors if target == "contributors" else exact_interval.of_population
-            p, q = (np.broadcast_to(share, few.shape)[few] for share in (self.p, self.q))
-            # Of a million categories with one law most have one of few counts.
-            alike = self.p.ndim == self.q.ndim == 0
-            _, first, which = np.unique(
-                self.counts[few] if alike else np.arange(len(p)), return_index=True, return_inverse=True
-            )
-            found = exact(self.counts[few][first], self.n, p[first], q[first], tail)
-            lower[few], upper[few] = (bound[which] for bound in found)
-        return lower, upper
-
-    def of(self, codes: NDArray[np.int64]) -> SupportCounts:
-        """Return the counts of chosen categories."""
-        p, q = (share if share.ndim == 0 else share[codes] for share in (self.p, self.q))
-        return SupportCounts(self.counts[codes], self.n, p, q)
+    def weights(self, weights: Floats) -> Floats:
+        """Return weights of the categories as weights of all of them."""
+        spread = np.zeros(len(self.frequencies))
+        np.add.at(spread, self.codes, weights)
+        return spread
 
 
+@final
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Questions):
     """Estimated frequencies of the k categories of one attribute.
 
     Analysts get one from ``mechanism.estimate(aggregate)``. Raw estimates are unbiased and never clipped: they may be
@@ -141,6 +129,16 @@ class Estimate:
         upper), each float64[k], either bound failing with probability at most `tail`.
     support : SupportCounts, optional
         The counts behind the frequencies, where their law is known: a sum of two binomials.
+    joint : callable, optional
+        How the noise of the frequencies hangs together (`deniable.core.joint`), where that is known.
+    scores : float64[k], optional
+        What every category counts for in a mean, NaN for those that count for nothing.
+    unranked : tuple of int
+        Codes without a place in an order of the answers, as "no answer".
+    source : frozenset of str
+        Which collections, batches of reports and earlier phases it was made from.
+    part : Part, optional
+        Of which larger estimate it is a part.
 
     Raises
     ------
@@ -172,10 +170,17 @@ class Estimate:
     raw: Estimate | None = field(default=None, repr=False)
     bounds: Callable[[float], tuple[Floats, Floats]] | None = field(default=None, repr=False)
     support: SupportCounts | None = field(default=None, repr=False)
+    joint: JointNoise | None = field(default=None, repr=False)
+    scores: Floats | None = field(default=None, repr=False)
+    unranked: tuple[int, ...] = field(default=(), repr=False)
+    source: frozenset[str] = field(default=frozenset(), repr=False)
+    part: Part | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         frequencies = _frozen(self.frequencies)
         object.__setattr__(self, "frequencies", frequencies)
+        if self.scores is not None:
+            object.__setattr__(self, "scores", _checked_scores(self.scores, len(frequencies)))
         for name in ("noise_absent", "noise_present"):
             object.__setattr__(self, name, _frozen(np.broadcast_to(getattr(self, name), frequencies.shape)))
         if self.contributors < 0:
@@ -249,6 +254,7 @@ class Estimate:
 
     def _of(self, codes: NDArray[np.int64]) -> Estimate:
         bounds, support, raw = self.bounds, self.support, self.raw
+        part = Part(self.frequencies, codes) if self.part is None else replace(self.part, codes=self.part.codes[codes])
         return replace(
             self,
             frequencies=self.frequencies[codes],
@@ -258,6 +264,8 @@ class Estimate:
             raw=None if raw is None else raw._of(codes),
             bounds=None if bounds is None else lambda tail: _chosen(bounds(tail), codes),
             support=None if support is None else support.of(codes),
+            scores=None if self.scores is None else self.scores[codes],
+            part=part,
         )
 
     @property
@@ -280,7 +288,7 @@ class Estimate:
 
     def standard_errors_for(self, target: Target) -> Floats:
         """Return standard errors for a target, float64[k]: "contributors" (noise) or "population" (and sampling)."""
-        _check_target(target)
+        check_target(target)
         if not self.is_raw:
             return np.full(self.k, np.nan)
         if self.n == 0:
@@ -290,7 +298,14 @@ class Estimate:
         return np.sqrt(noise / self.n + f * (1 - f) * self._sampling(target))
 
     def interval(
-        self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: bool | int = False
+        self,
+        confidence: float = 0.95,
+        *,
+        target: Target = "contributors",
+        simultaneous: bool | int = False,
+        liars: float = 0.0,
+        looks: Looks = "one",
+        planned: int | None = None,
     ) -> tuple[Floats, Floats]:
         """Return (lower, upper) confidence bounds, each float64[k].
 
@@ -311,18 +326,29 @@ class Estimate:
         simultaneous : bool or int
             True: all k intervals hold together with `confidence`, by Bonferroni's bound. An integer >= 1 gives the
             number of intervals that shall hold together, for instance over several attributes.
+        liars : float
+            Fraction in [0, 1) of all contributors whose reports may be anything, made by people who saw all others'.
+            The interval is then of the frequency among the honest ones, or in their population.
+        looks : {"one", "any"}
+            "any": the intervals of all looks at a growing collection hold together, whoever stops when, for instance
+            when a difference shows. Of the population only, and if contributors arrive in an order that has nothing to
+            do with their answers.
+        planned : int, optional
+            For ``looks="any"``: how many contributors were planned before the first look, the same at every look. At
+            about that number the intervals are narrowest, and they hold at every number.
 
         Returns
         -------
         (float64[k], float64[k])
-            Lower and upper bounds; NaN if there are no reports.
+            Lower and upper bounds; NaN if there are no reports. Infinite where liars may be all who reported.
 
         Raises
         ------
         InvalidParameterError
-            If the confidence, the target or the number of intervals is out of bounds.
+            If the confidence, the target, the number of intervals, or liars is out of bounds; or the number that was
+            planned is not given for ``looks="any"``.
         NoIntervalError
-            If the estimate was post-processed.
+            If the estimate was post-processed, or none is known for liars or for looks.
 
         Notes
         -----
@@ -333,20 +359,32 @@ class Estimate:
         random, too, and the interval for all contributors is a score interval at every count: no exact coverage is
         claimed for it. Where all reports count, as with SPL, RS+FD and RS+RFD, it is exact as above; for the population
         it is with SMP, too, given n_j.
+
+        With `liars`, of all numbers of honest supporters that so many liars can leave, the interval of n less so many
+        reports of the fewest from below, and of the most from above (`levers`, in counts): it holds for any behaviour.
+
+        With ``looks="any"``, Robbins' confidence sequence of the count's probability (`deniable.core.looks`).
         """
-        _check_target(target)
+        check_target(target)
         confidence = checked_probability("confidence", confidence, open_interval=True)
-        comparisons = self._comparisons(simultaneous)
+        comparisons = checked_comparisons(simultaneous, self.k)
         if not self.is_raw:
-            steps = ", ".join(self.processing)
-            instead = "; use estimate.raw.interval(...)" if self.raw is not None and self.raw.is_raw else ""
-            raise NoIntervalError(f"no valid interval is known after {steps}{instead}")
+            raise NoIntervalError(self._refusal)
+        if not 0 <= liars < 1:
+            raise InvalidParameterError(f"liars must be a fraction in [0, 1), got liars={liars!r}")
+        if looks not in ("one", "any"):
+            raise InvalidParameterError(f'looks must be "one" or "any", got looks={looks!r}')
         if self.n == 0:
             nothing = np.full(self.k, np.nan)
             return nothing, nothing.copy()
+        alpha = (1 - confidence) / comparisons
+        if looks == "any":
+            return self._at_any_look(alpha, target, liars, planned)
+        return self._despite(liars, alpha / 2, target) if liars else self._at_tail(alpha / 2, target)
+
+    def _at_tail(self, tail: float, target: Target) -> tuple[Floats, Floats]:
         if self.bounds is not None and target == "contributors":
-            return self.bounds((1 - confidence) / (2 * comparisons))
-        tail = (1 - confidence) / (2 * comparisons)
+            return self.bounds(tail)
         lower, upper = self._score(tail, target)
         if self.support is not None and (target == "population" or self.contributors == self.n):
             exact = self.support.bounds(tail, target)
@@ -354,8 +392,38 @@ class Estimate:
             lower, upper = np.where(known, exact[0], lower), np.where(known, exact[1], upper)
         return lower, upper
 
+    def _despite(self, liars: float, tail: float, target: Target) -> tuple[Floats, Floats]:
+        if self.support is None:
+            raise NoIntervalError(
+                "no interval is known for lying contributors: what one report can do to this estimate is not determined"
+            )
+        # As a decimal, so that a third of 30 is 10. Liars choose what they report: all of them this attribute.
+        lying = math.floor(Fraction(str(liars)) * self.contributors)
+        if lying >= self.n:
+            return np.full(self.k, -np.inf), np.full(self.k, np.inf)
+        honest = self.contributors - lying
+        fewest, most = (_affine(support, honest) for support in self.support.without(lying))
+        return fewest._at_tail(tail, target)[0], most._at_tail(tail, target)[1]
+
+    def _at_any_look(self, alpha: float, target: Target, liars: float, planned: int | None) -> tuple[Floats, Floats]:
+        if liars:
+            raise InvalidParameterError("liars and looks exclude each other: no interval is known for both")
+        if planned is None:
+            raise InvalidParameterError(
+                'planned must say how many contributors were planned before the first look, for looks="any"'
+            )
+        planned = checked_integer("planned", planned, 1)
+        if target != "population" or self.support is None:
+            why = "for the population only" if target != "population" else "where reports support values independently"
+            raise NoIntervalError(f'an interval for looks="any" is known {why}; use target="population", looks="one"')
+        from deniable.core import looks as sequence  # loads scipy
+
+        return sequence.bounds(
+            self.support.counts, self.n, self.support.p, self.support.q, self.support.k, alpha, planned
+        )
+
     def _score(self, tail: float, target: Target) -> tuple[Floats, Floats]:
-        z2 = NormalDist().inv_cdf(tail) ** 2
+        z2 = normal_quantile(tail) ** 2
         sampling = self._sampling(target)
         # (f^ - f)^2 <= z^2 [ (absent + (present - absent) f)/n + sampling f (1-f) ]: a quadratic in f.
         slope = (self.noise_present - self.noise_absent) / self.n + sampling
@@ -371,11 +439,6 @@ class Estimate:
         upper = np.where(root > 0, upper, self.frequencies + wald)
         return lower, upper
 
-    def _comparisons(self, simultaneous: bool | int) -> int:
-        if isinstance(simultaneous, (bool, np.bool_)):
-            return self.k if simultaneous else 1
-        return checked_integer("simultaneous", simultaneous, 1)
-
     def _sampling(self, target: Target) -> float:
         drawn = 1 / self.n
         return drawn if target == "population" else max(0.0, drawn - 1 / self.contributors)
@@ -389,10 +452,187 @@ class Estimate:
             raw=self if self.raw is None else self.raw,
         )
 
-    def named(self, attribute: str, labels: Sequence[str]) -> Estimate:
-        """Return the same estimate under an attribute's name and its categories' names."""
-        raw = self.raw.named(attribute, labels) if self.raw is not None else None
-        return replace(self, attribute=attribute, labels=tuple(labels), raw=raw)
+    def named(
+        self,
+        attribute: str,
+        labels: Sequence[str],
+        scores: ArrayLike | None = None,
+        unranked: Sequence[int] = (),
+    ) -> Estimate:
+        """Return the same estimate under an attribute's name and its categories' names.
+
+        With their scores, if they have some, and the codes that have no place in an order of the answers.
+        """
+        raw = self.raw.named(attribute, labels, scores, unranked) if self.raw is not None else None
+        known = self.scores if scores is None else np.asarray(scores, dtype=np.float64)
+        rest = tuple(unranked)
+        return replace(self, attribute=attribute, labels=tuple(labels), scores=known, unranked=rest, raw=raw)
+
+    def of(self, source: frozenset[str]) -> Estimate:
+        """Return the same estimate, saying which collections, batches and earlier phases it was made from."""
+        raw = self.raw.of(source) if self.raw is not None else None
+        return replace(self, source=source, raw=raw)
+
+    # ---------------------------------------------------------------- questions
+
+    def linear(self, weights: Weights, *, question: str = "") -> Answer:
+        """Analyst: return sum_v weights[v] f^(v), with its interval.
+
+        Of one category: its own standard error and interval. Of several with one weight, where every report is one code
+        (GRR): the interval of their pooled count, exact where single categories' are. Else Wald's, with the exact
+        variance at the nearest frequencies that could be true.
+
+        Parameters
+        ----------
+        weights : float[k], or mapping of label to float
+            A mapping leaves all other categories at 0.
+        question : str
+            What it is, in words.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the weights are no k finite numbers.
+        UnknownCategoryError
+            If a label is no category, naming it.
+
+        Examples
+        --------
+        >>> from deniable import OUE, SimulationRandomness
+        >>> oue = OUE(k=3, epsilon=3.0)
+        >>> size = oue.simulate_aggregate([50, 100, 50], SimulationRandomness(1))
+        >>> size = oue.estimate(size).named("size", ["S", "M", "L"])
+        >>> more = size.linear({"L": 1.0, "S": -1.0})
+        >>> round(more.standard_error, 4), [round(end, 2) for end in more.interval()]
+        (0.0815, [-0.18, 0.14])
+        """
+        return self._answered(self._checked_weights(weights), 0.0, question or f"weighted sum{self._about}")
+
+    def _shifted(self, weights: Floats, question: str) -> Answer:
+        shift = self._shift(weights)
+        return self._answered(weights - shift, shift, question)
+
+    def _shift(self, weights: Floats) -> float:
+        """Return the multiple of the sum of all frequencies, which is 1, that leaves the least variance if uniform."""
+        if self.joint is None or self.part is not None or (self.support is not None and self.support.one_each):
+            return 0.0  # nothing to gain, or nothing known
+        uniform, ones = np.full(self.k, 1 / self.k), np.ones(self.k)
+        alone = self.joint(ones, uniform)
+        scale = float(np.abs(weights).max()) or 1.0
+        both = (self.joint(weights / scale + ones, uniform) - self.joint(weights / scale - ones, uniform)) / 4
+        one = self.joint(np.eye(1, self.k)[0], uniform)
+        return scale * both / alone if alone > 1e-9 * one else 0.0  # also where it is NaN
+
+    def _answered(self, weights: Floats, constant: float, question: str) -> Answer:
+        """Return the answer weights @ frequencies + constant."""
+        chosen = np.flatnonzero(weights)
+        value = float(weights[chosen] @ self.frequencies[chosen]) + constant
+        about: dict[str, Any] = {"question": question, "n": self.n, "source": self.source}
+        if not self.is_raw:
+            return Answer(value, dict.fromkeys(TARGETS, math.nan), **about, refusal=self._refusal)
+        if self.n == 0:
+            return Answer(math.nan, dict.fromkeys(TARGETS, math.inf), **about)
+        single = self._as_one(weights, chosen)
+        if single is not None:
+            one, factor, offset = single
+            errors = {target: abs(factor) * float(one.standard_errors_for(target)[0]) for target in TARGETS}
+
+            def bounds(tail: float, target: Target) -> tuple[float, float]:
+                found = (float(end[0]) * factor + offset + constant for end in one._at_tail(tail, target))
+                lower, upper = sorted(found)
+                return lower, upper
+
+            return Answer(value, errors, **about, bounds=bounds)
+        errors = {target: math.sqrt(self._variance(weights, target)) for target in TARGETS}
+        return Answer(value, errors, **about, refusal=_not_determined(errors))
+
+    def _as_one(self, weights: Floats, chosen: NDArray[np.intp]) -> tuple[Estimate, float, float] | None:
+        """Return (estimate of one category, factor, offset) that the weights come to; None if they come to none."""
+        if len(chosen) == 1:
+            return self._of(chosen), float(weights[chosen[0]]), 0.0
+        support = self.support
+        if support is None or not support.one_each:
+            if self.k == 2 and self._always_one:
+                return self._of(np.array([0])), float(weights[0] - weights[1]), float(weights[1])
+            return None
+        values = np.unique(weights)
+        base = 0.0 if len(chosen) < self.k or self.k < support.k else float(values[0])
+        marked = np.flatnonzero(weights != base)
+        if len(np.unique(weights[marked])) > 1:
+            return None
+        factor = float(weights[marked[0]]) - base if len(marked) else 0.0
+        return _affine(support.pooled(marked), self.contributors), factor, base
+
+    @cached_property
+    def _always_one(self) -> bool:
+        """Whether the estimated frequencies sum to one whatever is reported."""
+        if self.joint is None or not self._is_whole:
+            return False
+        uniform = np.full(self.k, 1 / self.k)
+        return self.joint(np.ones(self.k), uniform) <= 1e-12 * self.joint(np.eye(1, self.k)[0], uniform)
+
+    def _quotient(self, above: Floats, below: Floats, question: str) -> Answer:
+        one, other = self._shift(above), self._shift(below)
+        a, b = above - one, below - other
+        over, under = float(a @ self.frequencies) + one, float(b @ self.frequencies) + other
+        value = over / under if under else math.nan
+        about: dict[str, Any] = {"question": question, "n": self.n, "source": self.source}
+        if not self.is_raw:
+            return Answer(value, dict.fromkeys(TARGETS, math.nan), **about, refusal=self._refusal)
+        if self.n == 0:
+            return Answer(math.nan, dict.fromkeys(TARGETS, math.inf), **about)
+        variances = {}
+        for target in TARGETS:
+            sum_, gap = (self._variance(a + sign * b, target) for sign in (1.0, -1.0))
+            variances[target] = self._variance(a, target), (sum_ - gap) / 4, self._variance(b, target)
+        errors = {target: math.sqrt(self._variance(a - value * b, target)) / abs(under) for target in TARGETS}
+        return Answer(
+            value,
+            errors,
+            **about,
+            refusal=_not_determined(errors),
+            bounds=lambda tail, target: fieller(over, under, variances[target], normal_quantile(tail)),
+        )
+
+    def _variance(self, weights: Floats, target: Target) -> float:
+        """Return the variance of weights @ frequencies at the nearest frequencies that could be true, or NaN."""
+        if self.joint is None:
+            return math.nan
+        held = self._held
+        w = weights if self.part is None else self.part.weights(weights)
+        spread = float((w * w) @ held - (w @ held) ** 2)
+        noise = self.joint(w, held) / self.n + max(spread, 0.0) * self._sampling(target)
+        return noise if math.isnan(noise) else max(noise, 0.0)  # by rounding alone
+
+    @cached_property
+    def _held(self) -> Floats:
+        if self.part is not None:
+            return self.part.held
+        if self._is_whole:
+            return nearest_distribution(self.frequencies)
+        held = np.clip(self.frequencies, 0.0, 1.0)
+        return held if held.sum() <= 1 else nearest_distribution(self.frequencies)
+
+    @property
+    def _is_whole(self) -> bool:
+        return self.part is None and (self.support is None or self.support.k == self.k)
+
+    def _check_whole(self, question: str) -> None:
+        if not self._is_whole:
+            raise InvalidParameterError(f"{question} needs the estimate of all categories, got one of {self.k} of them")
+
+    def _labels_of(self) -> tuple[str, ...]:
+        return self.labels
+
+    def _codes_by_label(self) -> Mapping[str, int]:
+        return self._codes
+
+    @property
+    def _refusal(self) -> str:
+        """Why a post-processed estimate has no interval."""
+        steps = ", ".join(self.processing)
+        instead = "; use estimate.raw.interval(...)" if self.raw is not None and self.raw.is_raw else ""
+        return f"no valid interval is known after {steps}{instead}"
 
     def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
         """Return a pyarrow table: category, estimate, standard_error, lower, upper (null where none exists)."""
@@ -491,7 +731,17 @@ class RecordEstimate(Mapping[int | str, Estimate]):
         return _to_polars(self.to_arrow(confidence, target))
 
 
-def affine_estimate(counts: ArrayLike, n: int, p: ArrayLike, q: ArrayLike, contributors: int | None = None) -> Estimate:
+def affine_estimate(
+    counts: ArrayLike,
+    n: int,
+    p: ArrayLike,
+    q: ArrayLike,
+    contributors: int | None = None,
+    *,
+    sizes: tuple[int, int] | None = None,
+    k: int = -1,
+    joint: JointNoise | None = None,
+) -> Estimate:
     """Return the unbiased Estimate from support counts.
 
     A report *supports* v with probability p if its contributor holds v and q otherwise, so
@@ -507,18 +757,27 @@ def affine_estimate(counts: ArrayLike, n: int, p: ArrayLike, q: ArrayLike, contr
         The *implemented* support probabilities.
     contributors : int, optional
         Number of contributors the n reports were sampled from, n by default.
+    sizes, k : (int, int) and int, optional
+        Least and most values that one report supports, and how many values there are; see `SupportCounts`.
+    joint : callable, optional
+        How the noise hangs together; see `Estimate`.
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    counts = np.asarray(counts, dtype=np.int64)
+    support = SupportCounts(np.asarray(counts, dtype=np.int64), n, p, q, sizes, k)
+    return _affine(support, n if contributors is None else contributors, joint)
+
+
+def _affine(support: SupportCounts, contributors: int, joint: JointNoise | None = None) -> Estimate:
+    n, p, q = support.n, support.p, support.q
     gain = p - q
-    frequencies = (counts / n - q) / gain if n > 0 else np.full(counts.shape, np.nan)
     return Estimate(
-        frequencies=frequencies,
+        frequencies=(support.counts / n - q) / gain if n > 0 else np.full(support.counts.shape, np.nan),
         n=n,
         noise_absent=q * (1 - q) / gain**2,
         noise_present=p * (1 - p) / gain**2,
-        contributors=n if contributors is None else contributors,
-        support=SupportCounts(counts, n, p, q),
+        contributors=contributors,
+        support=support,
+        joint=joint,
     )
 
 
@@ -533,9 +792,20 @@ def _chosen(bounds: tuple[Floats, Floats], codes: NDArray[np.int64]) -> tuple[Fl
     return lower[codes], upper[codes]
 
 
-def _check_target(target: str) -> None:
-    if target not in ("contributors", "population"):
-        raise InvalidParameterError(f'target must be "contributors" or "population", got target={target!r}')
+def _not_determined(errors: Mapping[Target, float]) -> str:
+    """Return why there is no interval, if an error is NaN."""
+    if not any(map(math.isnan, errors.values())):
+        return ""
+    return (
+        "no interval is known: how the noise of several categories hangs together is not determined for this estimate"
+    )
+
+
+def _checked_scores(scores: ArrayLike, k: int) -> Floats:
+    found = _frozen(scores)
+    if found.shape != (k,) or np.isinf(found).any():
+        raise InvalidParameterError(f"scores must be {k} finite numbers (NaN for none), got shape={found.shape}")
+    return found
 
 
 def _to_pandas(table: pa.Table) -> pandas.DataFrame:

@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate, check_aggregate
 from deniable.core.card import Card
+from deniable.core.checks import checked_integer
 from deniable.core.privacy import Guarantee, local_guarantee
 from deniable.core.state import Counts
+from deniable.core.support_counts import Levers
 from deniable.core.thresholds import log_up
 from deniable.errors import InvalidParameterError, TooLargeError
 
@@ -107,6 +109,8 @@ class Mechanism(ABC, Generic[Reports]):
     constructor: ClassVar[str] = ""
     _valid_rows: Callable[[Any], tuple[NDArray[np.bool_], str]] | None = None
     """Where impossible reports can be set aside: which rows a client can have produced, and what is wrong elsewhere."""
+    _levers: Callable[[int, int], Levers] | None = None
+    """Where it is determined: (targets, attribute) -> what one crafted report does."""
 
     # ---------------------------------------------------------------- what is asked
 
@@ -197,6 +201,43 @@ class Mechanism(ABC, Generic[Reports]):
             raise InvalidParameterError(f"estimator must be {rule}, got estimator={name!r}")
         found: Callable[..., Any] = getattr(self, name)
         return found
+
+    @final
+    def levers(self, targets: int = 1, attribute: int = 0) -> Levers | None:
+        """Return what one crafted report does to the estimated frequency of so many targets together.
+
+        Of n contributors it moves their sum by at most `up`/n and at least `down`/n: what an organiser reads before
+        choosing a mechanism for people some of whom may lie. Where contributors choose the hash function, as in
+        sketches, one may put all targets into one cell.
+
+        Parameters
+        ----------
+        targets : int
+            Number of values that the liar wants to raise, or to lower, 1 <= targets <= k.
+        attribute : int
+            Of which attribute, for records.
+
+        Returns
+        -------
+        Levers or None
+            None where it is not determined.
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is out of bounds.
+
+        Examples
+        --------
+        >>> from deniable import GRR, OUE
+        >>> [round(lever, 2) for lever in GRR(k=100, epsilon=1.0).levers()]
+        [58.61, -0.58]
+        >>> round(OUE(k=100, epsilon=1.0).levers().up, 2)
+        3.16
+        """
+        j = checked_integer("attribute", attribute, 0, len(self.domain) - 1)
+        targets = checked_integer("targets", targets, 1, self.domain[j] or None)
+        return None if self._levers is None else self._levers(targets, j)
 
     # ---------------------------------------------------------------- guarantee and exact law
 

@@ -29,7 +29,8 @@ from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism, ReportField
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
 from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
-from deniable.dealt.estimate import Floats, score_bounds, tangent_estimate
+from deniable.core.support_counts import Levers, levers
+from deniable.dealt.estimate import Floats, complement, score_bounds, tangent_estimate
 from deniable.dealt.shares import Columns, Shares
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError
 from deniable.oracles.bits import Bits, bit_fields, bit_outputs, support_counts
@@ -231,10 +232,13 @@ class DealtOracle(DealtMechanism[Reports]):
     ----------
     k : int
         Domain size.
+    one_each : bool
+        Whether every report supports exactly one value.
     """
 
     k: int
     records: ClassVar[bool] = False
+    one_each: ClassVar[bool] = False
 
     @property
     @final
@@ -271,11 +275,14 @@ class DealtOracle(DealtMechanism[Reports]):
         contributors are those of `frequency_bounds`; all else reads the tangent to the exact variance, which is
         quadratic in the frequency. Estimates of several deals are combined by `combine_deals`.
         """
+        variance = partial(self.variance, reporters=aggregate.n)
         return tangent_estimate(
             self.frequencies(aggregate),
             aggregate.n,
-            partial(self.variance, reporters=aggregate.n),
+            variance,
             partial(self.frequency_bounds, aggregate),
+            # How more than two dealt counts hang together is not determined here.
+            joint=complement(variance, aggregate.n) if self.one_each and self.k == 2 else None,
         )
 
     @final
@@ -344,6 +351,7 @@ class CodeOracle(DealtOracle[Codes]):
     """A dealt oracle whose reports are one code each, uint8 or uint16 [n]; it supports the value that it is."""
 
     records: ClassVar[bool] = False
+    one_each = True
     report_type = staticmethod(np.asarray)
 
     @final
@@ -354,6 +362,9 @@ class CodeOracle(DealtOracle[Codes]):
     @final
     def _check_counts(self, counts: Counts, n: int) -> None:
         counts_sum_to(counts, n)
+
+    def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
+        return levers(targets, self.k, (1, 1), *self.support_probabilities)
 
     @final
     def outputs(self) -> Codes:
@@ -385,6 +396,9 @@ class BitOracle(DealtOracle[Bits]):
     @final
     def _check_counts(self, counts: Counts, n: int) -> None:
         counts_between(counts, 0, n)
+
+    def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
+        return levers(targets, self.k, (0, self.k), *self.support_probabilities)
 
     @final
     def outputs(self) -> Bits:

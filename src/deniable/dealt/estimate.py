@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.estimate import Estimate
+from deniable.core.joint import JointNoise
 
 Floats = NDArray[np.float64]
 Bounds = Callable[[float], tuple[Floats, Floats]]
@@ -22,8 +24,22 @@ def quadratic(variance: Variance) -> tuple[float, float, float]:
     return left, right - left - curvature, curvature
 
 
+def complement(variance: Variance, n: int) -> JointNoise:
+    """Return the joint noise of n reports of two frequencies that sum to one, of this variance."""
+    return partial(_complement, variance, n)
+
+
+def _complement(variance: Variance, n: int, weights: Floats, f: Floats) -> float:
+    return n * float(weights[0] - weights[1]) ** 2 * variance(float(f[0]))
+
+
 def tangent_estimate(
-    frequencies: Floats, n: int, variance: Variance, bounds: Bounds | None = None, contributors: int = -1
+    frequencies: Floats,
+    n: int,
+    variance: Variance,
+    bounds: Bounds | None = None,
+    contributors: int = -1,
+    joint: JointNoise | None = None,
 ) -> Estimate:
     """Return the estimate whose noise is the tangent, at the clipped frequencies, to the exact variance.
 
@@ -41,13 +57,15 @@ def tangent_estimate(
         tail -> (lower, upper).
     contributors : int
         Number of contributors that the reporters are a sample of, n by default.
+    joint : callable, optional
+        How the noise hangs together, where that is known.
     """
     at = np.clip(frequencies, 0.0, 1.0)
     values = np.array([variance(f) for f in at.tolist()]) * n
     _, slope, curvature = quadratic(variance)
     slopes = (slope + 2 * curvature * at) * n
     absent = values - slopes * at
-    return Estimate(frequencies, n, absent, absent + slopes, contributors=contributors, bounds=bounds)
+    return Estimate(frequencies, n, absent, absent + slopes, contributors=contributors, bounds=bounds, joint=joint)
 
 
 def score_bounds(frequencies: Floats, variance: Variance, tail: float) -> tuple[Floats, Floats]:

@@ -8,8 +8,10 @@ supported together.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -18,6 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, checked_codes
 from deniable.core.estimate import Estimate, affine_estimate, affine_variance
+from deniable.core.joint import JointNoise, exchangeable
+from deniable.core.support_counts import Levers, levers
+from deniable.errors import TooLargeError
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.support import PairLaw
 
@@ -79,9 +84,65 @@ class PureOracle(LinearOracle[Reports]):
         """
         self.check(aggregate)
         codes = None if queries is None else checked_codes(queries, self.k)
-        p, q = map(float, self.support_probabilities)
-        estimate = affine_estimate(self._support(aggregate.counts, aggregate.n, codes), aggregate.n, p, q)
+        estimate = self.from_support(self._support(aggregate.counts, aggregate.n, codes), aggregate.n)
         return estimate if codes is None else estimate.named("", list(map(str, codes)))
+
+    @final
+    def from_support(self, support: ArrayLike, n: int, contributors: int | None = None) -> Estimate:
+        """Analyst: return the estimate that support counts come to; for mechanisms that go through this one.
+
+        Parameters
+        ----------
+        support : int[k], or int[s] of some values
+            Number of reports that support each.
+        n : int
+            Number of reports; without any, everything is NaN.
+        contributors : int, optional
+            Number of contributors that the n reports were sampled from, n by default.
+        """
+        p, q = map(float, self.support_probabilities)
+        whole = np.shape(support) == (self.k,)
+        return affine_estimate(
+            support, n, p, q, contributors, sizes=self._sizes, k=self.k, joint=self._joint_noise(whole)
+        )
+
+    @property
+    @final
+    def _sizes(self) -> tuple[int, int]:
+        law = self.support_law
+        return (0, self.k) if law is None else law.sizes
+
+    @final
+    def _joint_noise(self, whole: bool) -> JointNoise | None:
+        """Return how the noise hangs together, None (or NaN) where nobody knows it."""
+        law = self.support_law
+        if law is not None and law.exchangeable:
+            return self._exchangeable_noise(law)
+        return self._listed_noise if law is None and whole else None
+
+    @final
+    def _exchangeable_noise(self, law: PairLaw) -> JointNoise:
+        (p, q), (own, other) = map(float, self.support_probabilities), self._pair_covariances(law)
+        return exchangeable(p, q, own, other)
+
+    @final
+    def _listed_noise(self, weights: Floats, f: Floats) -> float:
+        p, q = map(float, self.support_probabilities)
+        try:
+            channel, supported = self._listed
+        except TooLargeError:
+            return math.nan
+        scores = supported @ weights / (p - q)
+        return float(f @ (channel @ (scores * scores) - (channel @ scores) ** 2))
+
+    @final
+    @cached_property
+    def _listed(self) -> tuple[Floats, Floats]:
+        """The channel, and what every report supports, float64[outputs, k]."""
+        return self.channel(), self.supports(self.outputs(), np.arange(self.k)).astype(np.float64)
+
+    def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
+        return levers(targets, self.k, self._sizes, *self.support_probabilities)
 
     # ---------------------------------------------------------------- how sure the analyst is
 
@@ -96,8 +157,7 @@ class PureOracle(LinearOracle[Reports]):
 
     @final
     def unreported(self, contributors: int) -> Estimate:
-        p, q = map(float, self.support_probabilities)
-        return affine_estimate(np.zeros(self.k), 0, p, q, contributors)
+        return self.from_support(np.zeros(self.k, dtype=np.int64), 0, contributors)
 
     @final
     def _covariance(self, f: Floats, codes: NDArray[np.int64]) -> Floats:
@@ -119,14 +179,7 @@ class PureOracle(LinearOracle[Reports]):
         law = self.support_law
         if law is None or not law.exchangeable:
             return float(weights @ self.covariance(f, 1) @ weights)
-        p, q = map(float, self.support_probabilities)
-        own, other = self._pair_covariances(law)
-        squares = weights * weights
-        alone = squares @ (f * p * (1 - p) + (1 - f) * q * (1 - q))
-        # sum over v != w of w_v w_w [(own - other) (f_v + f_w) + other]
-        total = weights.sum()
-        pairs = 2 * (own - other) * ((weights @ f) * total - squares @ f) + other * (total**2 - squares.sum())
-        return float((alone + pairs) / (p - q) ** 2)
+        return self._exchangeable_noise(law)(weights, f)
 
     @final
     def _pair_covariances(self, law: PairLaw) -> tuple[float, float]:

@@ -194,7 +194,7 @@ class SquareWave(LinearOracle[Codes]):
             seen = squares @ counts / n - frequencies[rows]
             possible = self._noise(rows, squares)
             noise[rows] = np.clip(seen, possible.min(axis=1), possible.max(axis=1))
-        return Estimate(frequencies, n, noise_absent=noise, noise_present=noise)
+        return Estimate(frequencies, n, noise_absent=noise, noise_present=noise, joint=self._linear_variance)
 
     def unreported(self, contributors: int) -> Estimate:
         unknown = np.full(self.k, np.nan)

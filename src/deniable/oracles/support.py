@@ -56,6 +56,11 @@ class PairLaw(SupportLaw):
 
     exchangeable: ClassVar[bool] = True
 
+    @property
+    @abstractmethod
+    def sizes(self) -> tuple[int, int]:
+        """Least and most values that one report can support, whoever made it."""
+
     @abstractmethod
     def both(self) -> tuple[Fraction, Fraction]:
         """Return P(a report supports v and w), v != w, if its contributor holds v, and if neither."""
@@ -81,6 +86,11 @@ class FixedSize(PairLaw):
     def reachable(self) -> int:
         """All sets of this size."""
         return self.size
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Always as many."""
+        return self.size, self.size
 
     def both(self) -> tuple[Fraction, Fraction]:
         k, size, p = self.k, self.size, self.p
@@ -116,6 +126,11 @@ class Independent(PairLaw):
 
     reachable = None
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """None, or all."""
+        return 0, self.k
+
     def both(self) -> tuple[Fraction, Fraction]:
         return self.p * self.q, self.q * self.q
 
@@ -150,6 +165,11 @@ class Hashed(PairLaw):
 
     exchangeable = False
     reachable = None
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """None, or all: whoever reports chooses the hash function, and there may be one that puts all into a cell."""
+        return 0, self.hashes.k
 
     def both(self) -> tuple[Fraction, Fraction]:
         collision = self.hashes.collision_probability

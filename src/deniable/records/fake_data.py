@@ -28,8 +28,10 @@ from numpy.typing import NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card, Variant
 from deniable.core.checks import Codes, checked_integer
-from deniable.core.estimate import RecordEstimate, affine_variance
+from deniable.core.estimate import RecordEstimate, affine_estimate, affine_variance
+from deniable.core.joint import JointNoise, exchangeable, one_code
 from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.support_counts import Levers, levers
 from deniable.errors import InvalidParameterError
 from deniable.records.fakes import FAKES, Fake, largest_quotient_of_sums, prior_fake, sampled
 from deniable.records.layout import (
@@ -40,6 +42,7 @@ from deniable.records.layout import (
     grr_oracles,
     make_layout,
     product_rows,
+    stretches,
 )
 from deniable.records.phases.second_phase import SecondPhase
 from deniable.records.phases.two_phase import clipped, phase_one_marginals
@@ -103,7 +106,26 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: unbiased frequencies of every attribute, f^ = (count/n - Q)/(P - Q), see `support_probabilities`."""
         self.check(aggregate)
-        return self._affine(aggregate.counts, aggregate.n, self.support_probabilities)
+        found = {}
+        for j, (at, (p, q)) in enumerate(zip(stretches(self.sizes), self.support_probabilities, strict=True)):
+            sizes, joint = self.oracles[j].support_law.sizes, self._joint_noise(j)
+            found[j] = affine_estimate(aggregate.counts[at], aggregate.n, p, q, sizes=sizes, joint=joint)
+        return RecordEstimate(found)
+
+    @final
+    def _joint_noise(self, attribute: int) -> JointNoise:
+        fake, (p, q), d = self.fakes_of[attribute], self.support_probabilities[attribute], len(self.sizes)
+        if isinstance(fake.support, tuple):
+            return one_code(p, q)
+        own, other = ((both + (d - 1) * fake.both) / d for both in fake.oracle.support_law.both())
+        return exchangeable(float(p), float(q), float(own - p * q), float(other - q * q))
+
+    def _levers(self, targets: int, attribute: int) -> Levers:
+        # Of values with priors of their own, the worst ones.
+        pairs = zip(*(np.ravel(np.asarray(side)) for side in self.support_probabilities[attribute]), strict=True)
+        sizes = self.oracles[attribute].support_law.sizes
+        found = [levers(targets, self.sizes[attribute], sizes, p, q) for p, q in pairs]
+        return Levers(max(one.up for one in found), min(one.down for one in found))
 
     @final
     def variance(self, f: float, n: int, attribute: int, value: int | None = None) -> float:

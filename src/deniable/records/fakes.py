@@ -97,6 +97,11 @@ class Fake(ABC):
 
     @property
     @abstractmethod
+    def both(self) -> Fraction:
+        """Probability that a fake supports two given values."""
+
+    @property
+    @abstractmethod
     def law(self) -> NDArray[Any]:
         """Probability of every output of the oracle as a fake, Fraction[outputs]."""
 
@@ -108,6 +113,8 @@ class Fake(ABC):
 @final
 class PriorFake(Fake):
     """A code drawn from the distribution `support`, beside GRR."""
+
+    both = Fraction(0)
 
     @property
     def law(self) -> NDArray[Any]:
@@ -124,6 +131,11 @@ class RandomFake(Fake):
     """A uniform value through the oracle; over GRR that is a uniform code."""
 
     @property
+    def both(self) -> Fraction:
+        own, other = self.oracle.support_law.both()
+        return other + (own - other) * Fraction(2, self.oracle.k)
+
+    @property
     def law(self) -> NDArray[Any]:
         law: NDArray[Any] = self.oracle.channel(exact=True).sum(axis=0) * Fraction(1, self.oracle.k)
         return law
@@ -138,6 +150,11 @@ class ZeroFake(Fake):
     """The all-zero vector, every bit randomised, beside OUE."""
 
     of_values = False
+
+    @property
+    def both(self) -> Fraction:
+        q = self.oracle.support_probabilities[1]
+        return q * q
 
     @property
     def law(self) -> NDArray[Any]:

@@ -29,6 +29,7 @@ from deniable.core.mechanism import Mechanism, ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
 from deniable.core.state import Counts, check_parts
+from deniable.core.support_counts import Levers
 from deniable.core.thresholds import checked_epsilon, log_up
 from deniable.errors import InvalidInputError
 from deniable.oracles.linear import LinearOracle
@@ -263,6 +264,11 @@ class DirectRecords(RecordMechanism[Reports]):
     def _attribute_ratio(self, attribute: int) -> None:  # noqa: ARG002
         return None
 
+    def _levers(self, targets: int, attribute: int) -> Levers:
+        # Liars choose which attribute they report: of it there is only one report in `turns`.
+        up, down = self.oracles[attribute]._levers(targets, 0)
+        return Levers(up * self.turns, down * self.turns)
+
 
 # ---------------------------------------------------------------- what a report looks like
 
@@ -341,7 +347,9 @@ class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords):
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: unbiased frequencies of every attribute, f^ = (count/n - q)/(p - q) with the implemented p and q."""
         self.check(aggregate)
-        return self._affine(self.support_counts(aggregate.counts), aggregate.n, self.support_probabilities)
+        support = self.support_counts(aggregate.counts)
+        places = zip(self.oracles, stretches(self.sizes), strict=True)
+        return RecordEstimate({j: one.from_support(support[at], aggregate.n) for j, (one, at) in enumerate(places)})
 
 
 # ---------------------------------------------------------------- what an aggregate counts

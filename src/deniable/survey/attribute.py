@@ -320,6 +320,11 @@ class Attribute:
         """The grid of a numeric attribute, in exact numbers."""
         return Grid.checked(self.range, self.grid, f"attribute {self.name!r}")
 
+    @property
+    def unranked(self) -> tuple[int, ...]:
+        """Codes without a place in an order of the answers: missing and other."""
+        return tuple(range(len(self.categories), self.k))
+
     @cached_property
     def code_scores(self) -> NDArray[np.float64] | None:
         """What every code counts in a mean, float64[k]: NaN for missing and other, which count nowhere.

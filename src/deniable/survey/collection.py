@@ -216,14 +216,25 @@ class Collection:
             If the mechanism has no such estimator.
         """
         self.check(aggregate)
-        return self.named(self.mechanism.named_estimator(estimator)(aggregate, **options))
+        named = self.named(self.mechanism.named_estimator(estimator)(aggregate, **options))
+        source = self.source(aggregate)
+        return RecordEstimate({name: one.of(source) for name, one in named.items()})
+
+    def source(self, aggregate: Aggregate) -> frozenset[str]:
+        """Return what an estimate of this collection is made from: itself, batches of reports, phases before it."""
+        before = self.learned_from
+        earlier = () if before is None else (before.collection, *before.earlier)
+        batches = (f"batch {digest}" for digest in aggregate.batches)
+        return frozenset({*(f"collection {identifier}" for identifier in (self.id, *earlier)), *batches})
 
     def named(self, result: Any) -> RecordEstimate:
         """Return what the mechanism's `estimate` returned by the schema's names."""
         parts = [result] if isinstance(result, Estimate) else [result[j] for j in range(len(self.schema.columns))]
         return RecordEstimate(
             {
-                attribute.name: part.named(attribute.name, part.labels if attribute.text else attribute.labels)
+                attribute.name: part.named(attribute.name, part.labels)
+                if attribute.text
+                else part.named(attribute.name, attribute.labels, attribute.code_scores, attribute.unranked)
                 for attribute, part in zip(self.schema.columns, parts, strict=True)
             }
         )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.joint import mixed
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
 
 Floats = NDArray[np.float64]
@@ -159,6 +160,8 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
     drawn = max(int((1 + 1e-12) / sum(w**2 / part.n for w, part in used)), 1)
     absent = sum(w**2 / part.n * part.noise_absent for w, part in used) * drawn
     present = sum(w**2 / part.n * part.noise_present for w, part in used) * drawn
+    joints = [part.joint for _, part in used if part.joint is not None]
+    shares = [w**2 / part.n * drawn for w, part in used]
     steps = [step for _, part in used for step in part.processing]
     if learned and given is None and weights != "counts" and len(used) > 1:
         steps.append(LEARNED)
@@ -172,6 +175,7 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
         processing=tuple(dict.fromkeys(steps)),
         bounds=None,  # a part's own intervals are about its frequencies
         support=None,
+        joint=mixed(joints, shares) if len(joints) == len(used) else None,
     )
 
 

@@ -168,6 +168,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
                 noise_present=group.noise_present[place] / size**2,
                 labels=(),
                 support=None,  # of the group's counts
+                joint=None,
                 processing=group.processing if (size == 1).all() else (*group.processing, SPREAD),
             )
         return RecordEstimate(spread)

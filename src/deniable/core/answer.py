@@ -1,0 +1,160 @@
+"""Answer: one number that somebody asked of estimates, with what it is sure of.
+
+A mean, a total, a difference: whoever computes an answer says how its interval is made. Every interval says whom it
+covers, as those of estimates do: these contributors (the noise of the randomisation alone), or the population that they
+were drawn from (noise and sampling).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from deniable.core.checks import checked_integer, checked_probability
+from deniable.errors import InvalidParameterError, NoIntervalError
+
+Target = Literal["contributors", "population"]
+TARGETS: tuple[Target, Target] = ("contributors", "population")
+Bounds: TypeAlias = tuple[float, float]
+
+NOTHING = (-math.inf, math.inf)
+"""The interval of an answer that the reports do not determine."""
+
+
+def check_target(target: str) -> None:
+    """Raise InvalidParameterError unless a target is one of the two there are."""
+    if target not in TARGETS:
+        raise InvalidParameterError(f'target must be "contributors" or "population", got target={target!r}')
+
+
+def normal_quantile(tail: float) -> float:
+    """Return the z that a normal variable exceeds with probability `tail`."""
+    return -NormalDist().inv_cdf(tail)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """One number about the answers of contributors, or of the population that they were drawn from.
+
+    Analysts get one from `Estimate.linear`, `Estimate.mean` and the like, and from `deniable.answers`.
+
+    Parameters
+    ----------
+    value : float
+        The answer; NaN where there are no reports.
+    errors : mapping of target to float
+        Its standard error for each target; NaN where none is known.
+    question : str
+        What was asked, in words that complete "the ...".
+    n : int
+        Number of reports behind it.
+    bounds : callable, optional
+        (tail, target) -> (lower, upper), either bound failing with probability at most about `tail`; an end may be
+        infinite. By default value -+ z standard errors (Wald).
+    refusal : str
+        Why there is no interval, where there is none.
+    source : frozenset of str
+        Which collections, batches of reports and earlier phases are behind it, so that numbers that share one are not
+        taken for independent.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> grr = GRR(k=3, epsilon=3.0)
+    >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2])).named("stars", ["1", "2", "3"])
+    >>> stars.total(["2", "3"])
+    total of '2', '3' of 'stars': 0.89462 +- 0.13529
+    >>> [round(end, 3) for end in stars.total(["2", "3"]).interval(0.9)]
+    [0.4, 1.0]
+    """
+
+    value: float
+    errors: Mapping[Target, float]
+    question: str = ""
+    n: int = 0
+    bounds: Callable[[float, Target], Bounds] | None = field(default=None, repr=False)
+    refusal: str = field(default="", repr=False)
+    source: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def __repr__(self) -> str:
+        error = self.standard_error
+        uncertain = f" +- {error:.5g}" if math.isfinite(error) else ""
+        return f"{self.question or 'answer'}: {self.value:.5g}{uncertain}"
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error about these contributors: the noise of the randomisation alone; NaN where none is known."""
+        return self.errors["contributors"]
+
+    def standard_error_for(self, target: Target) -> float:
+        """Return the standard error for a target: "contributors" (noise) or "population" (and sampling)."""
+        check_target(target)
+        return self.errors[target]
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether `interval` has one to return."""
+        return not self.refusal
+
+    def interval(
+        self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: bool | int = False
+    ) -> Bounds:
+        """Return (lower, upper).
+
+        Parameters
+        ----------
+        confidence : float
+            Coverage in (0, 1).
+        target : {"contributors", "population"}
+            What the interval covers: noise only, or noise and sampling from a large population.
+        simultaneous : bool or int
+            How many intervals shall hold together with `confidence` (Bonferroni): all that are read, of this answer and
+            of others. False and True are 1.
+
+        Returns
+        -------
+        (float, float)
+            An end may be infinite: the reports do not determine it. NaN if there are no reports.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the confidence, the target or the number of intervals is out of bounds.
+        NoIntervalError
+            If no valid one is known, saying why.
+        """
+        check_target(target)
+        confidence = checked_probability("confidence", confidence, open_interval=True)
+        if self.refusal:
+            raise NoIntervalError(self.refusal)
+        if math.isnan(self.value):
+            return math.nan, math.nan
+        return self.at_tail((1 - confidence) / (2 * checked_comparisons(simultaneous, 1)), target)
+
+    def at_tail(self, tail: float, target: Target) -> Bounds:
+        """Return (lower, upper), either failing with probability at most about `tail`: for answers made of answers."""
+        if self.bounds is not None:
+            return self.bounds(tail, target)
+        half = normal_quantile(tail) * self.errors[target]
+        return self.value - half, self.value + half
+
+    def determined(self, confidence: float = 0.95, **options: Any) -> bool:
+        """Return whether both ends of the interval exist and are finite."""
+        return self.has_interval and all(map(math.isfinite, self.interval(confidence, **options)))
+
+
+def checked_comparisons(simultaneous: bool | int, own: int) -> int:
+    """Return how many intervals shall hold together: `own` for True, 1 for False, else the number given."""
+    if isinstance(simultaneous, (bool, np.bool_)):
+        return own if simultaneous else 1
+    return checked_integer("simultaneous", simultaneous, 1)
+
+
+def refusal_of(answers: Iterable[Answer]) -> str:
+    """Return why an answer made of these has no interval; "" if all of them have one."""
+    return next((answer.refusal for answer in answers if answer.refusal), "")

@@ -1,0 +1,161 @@
+"""Ordered answers: the distribution function of an attribute, with a band, and its quantiles.
+
+A quantile's interval inverts the band (Bonferroni over the cut points): while the band holds, so do the intervals of
+all quantiles at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.answer import Answer, Target, checked_comparisons, refusal_of
+from deniable.core.checks import checked_probability
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cdf:
+    """Share of the answers up to each category, in their order.
+
+    Analysts get one from `Estimate.cdf`. Raw: shares may fall from one category to the next, by noise.
+
+    Parameters
+    ----------
+    labels : tuple of str
+        The categories, the lowest first, length m.
+    answers : tuple of Answer
+        Of every category but the last, the share of answers up to it; up to the last it is 1.
+    scores : float64[m], optional
+        What the categories count for, increasing.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> grr = GRR(k=3, epsilon=4.0)
+    >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2] * 40)).named("stars", ["1", "2", "3"])
+    >>> stars.cdf().values.round(3)
+    array([0.193, 0.386, 1.   ])
+    >>> stars.quantiles([0.5])[0].label, stars.quantiles([0.5])[0].interval(0.9)
+    ('3', ('3', '3'))
+    """
+
+    labels: tuple[str, ...]
+    answers: tuple[Answer, ...] = field(repr=False)
+    scores: Floats | None = field(default=None, repr=False)
+
+    @property
+    def values(self) -> Floats:
+        """Estimated shares up to each category, float64[m]."""
+        return np.array([*(answer.value for answer in self.answers), 1.0])
+
+    def standard_errors_for(self, target: Target = "contributors") -> Floats:
+        """Return their standard errors for a target, float64[m]; 0 for the last."""
+        return np.array([*(answer.standard_error_for(target) for answer in self.answers), 0.0])
+
+    @property
+    def refusal(self) -> str:
+        """Why there are no intervals; "" where there are."""
+        return refusal_of(self.answers)
+
+    def interval(
+        self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: bool | int = False
+    ) -> tuple[Floats, Floats]:
+        """Return (lower, upper) of every share, each float64[m]; as `Answer.interval`, True for all of them together.
+
+        Raises
+        ------
+        NoIntervalError
+            If no valid ones are known.
+        """
+        together = checked_comparisons(simultaneous, max(len(self.answers), 1))
+        found = [answer.interval(confidence, target=target, simultaneous=together) for answer in self.answers]
+        lower, upper = np.array([*found, (1.0, 1.0)]).T
+        return lower, upper
+
+    def band(self, confidence: float = 0.95, target: Target = "contributors") -> tuple[Floats, Floats]:
+        """Return (lower, upper), each float64[m], between which the whole curve lies with `confidence`.
+
+        Bonferroni's intervals, made to rise as every distribution function does, within [0, 1].
+        """
+        lower, upper = self.interval(confidence, target=target, simultaneous=True)
+        lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
+        return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+
+    def quantile(self, p: float) -> Quantile:
+        """Return the quantile of p in (0, 1): the lowest category up to which a share of at least p lies."""
+        p = checked_probability("p", p, open_interval=True)
+        return Quantile(p, self, int(np.argmax(self.values >= p)))
+
+
+@dataclass(frozen=True, eq=False)
+class Quantile:
+    """The lowest category up to which a share of at least p lies.
+
+    Analysts get one from `Estimate.quantiles`.
+
+    Parameters
+    ----------
+    p : float
+        The share.
+    cdf : Cdf
+        What it was read from.
+    place : int
+        Which of the cdf's categories it is.
+    """
+
+    p: float
+    cdf: Cdf = field(repr=False)
+    place: int
+
+    def __repr__(self) -> str:
+        return f"Quantile(p={self.p:g}, label={self.label!r})"
+
+    @property
+    def label(self) -> str:
+        """The category."""
+        return self.cdf.labels[self.place]
+
+    @property
+    def value(self) -> float:
+        """Its score; NaN where categories have none."""
+        return self._score(self.place)
+
+    def places(self, confidence: float = 0.95, target: Target = "contributors") -> tuple[int, int]:
+        """Return the places in the cdf of the lowest and the highest category that the band allows."""
+        lower, upper = self.cdf.band(confidence, target)
+        if not self.cdf.answers or np.isnan(lower).any():
+            return 0, len(self.cdf.labels) - 1
+        most = int(np.argmax(lower >= self.p))
+        least = int(np.argmax(upper >= self.p))
+        # A band that holds no distribution function crosses itself: then whatever lies between, and the estimate.
+        return min(least, most, self.place), max(least, most, self.place)
+
+    def interval(self, confidence: float = 0.95, *, target: Target = "contributors") -> tuple[str, str]:
+        """Return the lowest and the highest category that the band allows; all quantiles' hold together.
+
+        Raises
+        ------
+        NoIntervalError
+            If no valid one is known.
+        """
+        least, most = self.places(confidence, target)
+        return self.cdf.labels[least], self.cdf.labels[most]
+
+    def bounds(self, confidence: float = 0.95, *, target: Target = "contributors") -> tuple[float, float]:
+        """Return the scores of `interval`; NaN where categories have none."""
+        least, most = self.places(confidence, target)
+        return self._score(least), self._score(most)
+
+    def _score(self, place: int) -> float:
+        return float("nan") if self.cdf.scores is None else float(self.cdf.scores[place])
+
+
+def quantiles(cdf: Cdf, shares: Sequence[Any]) -> tuple[Quantile, ...]:
+    """Return the quantiles of a distribution function, in the order of the shares."""
+    return tuple(cdf.quantile(p) for p in shares)

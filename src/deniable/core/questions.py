@@ -1,0 +1,282 @@
+"""Questions of the frequencies of one attribute: totals, means, differences, the distribution function, quantiles.
+
+All of them are linear, or quotients of linear ones: whoever can answer `linear` and `quotient` can answer all.
+
+Questions of *ordered* answers (`at_least`, `mean`, `cdf`, `quantiles`) are about those who gave one: categories without
+a score, as "no answer" and "other", are left out, and the answer is then a quotient with Fieller's interval.
+Frequencies sum to one, so these questions may add any multiple of that sum to their weights and take it off the answer.
+They take the multiple of least variance at uniform frequencies, so that a mean of years does not depend on when years
+began to be counted; `total` and `linear` add up the frequencies as they are shown.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.answer import Answer
+from deniable.core.ordered import Cdf, Quantile, quantiles
+from deniable.errors import InvalidParameterError, UnknownCategoryError
+
+Floats: TypeAlias = NDArray[np.float64]
+Weights: TypeAlias = ArrayLike | Mapping[str, float]
+
+
+class Questions(ABC):
+    """What analysts ask of the k frequencies of one attribute.
+
+    Attributes
+    ----------
+    attribute : str
+        The attribute's name.
+    scores : float64[k] or None
+        What every category counts for in a mean, NaN for those that count for nothing; None if categories have no
+        scores.
+    """
+
+    attribute: str
+    scores: Floats | None
+
+    @property
+    @abstractmethod
+    def k(self) -> int:
+        """Number of categories."""
+
+    # ---------------------------------------------------------------- what is asked of who answers
+
+    @abstractmethod
+    def linear(self, weights: Weights, *, question: str = "") -> Answer:
+        """Analyst: return sum_v weights[v] f^(v), with its interval.
+
+        Parameters
+        ----------
+        weights : float[k], or mapping of label to float
+            A mapping leaves all other categories at 0.
+        question : str
+            What it is, in words.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the weights are no k finite numbers.
+        UnknownCategoryError
+            If a label is no category, naming it.
+        """
+
+    @abstractmethod
+    def _shifted(self, weights: Floats, question: str) -> Answer:
+        """Return sum_v weights[v] f(v) where frequencies sum to one, by the shift of least variance."""
+
+    @abstractmethod
+    def _quotient(self, above: Floats, below: Floats, question: str) -> Answer:
+        """Return sum above f(v)/sum below f(v), likewise."""
+
+    @abstractmethod
+    def _labels_of(self) -> tuple[str, ...]:
+        """Return the categories' names, all k."""
+
+    @abstractmethod
+    def _check_whole(self, question: str) -> None:
+        """Raise InvalidParameterError unless these are all categories of the attribute."""
+
+    # ---------------------------------------------------------------- questions
+
+    @final
+    def total(self, labels: str | Sequence[str]) -> Answer:
+        """Analyst: return the frequency of several categories together, the sum of theirs.
+
+        Raises
+        ------
+        UnknownCategoryError
+            If there is no such category.
+        InvalidParameterError
+            If one is named twice.
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> grr = GRR(k=3, epsilon=3.0)
+        >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2])).named("stars", ["1", "2", "3"])
+        >>> round(stars.total(["1", "2", "3"]).value, 12)
+        1.0
+        """
+        wanted = [labels] if isinstance(labels, str) else list(labels)
+        return self.linear(self._marked(wanted), question=f"total of {_named(wanted)}{self._about}")
+
+    @final
+    def difference(self, labels: str | Sequence[str], others: str | Sequence[str]) -> Answer:
+        """Analyst: return the frequency of some categories less that of others of the same attribute.
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> grr = GRR(k=3, epsilon=3.0)
+        >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2])).named("stars", ["1", "2", "3"])
+        >>> stars.difference("3", "1").value.round(3)
+        np.float64(0.449)
+        """
+        these, those = ([one] if isinstance(one, str) else list(one) for one in (labels, others))
+        weights = self._marked(these) - self._marked(those)
+        return self.linear(weights, question=f"{_named(these)} less {_named(those)}{self._about}")
+
+    @final
+    def at_least(self, label: str) -> Answer:
+        """Analyst: return the share of ordered answers at or above a category, among those who gave one.
+
+        Raises
+        ------
+        UnknownCategoryError
+            If there is no such category among the ordered ones.
+        """
+        order = self._order("at_least")
+        place = self._place(label, order)
+        question = f"share of {label!r} or more{self._about}"
+        return self._among(self._indicator(order[place:]), order, question)
+
+    @final
+    def mean(self, scores: ArrayLike | Mapping[str, float] | None = None) -> Answer:
+        """Analyst: return the mean score, among those whose answer has one.
+
+        Parameters
+        ----------
+        scores : float[k], or mapping of label to float, optional
+            What every category counts for; NaN, or not in the mapping: its answers do not count. By default the
+            attribute's own `scores`.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there are no scores, or they are no k numbers.
+        UnknownCategoryError
+            If a label is no category.
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> grr = GRR(k=3, epsilon=3.0)
+        >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2])).named("stars", ["1", "2", "3"])
+        >>> stars.mean([1, 2, 3])
+        mean of 'stars': 2.4487 +- 0.22946
+        """
+        self._check_whole("mean")
+        given = self._checked_scores(scores)
+        scored = np.flatnonzero(~np.isnan(given))
+        return self._among(np.where(np.isnan(given), 0.0, given), scored, f"mean{self._about}")
+
+    @final
+    def cdf(self) -> Cdf:
+        """Analyst: return the share of answers up to each category, in the order of their scores, else of their codes.
+
+        O(k^2): `Estimate.cdf` of k = 1,024 takes some tens of milliseconds.
+        """
+        order, labels = self._order("cdf"), self._labels_of()
+        answers = [
+            self._among(self._indicator(order[: i + 1]), order, f"share up to {labels[code]!r}{self._about}")
+            for i, code in enumerate(order[:-1])
+        ]
+        scores = None if self.scores is None else self.scores[order]
+        return Cdf(tuple(labels[code] for code in order), tuple(answers), scores)
+
+    @final
+    def quantiles(self, ps: Sequence[float] = (0.25, 0.5, 0.75)) -> tuple[Quantile, ...]:
+        """Analyst: return the categories below and at which shares ps of the answers lie; intervals hold together.
+
+        Raises
+        ------
+        InvalidParameterError
+            If a share is not in (0, 1).
+        """
+        return quantiles(self.cdf(), ps)
+
+    # ---------------------------------------------------------------- helpers
+
+    @final
+    def _among(self, weights: Floats, codes: NDArray[np.intp], question: str) -> Answer:
+        """Return sum_v weights[v] f(v) among contributors with these codes; weights are 0 elsewhere."""
+        if len(codes) == len(weights):
+            return self._shifted(weights, question)
+        return self._quotient(weights, self._indicator(codes), f"{question} (of those who gave an answer that counts)")
+
+    @final
+    def _order(self, question: str) -> NDArray[np.intp]:
+        self._check_whole(question)
+        if self.scores is None:
+            return np.arange(self.k)
+        order = np.argsort(self.scores, kind="stable")
+        return order[~np.isnan(self.scores[order])]
+
+    @final
+    def _place(self, label: str, order: NDArray[np.intp]) -> int:
+        labels = [self._labels_of()[code] for code in order]
+        if label not in labels:
+            raise UnknownCategoryError(f"estimate must have the ordered category {label!r}, it does not")
+        return labels.index(label)
+
+    @final
+    def _checked_scores(self, scores: ArrayLike | Mapping[str, float] | None) -> Floats:
+        if scores is None:
+            if self.scores is None:
+                raise InvalidParameterError(
+                    f"scores must say what every category{self._about} counts for, it has none of its own: "
+                    "mean(scores), or declare scores in the schema"
+                )
+            return self.scores
+        k = self.k
+        if isinstance(scores, Mapping):
+            given = np.full(k, np.nan)
+            for label, score in scores.items():
+                given[self._code(label)] = score
+        else:
+            given = np.asarray(scores, dtype=np.float64)
+        if given.shape != (k,) or np.isinf(given).any() or np.isnan(given).all():
+            raise InvalidParameterError(f"scores must be {k} finite numbers (NaN for none), got shape={given.shape}")
+        return given
+
+    @final
+    def _checked_weights(self, weights: Weights) -> Floats:
+        k = self.k
+        if isinstance(weights, Mapping):
+            given = np.zeros(k)
+            for label, weight in weights.items():
+                given[self._code(label)] = weight
+        else:
+            given = np.asarray(weights, dtype=np.float64)
+        if given.shape != (k,) or not np.isfinite(given).all():
+            raise InvalidParameterError(f"weights must be {k} finite numbers, got shape={given.shape}")
+        return given
+
+    @final
+    def _marked(self, labels: Sequence[str]) -> Floats:
+        if len(set(labels)) < len(labels) or not labels:
+            raise InvalidParameterError(f"labels must be one or more different categories, got {list(labels)!r}")
+        return self._indicator(np.array([self._code(label) for label in labels]))
+
+    @final
+    def _indicator(self, codes: NDArray[np.intp]) -> Floats:
+        weights = np.zeros(self.k)
+        weights[codes] = 1.0
+        return weights
+
+    @final
+    def _code(self, label: str) -> int:
+        code = self._codes_by_label().get(label)
+        if code is None:
+            raise UnknownCategoryError(f"estimate must have the category {label!r}, it does not")
+        return code
+
+    @abstractmethod
+    def _codes_by_label(self) -> Mapping[str, int]:
+        """Return the code of every label."""
+
+    @property
+    @final
+    def _about(self) -> str:
+        return f" of {self.attribute!r}" if self.attribute else ""
+
+
+def _named(labels: Sequence[str]) -> str:
+    return ", ".join(map(repr, labels))

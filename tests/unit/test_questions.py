@@ -1,0 +1,358 @@
+"""Questions of an estimate: unbiased over the enumerated channel, with the channel's variance, and their intervals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable import (
+    GRR,
+    OUE,
+    RSFD,
+    SMP,
+    SPL,
+    SUE,
+    AdaptiveSMP,
+    Estimate,
+    QuotaRR,
+    SimulationRandomness,
+    SubsetSelection,
+)
+from deniable.core.aggregate import Aggregate
+from deniable.core.answer import Answer, Target, normal_quantile
+from deniable.core.estimate import affine_estimate
+from deniable.core.fieller import fieller
+from deniable.errors import InvalidParameterError, NoIntervalError, UnknownCategoryError
+from deniable.oracles.comparators.hadamard import HadamardEncoding
+from deniable.oracles.comparators.projective_geometry import PGR
+from deniable.postprocess import simplex
+from deniable.records import RSRFD
+from deniable.records.phases.two_phase import combine
+
+NAN = math.nan
+
+
+def _rows(reports: Any) -> list[Any]:
+    """Return every single report of a batch as a batch."""
+    if isinstance(reports, tuple):
+        n = len(reports[0])
+        return [type(reports)(*(np.asarray(column)[[i]] for column in reports)) for i in range(n)]
+    return [reports[[i]] for i in range(len(reports))]
+
+
+def _one(mechanism: Any, aggregate: Aggregate, scores: Any = None) -> Estimate:
+    found = mechanism.estimate(aggregate)
+    one: Estimate = found[0] if mechanism.records else found
+    return replace(one, scores=None if scores is None else np.asarray(scores, dtype=float))
+
+
+ORACLES = [
+    GRR(k=4, epsilon=1.0),
+    SubsetSelection(k=5, epsilon=0.7),
+    OUE(k=3, epsilon=1.3),
+    SUE(k=3, epsilon=0.9),
+    HadamardEncoding(k=3, epsilon=1.0),
+    PGR(k=4, epsilon=1.0),
+]
+RECORDS = [
+    RSFD(sizes=(3, 2), epsilon=1.0),
+    RSFD(sizes=(2, 2), epsilon=1.0, oracle="OUE", fakes="zero"),
+    RSFD(sizes=(2, 2), epsilon=1.0, oracle="OUE", fakes="random"),
+    RSRFD(sizes=(3, 2), epsilon=1.0, priors=((0.5, 0.3, 0.2), (0.6, 0.4))),
+    SPL(sizes=(3, 2), epsilon=2.0),
+]
+
+
+@pytest.mark.parametrize("mechanism", ORACLES + RECORDS, ids=repr)
+def test_answers_are_unbiased_and_have_the_variance_of_the_channel(mechanism: Any) -> None:
+    """Exact expectation over every report of one contributor with each code, and over one drawn from the population."""
+    k = mechanism.domain[0]
+    reports, channel = _rows(mechanism.outputs()), mechanism.channel()
+    # Of records, those whose other attributes are 0.
+    channel = channel[:: len(channel) // k] if mechanism.records else channel
+    scores = np.arange(k) * 1.5 + 2000
+    parts = [_one(mechanism, mechanism.aggregate(row), scores) for row in reports]
+    weights = {"some": np.arange(k) - 0.4 * k, "one": np.eye(1, k)[0], "several": (np.arange(k) > 0) * 1.0}
+    questions = {name: [part.linear(w).value for part in parts] for name, w in weights.items()}
+    questions["mean"] = [part.mean().value for part in parts]
+    questions["up to 1"] = [float(part.cdf().values[1]) for part in parts]
+    truths = weights | {"mean": scores, "up to 1": (np.arange(k) <= 1) * 1.0}
+    for name, values in questions.items():
+        expected = channel @ np.array(values)
+        assert expected == pytest.approx(truths[name], abs=1e-9 * max(1, abs(truths[name]).max())), name
+    f = np.arange(1, k + 1) / (k * (k + 1) / 2)
+    joint = parts[0].joint
+    assert joint is not None
+    for w in weights.values():
+        values = np.array([part.frequencies @ w for part in parts])
+        exact = f @ (channel @ values**2 - (channel @ values) ** 2)
+        assert joint(w, f) == pytest.approx(exact, rel=1e-12)
+
+
+def _at(mechanism: Any, counts: Any, scores: Any = None) -> Estimate:
+    return _one(mechanism, mechanism.simulate_aggregate(counts, SimulationRandomness(5)), scores)
+
+
+def test_the_standard_error_is_the_exact_one_at_the_nearest_distribution() -> None:
+    mechanism = SubsetSelection(k=6, epsilon=1.0)
+    estimate = _at(mechanism, [3000, 1000, 0, 0, 500, 500])
+    raw = estimate.frequencies
+    nearest = simplex(estimate).frequencies
+    assert raw.min() < 0
+    w = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    answer = estimate.linear(w)
+    noise = mechanism.linear_variance(w, nearest, 5000)
+    assert answer.standard_error == pytest.approx(math.sqrt(noise), rel=1e-12)
+    sampling = float((w * w) @ nearest - (w @ nearest) ** 2) / 5000
+    assert answer.standard_error_for("population") == pytest.approx(math.sqrt(noise + sampling), rel=1e-12)
+    half = normal_quantile(0.05) * math.sqrt(noise)
+    assert answer.interval(0.9) == pytest.approx((w @ raw - half, w @ raw + half), rel=1e-12)
+    both = answer.interval(0.9, simultaneous=2)
+    assert both == pytest.approx(answer.interval(0.95), rel=1e-12)
+    assert answer.interval(0.9, target="population")[0] < answer.interval(0.9)[0]
+
+
+def test_one_category_has_its_own_standard_error_and_interval() -> None:
+    for mechanism in (OUE(k=4, epsilon=1.0), GRR(k=4, epsilon=3.0)):
+        estimate = _at(mechanism, [100, 10, 0, 0])
+        for target in ("contributors", "population"):
+            kind: Target = target  # type: ignore[assignment]
+            lower, upper = estimate.interval(0.9, target=kind)
+            answer = estimate.total("1")
+            assert answer.interval(0.9, target=kind) == (lower[1], upper[1])
+            assert answer.standard_error_for(kind) == estimate.standard_errors_for(kind)[1]
+            turned = estimate.linear({"1": -2.0})
+            assert turned.interval(0.9, target=kind) == (-2 * upper[1], -2 * lower[1])
+
+
+def test_pooled_codes_have_the_interval_of_their_count() -> None:
+    """Of GRR, C(S) is a sum of two binomials with p + (s-1) q and s q: exact while few mistakes are expected."""
+    mechanism = GRR(k=5, epsilon=4.0)
+    estimate = _at(mechanism, [30, 20, 5, 5, 0])
+    p, q = map(float, mechanism.support_probabilities)
+    by_hand = affine_estimate([int(estimate.support.counts[[1, 3]].sum())], 60, p + q, 2 * q)  # type: ignore[union-attr]
+    answer = estimate.total(["1", "3"])
+    lower, upper = by_hand.interval(0.9)
+    assert answer.interval(0.9) == (lower[0], upper[0])
+    assert answer.standard_error == by_hand.standard_errors[0]
+    rest = estimate.total(["0", "2", "4"]).interval(0.9)
+    assert rest == pytest.approx((1 - upper[0], 1 - lower[0]), abs=1e-12)
+    # Two weights are one count and a constant: frequencies of codes sum to one.
+    twofold = estimate.linear([3.0, 7.0, 3.0, 7.0, 3.0])
+    assert twofold.interval(0.9) == pytest.approx((3 + 4 * lower[0], 3 + 4 * upper[0]), abs=1e-12)
+    everything = estimate.total(list("01234"))
+    assert (everything.value, everything.standard_error) == (pytest.approx(1.0), 0.0)
+    assert everything.interval() == pytest.approx((1.0, 1.0))
+
+
+def test_unary_counts_are_not_pooled() -> None:
+    """Bits of several values are no one bit: the pooled count's law would be another."""
+    estimate = _at(SUE(k=4, epsilon=1.0), [1000, 500, 200, 300])
+    answer = estimate.total(["0", "1"])
+    assert answer.standard_error == pytest.approx(math.sqrt(2) * estimate.standard_errors[0], rel=1e-12)
+
+
+def test_a_mean_does_not_depend_on_where_scores_begin() -> None:
+    """Adding up OUE's noisy frequencies times 2,000 would."""
+    estimate = _at(OUE(k=4, epsilon=1.0), [1000, 500, 200, 300])
+    near, far = estimate.mean([1, 2, 3, 4]), estimate.mean([2001, 2002, 2003, 2004])
+    assert far.value - near.value == pytest.approx(2000, abs=1e-9)
+    assert far.standard_error == pytest.approx(near.standard_error, rel=1e-9)
+    assert far.standard_error < estimate.linear([2001, 2002, 2003, 2004]).standard_error / 100
+
+
+def test_a_mean_of_those_who_answered_is_a_quotient() -> None:
+    mechanism = GRR(k=4, epsilon=2.0)
+    scores = [1.0, 2.0, 4.0, NAN]
+    estimate = _at(mechanism, [900, 500, 300, 800], scores)
+    a, b = np.array([1.0, 2.0, 4.0, 0.0]), np.array([1.0, 1.0, 1.0, 0.0])
+    f, held = estimate.frequencies, simplex(estimate).frequencies
+    matrix = mechanism.covariance(held, 2500) + (np.diag(held) - np.outer(held, held)) / 2500
+    variances = float(a @ matrix @ a), float(a @ matrix @ b), float(b @ matrix @ b)
+    answer = estimate.mean()
+    assert answer.value == pytest.approx((a @ f) / (b @ f), rel=1e-12)
+    expected = fieller(float(a @ f), float(b @ f), variances, normal_quantile(0.05))
+    assert answer.interval(0.9, target="population") == pytest.approx(expected, rel=1e-9)
+    t = answer.value
+    assert answer.standard_error_for("population") == pytest.approx(
+        math.sqrt((a - t * b) @ matrix @ (a - t * b)) / (b @ f), rel=1e-9
+    )
+    assert "of those who gave an answer that counts" in answer.question
+    assert estimate.cdf().labels == ("0", "1", "2")
+    assert estimate.at_least("1").value == pytest.approx(1 - estimate.cdf().values[0], rel=1e-9)
+    with pytest.raises(UnknownCategoryError, match="'3'"):
+        estimate.at_least("3")
+
+
+def test_a_quotient_that_is_not_determined_says_so() -> None:
+    estimate = _at(GRR(k=3, epsilon=0.3), [0, 5, 95], [1.0, 2.0, NAN])
+    answer = estimate.mean()
+    assert answer.interval() == (-math.inf, math.inf)
+    assert not answer.determined()
+
+
+def test_quantiles_invert_the_band() -> None:
+    estimate = _at(SubsetSelection(k=8, epsilon=2.0), [400, 300, 200, 400, 300, 200, 100, 100], np.arange(8) * 10.0)
+    cdf = estimate.cdf()
+    lower, upper = cdf.interval(0.9, simultaneous=True)
+    single = [answer.interval(1 - 0.1 / 7) for answer in cdf.answers]
+    assert np.column_stack([lower, upper])[:-1] == pytest.approx(np.array(single), rel=1e-12)
+    for p in (0.1, 0.25, 0.5, 0.9):
+        quantile = cdf.quantile(p)
+        least, most = quantile.places(0.9)
+        # What the band allows: F may reach p at a place if no earlier lower bound does, and this upper bound does.
+        allowed = [t for t in range(8) if upper[t:].min() >= p and not (t and lower[:t].max() >= p)]
+        assert (least, most) == (allowed[0], allowed[-1])
+        assert least <= quantile.place <= most
+        assert quantile.value == quantile.place * 10.0
+        assert quantile.bounds(0.9) == (least * 10.0, most * 10.0)
+    assert [one.p for one in estimate.quantiles((0.2, 0.8))] == [0.2, 0.8]
+
+
+def test_scores_order_the_categories() -> None:
+    estimate = _at(GRR(k=3, epsilon=3.0), [100, 200, 300], [5.0, 1.0, 3.0])
+    assert estimate.cdf().labels == ("1", "2", "0")
+    assert estimate.at_least("2").value == pytest.approx(estimate.frequencies[[2, 0]].sum())
+
+
+def test_a_step_has_values_and_no_intervals() -> None:
+    estimate = simplex(_at(GRR(k=3, epsilon=1.0), [100, 200, 0], [1.0, 2.0, 3.0]))
+    answer = estimate.mean()
+    assert answer.value == pytest.approx(estimate.frequencies @ [1, 2, 3])
+    assert math.isnan(answer.standard_error)
+    for refused in (answer, estimate.total("1"), estimate.cdf(), estimate.quantiles()[0]):
+        with pytest.raises(NoIntervalError, match="after simplex; use estimate"):
+            refused.interval()  # type: ignore[attr-defined]
+
+
+def test_what_is_not_determined_is_refused_and_single_categories_are_not() -> None:
+    known = _at(GRR(k=3, epsilon=1.0), [100, 200, 0])
+    estimate = replace(known, joint=None, support=None)
+    answer = estimate.linear([1.0, 2.0, 3.0])
+    assert answer.value == pytest.approx(known.frequencies @ [1, 2, 3])
+    with pytest.raises(NoIntervalError, match="not determined"):
+        answer.interval()
+    assert estimate.total("1").interval() == tuple(end[1] for end in estimate.interval())
+
+
+def test_attributes_of_records_given_their_reports() -> None:
+    """SMP: n_j of n report an attribute; among the contributors they are a sample without replacement."""
+    records = np.array([[0, 1], [1, 2], [0, 0], [1, 1]] * 200)
+    for mechanism in (SMP(sizes=(2, 3), epsilon=1.0, oracle="OUE"), AdaptiveSMP(sizes=(2, 3), epsilon=1.0)):
+        aggregate = mechanism.aggregate(mechanism.randomize(records, SimulationRandomness(2)))
+        estimate = mechanism.estimate(aggregate)[1]
+        w, held = np.array([1.0, 2.0, 4.0]), simplex(estimate).frequencies
+        noise = mechanism.oracles[1].linear_variance(w, held, estimate.n)
+        drawn = (1 / estimate.n - 1 / 800) * float((w * w) @ held - (w @ held) ** 2)
+        assert 0 < estimate.n < 800
+        assert estimate.linear(w).standard_error == pytest.approx(math.sqrt(noise + drawn), rel=1e-12)
+    alone = mechanism.estimate(mechanism.aggregate(mechanism.randomize(records[:1], SimulationRandomness(1))))
+    empty = next(one for one in alone.values() if one.n == 0)
+    assert all(map(math.isnan, (empty.linear(np.arange(empty.k)).value, *empty.total("0").interval())))
+
+
+def test_phases_together_have_the_variance_of_their_parts() -> None:
+    mechanisms = SPL(sizes=(4, 2), epsilon=2.0), SPL(sizes=(4, 2), epsilon=1.0)
+    counts = [[400, 300, 200, 100], [600, 400]]
+    rng = SimulationRandomness(3)
+    parts = [one.estimate(one.simulate_aggregate(counts, rng)) for one in mechanisms]
+    both = combine(*parts, weights="counts", learned=False)[0]
+    w, held = np.array([1.0, 2.0, 3.0, 5.0]), simplex(both).frequencies
+    exact = sum(0.25 * one.linear_variance(w, held, 1000, 0) for one in mechanisms)
+    assert both.linear(w).standard_error == pytest.approx(math.sqrt(exact), rel=1e-9)
+
+
+def test_two_dealt_categories_are_one() -> None:
+    quota = QuotaRR(1.0, 400, deal_id="monday")
+    estimate = quota.estimate(quota.simulate_aggregate([300, 100], SimulationRandomness(1)))
+    lower, upper = estimate.interval(0.9)
+    answer = estimate.mean([10.0, 30.0])
+    assert answer.interval(0.9) == pytest.approx((30 - 20 * upper[0], 30 - 20 * lower[0]))
+    assert answer.standard_error == pytest.approx(20 * estimate.standard_errors[0])
+
+
+def test_a_part_of_an_estimate_asks_the_whole() -> None:
+    estimate = _at(SubsetSelection(k=6, epsilon=1.0), [3000, 1000, 0, 0, 500, 500])
+    part = estimate.top(3)
+    w = np.array([1.0, -1.0, 2.0])
+    spread = np.zeros(6)
+    spread[[int(label) for label in part.labels]] = w
+    assert part.linear(w).interval() == estimate.linear(spread).interval()
+    assert part["0"].total("0").interval() == estimate.total("0").interval()
+    with pytest.raises(InvalidParameterError, match="mean needs the estimate of all categories, got one of 3"):
+        part.mean([1, 2, 3])
+    queried = SUE(k=5, epsilon=1.0)
+    aggregate = queried.simulate_aggregate([100, 100, 100, 50, 50], SimulationRandomness(1))
+    some = queried.estimate(aggregate, [4, 0])
+    assert some.linear([1.0, 1.0]).standard_error == pytest.approx(math.sqrt(2) * some.standard_errors[0], rel=1e-12)
+    with pytest.raises(InvalidParameterError, match="cdf needs the estimate of all"):
+        some.quantiles()
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda e: e.linear([1.0]), r"weights must be 3 finite numbers, got shape=\(1,\)"),
+        (lambda e: e.linear([1.0, math.inf, 0.0]), "weights must be 3 finite numbers"),
+        (lambda e: e.total([]), "labels must be one or more different categories"),
+        (lambda e: e.total(["a", "a"]), "labels must be one or more different categories"),
+        (lambda e: e.mean(), "scores must say what every category of 'x' counts for"),
+        (lambda e: e.mean([1.0, 2.0]), "scores must be 3 finite numbers"),
+        (lambda e: e.quantiles([1.0]), "p must be"),
+        (lambda e: e.total("a").interval(simultaneous=0), "simultaneous must be"),
+        (lambda e: e.total("a").interval(target="both"), 'target must be "contributors" or "population"'),
+        (lambda e: e.named("x", "abc", [1.0]), "scores must be 3 finite numbers"),
+    ],
+)
+def test_bad_questions_name_what_is_wrong(ask: Any, message: str) -> None:
+    estimate = _at(GRR(k=3, epsilon=1.0), [1, 2, 3]).named("x", ["a", "b", "c"])
+    with pytest.raises(InvalidParameterError, match=message):
+        ask(estimate)
+
+
+def test_unknown_labels_are_named() -> None:
+    estimate = _at(GRR(k=3, epsilon=1.0), [1, 2, 3]).named("x", ["a", "b", "c"])
+    for ask in (lambda: estimate.total("d"), lambda: estimate.linear({"d": 1.0}), lambda: estimate.mean({"d": 1.0})):
+        with pytest.raises(UnknownCategoryError, match="'d'"):
+            ask()
+
+
+def test_an_answer_shows_itself() -> None:
+    estimate = _at(GRR(k=3, epsilon=3.0), [100, 200, 300]).named("x", ["a", "b", "c"], [1.0, 2.0, 3.0])
+    assert repr(estimate.mean()).startswith("mean of 'x': 2.3")
+    assert repr(Answer(0.5, {"contributors": NAN, "population": NAN})) == "answer: 0.5"
+    assert estimate.difference("c", ["a"]).question == "'c' less 'a' of 'x'"
+    assert estimate.difference("c", "a").value == pytest.approx(estimate.frequencies @ [-1, 0, 1])
+
+
+def test_exact_coverage_of_pooled_counts() -> None:
+    """All outcomes of a small collection: 90% intervals of two of three codes cover at least .9 whatever is held."""
+    mechanism, n = GRR(k=3, epsilon=1.5), 6
+    channel = mechanism.channel()
+    covered = {}
+    intervals = {}
+    for reports in itertools.combinations_with_replacement(range(3), n):
+        counts = np.bincount(reports, minlength=3)
+        estimate = mechanism.estimate(Aggregate(mechanism, counts, n))
+        intervals[tuple(counts)] = estimate.total(["0", "2"]).interval(0.9)
+    for held in itertools.combinations_with_replacement(range(3), n):
+        law = {(0, 0, 0): 1.0}
+        for code in held:
+            step: dict[tuple[int, ...], float] = {}
+            for counts, chance in law.items():
+                for y in range(3):
+                    after = tuple(c + (v == y) for v, c in enumerate(counts))
+                    step[after] = step.get(after, 0.0) + chance * channel[code, y]
+            law = step
+        truth = sum(code != 1 for code in held) / n
+        covered[held] = sum(
+            chance
+            for counts, chance in law.items()
+            if intervals[counts][0] - 1e-12 <= truth <= intervals[counts][1] + 1e-12
+        )
+    assert min(covered.values()) >= 0.9
