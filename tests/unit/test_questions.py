@@ -89,8 +89,8 @@ def test_answers_are_unbiased_and_have_the_variance_of_the_channel(mechanism: An
     joint = parts[0].joint
     assert joint is not None
     for w in weights.values():
-        values = np.array([part.frequencies @ w for part in parts])
-        exact = f @ (channel @ values**2 - (channel @ values) ** 2)
+        single = np.array([part.frequencies @ w for part in parts])
+        exact = f @ (channel @ single**2 - (channel @ single) ** 2)
         assert joint(w, f) == pytest.approx(exact, rel=1e-12)
 
 
@@ -121,7 +121,7 @@ def test_one_category_has_its_own_standard_error_and_interval() -> None:
     for mechanism in (OUE(k=4, epsilon=1.0), GRR(k=4, epsilon=3.0)):
         estimate = _at(mechanism, [100, 10, 0, 0])
         for target in ("contributors", "population"):
-            kind: Target = target  # type: ignore[assignment]
+            kind: Target = target
             lower, upper = estimate.interval(0.9, target=kind)
             answer = estimate.total("1")
             assert answer.interval(0.9, target=kind) == (lower[1], upper[1])
@@ -146,7 +146,8 @@ def test_pooled_codes_have_the_interval_of_their_count() -> None:
     twofold = estimate.linear([3.0, 7.0, 3.0, 7.0, 3.0])
     assert twofold.interval(0.9) == pytest.approx((3 + 4 * lower[0], 3 + 4 * upper[0]), abs=1e-12)
     everything = estimate.total(list("01234"))
-    assert (everything.value, everything.standard_error) == (pytest.approx(1.0), 0.0)
+    assert everything.value == pytest.approx(1.0)
+    assert everything.standard_error == 0
     assert everything.interval() == pytest.approx((1.0, 1.0))
 
 
@@ -227,7 +228,7 @@ def test_a_step_has_values_and_no_intervals() -> None:
     assert math.isnan(answer.standard_error)
     for refused in (answer, estimate.total("1"), estimate.cdf(), estimate.quantiles()[0]):
         with pytest.raises(NoIntervalError, match="after simplex; use estimate"):
-            refused.interval()  # type: ignore[attr-defined]
+            refused.interval()
 
 
 def test_what_is_not_determined_is_refused_and_single_categories_are_not() -> None:
@@ -317,9 +318,12 @@ def test_bad_questions_name_what_is_wrong(ask: Any, message: str) -> None:
 
 def test_unknown_labels_are_named() -> None:
     estimate = _at(GRR(k=3, epsilon=1.0), [1, 2, 3]).named("x", ["a", "b", "c"])
-    for ask in (lambda: estimate.total("d"), lambda: estimate.linear({"d": 1.0}), lambda: estimate.mean({"d": 1.0})):
-        with pytest.raises(UnknownCategoryError, match="'d'"):
-            ask()
+    with pytest.raises(UnknownCategoryError, match="'d'"):
+        estimate.total("d")
+    with pytest.raises(UnknownCategoryError, match="'d'"):
+        estimate.linear({"d": 1.0})
+    with pytest.raises(UnknownCategoryError, match="'d'"):
+        estimate.mean({"d": 1.0})
 
 
 def test_an_answer_shows_itself() -> None:
@@ -334,25 +338,23 @@ def test_exact_coverage_of_pooled_counts() -> None:
     """All outcomes of a small collection: 90% intervals of two of three codes cover at least .9 whatever is held."""
     mechanism, n = GRR(k=3, epsilon=1.5), 6
     channel = mechanism.channel()
-    covered = {}
-    intervals = {}
-    for reports in itertools.combinations_with_replacement(range(3), n):
-        counts = np.bincount(reports, minlength=3)
-        estimate = mechanism.estimate(Aggregate(mechanism, counts, n))
-        intervals[tuple(counts)] = estimate.total(["0", "2"]).interval(0.9)
+    outcomes = [np.bincount(reports, minlength=3) for reports in itertools.combinations_with_replacement(range(3), n)]
+    intervals = {
+        tuple(counts): mechanism.estimate(Aggregate(mechanism, counts, n)).total(["0", "2"]).interval(0.9)
+        for counts in outcomes
+    }
     for held in itertools.combinations_with_replacement(range(3), n):
-        law = {(0, 0, 0): 1.0}
+        law: dict[tuple[int, ...], float] = {(0, 0, 0): 1.0}
         for code in held:
             step: dict[tuple[int, ...], float] = {}
-            for counts, chance in law.items():
-                for y in range(3):
-                    after = tuple(c + (v == y) for v, c in enumerate(counts))
-                    step[after] = step.get(after, 0.0) + chance * channel[code, y]
+            for (before, chance), y in itertools.product(law.items(), range(3)):
+                after = tuple(c + (v == y) for v, c in enumerate(before))
+                step[after] = step.get(after, 0.0) + chance * channel[code, y]
             law = step
         truth = sum(code != 1 for code in held) / n
-        covered[held] = sum(
+        covered = sum(
             chance
             for counts, chance in law.items()
             if intervals[counts][0] - 1e-12 <= truth <= intervals[counts][1] + 1e-12
         )
-    assert min(covered.values()) >= 0.9
+        assert covered >= 0.9, held

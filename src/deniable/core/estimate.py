@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, final, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.answer import TARGETS, Answer, Target, check_target, checked_comparisons, normal_quantile
+from deniable.core.answer import TARGETS, Answer, check_target, checked_comparisons, normal_quantile
+from deniable.core.answer import Target as Target
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.fieller import fieller
 from deniable.core.joint import JointNoise

@@ -109,7 +109,7 @@ class Mechanism(ABC, Generic[Reports]):
     constructor: ClassVar[str] = ""
     _valid_rows: Callable[[Any], tuple[NDArray[np.bool_], str]] | None = None
     """Where impossible reports can be set aside: which rows a client can have produced, and what is wrong elsewhere."""
-    _levers: Callable[[int, int], Levers] | None = None
+    _levers: Callable[[int, int], Levers | None] | None = None
     """Where it is determined: (targets, attribute) -> what one crafted report does."""
 
     # ---------------------------------------------------------------- what is asked

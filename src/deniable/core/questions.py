@@ -36,10 +36,13 @@ class Questions(ABC):
     scores : float64[k] or None
         What every category counts for in a mean, NaN for those that count for nothing; None if categories have no
         scores.
+    unranked : tuple of int
+        Codes without a place in an order of the answers, where categories have no scores.
     """
 
     attribute: str
     scores: Floats | None
+    unranked: tuple[int, ...]
 
     @property
     @abstractmethod
@@ -205,7 +208,7 @@ class Questions(ABC):
     def _order(self, question: str) -> NDArray[np.intp]:
         self._check_whole(question)
         if self.scores is None:
-            return np.arange(self.k)
+            return np.setdiff1d(np.arange(self.k), self.unranked)
         order = np.argsort(self.scores, kind="stable")
         return order[~np.isnan(self.scores[order])]
 

@@ -363,6 +363,7 @@ class CodeOracle(DealtOracle[Codes]):
     def _check_counts(self, counts: Counts, n: int) -> None:
         counts_sum_to(counts, n)
 
+    @final  # type: ignore[misc]
     def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
         return levers(targets, self.k, (1, 1), *self.support_probabilities)
 
@@ -397,6 +398,7 @@ class BitOracle(DealtOracle[Bits]):
     def _check_counts(self, counts: Counts, n: int) -> None:
         counts_between(counts, 0, n)
 
+    @final  # type: ignore[misc]
     def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
         return levers(targets, self.k, (0, self.k), *self.support_probabilities)
 

@@ -141,6 +141,7 @@ class PureOracle(LinearOracle[Reports]):
         """The channel, and what every report supports, float64[outputs, k]."""
         return self.channel(), self.supports(self.outputs(), np.arange(self.k)).astype(np.float64)
 
+    @final  # type: ignore[misc]
     def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
         return levers(targets, self.k, self._sizes, *self.support_probabilities)
 

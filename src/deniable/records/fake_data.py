@@ -120,6 +120,7 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
         own, other = ((both + (d - 1) * fake.both) / d for both in fake.oracle.support_law.both())
         return exchangeable(float(p), float(q), float(own - p * q), float(other - q * q))
 
+    @final  # type: ignore[misc]
     def _levers(self, targets: int, attribute: int) -> Levers:
         # Of values with priors of their own, the worst ones.
         pairs = zip(*(np.ravel(np.asarray(side)) for side in self.support_probabilities[attribute]), strict=True)

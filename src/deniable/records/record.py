@@ -264,10 +264,11 @@ class DirectRecords(RecordMechanism[Reports]):
     def _attribute_ratio(self, attribute: int) -> None:  # noqa: ARG002
         return None
 
-    def _levers(self, targets: int, attribute: int) -> Levers:
+    @final  # type: ignore[misc]
+    def _levers(self, targets: int, attribute: int) -> Levers | None:
         # Liars choose which attribute they report: of it there is only one report in `turns`.
-        up, down = self.oracles[attribute]._levers(targets, 0)
-        return Levers(up * self.turns, down * self.turns)
+        found = self.oracles[attribute].levers(targets)
+        return found and Levers(found.up * self.turns, found.down * self.turns)
 
 
 # ---------------------------------------------------------------- what a report looks like
