@@ -39,6 +39,8 @@ class FrequencyOracle(Mechanism[Reports]):
     state_is_histogram : bool
         Whether an aggregate counts every possible report, in the order of `outputs`: then it has the reports'
         likelihood.
+    ordered : bool
+        Whether values stand in an order and a report tells near values of its own less apart than far ones.
     """
 
     k: int
@@ -46,6 +48,7 @@ class FrequencyOracle(Mechanism[Reports]):
     levels: ClassVar[int] = 2
     memoised_epsilon: float | None = None
     state_is_histogram: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
     _levels: Callable[[Any, NDArray[np.int64]], NDArray[np.uint8]] | None = None
     """Where a report says more about a value than whether it supports it: its levels."""
 

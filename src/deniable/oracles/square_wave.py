@@ -93,6 +93,7 @@ class SquareWave(LinearOracle[Codes]):
     report_type = staticmethod(np.asarray)
     support_law = None
     state_is_histogram = True
+    ordered = True
     stated = ("window",)
     name = "SquareWave"
     card = Card(

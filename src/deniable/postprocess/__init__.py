@@ -15,3 +15,4 @@ from deniable.postprocess.hierarchical import decode_group as decode_group
 from deniable.postprocess.hierarchical import hierarchical as hierarchical
 from deniable.postprocess.hierarchical import noise_variances as noise_variances
 from deniable.postprocess.hierarchical import shared_domains as shared_domains
+from deniable.postprocess.smooth import smooth as smooth

@@ -12,6 +12,7 @@ from deniable.errors import InvalidParameterError
 from deniable.postprocess.consistency import base_cut, clip_normalize, norm_sub, simplex
 from deniable.postprocess.em import iterative_bayes
 from deniable.postprocess.hierarchical import hierarchical
+from deniable.postprocess.smooth import smooth
 
 POSTPROCESSORS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
@@ -24,7 +25,10 @@ POSTPROCESSORS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 )
 """What needs the estimate only: Estimate -> Estimate, RecordEstimate -> RecordEstimate."""
 
-POSTPROCESS_NAMES = (*POSTPROCESSORS, "em")
+DECODERS: Mapping[str, Callable[[Any, Aggregate], Any]] = MappingProxyType({"em": iterative_bayes, "smooth": smooth})
+"""What needs the reports' likelihood: (mechanism, aggregate) -> Estimate or RecordEstimate."""
+
+POSTPROCESS_NAMES = (*POSTPROCESSORS, *DECODERS)
 """Every name that `postprocess` knows."""
 
 
@@ -38,16 +42,16 @@ def postprocess(
     name : str
         One of `POSTPROCESS_NAMES`.
     estimate : Estimate or RecordEstimate
-        The estimate, raw for "base-cut", "hierarchical" and "em".
+        The estimate, raw for "base-cut", "hierarchical", "em" and "smooth".
     aggregate : Aggregate, optional
-        What the estimate was made from; "em" needs it.
+        What the estimate was made from; "em" and "smooth" need it.
 
     Raises
     ------
     InvalidParameterError
-        If the name is unknown, or "em" comes without an aggregate.
+        If the name is unknown, or "em" or "smooth" comes without an aggregate.
     MismatchError
-        For "em", if the mechanism's aggregate is not a histogram of outputs.
+        For "em" and "smooth", if the mechanism's aggregate is not a histogram of outputs.
     NoIntervalError
         For "base-cut" and "hierarchical", if the estimate is not raw.
 
@@ -65,11 +69,11 @@ def postprocess(
     if name in POSTPROCESSORS:
         result: Estimate | RecordEstimate = POSTPROCESSORS[name](estimate)
         return result
-    if name != "em":
+    if name not in DECODERS:
         raise InvalidParameterError(f"postprocess must be one of {', '.join(POSTPROCESS_NAMES)}, got {name!r}")
     if aggregate is None:
-        raise InvalidParameterError("aggregate must be given for em, got None")
-    likeliest = iterative_bayes(aggregate.mechanism, aggregate)
+        raise InvalidParameterError(f"aggregate must be given for {name}, got None")
+    likeliest = DECODERS[name](aggregate.mechanism, aggregate)
     # A collection of one attribute names a one-attribute mechanism's estimate, too.
     found = [likeliest] if isinstance(likeliest, Estimate) else list(likeliest.values())
     if isinstance(estimate, RecordEstimate):

@@ -1,0 +1,177 @@
+"""Smooth decoding of ordered answers: the distribution under which the reports are likeliest, if neighbours are alike.
+
+Maximum likelihood (`em`) puts noise into peaks. Here log f is penalised by its differences between neighbours, of order
+1 (towards uniform) or 2 (towards exponential curves), with strength lambda. How strong, the reports decide themselves:
+the fits of both orders and of 9 strengths are averaged by their evidence, the probability of the reports under each
+prior, in Laplace's approximation:
+
+    l(f) - lambda/2 |D theta|^2 - 1/2 (ln det(H + 11'/k) - (k - order) ln lambda),   H = F + lambda D'D,
+
+theta = log f at the maximum, l the log-likelihood and F its Fisher information. Weighting models by evidence: MacKay,
+*Bayesian interpolation* (1992). A spike survives, because where the reports show one, weak priors have the evidence.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.estimate import Estimate, Floats, RecordEstimate
+from deniable.core.mechanism import Mechanism
+from deniable.errors import InvalidParameterError, MismatchError
+from deniable.oracles.oracle import FrequencyOracle, is_oracle
+from deniable.records.record import is_direct
+
+MAX_VALUES = 64
+"""Longest scale that is decoded: every step solves k equations, and a longer scale takes seconds."""
+
+ORDERS = (1, 2)
+STRENGTHS = tuple(float(10.0**exponent) for exponent in range(-2, 7))
+
+MAX_STEPS = 200
+"""Fisher steps; 25 are enough but for spikes at small budgets."""
+
+TOLERANCE = 1e-10
+"""A fit has converged if a step would raise the penalised log-likelihood by less, in nats."""
+
+
+SUFFICIENT = 1e-4
+"""Share of the promised rise that a step must bring."""
+
+LOST = 1e-3
+"""Where reports tell less of a slope of log f than this share of what they tell at uniform answers, it has run away."""
+
+
+class _Fit(NamedTuple):
+    """One model's fit: its score (the log evidence but for a constant) and frequencies."""
+
+    score: float
+    frequencies: Floats
+
+
+@overload
+def smooth(mechanism: FrequencyOracle[Any], aggregate: Aggregate) -> Estimate: ...
+@overload
+def smooth(mechanism: Mechanism[Any], aggregate: Aggregate) -> Estimate | RecordEstimate: ...
+def smooth(mechanism: Mechanism[Any], aggregate: Aggregate) -> Estimate | RecordEstimate:
+    """Return the smooth frequencies of ordered answers from the histogram of their reports.
+
+    For `SquareWave` above all, whose distribution functions and quantiles it makes better than `iterative_bayes` on
+    scales of 16 values and more; for every oracle of ordered answers whose aggregate is the histogram of its reports.
+
+    Parameters
+    ----------
+    mechanism : SquareWave, GRR, another oracle with ``state_is_histogram``, or records over SquareWave
+        Where the aggregate came from; at most 64 values, in their order. Of records (AdaptiveSMP), the attributes that
+        are reported through square waves are decoded, and the others stay raw.
+    aggregate : Aggregate
+        At least one report.
+
+    Returns
+    -------
+    Estimate or RecordEstimate
+        Frequencies > 0 that sum to one, by the step "smooth". No intervals: it is biased towards smooth shapes. `raw`
+        is the mechanism's own estimate. An attribute without reports stays NaN.
+
+    Raises
+    ------
+    MismatchError
+        If the mechanism's aggregate is not the histogram of its reports, or came from another mechanism.
+    EmptyAggregateError
+        If there are no reports.
+    InvalidParameterError
+        If the scale has more than 64 values.
+
+    Examples
+    --------
+    >>> from deniable.oracles import SquareWave
+    >>> wave = SquareWave(k=5, epsilon=1.0, window=1)
+    >>> aggregate = wave.aggregate([0] * 18 + [1] * 25 + [2] * 36 + [3] * 42 + [4] * 36 + [5] * 25 + [6] * 18)
+    >>> smooth(wave, aggregate).frequencies.round(2)
+    array([0.19, 0.2 , 0.2 , 0.2 , 0.19])
+    """
+    if is_oracle(mechanism) and mechanism.state_is_histogram:
+        return _smoothed(mechanism, mechanism.estimate(aggregate), aggregate)
+    if is_direct(mechanism) and any(oracle.ordered for oracle in mechanism.oracles):
+        whole = zip(
+            mechanism.oracles, mechanism.estimate(aggregate).items(), mechanism.by_attribute(aggregate), strict=True
+        )
+        return RecordEstimate(
+            {name: _smoothed(oracle, raw, part) if oracle.ordered else raw for oracle, (name, raw), part in whole}
+        )
+    raise MismatchError(
+        "smooth needs histograms of reports of ordered answers, which aggregates of SquareWave, of GRR and of records "
+        f"over SquareWave have, got {mechanism.name}: it counts something else; use hierarchical, or simplex"
+    )
+
+
+def _smoothed(oracle: FrequencyOracle[Any], raw: Estimate, aggregate: Aggregate) -> Estimate:
+    """Decode one attribute."""
+    if raw.n == 0:
+        return raw.processed(raw.frequencies, "smooth (no reports)")
+    if raw.k > MAX_VALUES:
+        raise InvalidParameterError(
+            f"k must be <= {MAX_VALUES} to be decoded smoothly, got k={raw.k}: collect on a coarser scale or grid, or "
+            "use em"
+        )
+    counts, channel = aggregate.counts.astype(np.float64), oracle.channel()
+    orders = ORDERS[: raw.k - 1]  # two values have no second difference
+    tried = (_fit(channel, counts, order, strength) for order in orders for strength in STRENGTHS)
+    fits = [fit for fit in tried if fit is not None]
+    scores = np.array([fit.score for fit in fits])
+    weights = np.exp(scores - scores.max())
+    frequencies = weights @ np.array([fit.frequencies for fit in fits]) / weights.sum()
+    return raw.processed(frequencies, "smooth")
+
+
+def _fit(channel: Floats, counts: Floats, order: int, strength: float) -> _Fit | None:
+    """Maximise the penalised log-likelihood from the uniform distribution, by Fisher steps that never lower it.
+
+    Returns None if there is no maximum: differences of order 2 leave a slope of log f free, and where it is the steeper
+    the likelier, all mass runs to an end of the scale, and evidence means nothing.
+    """
+    k, n, seen = len(channel), counts.sum(), counts > 0
+    penalty = strength * _roughness(k, order)
+    slope = np.arange(k) - (k - 1) / 2
+
+    def at(theta: Floats) -> tuple[float, Floats, Floats]:
+        grown = np.exp(theta - theta.max())
+        frequencies = grown / grown.sum()
+        reports = frequencies @ channel
+        likelihood = float(counts[seen] @ np.log(reports[seen]))
+        # How reports change with theta.
+        change = frequencies[:, None] * (channel - reports)
+        return likelihood - float(theta @ penalty @ theta) / 2, frequencies, change / np.sqrt(reports)
+
+    theta = np.zeros(k)
+    reached, frequencies, change = at(theta)
+    known = float(((slope @ change) ** 2).sum())
+    for _ in range(MAX_STEPS):
+        if order > 1 and float(((slope @ change) ** 2).sum()) < LOST * known:
+            return None
+        # theta is determined but for a constant: 11'/k settles that.
+        gradient = change @ (counts / np.sqrt(frequencies @ channel)) - penalty @ theta
+        step = np.linalg.solve(n * change @ change.T + penalty + 1 / k, gradient)
+        rise = float(gradient @ step)
+        if rise < TOLERANCE:
+            break
+        # Fisher's step leads upwards, if not too far: it is halved until it does.
+        proposed = at(theta + step)
+        while proposed[0] < reached + SUFFICIENT * rise and rise > TOLERANCE:
+            step, rise = step / 2, rise / 2
+            proposed = at(theta + step)
+        theta = theta + step
+        reached, frequencies, change = proposed
+    volume = float(np.linalg.slogdet(n * change @ change.T + penalty + 1 / k)[1])
+    return _Fit(reached - (volume - (k - order) * np.log(strength)) / 2, frequencies)
+
+
+@lru_cache(maxsize=16)
+def _roughness(k: int, order: int) -> Floats:
+    """Return D'D of the differences of this order, float64[k, k]."""
+    differences = np.diff(np.eye(k), n=order, axis=0)
+    found: Floats = differences.T @ differences
+    return found
