@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import integrate, special, stats
 
-from deniable import GRR, OUE, SMP, SPL, Estimate, RecordEstimate, SimulationRandomness, SubsetSelection
+from deniable import GRR, OUE, SMP, SPL, AdaptiveSMP, Estimate, RecordEstimate, SimulationRandomness, SubsetSelection
 from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
-from deniable.postprocess import norm_sub, postprocess
+from deniable.postprocess import _skewed, norm_sub, postprocess
 from deniable.postprocess._dominant import dominant_attributes, dominant_posteriors
 from deniable.postprocess._pooled import pool_and_shrink
 from deniable.postprocess._skewed import CONCENTRATIONS, skewed_posteriors
@@ -481,3 +481,26 @@ def test_split_budgets_are_decoded_too() -> None:
     raw = spl.estimate(spl.aggregate(spl.randomize(rng.generator.integers(0, 3, (500, 2)), rng)))
     result = hierarchical(raw)
     np.testing.assert_allclose(table(result).sum(axis=1), 1, atol=1e-12)
+
+
+def test_equal_frequencies_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = SimulationRandomness(8)
+    mechanism = AdaptiveSMP((600,) * 3, 2.0)
+    truth = np.minimum(rng.generator.geometric(0.02, (4000, 3)) - 1, 599)
+    truth[:, 0] = np.where(truth[:, 0] < 80, 3, truth[:, 0])  # dominant
+    raw = mechanism.estimate(mechanism.aggregate(mechanism.randomize(truth, rng)))
+    seen = []
+    posteriors = _skewed._block_posteriors
+
+    def counted(z: Any, *others: Any) -> Any:
+        seen.append(len(z))
+        return posteriors(z, *others)
+
+    monkeypatch.setattr(_skewed, "_block_posteriors", counted)
+    quick = hierarchical(raw)
+    few = sum(seen)
+    monkeypatch.setattr(_skewed, "_different", lambda z, _: (np.arange(len(z)),) * 2)
+    slow = hierarchical(raw)
+    assert few < (sum(seen) - few) / 3
+    for j in range(3):
+        np.testing.assert_array_equal(quick[j].frequencies, slow[j].frequencies)

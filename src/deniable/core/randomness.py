@@ -228,14 +228,14 @@ _FLOAT_BOUNDS = 1 << 32
 
 def _quotients(words: Words, width: int, bound: int, result: NDArray[np.int64]) -> int:
     run = _divide_by_product if 8 <= bound <= _FLOAT_BOUNDS else _divide
-    return run(words, np.uint64(width), bound, result)
+    return int(run(words, np.uint64(width), bound, result))
 
 
 @kernel
-def _divide_by_product(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> int:
+def _divide_by_product(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> np.int64:
     """Write floor(word/width), or -1 where that is no number below `bound`; return how many are -1."""
     reciprocal = 1.0 / float(width)
-    rejected = 0
+    rejected = np.int64(0)
     for i in range(words.shape[0]):
         word = words[i]
         # Off by at most one, then corrected in integers, modulo 2^64: it vectorises as a division does not.
@@ -249,9 +249,9 @@ def _divide_by_product(words: Words, width: np.uint64, bound: int, result: NDArr
 
 
 @kernel
-def _divide(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> int:
+def _divide(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> np.int64:
     """Do what `_divide_by_product` does, for every width and bound."""
-    rejected = 0
+    rejected = np.int64(0)
     for i in range(words.shape[0]):
         quotient = np.int64(words[i] // width)
         beyond = np.int64(quotient >= bound)

@@ -253,7 +253,7 @@ def count_codes(codes: Codes, k: int) -> NDArray[Any]:
     """
     check_counters(k)
     if k > _FOUR_TABLES:
-        large = np.zeros(k, dtype=np.int32 if len(codes) < _WHOLE else np.int64)
+        large: NDArray[np.integer[Any]] = np.zeros(k, dtype=np.int32 if len(codes) < _WHOLE else np.int64)
         _count_one_by_one(codes, large)
         return large
     tables = np.zeros((4, k), dtype=np.int64)

@@ -8,6 +8,7 @@ that has it is integrated exactly over each cell, and the other is read at the c
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from deniable.core.estimate import Floats
@@ -56,15 +57,34 @@ def beta_posteriors(z: Floats, s2: Floats, first: Floats, second: Floats) -> tup
         Parameters of the Beta law of every frequency, > 0.
     """
     (d, k), m = z.shape, max(first.shape[0], second.shape[0])
-    a, b = (np.broadcast_to(side, (m, d, k)).reshape(m, d * k) for side in (first, second))
-    flat, variances = z.ravel(), s2.ravel()
-    means, logs = np.empty((2, m, d * k))
-    for start in range(0, d * k, _BLOCK):
+    a, b = (np.broadcast_to(side, (m, d, k)) for side in (first, second))
+    means, logs = np.empty((2, m, d, k))
+    for j in range(d):
+        chosen, places = _different(z[j], np.concatenate([s2[j][None], a[:, j], b[:, j]]))
+        found = _posteriors(z[j, chosen], s2[j, chosen], a[:, j, chosen], b[:, j, chosen])
+        means[:, j], logs[:, j] = (part[:, places] for part in found)
+    totals = logs.sum(axis=2)
+    return means, (k - 1) / k * totals + (k - 1) / 2 * np.log1p(-1 / k)
+
+
+def _different(z: Floats, sides: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (chosen, places): frequencies that stand for all others, and which of them stands for each.
+
+    Estimates are linear in counts: of the frequencies of a large domain most are equal to another.
+    """
+    _, chosen, places = np.unique(z, return_index=True, return_inverse=True)
+    if len(chosen) == len(z) or not (sides[:, chosen[places]] == sides).all():
+        chosen = places = np.arange(len(z))
+    return chosen, places
+
+
+def _posteriors(z: Floats, variances: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    means, logs = np.empty((2, *a.shape))
+    for start in range(0, len(z), _BLOCK):
         block = slice(start, start + _BLOCK)
-        means[:, block], integrals = _block_posteriors(flat[block], variances[block], a[:, block], b[:, block])
+        means[:, block], integrals = _block_posteriors(z[block], variances[block], a[:, block], b[:, block])
         logs[:, block] = integrals - np.log(variances[block]) / 2
-    totals = logs.reshape(m, d, k).sum(axis=2)
-    return means.reshape(m, d, k), (k - 1) / k * totals + (k - 1) / 2 * np.log1p(-1 / k)
+    return means, logs
 
 
 def _block_posteriors(z: Floats, variances: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:

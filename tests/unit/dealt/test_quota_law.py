@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from deniable import SimulationRandomness
 from deniable.dealt.quota.interval import response_tails
 from deniable.dealt.quota.law import quota_law
 from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.dealt.quota.tables import deal_types, integer_below, quota_tables, shuffle_from
+from deniable.dealt.quota.tables import QuotaTables, deal_types, integer_below, quota_tables, shuffle_from
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 from tests.unit.dealt.quota_laws import assignments, count_law, ideal_weight, tables_of
 
@@ -155,6 +157,58 @@ def test_drawn_counts_of_many_have_the_moments() -> None:
     assert drawn[:, :2].min() >= quota.a0
 
 
+class Scripted:
+    """Hands out given words."""
+
+    def __init__(self, words: list[int]) -> None:
+        self.words = list(words)
+
+    def fill(self, words: Any) -> None:
+        words[:] = [self.words.pop(0) for _ in range(len(words))]
+
+
+@pytest.mark.parametrize("last", [14, 40])
+def test_a_word_that_is_the_beginning_of_a_cut_is_continued(last: int) -> None:
+    """The law is that of one infinitely long number: ties of 64 bits, and of 128, are settled by the next words."""
+    weights = [7, 11, 5, 3, 1]  # of 10..14; 15..40 weigh 1 each
+    tables = QuotaTables(100, 2, 10, last, weights, list(accumulate(weights)), 90, [1], 1)
+    total = sum(map(tables.quota_weight, range(last + 1)))
+    assert tables.total == total
+    cuts = [Fraction(part, total) for part in accumulate(map(tables.quota_weight, range(10, last)))]
+
+    def digits(cut: Fraction, place: int) -> int:
+        return int(cut * (1 << 64 * place)) % (1 << 64)
+
+    ties = 0
+    for cut in cuts:
+        first, second, third = (digits(cut, place) for place in (1, 2, 3))
+        for words in (
+            [first - 1],
+            [first + 1],
+            [first, second - 1],
+            [first, second + 1],
+            [first, second, third - 1],
+            [first, second, third + 1],
+        ):
+            number = sum(Fraction(word, 1 << 64 * (i + 1)) for i, word in enumerate(words))
+            expected = 10 + sum(cut <= number for cut in cuts)
+            for many in (1, 40):  # interpreted, and compiled
+                rng = Scripted([0] * (many - 1) + words)
+                drawn = tables.draw_quotas(rng, many)
+                assert drawn.tolist() == [10] * (many - 1) + [expected]
+                assert not rng.words
+            ties += len(words) - 1
+    assert ties == 6 * len(cuts)
+
+
+def test_a_deal_over_many_values_is_rejected_often_and_quickly() -> None:
+    quota = QuotaRR(1.0, 100_000, k=65_535)
+    (types,) = quota.deal(100_000, SimulationRandomness(1)).columns
+    assert len(types) == 100_000
+    truthful = int((types == quota.k).sum())
+    assert abs(truthful - quota.law.moments.b) < 6 * math.sqrt(quota.law.moments.var_b)
+
+
 def test_types_are_dealt_in_uniform_order() -> None:
     rng = SimulationRandomness(2)
     orders = [tuple(deal_types([1, 1, 2], rng).tolist()) for _ in range(12_000)]
@@ -166,23 +220,30 @@ def test_types_are_dealt_in_uniform_order() -> None:
     assert p_value([max(place, 1) for place in places], dict.fromkeys(range(40), 1 / 40)) < FAMILY_WISE_ERROR
 
 
-def test_shuffling_at_the_boundaries_of_words() -> None:
-    """Words of the incomplete last interval are dropped; the others choose floor(word / width)."""
-    n, top = 20, 2**64 - 1
-    words = []
+def test_shuffling_at_the_boundaries_of_half_words() -> None:
+    """Halves whose product begins a biased interval are dropped; the others choose floor(half bound / 2^32)."""
+    n = 20
+    halves = []
     for last in range(n - 1, 0, -1):
-        width = top // (last + 1)
-        words += [width * (last + 1), top, width * (last % 3) + width - 1]  # rejected, rejected, chosen last % 3
-    words = [word for word in words if word <= top]
+        bound = last + 1
+        chosen = last % 3
+        least = -(-(chosen << 32) // bound)  # the first half that chooses it: biased if its product is less than limit
+        halves += [0] if (1 << 32) % bound else []
+        halves += [least + 1, -(-((chosen + 1) << 32) // bound) - 1][last % 2 :][:1]
     expected, last = list(range(n)), n - 1
-    for word in words:
-        chosen = word // (top // (last + 1))
-        if last > 0 and chosen <= last:
+    for half in halves:
+        bound = last + 1
+        if half * bound % 2**32 >= 2**32 % bound:
+            chosen = half * bound >> 32
+            assert chosen == last % 3
             expected[last], expected[chosen] = expected[chosen], expected[last]
             last -= 1
+    assert last == 0
+    halves += [7] * (len(halves) % 2)
+    words = np.array(halves, dtype="<u4").view(np.uint64)
     for run in (shuffle_from.compiled, shuffle_from.interpreted):
         types = np.arange(n, dtype=np.uint8)
-        assert run(types, np.array(words, dtype=np.uint64), n - 1) == last == 0
+        assert run(types, words, n - 1) == 0
         assert types.tolist() == expected
 
 

@@ -13,13 +13,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Self, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_domain
+from deniable.core.kernels import kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
@@ -154,8 +155,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
         ones, truth = (np.zeros((n, packed_width(self.k)), dtype=np.uint8) for _ in range(2))
         for v in range(self.k):
             types = deal_types(self.coupling.draw_counts(n, rng), rng)
-            for told, wanted in ((ones, SAY_1), (truth, TRUTH)):
-                told[:, v >> 3] |= (types == wanted).astype(np.uint8) << np.uint8(v & 7)
+            tell(types, v & 7, ones[:, v >> 3], truth[:, v >> 3])
         return ones, truth
 
     def _check_types(self, columns: Columns) -> None:
@@ -191,3 +191,11 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
             pool = [holders, self.n - holders]
             ones[v] += rng.generator.multivariate_hypergeometric(pool, truthful, method="marginals")[0]
         return ones
+
+
+@kernel
+def tell(types: NDArray[Any], place: int, ones: NDArray[np.uint8], truth: NDArray[np.uint8]) -> None:
+    """Set bit `place` of ones[n] where the type says 1, and of truth[n] where it says the truth."""
+    for i in range(types.shape[0]):
+        ones[i] |= np.uint8(types[i] == SAY_1) << place
+        truth[i] |= np.uint8(types[i] == TRUTH) << place

@@ -70,7 +70,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
     >>> reports = jrr.randomize(truth, jrr.deal(10_000, rng), rng)
     >>> estimate = jrr.estimate(jrr.aggregate(reports))
     >>> estimate.frequencies.round(3), estimate.standard_errors.round(4)
-    (array([0.957, 0.043]), array([0.0091, 0.0091]))
+    (array([0.96, 0.04]), array([0.0091, 0.0091]))
     """
 
     p: float | Fraction

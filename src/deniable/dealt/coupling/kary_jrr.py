@@ -75,7 +75,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     >>> truth = np.repeat([0, 1], [9000, 1000])
     >>> reports = jrr.randomize(truth, jrr.deal(10_000, rng), rng)
     >>> jrr.estimate(jrr.aggregate(reports)).frequencies.round(2)
-    array([ 0.89,  0.11,  0.01, -0.01])
+    array([ 0.9 ,  0.1 ,  0.02, -0.01])
     """
 
     k: int

@@ -66,23 +66,26 @@ class ThresholdCoupling:
 
     def draw_counts(self, n: int, rng: Randomness) -> list[int]:
         """Dealer: draw how many contributors are told each type, exactly."""
-        counts = np.zeros(3, dtype=np.int64)
+        below = np.zeros(2, dtype=np.int64)
         pairs = n // 2
         if self.weight == SCALE:
             for _, words in blocks(rng, pairs):
-                counts += self._count(words) + self._count(~words)
+                self._count(words, below)
+                self._count(~words, below)
         else:
             for _, words in blocks(rng, pairs, 3):
                 coupled = words[:, 2] < np.uint64(self.weight)
-                counts += self._count(words[:, 0]) + self._count(np.where(coupled, ~words[:, 0], words[:, 1]))
+                self._count(words[:, 0], below)
+                self._count(np.where(coupled, ~words[:, 0], words[:, 1]), below)
         if n % 2:
             for _, words in blocks(rng, 1):
-                counts += self._count(words)
-        return [int(count) for count in counts]
+                self._count(words, below)
+        q, p = below.tolist()
+        return [n - p, q, p - q]
 
-    def _count(self, words: Words) -> NDArray[np.int64]:
-        types = np.where(words < np.uint64(self.q), SAY_1, np.where(words < np.uint64(self.p), TRUTH, SAY_0))
-        return np.bincount(types, minlength=3)
+    def _count(self, words: Words, below: NDArray[np.int64]) -> None:
+        for i, threshold in enumerate((self.q, self.p)):
+            below[i] += np.count_nonzero(words < np.uint64(threshold))
 
     def simulate_counts(self, n: int, size: int, rng: SimulationRandomness) -> NDArray[np.int64]:
         """Draw int64[size, 3] such counts from binomials."""

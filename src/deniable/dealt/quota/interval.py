@@ -6,13 +6,16 @@ the law of a_v, which is cut off at the minimum and nothing like a normal: an in
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from deniable.dealt.quota.law import CountLaw
+from deniable.dealt.quota.law import CountLaw, response_variance
 
 Floats = NDArray[np.float64]
 
@@ -26,37 +29,79 @@ def response_tails(law: CountLaw, truth: float, lie: float, holders: int, count:
     return below, 1.0 - _at_most(law, truth, lie, holders, count - 1)
 
 
-def _at_most(law: CountLaw, truth: float, lie: float, holders: int, count: int) -> float:
+@dataclass(frozen=True)
+class Columns:
+    """The joint law of the numbers of truth-tellers and of those told to say v, on a grid of a few hundred squared.
+
+    Parameters
+    ----------
+    b : int64[B]
+        Numbers of truth-tellers; each stands for its neighbours too.
+    weights : float64[B, A]
+        P(b, a) for a on ``law.a.values``.
+    centres : float64[C]
+        Means of consecutive stretches of these a.
+    masses : float64[B, C]
+        P(b, a in the stretch).
+    spread : float
+        Variance within a stretch, which a smooth law is widened by.
+    """
+
+    b: NDArray[np.int64]
+    weights: Floats
+    centres: Floats
+    masses: Floats
+    spread: float
+
+
+@lru_cache(maxsize=4)
+def columns_of(law: CountLaw) -> Columns:
+    """Return the grid of a law: every a and b where there are at most `_COLUMNS` of them."""
     step = -(-len(law.b.weights) // _COLUMNS)
     values = law.b.values[step // 2 :: step]
     # Each column stands for `step` neighbouring numbers of truth-tellers.
     padded = np.append(law.b.weights, np.zeros(-len(law.b.weights) % step))
-    masses = padded.reshape(-1, step).sum(axis=1)[: len(values)]
-    masses = masses / masses.sum()
-    rest = count - law.a.values
-    total = 0.0
-    for b, mass in zip(values.tolist(), masses.tolist(), strict=True):
-        if mass > 1e-13:
-            total += mass * float(law.a_given_b(b) @ _truthful_at_most(rest, law.n, holders, b, truth, lie))
-    return min(total, 1.0)
+    shares = padded.reshape(-1, step).sum(axis=1)[: len(values)]
+    shares = shares / shares.sum()
+    kept = shares > 1e-13
+    weights = np.array([law.a_given_b(b) for b in values[kept].tolist()]) * shares[kept, None]
+    likely = np.flatnonzero(weights.max(axis=0) > 1e-13)
+    first, last = int(likely[0]), int(likely[-1]) + 1
+    width = -(-(last - first) // _COLUMNS)
+    starts = np.arange(first, last, width)
+    stops = np.append(starts[1:], last)
+    masses = np.add.reduceat(weights[:, :last], starts, axis=1)
+    centres = law.a.values[0] + (starts + stops - 1) / 2
+    return Columns(values[kept], weights, centres, masses, (width * width - 1) / 12)
 
 
-def _truthful_at_most(x: NDArray[np.int64], n: int, holders: int, b: int, truth: float, lie: float) -> Floats:
-    """P(truth-tellers' reports v <= x), given their number b."""
-    theta = holders / n
+def _at_most(law: CountLaw, truth: float, lie: float, holders: int, count: int) -> float:
+    """P(I_v <= count)."""
+    columns, n = columns_of(law), law.n
+    theta, b = holders / n, columns.b.astype(np.float64)
     held = b * theta * (1 - theta) * (n - b) / (n - 1)
-    variance = (truth - lie) ** 2 * held + b * (theta * truth * (1 - truth) + (1 - theta) * lie * (1 - lie))
-    if (truth, lie) == (1.0, 0.0) and variance < _NORMAL_FROM:
-        return _hypergeometric_at_most(x, n, holders, b)
-    mean = b * (lie + (truth - lie) * theta)
-    if variance == 0:
-        return (x >= mean).astype(np.float64)
-    deviation = np.sqrt(variance)
-    z = (x + 0.5 - mean) / deviation
-    skewness = (n - 2 * holders) * (n - 2 * b) / (n * n * deviation) if (truth, lie) == (1.0, 0.0) else 0.0
-    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    result: Floats = np.clip(special.ndtr(z) - skewness * (z**2 - 1) * density / 6, 0.0, 1.0)
-    return result
+    variances = (truth - lie) ** 2 * held + b * (theta * truth * (1 - truth) + (1 - theta) * lie * (1 - lie))
+    plain = (truth, lie) == (1.0, 0.0)
+    smooth = variances > 0 if not plain else variances >= _NORMAL_FROM
+    total = 0.0
+    for row in np.flatnonzero(~smooth):
+        rest = count - law.a.values
+        mean = b[row] * (lie + (truth - lie) * theta)
+        below = (
+            _hypergeometric_at_most(rest, n, holders, int(columns.b[row]))
+            if plain
+            else (rest >= mean).astype(np.float64)
+        )
+        total += float(columns.weights[row] @ below)
+    if smooth.any():
+        b, variances, wide = b[smooth, None], variances[smooth, None], variances[smooth, None] + columns.spread
+        z = (count - columns.centres + 0.5 - b * (lie + (truth - lie) * theta)) / np.sqrt(wide)
+        below = special.ndtr(z)
+        if plain:
+            skewness = (n - 2 * holders) * (n - 2 * b) / (n * n) * variances / wide**1.5
+            below = below - skewness * (z**2 - 1) * np.exp(-(z**2) / 2) / (6 * np.sqrt(2 * np.pi))
+        total += float((columns.masses[smooth] * np.clip(below, 0.0, 1.0)).sum())
+    return min(total, 1.0)
 
 
 def _hypergeometric_at_most(x: NDArray[np.int64], n: int, holders: int, b: int) -> Floats:
@@ -74,19 +119,38 @@ def _hypergeometric_at_most(x: NDArray[np.int64], n: int, holders: int, b: int) 
 @lru_cache(maxsize=4096)
 def inverted(law: CountLaw, truth: float, lie: float, count: int, tail: float) -> tuple[int, int]:
     """Return the least and the largest number of holders whose law puts more than `tail` on either side of count."""
-    low, high = 0, law.n
-    while low < high:  # P(I >= count) grows with the number of holders
-        middle = (low + high) // 2
-        if 1 - _at_most(law, truth, lie, middle, count - 1) > tail:
-            high = middle
+    # P(I >= count) grows with the number of holders, P(I <= count) falls with it.
+    n, slope = law.n, law.moments.b * (truth - lie) / law.n
+    middle = min(max((count - law.moments.a - law.moments.b * lie) / slope, 0.0), float(n))
+    deviation = math.sqrt(response_variance(law, truth, lie, middle, n)) / slope
+    reach = deviation * float(special.ndtri(tail))
+    lower = _least(
+        lambda holders: 1 - _at_most(law, truth, lie, holders, count - 1), n, tail, middle + reach, deviation
+    )
+    upper = n - _least(
+        lambda others: _at_most(law, truth, lie, n - others, count), n, tail, n - middle + reach, deviation
+    )
+    return min(lower, upper), max(lower, upper)
+
+
+def _least(probability: Callable[[int], float], n: int, tail: float, start: float, deviation: float) -> int:
+    """Return the least x in 0..n whose probability, which grows with x, is above the tail; n if none is.
+
+    Secants in normal quantiles, in which laws like these are nearly straight, from `start`; halves where they lead
+    nowhere.
+    """
+    low, high, aim = 0, n, float(special.ndtri(tail))
+    known: list[tuple[int, float]] = []
+    guess = math.floor(start)
+    while low < high:
+        guess = min(max(guess, low), high - 1)
+        value = probability(guess)
+        known.append((guess, float(special.ndtri(value))))
+        if value > tail:
+            high = guess
         else:
-            low = middle + 1
-    lower = low
-    low, high = 0, law.n
-    while low < high:  # P(I <= count) falls with it
-        middle = (low + high + 1) // 2
-        if _at_most(law, truth, lie, middle, count) > tail:
-            low = middle
-        else:
-            high = middle - 1
-    return min(lower, low), max(lower, low)
+            low = guess + 1
+        (x0, y0), (x1, y1) = known[-2:] if len(known) > 1 else ((guess - deviation, known[0][1] - 1), known[0])
+        straight = math.isfinite(y0) and math.isfinite(y1) and y0 != y1 and len(known) % 8
+        guess = math.floor(x1 + (aim - y1) * (x1 - x0) / (y1 - y0)) if straight else (low + high) // 2
+    return low

@@ -91,7 +91,7 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     >>> reports = quota.randomize(truth, quota.deal(10_000, rng), rng)
     >>> estimates = quota.estimate(quota.aggregate(reports))
     >>> estimates[0].n, estimates[0].standard_errors.round(4)
-    (5000, array([0.0087, 0.0087]))
+    (5000, array([0.0086, 0.0086]))
     >>> round(SMP((2, 3), 1.0).variance(0.25, 10_000, 0) ** 0.5, 4)
     0.0142
     """

@@ -17,7 +17,7 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -27,12 +27,14 @@ from numpy.typing import NDArray
 from deniable.core.checks import code_dtype
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Randomness, Words, blocks, draw
+from deniable.core.thresholds import SCALE
 from deniable.dealt.quota.law import quota_law
 
 _TOP_BITS = 192
 _START_BITS = 96
 _FLOOR = 1 << 32
 _LN2 = math.log(2)
+_GUIDE_BITS = 10
 
 
 def integer_below(rng: Randomness, bound: int) -> int:
@@ -75,25 +77,82 @@ class QuotaTables:
             return 0
         return self.truth[min(self.top - y, len(self.truth) - 1)]
 
-    def draw_quota(self, rng: Randomness) -> int:
-        """Return one count with probability proportional to f."""
-        listed, floor = self.cumulative[-1], self.quota[-1]
-        u = integer_below(rng, listed + floor * (self.last - self.first + 1 - len(self.quota)))
-        if u >= listed:
-            return self.first + len(self.quota) + (u - listed) // floor
+    @cached_property
+    def total(self) -> int:
+        """The sum of all weights f."""
+        return self.cumulative[-1] + self.quota[-1] * (self.last - self.first + 1 - len(self.quota))
+
+    def quota_at(self, u: int) -> int:
+        """Return the count that u in 0..total-1 stands for: f(x) of these numbers stand for x."""
+        beyond = u - self.cumulative[-1]
+        if beyond >= 0:
+            return self.first + len(self.quota) + beyond // self.quota[-1]
         return self.first + bisect_right(self.cumulative, u)
+
+    @cached_property
+    def cuts(self) -> Words:
+        """Return the first 64 bits of cumulative/total, for every count but the last; at most one cut is 2^64 - 1."""
+        shares = [part * SCALE // self.total for part in self.cumulative if part < self.total]
+        return np.array(shares, dtype=np.uint64)
+
+    @cached_property
+    def guide(self) -> NDArray[np.int64]:
+        """How many cuts lie below every word with the same leading bits: the search starts there."""
+        edges = np.arange(1 << _GUIDE_BITS, dtype=np.uint64) << np.uint64(64 - _GUIDE_BITS)
+        return np.searchsorted(self.cuts, edges, side="left").astype(np.int64)
+
+    def draw_quotas(self, rng: Randomness, size: int) -> NDArray[np.int64]:
+        """Return independent counts int64[size], each with probability proportional to f.
+
+        A word is the beginning of a uniform number in [0, 1). Where a cut begins with the same 64 bits, or all cuts lie
+        below, more words decide (`_resolve`): the law is exact.
+        """
+        quotas = np.empty(size, dtype=np.int64)
+        open_ended = self.cumulative[-1] < self.total
+        for rows, words in blocks(rng, size):
+            part = quotas[rows]
+            if search_cuts(words, self.cuts, self.guide, self.first, open_ended, part):
+                for i in np.flatnonzero(part < 0):
+                    part[i] = self._resolve(int(words[i]), rng)
+        return quotas
+
+    def _resolve(self, number: int, rng: Randomness) -> int:
+        bits = 64
+        while True:
+            low, high = number * self.total >> bits, ((number + 1) * self.total - 1) >> bits
+            if self.quota_at(low) == self.quota_at(high):
+                return self.quota_at(low)
+            number, bits = number << 64 | int(draw(rng, 1)[0]), bits + 64
 
     def draw_counts(self, rng: Randomness) -> list[int]:
         """Return (a_0, ..., a_{k-1}, b) with probability proportional to f(a_0)...f(a_{k-1}) g(b) on sum n, exactly.
 
         Quotas are drawn independently; what remains is accepted with probability g(b)/max g. Quotas vary less than
-        the number of truth-tellers would, so few trials are needed.
+        the number of truth-tellers would, so few trials are needed, but for many values.
         """
         while True:
-            counts = [self.draw_quota(rng) for _ in range(self.k)]
-            b = self.n - sum(counts)
-            if integer_below(rng, self.largest) < self.truth_weight(b):
-                return [*counts, b]
+            quotas = self.draw_quotas(rng, self.k)
+            b = self.n - int(quotas.sum())
+            weight = self.truth_weight(b)
+            if weight and integer_below(rng, self.largest) < weight:
+                return [*quotas.tolist(), b]
+
+
+@kernel
+def search_cuts(
+    words: Words, cuts: Words, guide: NDArray[np.int64], first: int, open_ended: bool, quotas: NDArray[np.int64]
+) -> np.int64:
+    """Write first + the number of cuts below every word, or -1 where a word does not tell; return how many are -1."""
+    undecided = np.int64(0)
+    for i in range(words.shape[0]):
+        word = words[i]
+        place = guide[word >> np.uint64(64 - _GUIDE_BITS)]
+        while place < cuts.shape[0] and cuts[place] < word:
+            place += 1
+        tells = not open_ended if place == cuts.shape[0] else cuts[place] != word
+        quotas[i] = first + place if tells else -1
+        undecided += np.int64(not tells)
+    return undecided
 
 
 @lru_cache(maxsize=16)
@@ -152,24 +211,31 @@ def deal_types(counts: list[int], rng: Randomness) -> NDArray[Any]:
     types = np.repeat(np.arange(len(counts), dtype=code_dtype(len(counts))), counts)
     last = len(types) - 1
     while last > 0:
-        for _, words in blocks(rng, last):
+        for _, words in blocks(rng, -(-last // 2)):
             last = shuffle_from(types, words, last)
     return types
 
 
 @kernel
 def shuffle_from(types: NDArray[Any], words: Words, last: int) -> int:
-    """Fisher-Yates from position `last` down, one word per attempt; return the position still to be done."""
+    """Fisher-Yates from position `last` < 2^32 down, half a word per attempt; return the position still to be done.
+
+    Lemire, *Fast random integer generation in an interval* (2019): of the product of 32 bits and the bound, the upper
+    half is the choice, and a lower half below 2^32 mod bound is biased: it is dropped and the position tried again.
+    """
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     for w in range(words.shape[0]):
-        if last <= 0:
-            break
-        bound = np.uint64(last + 1)
-        # Quotients >= bound belong to the incomplete last interval: the word is dropped and the position tried again.
-        chosen = words[w] // (np.uint64(0xFFFFFFFFFFFFFFFF) // bound)
-        if chosen < bound:
-            other = np.int64(chosen)
-            kept = types[last]
-            types[last] = types[other]
-            types[other] = kept
-            last -= 1
+        rest = words[w]
+        for _ in range(2):
+            bound = np.uint64(last + 1)
+            product = (rest & low) * bound
+            rest >>= half
+            biased = product & low
+            # The remainder is less than the bound: it is looked for where it can matter.
+            if last > 0 and (biased >= bound or biased >= np.uint64(1 << 32) % bound):
+                other = np.int64(product >> half)
+                kept = types[last]
+                types[last] = types[other]
+                types[other] = kept
+                last -= 1
     return last
