@@ -117,6 +117,44 @@ def test_the_worst_distribution_of_a_mean_is_worst(mechanism: Any) -> None:
     assert mechanism.linear_variance(scores, held, 500, *own) == pytest.approx(worst.variance, rel=1e-9)
 
 
+@pytest.mark.parametrize("mechanism", [GRR(6, 1.0), SMP((6, 3), 3.0), SquareWave(6, 2)], ids=repr)
+def test_a_mean_of_those_who_answered_is_a_ratio(mechanism: Any) -> None:
+    scores = np.array([1.0, 2.0, 3.0, 4.0, 5.0, np.nan])
+    own = (0,) if mechanism.records else ()
+    worst = MeanVariance.of(mechanism, 0, scores, 500)
+
+    def linearised(f: np.ndarray[Any, Any]) -> float:
+        weights = np.append(scores[:5] - scores[:5] @ f[:5], 0.0)
+        return float(mechanism.linear_variance(weights, f, 500, *own))
+
+    grid = [np.array([*f, 0]) / 8 for f in itertools.product(range(9), repeat=5) if sum(f) == 8]
+    assert max(map(linearised, grid)) <= worst.variance * (1 + 1e-9)
+    held = np.zeros(6)
+    held[worst.low] += 1 - worst.share
+    held[worst.high] += worst.share
+    assert linearised(held) == pytest.approx(worst.variance, rel=1e-9)
+
+
+def test_kinds_of_questions() -> None:
+    schema = Schema(
+        (
+            Attribute("income", kind="numeric", range=(0, 5000), grid=6),
+            Attribute("devices", ("phone", "radio"), kind="multiple", title="What do you own?"),
+            Attribute("stars", ("1", "2", "3"), kind="ordered"),
+        )
+    )
+    (setting,) = decide(schema, 8000, [1.0]).settings
+    names = ["income", "What do you own?: phone", "What do you own?: radio", "stars"]
+    assert [question.name for question in setting.questions] == names
+    income, phone, _, stars = setting.questions
+    assert (income.ask, income.unit) == ("mean", "on the scale from 0 to 5000")
+    assert (phone.ask, phone.categories, stars.ask) == ("shares", 2, "shares")
+    # Rounding a number to the grid of 1000 adds at most 500^2 of variance.
+    scores = np.array([0, 1000, 2000, 3000, 4000, 5000.0])
+    noise = MeanVariance.of(setting.mechanism, 0, scores, 8000).variance
+    assert income.half_width == pytest.approx(Z * math.sqrt(noise + 500**2 / 8000), rel=1e-9)
+
+
 # ---------------------------------------------------------------- guesses
 
 

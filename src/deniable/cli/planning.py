@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.cli._app import print_result, verb
+from deniable.cli._app import check_output, print_result, progress, verb, writing
 from deniable.cli._mechanisms import parse_sizes
 from deniable.errors import InvalidParameterError
-from deniable.planning import decide
+from deniable.planning import decide, explore
 from deniable.planning import plan as make_plan
 from deniable.planning.decision import EPSILONS
-from deniable.report import decision_page, plan_page
+from deniable.report import decision_page, plan_page, save_explorer
 from deniable.survey.schema import Schema
 
 
@@ -55,6 +55,10 @@ def plan(
             "--marginals", help="With --sizes: expected frequencies of every attribute, as JSON, for Corr-RR's bias."
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="With --schema: write a page with sliders for epsilon and contributors."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of a table.")] = False,
 ) -> None:
     """Say how precise answers will be, before anybody is asked.
@@ -67,7 +71,7 @@ def plan(
     """
     if (schema is None) == (sizes is None):
         raise InvalidParameterError("exactly one of --schema and --sizes must be given")
-    questionnaire = {"target": target, "all": every or None}
+    questionnaire = {"target": target, "all": every or None, "html": html}
     comparison = {
         "target-error": target_error,
         "frequency": frequency,
@@ -78,10 +82,17 @@ def plan(
         _refuse(comparison, "sizes")
         if contributors is None:
             raise InvalidParameterError("contributors must be given: add --contributors, however rough a guess")
-        decision = decide(
-            Schema.load(schema), contributors, epsilon or EPSILONS, target=target, confidence=confidence, every=every
-        )
+        if html is not None:
+            check_output(html, [schema])
+        asked = Schema.load(schema)
+        decision = decide(asked, contributors, epsilon or EPSILONS, target=target, confidence=confidence, every=every)
         print_result(decision, decision_page(decision), as_json)
+        if html is not None:
+            with writing(html), progress("computing") as report:
+                found = explore(
+                    asked, contributors, epsilon or (), target=target, confidence=confidence, progress=report
+                )
+                save_explorer(found, html, title=schema.stem)
         return
     assert sizes is not None
     _refuse(questionnaire, "schema")

@@ -8,6 +8,8 @@ from deniable.planning.decision import Decision as Decision
 from deniable.planning.decision import decide as decide
 from deniable.planning.default import collection as collection
 from deniable.planning.default import default_mechanism as default_mechanism
+from deniable.planning.exploring import Exploration as Exploration
+from deniable.planning.exploring import explore as explore
 from deniable.planning.feasibility import cannot_work as cannot_work
 from deniable.planning.records import MechanismChoice as MechanismChoice
 from deniable.planning.records import records_default as records_default

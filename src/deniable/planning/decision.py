@@ -83,7 +83,7 @@ class MechanismRow(Result):
     contributors_needed : int or None
         Fewest for which every question reaches the target.
     reason : str
-        Why it cannot be built; "" if it can.
+        Why there are no numbers; "" if there are.
     note : str
         What else a reader must know.
     """
@@ -325,52 +325,49 @@ def _rows(
 ) -> tuple[MechanismRow, ...]:
     """Return the mechanisms to compare, the chosen one among them, least error first."""
     rows, found = [], False
-    for candidate, mechanism, reason in compared(schema, chosen.epsilon, every):
-        if mechanism is None:
+    for candidate, questions, reason in compared(schema, chosen.epsilon, every):
+        if not questions:
             rows.append(MechanismRow(candidate.name, reason=reason, note=candidate.note))
             continue
-        is_chosen = mechanism == chosen and not found
+        is_chosen = questions[0].mechanism == chosen and not found
         found = found or is_chosen
-        rows.append(_row(candidate.name, schema, mechanism, n, target, z, candidate.note, is_chosen))
+        rows.append(_row(candidate.name, questions, n, target, z, candidate.note, is_chosen))
     if not found:
-        rows.append(_row(chosen.name, schema, chosen, n, target, z, chosen.card.note, True))
+        rows.append(_row(chosen.name, questions_of(schema, chosen), n, target, z, chosen.card.note, True))
     return tuple(sorted(rows, key=lambda row: (row.relative_half_width is None, row.relative_half_width or 0.0)))
 
 
 def compared(
     schema: Schema, epsilon: float | Fraction, every: bool
-) -> list[tuple[Candidate, Mechanism[Any] | None, str]]:
-    """Return the mechanisms that a plan of a schema compares; None and the reason for those that cannot be built."""
+) -> list[tuple[Candidate, tuple[Question, ...], str]]:
+    """Return what mechanisms a plan of a schema compares make of its questions; nothing, and why, where they cannot."""
     offered = [one for one in candidates_for(len(schema.sizes)) if (every or one.recommendable) and not one.two_phases]
-    found: list[tuple[Candidate, Mechanism[Any] | None, str]] = []
+    found: list[tuple[Candidate, tuple[Question, ...], str]] = []
     for candidate in offered:
         try:
             mechanism = build(candidate, schema.sizes, epsilon)
+            questions = questions_of(schema, mechanism)
+            for question in questions:
+                question.variance  # noqa: B018  refuses what cannot be computed
         except DeniableError as error:
-            found.append((candidate, None, str(error)))
+            found.append((candidate, (), str(error)))
             continue
-        if can_be_planned(mechanism):
-            found.append((candidate, mechanism, ""))
+        if questions:
+            found.append((candidate, questions, ""))
+        elif can_be_planned(mechanism):
+            found.append((candidate, (), "its error of a mean is not known"))
     return found
 
 
 def _row(
-    name: str,
-    schema: Schema,
-    mechanism: Mechanism[Any],
-    n: int,
-    target: float | None,
-    z: float,
-    note: str,
-    chosen: bool,
+    name: str, questions: tuple[Question, ...], n: int, target: float | None, z: float, note: str, chosen: bool
 ) -> MechanismRow:
-    questions = questions_of(schema, mechanism)
     worst = max(questions, key=lambda question: question.relative_error(n))
     return MechanismRow(
         name,
         chosen,
         relative_half_width=z * worst.relative_error(n),
-        bits_per_report=mechanism.report_bits,
+        bits_per_report=worst.mechanism.report_bits,
         contributors_needed=None if target is None else worst.contributors_needed(target / 100, z),
         note=note,
     )

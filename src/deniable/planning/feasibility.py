@@ -56,7 +56,8 @@ def cannot_work(collection: Collection, contributors: int, confidence: float = 0
     if worst is None or z * worst.relative_error(n) <= USELESS:
         return ""
     epsilon = collection.mechanism.epsilon
-    many = f"{len(questions)} questions, " if len(questions) > 1 else ""
+    asked = len(collection.schema.attributes)
+    many = f"{asked} questions, " if asked > 1 else ""
     where = f" ({worst.name!r})" if len(questions) > 1 else ""
     remedies = _remedies(collection.schema, epsilon, questions, worst, n, z)
     instead = f"; +-{100 * USEFUL:g} takes {' or '.join(remedies)}" if remedies else ""
@@ -74,8 +75,11 @@ def _remedies(
     needed = worst.contributors_needed(USEFUL, z)
     if needed is not None:
         found.append(f"{needed:,} contributors")
-    easiest = sorted(questions, key=lambda question: question.relative_error(n))
-    few = _most(len(questions) - 1, lambda m: _works(Schema(tuple(q.attribute for q in easiest[:m])), epsilon, n, z))
+    errors = [0.0] * len(schema.attributes)
+    for question in questions:
+        errors[question.source] = max(errors[question.source], question.relative_error(n))
+    easiest = [schema.attributes[j] for j in sorted(range(len(errors)), key=errors.__getitem__)]
+    few = _most(len(easiest) - 1, lambda m: _works(Schema(tuple(easiest[:m])), epsilon, n, z))
     if few:
         found.append(f"{few} of these questions" if few > 1 else "a single one of these questions")
     # In tenths, and never one that contributors would be warned of.

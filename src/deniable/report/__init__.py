@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from deniable.report.decisions import decision_page as decision_page
     from deniable.report.estimates import estimate_page as estimate_page
+    from deniable.report.explorer import render_explorer as render_explorer
+    from deniable.report.explorer import save_explorer as save_explorer
     from deniable.report.html import render_html as render_html
     from deniable.report.html import save_html as save_html
     from deniable.report.leakages import audit_page as audit_page
@@ -25,6 +27,7 @@ else:
         {
             "deniable.report.decisions": "decision_page",
             "deniable.report.estimates": "estimate_page",
+            "deniable.report.explorer": "render_explorer save_explorer",
             "deniable.report.html": "render_html save_html",
             "deniable.report.leakages": "audit_page budgets_page leakage_page",
             "deniable.report.page": "Page",

@@ -28,8 +28,7 @@ def decision_page(decision: Decision) -> Page:
         sections.append(Section(f"Contributors needed for {_target(decision)}", (_needed(questions, budgets),)))
     sections.append(Section("What contributors are promised", _promises(settings)))
     sections.append(Section("Mechanisms", _mechanisms(settings)))
-    count = len(questions)
-    title = f"Plan: {count} question{'s' * (count > 1)}, {decision.contributors:,} contributors"
+    title = f"Plan for {decision.contributors:,} contributors"
     cards = tuple(Card(warning, warning=True) for warning in decision.warnings)
     return Page(title, cards, tuple(sections), notes=(decision.assumptions,))
 
@@ -51,16 +50,12 @@ def _named(questions: Sequence[tuple[QuestionPlan, ...]]) -> list[list[str]]:
 
 
 def _errors(questions: Sequence[tuple[QuestionPlan, ...]], budgets: Sequence[str]) -> tuple[Table | Text, ...]:
-    units = {row[0].unit for row in questions}
-    header, columns = ["question", "answers", *budgets], _named(questions)
-    columns += [[_number(row[i].half_width) for row in questions] for i in range(len(budgets))]
-    if len(units) > 1:
-        header.append("unit")
-        columns.append([row[0].unit for row in questions])
-    worst = {f"{row[i].worst} at {budgets[i]}" for row in questions for i in range(len(budgets))}
-    said = f"in {units.pop()}" if len(units) == 1 else "each in its own unit"
-    where = f", for {worst.pop().partition(' at ')[0]}" if len(worst) == 1 else ", for the answers that make it largest"
-    return Table.of(header, columns), Text((f"95%-intervals' half-widths, {said}{where}.",))
+    cells = [[_number(row[i].half_width) for row in questions] for i in range(len(budgets))]
+    table = Table.of(["question", "answers", *budgets], [*_named(questions), *cells])
+    means = tuple(f"{row[0].name}: its mean, {row[0].unit}" for row in questions if row[0].ask == "mean")
+    shares = "In percentage points of any one share, " if len(means) < len(questions) else ""
+    words = f"{shares}for the answers that make it largest{'; but' if means else '.'}"
+    return table, Text((words[0].upper() + words[1:],)), Text(means, items=True)
 
 
 def _needed(questions: Sequence[tuple[QuestionPlan, ...]], budgets: Sequence[str]) -> Table:
@@ -96,7 +91,7 @@ def _mechanisms(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
     for name in names:
         for found in rows:
             row = found.get(name)
-            remark = "" if row is None else f"cannot be built: {row.reason}" if row.reason else row.note
+            remark = "" if row is None else f"not compared: {row.reason}" if row.reason else row.note
             if remark and name not in remarks.setdefault(remark, []):
                 remarks[remark].append(name)
     named = tuple(f"{', '.join(who)}: {remark}" for remark, who in remarks.items())

@@ -1,0 +1,285 @@
+"""Everything that a page needs to show a questionnaire at any budget and number of contributors, without asking back.
+
+Variances fall as one over the number of contributors, so one number per question and budget says them all; nothing is
+interpolated between budgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from deniable.core.privacy import bound_text, odds_text
+from deniable.core.result import Result
+from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact
+from deniable.leakage.adversary.best_guess import best_guess
+from deniable.planning.decision import Decision, compared, decide, promise
+from deniable.planning.default import default_mechanism
+from deniable.planning.feasibility import USEFUL, USELESS
+from deniable.planning.precision import TARGET_PRECISION, quantile
+from deniable.planning.questions import Question, questions_of
+from deniable.survey.schema import Schema
+
+GRID = tuple(
+    Fraction(hundredths, 100) for hundredths in (*range(10, 200, 10), *range(200, 400, 20), *range(400, 801, 50))
+)
+"""Budgets that a slider stops at: .1 to 2 by tenths, to 4 by fifths, to 8 by halves."""
+
+TARGET = 3.0
+"""Half-width that contributors are counted for if none is wanted: 3 percentage points."""
+
+
+@dataclass(frozen=True)
+class Explored(Result):
+    """One question, the same at every budget.
+
+    Parameters
+    ----------
+    name, ask, unit : str
+        As of `deniable.planning.decision.QuestionPlan`.
+    categories : int
+        Number of possible answers.
+    low, high : float
+        Ends of the range: 0 and 100 percentage points, or those of the scale.
+    law : int
+        Which of a stop's laws is this question's; questions that are alike share one.
+    """
+
+    name: str
+    ask: str
+    unit: str
+    categories: int
+    low: float
+    high: float
+    law: int
+
+
+@dataclass(frozen=True)
+class Law(Result):
+    """The error of a question at one budget, and what can be guessed.
+
+    Parameters
+    ----------
+    variance : float
+        The largest variance of the answer, in squared units, times the number of contributors.
+    shares : tuple of float
+        Of a question of shares: the same at the shares 0, 1/2 and 1, in squared fractions; else empty.
+    before, after : float or None
+        How often the best guess about one contributor's answer is right without, and with, their report.
+    exact : bool
+        Whether `after` is that of this very mechanism (`deniable.leakage.adversary.best_guess.BestGuess`).
+    """
+
+    variance: float
+    shares: tuple[float, ...]
+    before: float
+    after: float | None
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Alternative(Result):
+    """One mechanism at one budget: the largest variance over the questions, as a share of their squared ranges."""
+
+    name: str
+    chosen: bool
+    variance: float | None
+    bits: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Stop(Result):
+    """Everything at one budget.
+
+    Parameters
+    ----------
+    epsilon : str
+        The budget as text.
+    promise : str
+        What it means for a contributor.
+    odds : str
+        By how much odds move at most.
+    mechanism : str
+        The one that a collection takes.
+    bits : float
+        Bits of one report.
+    laws : tuple of Law
+        As `Explored.law` counts them.
+    mechanisms : tuple of Alternative
+        Least error first.
+    """
+
+    epsilon: str
+    promise: str
+    odds: str
+    mechanism: str
+    bits: float
+    laws: tuple[Law, ...]
+    mechanisms: tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
+class Exploration(Result):
+    """What a page shows at any budget and number of contributors; made by `explore`.
+
+    Parameters
+    ----------
+    contributors : int
+        Where the page starts.
+    start : int
+        The stop where it starts.
+    confidence, z : float
+        Of the intervals, and how many standard errors that is.
+    target : float
+        Half-width that contributors are counted for, in percentage points or hundredths of a scale.
+    precision : float
+        By how much, relatively, a half-width may exceed the target.
+    useful, useless : float
+        Half-widths, as a share of the range, up to which answers are good, and beyond which they decide little.
+    questions : tuple of Explored
+        In the schema's order.
+    stops : tuple of Stop
+        By rising budget.
+    """
+
+    format: ClassVar[str] = "deniable exploration"
+
+    contributors: int
+    start: int
+    confidence: float
+    z: float
+    target: float
+    precision: float
+    useful: float
+    useless: float
+    questions: tuple[Explored, ...]
+    stops: tuple[Stop, ...]
+
+    @property
+    def assumptions(self) -> str:
+        """What the numbers assume."""
+        return (
+            f"Intervals of {100 * self.confidence:g}%, and of the noise alone: they are about these contributors, not "
+            "about a wider population. At most: for the answers that make an interval widest. Of shares a report's own "
+            "interval is the score interval, or exact where few reports are expected to be mistaken: a little longer "
+            "on the side of the middle than the one drawn."
+        )
+
+
+def explore(
+    schema: Schema,
+    contributors: int,
+    epsilons: Sequence[EpsilonLike] = (),
+    *,
+    target: float | None = None,
+    confidence: float = 0.95,
+    progress: Callable[[int, int], None] | None = None,
+) -> Exploration:
+    """Organiser: compute what `deniable.report.save_explorer` puts into a page.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is asked.
+    contributors : int
+        How many people are expected; the page starts there.
+    epsilons : sequence of float, Fraction, Decimal or str
+        Budgets to stop at beside the grid's; the page starts at the first of them, or at 1.
+    target, confidence
+        As of `deniable.planning.decide`.
+    progress : callable, optional
+        Called with (budgets done, budgets in all).
+
+    Raises
+    ------
+    InvalidParameterError
+        As `decide`.
+
+    Examples
+    --------
+    >>> from deniable import Attribute
+    >>> found = explore(Schema((Attribute("smoker", ("yes", "no")),)), 1000, ["1.25"])
+    >>> [stop.epsilon for stop in found.stops[10:14]], found.stops[found.start].epsilon
+    (['1.1', '1.2', '1.25', '1.3'], '1.25')
+    >>> law = found.stops[found.start].laws[0]
+    >>> round(found.z * (law.variance / 1000) ** 0.5, 2), law.before, round(law.after, 3)
+    (4.65, 0.5, 0.777)
+    """
+    # Refuses what decide refuses.
+    checked: Decision = decide(schema, contributors, epsilons or ("1",), target=target, confidence=confidence)
+    own = [exact(checked_epsilon(epsilon)) for epsilon in epsilons]
+    budgets = sorted({*GRID, *own})
+    found = []
+    for i, budget in enumerate(budgets):
+        found.append(_questions(schema, budget))
+        if progress is not None:
+            progress(i + 1, len(budgets))
+    laws = [[_law(question) for question in questions] for questions in found]
+    # Questions that are alike at every budget share their laws.
+    kinds: dict[tuple[Law, ...], int] = {}
+    numbers = [kinds.setdefault(column, len(kinds)) for column in zip(*laws, strict=True)]
+    firsts = [numbers.index(kind) for kind in range(len(kinds))]
+    stops = [
+        _stop(schema, budget, questions, tuple(row[j] for j in firsts))
+        for budget, questions, row in zip(budgets, found, laws, strict=True)
+    ]
+    return Exploration(
+        checked.contributors,
+        start=budgets.index(own[0] if own else Fraction(1)),
+        confidence=checked.confidence,
+        z=quantile(checked.confidence),
+        target=TARGET if checked.target is None else checked.target,
+        precision=TARGET_PRECISION,
+        useful=USEFUL,
+        useless=USELESS,
+        questions=tuple(_explored(question, law) for question, law in zip(found[0], numbers, strict=True)),
+        stops=tuple(stops),
+    )
+
+
+def _questions(schema: Schema, budget: Fraction) -> tuple[Question, ...]:
+    return questions_of(schema, default_mechanism(schema, budget).mechanism)
+
+
+def _explored(question: Question, law: int) -> Explored:
+    low, high = question.ends
+    return Explored(question.name, question.ask, question.unit, question.attribute.k, low, high, law)
+
+
+def _law(question: Question) -> Law:
+    guess = best_guess(question.mechanism, question.index)
+    return Law(question.variance, question.shares, guess.without, guess.after, guess.exact)
+
+
+def _stop(schema: Schema, budget: Fraction, questions: tuple[Question, ...], laws: tuple[Law, ...]) -> Stop:
+    mechanism: Any = questions[0].mechanism
+    guarantee = mechanism.privacy()
+    most = max(guarantee.epsilon, guarantee.implemented_epsilon)
+    alternatives, found = [], False
+    for candidate, others, reason in compared(schema, mechanism.epsilon, every=True):
+        chosen = bool(others) and others[0].mechanism == mechanism and not found
+        found = found or chosen
+        alternatives.append(_alternative(candidate.name, others, chosen, reason))
+    if not found:
+        alternatives.append(_alternative(mechanism.name, questions, True, ""))
+    alternatives.sort(key=lambda one: (one.variance is None, one.variance or 0.0))
+    name = next(one.name for one in alternatives if one.chosen)
+    return Stop(
+        bound_text(float(budget)),
+        promise(most),
+        odds_text(most),
+        name,
+        mechanism.report_bits,
+        laws,
+        tuple(alternatives),
+    )
+
+
+def _alternative(name: str, questions: tuple[Question, ...], chosen: bool, reason: str) -> Alternative:
+    if not questions:
+        return Alternative(name, chosen, None, None, reason)
+    variance = max(question.variance / question.span**2 for question in questions)
+    return Alternative(name, chosen, variance, questions[0].mechanism.report_bits, "")
