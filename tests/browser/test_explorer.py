@@ -123,6 +123,9 @@ def test_every_number_is_pythons(explored: Exploration, explorer: str, open_page
         assert [row[2] for row in rows] == [
             "-" if one.bits_per_report is None else f"{one.bits_per_report:.1f}" for one in setting.mechanisms
         ]
+        assert [row[3] for row in rows] == [
+            "-" if one.lever is None else f"{one.lever:.1f}" for one in setting.mechanisms
+        ]
         worst = max(error for error, one in zip(errors, setting.mechanisms, strict=True) if one.chosen and error)
         verdict = page.inner_text("#verdict").replace("\u00a0", " ")
         assert f"± {digits(100 * worst, 100 * worst)} points of 100" in verdict

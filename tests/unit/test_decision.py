@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import GRR, OUE, SPL, Attribute, Collection, Schema, SubsetSelection, collection
+from deniable import (
+    GRR,
+    OUE,
+    SPL,
+    Attribute,
+    Collection,
+    Schema,
+    SimulationRandomness,
+    SubsetSelection,
+    collection,
+)
 from deniable.errors import InvalidParameterError
 from deniable.leakage.adversary.best_guess import best_guess
 from deniable.oracles.comparators.hadamard import HadamardEncoding
@@ -253,6 +263,35 @@ def test_the_mechanism_is_the_collections_own() -> None:
             assert setting.mechanism == collection(schema, setting.epsilon).mechanism
             assert sum(row.chosen for row in setting.mechanisms) == 1
             assert Collection(schema, setting.mechanism).id == collection(schema, setting.epsilon).id
+
+
+def test_what_one_liar_counts_for() -> None:
+    # k = 100: (1 - q)/(p - q), of two questions twice that, since liars choose what they report.
+    (setting,) = decide(questionnaire(100), 1000, ["1"], every=True).settings
+    levers = {row.name: row.lever for row in setting.mechanisms}
+    assert levers["GRR"] == pytest.approx(58.61, abs=0.01)
+    assert levers["OUE"] == pytest.approx(3.164, abs=0.001)
+    (setting,) = decide(questionnaire(100, 100), 1000, ["1"]).settings
+    levers = {row.name: row.lever for row in setting.mechanisms}
+    assert levers["SMP[GRR]"] == pytest.approx(2 * 58.61, abs=0.02)
+
+
+def test_the_plans_mean_is_the_estimates() -> None:
+    # What an estimate says of its mean where everybody answers as the plan's worst case has it.
+    for oracle, scores in (
+        (OUE(5, 1.0), np.array([1.0, 2, 3, 4, 5])),
+        (OUE(5, 1.0), np.array([1.0, 2, 3, 4, np.nan])),
+        (SubsetSelection(5, 1.0, 2), np.array([1.0, 2, 3, 4, np.nan])),
+        (SquareWave(5, 1.0), np.array([1.0, 2, 3, 4, 5])),
+    ):
+        n = 10**8
+        worst = MeanVariance.of(oracle, 0, scores, n)
+        held = np.zeros(5)
+        held[worst.low] += 1 - worst.share
+        held[worst.high] += worst.share
+        counts = np.round(held * n).astype(np.int64)
+        answer = oracle.estimate(oracle.simulate_aggregate(counts, SimulationRandomness(3))).mean(scores)
+        assert answer.standard_error == pytest.approx(math.sqrt(worst.variance), rel=2e-3)
 
 
 def test_every_mechanism_on_request() -> None:

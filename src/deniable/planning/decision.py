@@ -80,6 +80,9 @@ class MechanismRow(Result):
         or a tenth of a scale; None where it cannot be built.
     bits_per_report : float or None
         Information content of one report.
+    lever : float or None
+        For how many contributors one liar counts who raises one share, of the question where that is most: so many
+        hundredths of all shares can 1% of liars add. None where it is not determined.
     contributors_needed : int or None
         Fewest for which every question reaches the target.
     reason : str
@@ -92,6 +95,7 @@ class MechanismRow(Result):
     chosen: bool = False
     relative_half_width: float | None = None
     bits_per_report: float | None = None
+    lever: float | None = None
     contributors_needed: int | None = None
     reason: str = ""
     note: str = ""
@@ -368,6 +372,14 @@ def _row(
         chosen,
         relative_half_width=z * worst.relative_error(n),
         bits_per_report=worst.mechanism.report_bits,
+        lever=lever(questions),
         contributors_needed=None if target is None else worst.contributors_needed(target / 100, z),
         note=note,
     )
+
+
+def lever(questions: Sequence[Question]) -> float | None:
+    """Return for how many contributors one liar counts in the share that they move most; None if not determined."""
+    found = [question.mechanism.levers(1, question.index) for question in questions if question.ask == "shares"]
+    known = [one.up for one in found if one is not None]
+    return max(known) if known and len(known) == len(found) else None

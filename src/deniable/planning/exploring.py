@@ -15,7 +15,7 @@ from deniable.core.privacy import bound_text, odds_text
 from deniable.core.result import Result
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact
 from deniable.leakage.adversary.best_guess import best_guess
-from deniable.planning.decision import Decision, compared, decide, promise
+from deniable.planning.decision import Decision, compared, decide, lever, promise
 from deniable.planning.default import default_mechanism
 from deniable.planning.feasibility import USEFUL, USELESS
 from deniable.planning.precision import TARGET_PRECISION, quantile
@@ -81,12 +81,23 @@ class Law(Result):
 
 @dataclass(frozen=True)
 class Alternative(Result):
-    """One mechanism at one budget: the largest variance over the questions, as a share of their squared ranges."""
+    """One mechanism at one budget: the largest variance over the questions, as a share of their squared ranges.
+
+    Parameters
+    ----------
+    name, chosen, lever, reason
+        As of `deniable.planning.decision.MechanismRow`.
+    variance : float or None
+        Times the number of contributors.
+    bits : float or None
+        Bits of one report.
+    """
 
     name: str
     chosen: bool
     variance: float | None
     bits: float | None
+    lever: float | None
     reason: str
 
 
@@ -280,6 +291,6 @@ def _stop(schema: Schema, budget: Fraction, questions: tuple[Question, ...], law
 
 def _alternative(name: str, questions: tuple[Question, ...], chosen: bool, reason: str) -> Alternative:
     if not questions:
-        return Alternative(name, chosen, None, None, reason)
+        return Alternative(name, chosen, None, None, None, reason)
     variance = max(question.variance / question.span**2 for question in questions)
-    return Alternative(name, chosen, variance, questions[0].mechanism.report_bits, "")
+    return Alternative(name, chosen, variance, questions[0].mechanism.report_bits, lever(questions), "")

@@ -130,17 +130,16 @@ class MeanVariance:
         own = scores[counted]
         sampling = noise.sampling(scores, counted) * (own[:, None] - own[None, :]) ** 2
         if np.isfinite(scores).all():
-            alone = noise.alone(scores, counted)
+            alone = noise.alone(noise.shifted(scores), counted)
             rise = alone[None, :] - alone[:, None]
             with np.errstate(divide="ignore", invalid="ignore"):
                 summit = np.where(sampling > TIE * alone.max(), (rise + sampling) / (2 * sampling), rise > 0)
             return _largest(counted, alone, sampling, np.clip(summit, 0.0, 1.0))
         # A quadratic in the mean: three of them give all.
         low, high = own.min(), own.max()
-        first, middle, last = (
-            noise.alone(np.where(np.isfinite(scores), scores - mean, 0.0), counted)
-            for mean in (low, (low + high) / 2, high)
-        )
+        above = noise.shifted(np.where(np.isfinite(scores), scores, 0.0))
+        below = noise.shifted(np.isfinite(scores).astype(np.float64))
+        first, middle, last = (noise.alone(above - mean * below, counted) for mean in (low, (low + high) / 2, high))
         found = []
         for t in np.linspace(0, 1, _MEANS):
             mean = low + t * (high - low)
@@ -172,6 +171,16 @@ class _Noise:
         """Return the variance where everybody holds one of the codes, for each of them."""
         return np.array([self._variance(weights, code) for code in codes])
 
+    def shifted(self, weights: Floats) -> Floats:
+        """Return weights less the constant that an estimate takes off: frequencies sum to one, so it has no error."""
+        uniform = np.full(len(weights), 1 / len(weights))
+        ones, scale = np.ones(len(weights)), float(np.abs(weights).max())
+        both = (self._at(weights / scale + ones, uniform) - self._at(weights / scale - ones, uniform)) / 4
+        alone = self._at(ones, uniform)
+        return (
+            weights - scale * both / alone if alone > TIE * self._at(np.eye(1, len(weights))[0], uniform) else weights
+        )
+
     def sampling(self, scores: Floats, codes: NDArray[np.int64]) -> float:
         """Return what the sampling of reports adds, as a multiple of the variance of the scores."""
         weights = np.where(np.isfinite(scores), scores, 0.0)
@@ -183,6 +192,9 @@ class _Noise:
     def _variance(self, weights: Floats, *codes: np.int64) -> float:
         held = np.zeros(len(weights))
         np.add.at(held, list(codes), 1 / len(codes))
+        return self._at(weights, held)
+
+    def _at(self, weights: Floats, held: Floats) -> float:
         own = (self.attribute,) if self.mechanism.records else ()
         return float(self.mechanism.linear_variance(weights, held, self.n, *own))
 

@@ -83,10 +83,17 @@ def _promises(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
 def _mechanisms(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
     names = list(dict.fromkeys(row.name for setting in settings for row in setting.mechanisms))
     rows: list[dict[str, MechanismRow]] = [{row.name: row for row in setting.mechanisms} for setting in settings]
-    header, columns = ["mechanism"], [names]
-    for setting, found in zip(settings, rows, strict=True):
-        header += [_budget(setting), "bits"]
-        columns += [[_error(found.get(name)) for name in names], [_bits(found.get(name)) for name in names]]
+    said: list[Table | Text] = []
+    for text, words in (
+        (
+            _error,
+            "Half-width of the worst question, in percentage points or hundredths of a scale; * a collection takes.",
+        ),
+        (_bits, "Bits of one report."),
+        (_lever, "For how many contributors one liar counts who wants to raise one share."),
+    ):
+        cells = [[text(found.get(name)) for name in names] for found in rows]
+        said += [Table.of(["mechanism", *map(_budget, settings)], [names, *cells]), Text((words,))]
     remarks: dict[str, list[str]] = {}
     for name in names:
         for found in rows:
@@ -95,11 +102,11 @@ def _mechanisms(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
             if remark and name not in remarks.setdefault(remark, []):
                 remarks[remark].append(name)
     named = tuple(f"{', '.join(who)}: {remark}" for remark, who in remarks.items())
-    words = (
-        "Half-width of the worst question, in percentage points or hundredths of its scale, and bits per report; * is "
-        "what a collection takes."
-    )
-    return Table.of(header, columns), Text((words,)), Text(named, items=True)
+    return *said, Text(named, items=True)
+
+
+def _lever(row: MechanismRow | None) -> str:
+    return "-" if row is None or row.lever is None else f"{row.lever:,.1f}"
 
 
 def _error(row: MechanismRow | None) -> str:
