@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.survey.drafting import PUBLISHED, draft_schema, equal_edges
+from deniable.survey.drafting import PUBLISHED, draft_schema, equal_edges, round_grid, round_range
 from deniable.survey.schema import Attribute
 
 N = 200
 
 
-def _remarks(table: pa.Table, name: str, max_categories: int = 50) -> tuple[Attribute | None, list[str]]:
+def _remarks(
+    table: pa.Table, name: str, max_categories: int = 50, kinds: bool = True
+) -> tuple[Attribute | None, list[str]]:
     """Draft one column beside one that is always fit."""
     column = table.column(name).combine_chunks()
     fit = pa.array(["x", "y"] * (len(column) // 2 + 1)).slice(0, len(column))
-    draft = draft_schema(pa.table({name: column, "fit": fit}), max_categories)
+    draft = draft_schema(pa.table({name: column, "fit": fit}), max_categories, kinds=kinds)
     found = [attribute for attribute in draft.schema.attributes if attribute.name == name]
     return (found[0] if found else None), [warning for warning in draft.warnings[1:] if "'fit'" not in warning]
 
 
-def _drafted(column: object, max_categories: int = 50) -> tuple[Attribute | None, list[str]]:
-    return _remarks(pa.table({"a": column}), "a", max_categories)
+def _drafted(column: object, max_categories: int = 50, kinds: bool = True) -> tuple[Attribute | None, list[str]]:
+    return _remarks(pa.table({"a": column}), "a", max_categories, kinds)
 
 
 def test_categories_are_sorted_and_missing_is_one() -> None:
@@ -57,7 +62,7 @@ def test_numbers_with_leading_zeros_are_text() -> None:
 def test_many_numbers_become_round_intervals(as_text: bool) -> None:
     values = np.random.default_rng(1).uniform(17, 83, N)
     column = pa.array([*map(repr, values.tolist()), ""]) if as_text else pa.array([*values.tolist(), None])
-    attribute, remarks = _drafted(column)
+    attribute, remarks = _drafted(column, kinds=False)
     assert attribute == Attribute("a", missing="missing", edges=(20, 30, 40, 50, 60, 70, 80))
     assert len(remarks) == 1
     assert "its cut points come from the smallest and the largest answer" in remarks[0]
@@ -88,7 +93,7 @@ def test_very_many_distinct_answers_are_not_remembered(monkeypatch: pytest.Monke
     attribute, remarks = _drafted([f"place {i % 100}" for i in range(1000)])
     assert attribute is None
     assert remarks == ["column 'a' is left out: it has at least 60 distinct answers, max_categories=50"]
-    assert _drafted(np.arange(1000)[::-1])[0] == Attribute("a", edges=tuple(range(100, 1000, 100)))
+    assert _drafted(np.arange(1000)[::-1], kinds=False)[0] == Attribute("a", edges=tuple(range(100, 1000, 100)))
 
 
 def test_rare_categories_are_counted() -> None:
@@ -125,7 +130,9 @@ def test_no_draft_of_nothing() -> None:
     with pytest.raises(InvalidInputError, match=r"a column without a name is left out$"):
         draft_schema(pa.table([["x", "y"]], names=[""]))
     with pytest.raises(InvalidInputError, match=r"column 'a' must hold text or numbers, got the type list"):
-        draft_schema(pa.table({"a": [["x"], ["y"]]}))
+        draft_schema(pa.table({"a": [[["x"]], [["y"]]]}))
+    with pytest.raises(InvalidInputError, match=r"column 'a' is left out: it holds lists$"):
+        draft_schema(pa.table({"a": [["x"], ["y"]]}), kinds=False)
     with pytest.raises(InvalidParameterError, match=r"^max_categories must be >= 2, got max_categories=1$"):
         draft_schema(pa.table({"a": ["x", "y"]}), 1)
 
@@ -142,8 +149,109 @@ def test_a_draft_encodes_the_answers_it_came_from() -> None:
     )
     schema = draft_schema(table, 20).schema
     assert schema.names == ("job", "packs", "income", "height")
-    codes = schema.encode(table)
+    assert [attribute.kind for attribute in schema.attributes] == ["categories", "ordered", "numeric", "numeric"]
+    codes = schema.encode(table, SimulationRandomness(1))
     assert [len(np.unique(codes[:, j])) for j in range(2)] == [4, 5]
+
+
+# -------------------------------------------------------------------- kinds
+
+
+def test_short_spans_of_whole_numbers_are_ordered_with_what_lies_between() -> None:
+    assert _drafted([1, 2, 4, 5] * 20)[0] == Attribute("a", ("1", "2", "3", "4", "5"), kind="ordered")
+    assert _drafted(["0", "10.0", "3", "5", "6", "9", ""] * 20)[0] == Attribute(
+        "a", tuple(map(str, range(11))), missing="missing", kind="ordered"
+    )
+    # Two values are codes of something, ten far apart too; halves are no whole numbers.
+    assert _drafted([0, 1] * 20)[0] == Attribute("a", ("0", "1"))
+    assert _drafted([101, 204, 310] * 20)[0] == Attribute("a", ("101", "204", "310"))
+    assert _drafted([0.5, 1, 1.5] * 20)[0] == Attribute("a", ("0.5", "1", "1.5"))
+    assert _drafted([1, 2, 3] * 20, kinds=False)[0] == Attribute("a", ("1", "2", "3"))
+
+
+def test_many_numbers_go_onto_a_round_grid_wider_than_the_answers() -> None:
+    ages = np.random.default_rng(1).integers(17, 84, N)
+    attribute, remarks = _drafted(ages)
+    assert attribute == Attribute("a", kind="numeric", range=(0, 90), grid=46)
+    (remark,) = remarks
+    assert remark.startswith("attribute 'a': its range comes from the answers, rounded outwards; a range is public")
+    assert not re.search(r"\d", remark)
+    heights = np.random.default_rng(1).uniform(1.52, 1.98, N)
+    assert _drafted(heights)[0] == Attribute("a", kind="numeric", range=(1.5, 2.0), grid=51)
+
+
+def test_a_tail_far_away_is_clipped_and_not_published() -> None:
+    values = [*np.random.default_rng(1).integers(1000, 3000, 400).tolist(), 987654321]
+    attribute, remarks = _drafted(values)
+    assert attribute == Attribute("a", kind="numeric", range=(0, 3000), grid=31, clip=True)
+    assert "few answers lie far from all others" in remarks[1]
+    assert "98765" not in " ".join(remarks)
+
+
+def test_cells_of_no_number_are_missing_or_other() -> None:
+    numbers = [f"{i * 7 % 90}.5" for i in range(200)]
+    attribute, remarks = _drafted([*numbers, "NA", "n/a", "NA"])
+    assert attribute is not None
+    assert (attribute.kind, attribute.missing, attribute.other) == ("numeric", "NA", "no number")
+    assert remarks[1] == "attribute 'a': 2 cells 'NA' are read as missing answers; write 'n/a' in the same way"
+    assert remarks[2] == "attribute 'a': 1 of 203 cells are no numbers, and reported as 'no number'"
+    few, remarks = _drafted([*numbers, "about forty"])
+    assert few is not None
+    assert (few.kind, few.missing, few.other) == ("numeric", None, "no number")
+    assert "forty" not in " ".join(remarks)
+    assert _drafted([*numbers, *["about forty"] * 20])[0] is None
+    assert _drafted([f"{i * 7 % 90},5" for i in range(200)], 8)[1][0].endswith("numbers are written with a point, 1.5")
+
+
+def test_several_answers_in_a_cell_or_a_list() -> None:
+    cells = ["phone; tv", "tv", "", "radio;phone", "tv;radio;phone", "phone"] * 20
+    attribute, remarks = _drafted(cells)
+    assert attribute == Attribute("a", ("phone", "radio", "tv"), kind="multiple")
+    assert remarks == ["attribute 'a': several answers, each a box that is reported yes or no; divided at ';'"]
+    assert _drafted([cell.replace(";", ", ") for cell in cells])[0] == Attribute(
+        "a", ("phone", "radio", "tv"), kind="multiple", separator=","
+    )
+    lists = [[part.strip() for part in cell.split(";") if part] for cell in cells]
+    assert _drafted([*lists, None])[0] == Attribute("a", ("phone", "radio", "tv"), missing="missing", kind="multiple")
+    with_comma = pa.array([["x;y"], ["x;y", "z"]] * 20)
+    assert _drafted(with_comma)[0] == Attribute("a", ("x;y", "z"), kind="multiple", separator="|")
+    # A comma inside a category is none; neither is one answer with a semicolon.
+    for column in (["Paris, France", "Lyon, France", "Berlin, Germany"] * 20, ["a; b", "c", "d"] * 20):
+        plain = _drafted(column)[0]
+        assert plain is not None
+        assert plain.kind == "categories"
+    assert _drafted([[f"box {i}"] for i in range(30)] * 9)[1][0].endswith("30 different answers, 2 to 20 can be boxes")
+
+
+def test_dates_are_named_and_answers_that_are_one_are_counted() -> None:
+    days = [f"2024-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(200)]
+    for column in (days, pa.array(days).cast(pa.date32())):
+        attribute, remarks = _drafted(column)
+        assert attribute is None
+        assert "it holds dates; add a column of their years or months" in remarks[0]
+    months = _drafted([day[:7] for day in days])[0]
+    assert months is not None
+    assert len(months.categories) == 12
+    alike = _drafted(["Yes", "yes ", "YES", "no", "so so", "so  so"] * 20)[1]
+    assert alike[0].startswith("attribute 'a': 5 categories differ from another one by case or white space only")
+
+
+@pytest.mark.parametrize("value", [1e15, 1e300])
+def test_numbers_without_a_grid_are_left_out(value: float) -> None:
+    attribute, remarks = _drafted([value * (1 + i / 8) for i in range(60)])
+    assert attribute is None
+    assert remarks == ["column 'a' is left out: its numbers are too large or too close together"]
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(1, 10**6), st.sampled_from([1, 10, 100]), st.booleans())
+def test_ranges_hold_the_answers_and_grids_are_round(low: int, width: int, scale: int, whole: bool) -> None:
+    first, last = (low, low + width) if whole else (low / scale, (low + width) / scale)
+    ends = round_range(first, last)
+    assert ends[0] <= first < last <= ends[1]
+    assert ends[1] - ends[0] <= 3 * (last - first) + 1e-9
+    points = round_grid(*ends, whole=whole)
+    assert 2 <= points <= 101
+    Attribute("a", kind="numeric", range=ends, grid=points)
 
 
 # -------------------------------------------------------------------- round cut points

@@ -90,7 +90,7 @@ def _drafted(
     path: Path, names: Sequence[str] | None, target: str | None, max_categories: int, report: Report | None
 ) -> tuple[Schema, list[str]]:
     with open_answers(path, names) as reader:
-        draft = draft_schema(with_progress(reader, report), max_categories)
+        draft = draft_schema(with_progress(reader, report), max_categories, kinds=False)
     left_out = [warning for warning in draft.warnings if "left out" in warning]
     for name in (*(names or ()), *filter(None, [target])):
         reason = next((text for text in left_out if f"column {name!r}" in text), None)

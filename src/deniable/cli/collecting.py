@@ -36,6 +36,9 @@ def randomize(
     max_epsilon: Annotated[
         str | None, typer.Option("--max-epsilon", help="Refuse if the whole contributor's epsilon is larger.")
     ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", metavar="C", help="What divides the cells of CSV, if it is not found.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file of reports.")] = False,
 ) -> None:
     """Turn true answers into randomised reports.
@@ -60,6 +63,7 @@ def randomize(
             again=again,
             shares=shares,
             max_epsilon=max_epsilon,
+            delimiter=delimiter,
             progress=report,
         )
     for warning in result.warnings:

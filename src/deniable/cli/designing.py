@@ -35,6 +35,9 @@ def schema(
     max_categories: Annotated[
         int, typer.Option("--max-categories", help="Longest list of categories drafted for a column.")
     ] = 50,
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", metavar="C", help="What divides the cells of CSV, if it is not found.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing schema.")] = False,
 ) -> None:
     """Draft the public list of questions and answers.
@@ -42,12 +45,13 @@ def schema(
     For collectors, to be edited.
 
     A schema is published. Categories that were read from private answers publish what was
-    read: replace them by lists that were known before.
+    read: replace them by lists that were known before. So does a range of numbers.
     """
     check_output(output, [answers], keep="somebody may have edited it", force=force)
     with writing(output), progress("reading the answers") as report:
-        draft = draft_schema_file(answers, output, max_categories, progress=report)
+        draft = draft_schema_file(answers, output, max_categories, delimiter=delimiter, progress=report)
     print_lines(console(), _attribute_table(draft.schema.attributes, console().width))
+    print_line(console(), f"sizes: {','.join(map(str, draft.schema.sizes))}")
     for warning in draft.warnings:
         note(f"warning: {warning}")
 
@@ -211,8 +215,12 @@ def _questions(
 
 
 def _attribute_table(attributes: tuple[Attribute, ...], width: int) -> list[str]:
-    columns = [[attribute.name for attribute in attributes], [str(attribute.k) for attribute in attributes]]
-    lines = table_lines(Table.of(["attribute", "k"], columns), width // 2)
+    columns: list[list[str]] = [
+        [attribute.name for attribute in attributes],
+        [attribute.kind for attribute in attributes],
+        [str(attribute.k) for attribute in attributes],
+    ]
+    lines = table_lines(Table.of(["attribute", "kind", "k"], columns), width // 2)
     room = width - len(lines[1]) - 2
     texts = ["categories", "─" * room, *(", ".join(attribute.labels) for attribute in attributes)]
     widest = len(lines[1])

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deniable.core.checks import checked_integer
-from deniable.errors import InvalidInputError
-from deniable.survey.encoding import answer_texts, as_table, canonical_decimal, dictionary_encoded
+from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.survey.attribute import SEPARATOR
+from deniable.survey.encoding import answer_texts, as_table, canonical_decimal, dictionary_encoded, is_list_type
 from deniable.survey.schema import Attribute, Schema
 
 MAX_TRACKED = 10_000
@@ -32,11 +34,33 @@ FEW_ROWS = 10
 
 MAX_INTERVALS = 10
 
+FEW_VALUES = 12
+"""Longest span of whole numbers that are drafted as ordered categories; more numbers go onto a grid."""
+
+MAX_DRAFTED_POINTS = 51
+"""Most points of a drafted grid; from 16 on, a finer one hardly helps a mean, and from 65 on costs a distribution."""
+
+MAX_BOXES = 20
+"""Most boxes of a drafted question of several answers: every box is a question of its own to a report."""
+
+SEPARATORS = (";", "|", ",")
+"""What may divide several answers in one cell, tried in this order."""
+
+FEW_WORDS = 0.05
+"""Share of cells up to which a column of numbers may hold words."""
+
+NOTHING = frozenset(
+    ("na", "n/a", "n.a.", "nan", "null", "none", "nil", "-", "--", "?", ".", "#n/a", "missing", "unknown", "no answer")
+)
+"""What people write into a cell of numbers where there is none, in lower case."""
+
 PUBLISHED = (
-    "category lists and cut points are published with the schema, and these were read from private answers: replace "
-    "them, wherever you can, by lists that were known before; one rare category can identify the person who holds it"
+    "category lists, ranges and cut points are published with the schema, and these were read from private answers: "
+    "replace them, wherever you can, by what was known before; one rare category can identify the person who holds it"
 )
 
+_COMMA = re.compile(r"-?[0-9]+,[0-9]+", re.ASCII)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([T ].*)?)?", re.ASCII)
 _REAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
 
 
@@ -56,13 +80,18 @@ class DraftResult:
     warnings: tuple[str, ...]
 
 
-def draft_schema(answers: Any, max_categories: int = 50) -> DraftResult:
+def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) -> DraftResult:
     """Collector: draft the public schema of answers, to be edited.
 
-    A column of at most `max_categories` distinct answers becomes a list of categories (sorted, so that their order
-    tells nothing), with a category for missing answers if there are any. A numeric column of more becomes intervals of
-    equal width between round numbers. Identifiers, row numbers and columns of too many or too few answers are left out
-    and named.
+    * Whole numbers of a short span become ordered categories, the ones in between that nobody holds included.
+    * More numbers become a numeric attribute, on a round grid over a round range that is wider than the answers; cells
+      like "n/a" are read as missing.
+    * Lists, and texts like "phone; radio", become a question of several answers.
+    * Another column of at most `max_categories` distinct answers becomes a list of categories (sorted, so that their
+      order tells nothing).
+
+    There is a category for missing answers if there are any. Identifiers, row numbers, dates and columns of too many or
+    too few answers are left out and named.
 
     Parameters
     ----------
@@ -70,6 +99,8 @@ def draft_schema(answers: Any, max_categories: int = 50) -> DraftResult:
         One row per contributor; batches are read once and not kept.
     max_categories : int
         Longest list of categories, >= 2.
+    kinds : bool
+        False: categories only, and intervals of equal width for more numbers than that; columns of lists are left out.
 
     Returns
     -------
@@ -85,7 +116,7 @@ def draft_schema(answers: Any, max_categories: int = 50) -> DraftResult:
     --------
     >>> draft = draft_schema(pa.table({"smoker": ["yes", "no", None], "packs": [0, 2, 0]}))
     >>> [attribute.labels for attribute in draft.schema.attributes]
-    [('no', 'yes', 'missing'), ('0', '2')]
+    [('no', 'yes', 'missing'), ('0', '1', '2')]
     >>> len(draft.warnings)
     3
     """
@@ -100,7 +131,7 @@ def draft_schema(answers: Any, max_categories: int = 50) -> DraftResult:
         raise InvalidInputError("a schema is drafted from at least one record, got none")
     attributes, warnings = [], []
     for column in columns.values():
-        attribute, remarks = column.draft(max_categories)
+        attribute, remarks = column.draft(max_categories, kinds)
         attributes += [attribute] if attribute is not None else []
         warnings += remarks
     if not attributes:
@@ -127,13 +158,20 @@ class _Column:
     present: int = 0
     missing: int = 0
     overflowed: bool = False
-    numeric: bool = True
+    words: int = 0
+    marks: dict[str, int] = field(default_factory=dict)
+    whole: bool = True
     low: float = math.inf
     high: float = -math.inf
     last: int | None = None
     sequential: bool = True
+    lists: bool = False
+    ticked: dict[str, int] = field(default_factory=dict)
 
     def add(self, values: pa.Array) -> None:
+        if is_list_type(values.type):
+            self._add_lists(values)
+            return
         encoded = dictionary_encoded(values, self.name)
         texts = answer_texts(encoded.dictionary, self.name)
         self._follow(values)
@@ -145,12 +183,30 @@ class _Column:
             elif count:
                 self._count(text, count)
 
+    def _add_lists(self, values: pa.Array) -> None:
+        """Count the boxes of lists; `present` and `missing` are of people."""
+        self.lists, self.sequential = True, False
+        self.missing += values.null_count
+        self.present += len(values) - values.null_count
+        boxes = dictionary_encoded(pc.list_flatten(values), self.name)
+        texts = answer_texts(boxes.dictionary, self.name)
+        indices = boxes.indices.drop_null().to_numpy(zero_copy_only=False)
+        for text, count in zip(texts, np.bincount(indices, minlength=len(texts)).tolist(), strict=True):
+            box = (text or "").strip()
+            if box and (box in self.ticked or len(self.ticked) < self.limit):
+                self.ticked[box] = self.ticked.get(box, 0) + count
+            self.overflowed |= bool(box) and box not in self.ticked
+
     def _count(self, text: str, count: int) -> None:
         self.present += count
-        if self.numeric and not _REAL.fullmatch(text):
-            self.numeric = False
-        if self.numeric and math.isfinite(float(text)):
+        if not _REAL.fullmatch(text):
+            if text.strip().casefold() in NOTHING:
+                self.marks[text] = self.marks.get(text, 0) + count
+            else:
+                self.words += count
+        elif math.isfinite(float(text)):
             self.low, self.high = min(self.low, float(text)), max(self.high, float(text))
+            self.whole = self.whole and float(text).is_integer()
         if text in self.counts or len(self.counts) < self.limit:
             self.counts[text] = self.counts.get(text, 0) + count
         else:
@@ -171,32 +227,163 @@ class _Column:
         self.sequential = joined and steady
         self.last = numbers[-1].as_py()
 
-    def draft(self, max_categories: int) -> tuple[Attribute | None, list[str]]:
-        counts = self._categories()
+    @property
+    def numeric(self) -> bool:
+        """Whether every answer is a number."""
+        return not self.words and not self.marks
+
+    @property
+    def mostly_numeric(self) -> bool:
+        """Whether answers are numbers but for marks of a missing answer, and for a few words."""
+        few = self.words <= FEW_WORDS * self.present
+        return self.low < self.high and few and self.present - self.words > sum(self.marks.values())
+
+    def draft(self, max_categories: int, kinds: bool) -> tuple[Attribute | None, list[str]]:
         where = f"column {self.name!r} is left out: "
+        counts = self._categories()
         if not self.name:
             return None, ["a column without a name is left out"]
+        if self.lists:
+            return self._boxes(self.ticked, self.missing) if kinds else (None, [where + "it holds lists"])
         if len(counts) + (self.missing > 0) < 2:
             return None, [where + ("it holds a single answer" if counts else "it is empty")]
         if self.sequential and self.present >= FEW_ROWS:
             return None, [where + "it numbers its rows"]
+        if kinds and (found := self._of_kind(counts, max_categories)) is not None:
+            return found
         if not self.numeric and len(counts) >= 0.9 * self.present and self.present >= FEW_ROWS:
             return None, [where + f"it looks like an identifier ({len(counts)} distinct answers of {self.present})"]
         missing = _unused("missing", counts) if self.missing else None
         if len(counts) <= max_categories and not self.overflowed:
             categories = tuple(sorted(counts, key=float) if self.numeric else sorted(counts))
-            rare = sum(count < RARE for count in counts.values())
-            remark = f"attribute {self.name!r}: {rare} of {len(counts)} categories are held by fewer than {RARE} people"
-            return Attribute(self.name, categories, missing), [remark] if rare else []
+            return Attribute(self.name, categories, missing), [*self._rare(counts), *self._alike(categories)]
         if not self.numeric or not self.low < self.high:
             distinct = f"at least {self.limit}" if self.overflowed else str(len(counts))
-            return None, [where + f"it has {distinct} distinct answers, max_categories={max_categories}"]
+            commas = 2 * sum(_COMMA.fullmatch(text) is not None for text in counts) > len(counts)
+            remedy = "; numbers are written with a point, 1.5" if commas else ""
+            return None, [where + f"it has {distinct} distinct answers, max_categories={max_categories}{remedy}"]
         edges = equal_edges(self.low, self.high, min(MAX_INTERVALS, max_categories))
         remark = (
             f"attribute {self.name!r}: its cut points come from the smallest and the largest answer; choose them by "
             "what is known about the question instead"
         )
         return Attribute(self.name, missing=missing, edges=edges), [remark]
+
+    def _of_kind(self, counts: dict[str, int], max_categories: int) -> tuple[Attribute | None, list[str]] | None:
+        """Return the draft of a column that is ordered, numeric, of several answers, or dates; None if it is none."""
+        missing = _unused("missing", counts) if self.missing else None
+        span = int(self.high - self.low) + 1 if self.numeric and self.whole and math.isfinite(self.high) else 0
+        if 3 <= span <= FEW_VALUES and span <= max_categories and 2 * len(counts) >= span:
+            categories = tuple(str(int(self.low) + i) for i in range(span))
+            return Attribute(self.name, categories, missing, kind="ordered"), self._rare(counts)
+        if self.mostly_numeric and (self.overflowed or len(counts) > min(FEW_VALUES, max_categories)):
+            return self._numbers()
+        if all(_DATE.fullmatch(text) for text in counts) and (self.overflowed or len(counts) > FEW_VALUES):
+            remark = "it holds dates; add a column of their years or months, 2026 or 2026-05, and draft again"
+            return None, [f"column {self.name!r} is left out: {remark}"]
+        for separator in SEPARATORS:
+            if boxes := self._divided(separator):
+                return self._boxes(boxes, 0, separator)
+        return None
+
+    def _numbers(self) -> tuple[Attribute | None, list[str]]:
+        """Return the draft of a numeric attribute: a round range that is wider than the answers, and a round grid."""
+        low, high, remarks = self._bulk()
+        clip = (low, high) != (self.low, self.high)
+        marks = sorted(self.marks, key=lambda mark: (-self.marks[mark], mark))
+        missing = marks[0] if marks else "missing" if self.missing else None
+        unread = self.words + sum(self.marks[mark] for mark in marks[1:])
+        other = _unused("no number", marks) if unread else None
+        if marks:
+            others = f"; write {', '.join(map(repr, marks[1:]))} in the same way" if marks[1:] else ""
+            count = self.marks[marks[0]]
+            remarks.append(f"attribute {self.name!r}: {count} cells {marks[0]!r} are read as missing answers{others}")
+        if unread:
+            remarks.append(
+                f"attribute {self.name!r}: {unread} of {self.present} cells are no numbers, and reported as {other!r}"
+            )
+        try:
+            ends = round_range(low, high)
+            grid = round_grid(*ends, whole=self.whole)
+            found = Attribute(self.name, (), missing, other, kind="numeric", range=ends, grid=grid, clip=clip)
+        except (InvalidParameterError, ArithmeticError):
+            return None, [f"column {self.name!r} is left out: its numbers are too large or too close together"]
+        remark = (
+            f"attribute {self.name!r}: its range comes from the answers, rounded outwards; a range is public and must "
+            "have been known before: choose it by what is possible"
+        )
+        return found, [remark, *remarks]
+
+    def _bulk(self) -> tuple[float, float, list[str]]:
+        """Return the range of the answers, without a tail of 1% that is longer than all the rest."""
+        values = np.array([float(text) for text in self.counts if _REAL.fullmatch(text)])
+        weights = np.array([count for text, count in self.counts.items() if _REAL.fullmatch(text)])
+        order = np.argsort(values)
+        shares = np.cumsum(weights[order]) / weights.sum()
+        first, last = (float(values[order][np.searchsorted(shares, share)]) for share in (0.01, 0.99))
+        low = first if first - self.low > last - first > 0 else self.low
+        high = last if self.high - last > last - first > 0 else self.high
+        if (low, high) == (self.low, self.high):
+            return low, high, []
+        return (
+            low,
+            high,
+            [
+                f"attribute {self.name!r}: few answers lie far from all others; the range leaves them out, and they "
+                "are reported as its end (clip)"
+            ],
+        )
+
+    def _divided(self, separator: str) -> dict[str, int]:
+        """Return how many people tick each box, if answers are boxes divided at a separator; else nothing."""
+        divided = [text for text in self.counts if separator in text]
+        if self.overflowed or len(divided) < 2 or self.mostly_numeric:
+            return {}
+        boxes: dict[str, int] = {}
+        cells: dict[str, int] = {}
+        for text, count in self.counts.items():
+            for part in {part.strip() for part in text.split(separator)} - {""}:
+                boxes[part] = boxes.get(part, 0) + count
+                cells[part] = cells.get(part, 0) + 1
+        # What occurs in one cell only is a category with a comma in it, or open text.
+        shared = sum(times > 1 for times in cells.values())
+        fits = 2 <= len(boxes) <= MAX_BOXES and len(boxes) < len(self.counts) + 2
+        return boxes if fits and 2 * shared >= len(boxes) else {}
+
+    def _boxes(
+        self, boxes: dict[str, int], missing: int, separator: str = SEPARATOR
+    ) -> tuple[Attribute | None, list[str]]:
+        """Return the draft of a question of several answers; in a text, nothing ticked and missing are the same."""
+        where = f"column {self.name!r} is left out: "
+        if self.overflowed or not 2 <= len(boxes) <= MAX_BOXES:
+            found = f"at least {self.limit}" if self.overflowed else str(len(boxes))
+            return None, [where + f"its lists hold {found} different answers, 2 to {MAX_BOXES} can be boxes"]
+        usable = next((mark for mark in (separator, *SEPARATORS, "\n") if not any(mark in box for box in boxes)), None)
+        if usable is None:
+            return None, [where + "its answers contain every separator"]
+        label = _unused("missing", boxes) if missing else None
+        attribute = Attribute(self.name, tuple(sorted(boxes)), label, kind="multiple", separator=usable)
+        remark = (
+            f"attribute {self.name!r}: several answers, each a box that is reported yes or no; divided at {usable!r}"
+        )
+        return attribute, [remark, *self._rare(boxes), *self._alike(sorted(boxes))]
+
+    def _rare(self, counts: dict[str, int]) -> list[str]:
+        rare = sum(count < RARE for count in counts.values())
+        remark = f"attribute {self.name!r}: {rare} of {len(counts)} categories are held by fewer than {RARE} people"
+        return [remark] if rare else []
+
+    def _alike(self, categories: Iterable[str]) -> list[str]:
+        """Say which categories differ by case and white space only: they are counted apart as long as they do."""
+        groups: dict[str, list[str]] = {}
+        for label in categories:
+            groups.setdefault(" ".join(label.casefold().split()), []).append(label)
+        alike = sum(len(labels) for labels in groups.values() if len(labels) > 1)
+        remark = (
+            f"attribute {self.name!r}: {alike} categories differ from another one by case or white space only, and are "
+            "counted apart: write what is one answer in one way, in the answers and here"
+        )
+        return [remark] if alike else []
 
     def _categories(self) -> dict[str, int]:
         """Return the distinct answers and their counts; of numbers, "3.0" and "3" are one."""
@@ -207,6 +394,45 @@ class _Column:
             number = canonical_decimal(text) or text
             merged[number] = merged.get(number, 0) + count
         return merged
+
+
+def round_range(low: float, high: float) -> tuple[float, float]:
+    """Return round ends around answers: from 0 where they start near it, else the next multiples of a tenth or so.
+
+    Examples
+    --------
+    >>> round_range(17, 83), round_range(1402.5, 1980), round_range(-3.2, 4)
+    ((0.0, 90.0), (1400.0, 2000.0), (-4.0, 4.0))
+    """
+    lowest, highest = Decimal(repr(float(low))), Decimal(repr(float(high)))
+    step = next(_round_steps((highest - lowest) / 10))
+    first = Decimal(0) if 0 <= lowest <= highest - lowest else (lowest / step).to_integral_value(ROUND_FLOOR) * step
+    return float(first), float((highest / step).to_integral_value(ROUND_CEILING) * step)
+
+
+def round_grid(low: float, high: float, whole: bool) -> int:
+    """Return how many points a round step apart a range has: at most `MAX_DRAFTED_POINTS`; of whole numbers, too.
+
+    Examples
+    --------
+    >>> round_grid(0, 100, whole=True), round_grid(0, 12, whole=True), round_grid(1.4, 2.1, whole=False)
+    (51, 13, 36)
+    """
+    width = Decimal(repr(float(high))) - Decimal(repr(float(low)))
+    least = max(width / (MAX_DRAFTED_POINTS - 1), Decimal(1 if whole else 0))
+    steps = (step for step in _round_steps(least) if width % step == 0 and (not whole or step % 1 == 0))
+    return int(width / next(steps)) + 1
+
+
+def _round_steps(least: Decimal) -> Iterator[Decimal]:
+    """Yield steps of one round digit, from the first that is not less than `least`."""
+    power = least.adjusted()
+    while True:
+        for digits in ("1", "2", "2.5", "5"):
+            step = Decimal(digits).scaleb(power)
+            if step >= least:
+                yield step
+        power += 1
 
 
 def equal_edges(low: float, high: float, intervals: int) -> tuple[float, ...]:

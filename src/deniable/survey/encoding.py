@@ -244,7 +244,7 @@ def ticked_boxes(attribute: Attribute, column: pa.Array, first_row: int) -> Int6
     UnknownCategoryError
         For an answer with a part that is no box.
     """
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type):
+    if is_list_type(column.type):
         ticked, reasons = _listed_boxes(attribute, column)
     else:
         ticked, reasons = _divided_boxes(attribute, column)
@@ -366,6 +366,11 @@ def canonical_decimal(text: str) -> str | None:
 def is_number_type(kind: pa.DataType) -> bool:
     """Whether a column type is read as numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_list_type(kind: pa.DataType) -> bool:
+    """Whether a column type is of lists."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def label_codes(labels: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:

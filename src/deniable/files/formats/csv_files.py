@@ -13,6 +13,7 @@ waits until its threads hold nothing of ours (`_Parser.close`).
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
 import io
 import os
@@ -21,19 +22,57 @@ import time
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NoReturn, cast
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from deniable.errors import FileFormatError, InvalidInputError
+from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError
 
 BLOCK_BYTES = 1 << 18
 """Bytes of text parsed at a time; also the longest record. The parser reads up to 32 blocks ahead."""
 
 PATIENCE = 10.0
 """Seconds that the parser's threads are waited for: a disk that does not answer must not stop an error for ever."""
+
+
+DELIMITERS = (",", ";", "\t", "|")
+"""What is tried between the cells of a file."""
+
+_HEAD_BYTES = 1 << 16
+_HEAD_RECORDS = 20
+
+
+def checked_delimiter(delimiter: str) -> str:
+    """Return what divides cells, or raise InvalidParameterError if it cannot."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+        raise InvalidParameterError(
+            f"delimiter must be one ASCII character, and no quote or line end, got delimiter={delimiter!r}"
+        )
+    return delimiter
+
+
+def found_delimiter(path: Path, usual: str, compressed: bool) -> str:
+    """Return what divides the cells of a file: what is usual, unless the first records fall apart by another only."""
+    try:
+        with _Stream(path, compressed, "") as stream:
+            content = stream.read(_HEAD_BYTES)
+    except OSError:
+        return usual  # said when it is read
+    head = content.decode("utf-8-sig", errors="replace")
+    whole = len(content) < _HEAD_BYTES
+    for delimiter in (usual, *DELIMITERS):
+        cells: list[int] = []
+        with contextlib.suppress(csv.Error):
+            records = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
+            cells = [len(record) for record in islice(filter(None, records), _HEAD_RECORDS)]
+        if not whole and len(cells) < _HEAD_RECORDS:
+            cells = cells[:-1]  # the last may be cut off
+        if cells and min(cells) == max(cells) > 1:
+            return delimiter
+    return usual
 
 
 class CsvFile:
@@ -44,7 +83,7 @@ class CsvFile:
     path : path
         The file.
     delimiter : str
-        Between cells: "," or a tab.
+        Between cells.
     compressed : bool
         Whether it is gzipped.
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.errors import DeniableError, FileFormatError, InvalidInputError
-from deniable.files.formats.csv_files import CsvFile
+from deniable.files.formats.csv_files import CsvFile, checked_delimiter, found_delimiter
 from deniable.survey.encoding import check_columns
 
 BATCH_ROWS = 1 << 16
@@ -100,12 +100,16 @@ class AnswerReader:
         self._file.close()
 
 
-def open_answers(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> AnswerReader:
+def open_answers(
+    path: str | os.PathLike[str], columns: Sequence[str] | None = None, *, delimiter: str | None = None
+) -> AnswerReader:
     r"""Open a CSV or Parquet file of answers, one row per contributor.
 
     CSV (``.csv``, ``.tsv``, gzipped or not) is UTF-8 text with a header; every cell is text, line ends inside quotes
     belong to the cell, a byte-order mark is dropped. In a file of one column an empty line is a missing answer.
-    Parquet and gzip are recognised by their content, whatever the file is called.
+    Parquet and gzip are recognised by their content, whatever the file is called, and so is what divides the cells of
+    CSV: a comma (of ``.tsv`` a tab) if the first records then have equally many cells, at least two; else whichever of
+    comma, semicolon, tab and bar does that.
 
     Parameters
     ----------
@@ -113,6 +117,8 @@ def open_answers(path: str | os.PathLike[str], columns: Sequence[str] | None = N
         The file.
     columns : sequence of str, optional
         Columns to read, all by default; they must be present.
+    delimiter : str, optional
+        The character that divides the cells of CSV, where it is not to be found.
 
     Returns
     -------
@@ -125,6 +131,8 @@ def open_answers(path: str | os.PathLike[str], columns: Sequence[str] | None = N
         If there is no such file, or its kind cannot be read.
     InvalidInputError
         If it is empty, a column is absent, or a column name occurs twice.
+    InvalidParameterError
+        If the delimiter is not one character, or one that CSV cannot have.
 
     Examples
     --------
@@ -150,13 +158,15 @@ def open_answers(path: str | os.PathLike[str], columns: Sequence[str] | None = N
         if head.startswith(magic):
             raise FileFormatError(f"{path} is {kind}: answers must be CSV (UTF-8) or Parquet")
     name = path.name.lower()
-    delimiter = next((_SUFFIXES[suffix] for suffix in _SUFFIXES if name.endswith(suffix)), None)
+    usual = next((_SUFFIXES[suffix] for suffix in _SUFFIXES if name.endswith(suffix)), None)
     if name.endswith(".parquet"):
         raise FileFormatError(f"{path} is not a Parquet file, or is damaged")
-    if delimiter is None:
+    if usual is None:
         kinds = ", ".join((*_SUFFIXES, ".parquet"))
         raise FileFormatError(f"cannot tell what kind of file {path} is: its name must end in one of {kinds}")
-    return AnswerReader(path, CsvFile(path, delimiter, compressed=head.startswith(b"\x1f\x8b")), columns)
+    compressed = head.startswith(b"\x1f\x8b")
+    chosen = found_delimiter(path, usual, compressed) if delimiter is None else checked_delimiter(delimiter)
+    return AnswerReader(path, CsvFile(path, chosen, compressed), columns)
 
 
 class ParquetFile:

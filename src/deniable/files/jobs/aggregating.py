@@ -35,7 +35,12 @@ OnInvalid = Callable[[Path, int, str], None]
 
 
 def draft_schema_file(
-    answers: PathLike, output: PathLike, max_categories: int = 50, *, progress: Progress | None = None
+    answers: PathLike,
+    output: PathLike,
+    max_categories: int = 50,
+    *,
+    delimiter: str | None = None,
+    progress: Progress | None = None,
 ) -> DraftResult:
     """Collector: draft the public schema of a file of answers; see `deniable.survey.drafting.draft_schema`.
 
@@ -47,6 +52,8 @@ def draft_schema_file(
         The schema, JSON to be edited.
     max_categories : int
         Longest list of categories.
+    delimiter : str, optional
+        The character that divides the cells of CSV, where it is not to be found.
     progress : callable, optional
         Called with (done, total).
 
@@ -60,7 +67,7 @@ def draft_schema_file(
         If the schema cannot be written.
     """
     refuse_overwriting(output, [answers])
-    with open_answers(answers) as reader:
+    with open_answers(answers, delimiter=delimiter) as reader:
         draft = draft_schema(with_progress(reader, progress), max_categories)
     draft.schema.save(output)
     return draft

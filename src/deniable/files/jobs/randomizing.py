@@ -62,6 +62,7 @@ def randomize_file(
     again: bool = False,
     shares: PathLike | None = None,
     max_epsilon: EpsilonLike | None = None,
+    delimiter: str | None = None,
     progress: Progress | None = None,
 ) -> RandomizeResult:
     """Contributors in bulk: randomise a file of answers into a report file.
@@ -94,6 +95,8 @@ def randomize_file(
         i-th. Of more shares than answers the last are left.
     max_epsilon : float, Fraction, Decimal or str, optional
         Refuse, before answers are read, a collection whose whole-contributor epsilon is larger.
+    delimiter : str, optional
+        The character that divides the cells of CSV, where it is not to be found (`open_answers`).
     progress : callable, optional
         Called with (done, total).
 
@@ -135,7 +138,7 @@ def randomize_file(
             "by trying; delete it and never pass it on"
         )
     ledger = answers_ledger()
-    with open_answers(answers, collection.schema.asked) as reader:
+    with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
         digest = AnswersDigest(collection, ledger.key())
 
         def encoded() -> Iterator[NDArray[Any]]:
