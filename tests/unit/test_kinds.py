@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from deniable import (
 )
 from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError, UnknownCategoryError
 from deniable.oracles.square_wave import SquareWave
+from deniable.records.best_oracle import oracles_for
 from deniable.survey.attribute import VERSION_2
 from deniable.survey.inspection import inspect_collection, question_text
 from tests.vectors import kinds
@@ -124,6 +127,23 @@ def test_the_vectors_are_what_this_release_writes() -> None:
     assert found.id == "5d174a5efa96b5c31f8d831b4bb668e31c3535d28092220e93a6288ca26cb95b"
     written = {key for attribute in json.loads(kinds.SCHEMA.to_json())["attributes"] for key in attribute}
     assert written == {"name", "categories", "missing", "other", "edges", *VERSION_2}
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "schema.md"
+
+
+def test_the_reference_has_every_key_and_its_examples_are_attributes() -> None:
+    text = DOCS.read_text()
+    rows = re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)
+    assert sorted(rows) == sorted(entry.name for entry in dataclasses.fields(Attribute))
+    examples = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, flags=re.DOTALL)]
+    kinds_shown = set()
+    for example in examples:
+        document = {"format": "deniable schema", "format_version": 2, "attributes": [example]}
+        (attribute,) = Schema.from_json(json.dumps(document)).attributes
+        assert attribute.to_dict() == example
+        kinds_shown.add(attribute.kind)
+    assert kinds_shown == {"categories", "ordered", "numeric", "multiple", "text"}
 
 
 # ---------------------------------------------------------------------- wrong keys
@@ -361,6 +381,34 @@ def test_what_is_asked_decides_the_mechanism() -> None:
     assert collection(Schema((income,)), 2.0).mechanism == SquareWave(21, 2.0)
     shares = Attribute("income", kind="numeric", range=(0, 1000), grid=21, ask="shares")
     assert not isinstance(collection(Schema((shares,)), 2.0).mechanism, SquareWave)
+    # Of records: through square waves where one attribute is sampled, as it is but for the largest budgets.
+    both: Any = collection(Schema((stars, DEVICES, income)), 1.0)
+    assert both.mechanism == AdaptiveSMP((5, 2, 2, 2, 21), 1.0, oracles_for((5, 2, 2, 2, 21), 1.0, [4]))
+    assert both.mechanism.oracles[4] == SquareWave(21, 1.0)
+    assert both.reason.endswith("; square waves for 'income', whose mean is asked, the others by size")
+    split = collection(Schema((stars, asked_of("b"))), 32.0)
+    assert split.mechanism.name.startswith("SPL")
+    assert split.reason.endswith("; means of 'b' are read from its codes")
+    hidden = collection(Schema((stars, asked_of("b"))), 1.0, hide_sampled_attribute=True)
+    assert hidden.mechanism.name in ("RS+FD", "SPL")
+
+
+def asked_of(name: str) -> Attribute:
+    return Attribute(name, ("1", "2", "3", "4", "5"), kind="ordered", ask="mean")
+
+
+def test_means_of_numbers_through_the_whole_house() -> None:
+    """Rounding, square waves and sampling are unbiased one after the other: the mean lies within five errors."""
+    schema = Schema((Attribute("income", kind="numeric", range=(0, 1000), grid=21), asked_of("stars")))
+    survey = collection(schema, 2.0)
+    n = 40_000
+    answers = {"income": np.linspace(100.5, 420.25, n), "stars": ["4"] * (n // 2) + ["2"] * (n // 2)}
+    reports = survey.randomize(answers, SimulationRandomness(3))
+    estimates = survey.estimate(survey.aggregate(reports))
+    for name, truth in (("income", 260.375), ("stars", 3.0)):
+        mean = estimates[name].mean()
+        assert abs(mean.value - truth) < 5 * mean.standard_error
+        assert mean.standard_error < (15 if name == "income" else 0.06)
 
 
 def test_questions_in_words() -> None:

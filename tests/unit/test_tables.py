@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.errors import DeniableError, FileFormatError, InvalidInputError
+from deniable.errors import DeniableError, FileFormatError, InvalidInputError, InvalidParameterError
 from deniable.files.formats import csv_files
 from deniable.files.formats.tables import open_answers
 
@@ -166,10 +166,50 @@ def test_a_quote_that_swallows_a_large_file(tmp_path: Path, monkeypatch: pytest.
 def test_columns_that_are_absent(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"a.csv must have the column 'c', got 'a' and 1 more$"):
         _read_bytes(tmp_path, b"a,b\n1,2\n", columns=["a", "c"])
-    with pytest.raises(
-        InvalidInputError, match=r"got 1 of other names \(are the columns separated by ';'\? use commas or tabs\)$"
-    ):
-        _read_bytes(tmp_path, b"a;b\n1;2\n", columns=["a", "b"])
+    with pytest.raises(InvalidInputError, match=r"got 1 of other names \(are the columns separated by ';'\?"):
+        _read_bytes(tmp_path, b"a;b\n1;2;3\n", columns=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "columns"),
+    [
+        (b"a;b\n1;2\n", "a.csv", {"a": ["1"], "b": ["2"]}),
+        (b"a;b\n1,5;2,5\n", "a.csv", {"a": ["1,5"], "b": ["2,5"]}),
+        (b"\xef\xbb\xbfa\tb\nx, y\tz\n", "a.csv", {"a": ["x, y"], "b": ["z"]}),
+        (b"a|b\r\n1|\r\n", "a.csv", {"a": ["1"], "b": [""]}),
+        (b"a;b\n1;2\n", "a.tsv", {"a": ["1"], "b": ["2"]}),
+        (b'a;"b\nc;d"\n"1;1";2\n', "a.csv", {"a": ["1;1"], "b\nc;d": ["2"]}),
+        # What is usual stays, if the cells fit: several answers in one cell are no columns.
+        (b"a,b\nx;y,1;2\n", "a.csv", {"a": ["x;y"], "b": ["1;2"]}),
+        (b"a\nx;y\nz\n", "a.csv", {"a": ["x;y", "z"]}),
+        (b"a\n1\n2\n", "a.csv", {"a": ["1", "2"]}),
+        (gzip.compress(b"a;b\n1;2\n"), "a.csv.gz", {"a": ["1"], "b": ["2"]}),
+    ],
+)
+def test_what_divides_the_cells_is_found(
+    tmp_path: Path, content: bytes, name: str, columns: dict[str, list[str]]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with open_answers(path) as reader:
+        (batch,) = reader
+        assert batch.to_pydict() == columns
+
+
+def test_what_divides_the_cells_can_be_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a;b\n1;2\n")
+    with open_answers(path, delimiter=",") as reader:
+        assert [batch.to_pydict() for batch in reader] == [{"a;b": ["1;2"]}]
+    path.write_text("a/b\n" + "1/2\n" * 20_000 + "3/4\n")
+    with open_answers(path, delimiter="/") as reader:
+        assert sum(batch.num_rows for batch in reader) == 20_001
+    path.write_text("a;b\n" + "1,3;2\n" * 20_000)
+    with open_answers(path) as reader:
+        assert reader.columns == ("a", "b")
+    for wrong in ("", ";;", '"', "\n", "é"):
+        with pytest.raises(InvalidParameterError, match=r"^delimiter must be one ASCII character"):
+            open_answers(path, delimiter=wrong)
 
 
 @pytest.mark.parametrize("cut", [20, 5000, -4, -20])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from deniable.core.checks import listed
 from deniable.core.construction import mechanism_for
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import InvalidParameterError
@@ -12,6 +14,8 @@ from deniable.oracles.sketch.ocms import ocms_choice
 from deniable.oracles.square_wave import SquareWave
 from deniable.planning._recommend import recommend
 from deniable.planning.records import MechanismChoice, records_default
+from deniable.records.best_oracle import oracles_for
+from deniable.records.sample import SMP, AdaptiveSMP
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
 
@@ -30,7 +34,8 @@ def default_mechanism(
 
     Open text is for `HeavyHitters`, a dictionary for the sketch of `ocms_choice`, an attribute whose mean is asked
     for `SquareWave`, other single attributes for what `recommend` finds, records for `records_default`, which the
-    wishes are for. What is asked stands in the schema (`Attribute.ask`): nothing is decided by answers.
+    wishes are for; where that samples an attribute, those whose mean is asked for are reported through square waves,
+    too. What is asked stands in the schema (`Attribute.ask`): nothing is decided by answers.
 
     Raises
     ------
@@ -45,7 +50,8 @@ def default_mechanism(
     """
     sizes, wishes = schema.sizes, {"full_record": full_record, "hide_sampled_attribute": hide_sampled_attribute}
     if len(sizes) > 1:
-        return records_default(sizes, epsilon, contributors=contributors, **wishes)
+        choice = records_default(sizes, epsilon, contributors=contributors, **wishes)
+        return choice if any(wishes.values()) else _of_means(choice, schema)
     for wish, wished in wishes.items():
         if wished:
             raise InvalidParameterError(f"{wish} is about collections of several attributes: leave it out")
@@ -58,6 +64,22 @@ def default_mechanism(
         return MechanismChoice(SquareWave(sizes[0], checked_epsilon(epsilon)), MEAN_ASKED)
     why = "least mean variance among the practical mechanisms (deniable plan compares them)"
     return MechanismChoice(recommend(sizes, epsilon), why)
+
+
+def _of_means(choice: MechanismChoice, schema: Schema) -> MechanismChoice:
+    """Return a choice for records with square waves for the columns whose mean is asked for, if it samples one."""
+    means = [j for j, column in enumerate(schema.columns) if column.ask == "mean"]
+    if not means:
+        return choice
+    names = listed([repr(schema.names[j]) for j in means])
+    mechanism: Any = choice.mechanism
+    if mechanism.name not in (SMP.name, AdaptiveSMP.name):
+        return replace(choice, reason=f"{choice.reason}; means of {names} are read from its codes")
+    oracles = oracles_for(mechanism.sizes, mechanism.epsilon, means)
+    adapted = AdaptiveSMP(mechanism.sizes, mechanism.epsilon, oracles)
+    why, by_size, _ = choice.reason.partition("; oracles by size")
+    others = ", the others by size" if by_size else ""
+    return replace(choice, mechanism=adapted, reason=f"{why}; square waves for {names}, whose mean is asked{others}")
 
 
 def collection(

@@ -123,7 +123,7 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
     if absent:
         hint = ""
         if len(present) == 1 and ";" in present[0]:
-            hint = " (are the columns separated by ';'? use commas or tabs)"
+            hint = " (are the columns separated by ';'? then every record must have as many cells)"
         plural = "columns" if len(absent) > 1 else "column"
         known = [name for name in wanted if name in occurrences]
         found = f"{_listed(known)} and {len(present) - len(known)} more" if known else f"{len(present)} of other names"
