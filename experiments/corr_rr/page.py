@@ -1,0 +1,269 @@
+"""How docs/papers/corr_rr.md quotes the results of these experiments (see `experiments.pages`)."""
+
+from __future__ import annotations
+
+import math
+from statistics import geometric_mean, median
+
+from experiments.pages import Page, Results, number_of, setting, traced
+
+CLIPPED = "RS+RFD clipped"
+KINDS = {"equal_marginals": "equal marginals", "as_described": "as described"}
+
+
+def _agreement(r: Results) -> list[str]:
+    def of(kind: str, method: str, column: str, spec: str) -> str:
+        return r.number("agreement-summary", column, spec, data=kind, method=method)
+
+    quotes = []
+    for kind, words in KINDS.items():
+        for method, shown in (("RS+RFD", "RS+RFD, clipped"), ("Corr-RR", "Corr-RR")):
+            beyond = of(kind, method, "|z| > 3", ".0f")
+            beyond = f"**{beyond}**" if (kind, method) == ("as_described", "Corr-RR") else beyond
+            mean, most = (of(kind, method, column, spec) for column, spec in (("ours/paper", ".2f"), ("largest", ".1f")))
+            quotes.append(f"| {words} | {shown} | {beyond} | {of(kind, method, 'chi2/cell', '.2f')} | {mean}, {most} |")
+    wrong = sum(r.value("agreement-summary", "|z| > 3", data="equal_marginals", method=m) for m in ("RS+RFD", "Corr-RR"))
+    described = of("as_described", "Corr-RR", "|z| > 3", ".0f")
+    quotes.append(f"On data with uniform marginals {traced(360 - wrong, '.0f')} of the {setting('360')} cells")
+    quotes.append(
+        f"{described} of the {setting('180')} Corr-RR cells do not, by up to a factor of "
+        f"{of('as_described', 'Corr-RR', 'largest', '.1f')}"
+    )
+    beyond = sorted((abs(float(row["z"])) for row in r.rows("agreement-beyond")), reverse=True)
+    quotes.append(f"The cells of equal marginals beyond {setting('3')} have {_listed(beyond, '.1f')}")
+    least, most = (r.number("agreement-unclipped", column, ".0f") for column in ("least", "most"))
+    quotes.append(f"the raw estimates have {least} to {most} times the printed error")
+    third = r.number("agreement-summary", "|z| > 3", ".0f", data="shared_marginals", method="Corr-RR")
+    quotes.append(f"has the correlations too, but {third} Corr-RR cells of Tables 4-9 disagree")
+    return quotes
+
+
+def _listed(values: list[float], spec: str) -> str:
+    words = [traced(value, spec) for value in values]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _table_2(r: Results) -> list[str]:
+    def worst(source: str) -> list[float]:
+        return [abs(float(row["z"])) for row in r.rows("table-2", source=source)]
+
+    equal, described = worst("equal_marginals"), worst("as_described")
+    first = [
+        r.number("table-2", "exact", ".2f", source="as_described", data="SynA", rho=rho, pair="X1 X2")
+        for rho in (0.1, 0.5, 0.9)
+    ]
+    path = sorted({row["paper"] for row in r.rows("table-2", source="equal_marginals", data="SynB", rho=0.9)}, reverse=True)
+    return [
+        f"all {traced(sum(z <= 3 for z in equal), 'd')} agree (largest z {traced(max(equal), '.1f')})",
+        f"they would be {first[0]}, {first[1]} and {first[2]} for rho = .1, .5 and .9; "
+        f"{traced(sum(z > 3 for z in described), 'd')} of {setting('36')} disagree",
+        f"products of it along paths ({', '.join(traced(round(float(one), 2), '.2g') for one in path[:1])}",
+    ]
+
+
+def _real_data(r: Results) -> list[str]:
+    def correlations(data: str) -> list[str]:
+        return [traced(float(value), spec) for value, spec in zip(r.text("real-data", "correlations", data=data).split(" to "), _SPECS[data], strict=True)]
+
+    clave, mushroom, adult, nursery = (correlations(name) for name in ("Clave", "Mushroom", "Adult", "Nursery"))
+    printed = {name: r.text("real-data", "printed", data=name).split(" to ") for name in _SPECS}
+    shown = {name: [traced(float(value), ".3g" if name != "Adult" else ".2f") for value in values] for name, values in printed.items()}
+    rows = {float(row["epsilon"]): row for row in r.rows("statements-real", data="Mushroom")}
+    ratios = [
+        f"{number_of(row, 'Corr-RR over RS+RFD', '.2f')} +- {number_of(row, 'two standard errors', '.2f')}"
+        for row in rows.values()
+    ]
+    places = {name: [int(float(row["place"])) for row in r.rows("statements-real", data=name)] for name in ("Clave", "Mushroom", "Adult")}
+    assert all(found[4] == 4 for found in places.values()), "the page says: last of four at epsilon .5 on all three"
+    assert all(found[:3] == [1, 1, 1] for found in (places["Clave"], places["Adult"])), "the page says: first up to .3"
+    return [
+        f"({clave[0]} for {shown['Clave'][0]}, {mushroom[0]} for {shown['Mushroom'][0]}, {adult[0]} to {adult[1]} for "
+        f"{shown['Adult'][0]} to {shown['Adult'][1]})",
+        f"is {', '.join(ratios[:4])} and {ratios[4]} at epsilon .1 to .5",
+        f"| preprint, Table I | Nursery: {traced(-0.07, '.2f')} to {traced(0.05, '.2f')} | Clave's range; here {nursery[0]} to {nursery[1]} |",
+    ]
+
+
+_SPECS = {"Clave": (".3f", ".3f"), "Mushroom": (".3f", ".3f"), "Adult": (".2f", ".2f"), "Nursery": (".3f", ".3f")}
+
+
+def _errors(r: Results) -> list[str]:
+    def of(method: str, spec: str = ".1e") -> str:
+        return r.number("statements-methods", "mse", spec, method=method)
+
+    def bias(d: int, rho: float) -> str:
+        return r.number("statements-bias", "squared bias", ".0e" if rho == 0.9 else ".1e", d=d, rho=rho)
+
+    def at(source: str, rho: float, column: str, spec: str = ".1e") -> str:
+        return r.number("statements-rho", column, spec, source=source, rho=rho)
+
+    least, most = (
+        r.number("statements-ranges", column, ".1f", what="SMP over the best baseline, as described, epsilon .5")
+        for column in ("least", "most")
+    )
+    truth, learned = of("RS+RFD, true priors"), of(CLIPPED)
+    uniform = r.value("statements-ranges", "least", what="Corr-RR over 1/k, equal marginals")
+    assert uniform > 50, "the page says: more than fifty times as accurate"
+    described = "as_described"
+    return [
+        f"At epsilon .5, on the described data, it has {least} to {most} times the error of the best of them",
+        f"with the *true* frequencies as priors its error is {truth} where learned priors have {learned}",
+        f"with it as prior RS+RFD's error is {truth} where priors learned from a tenth of the contributors give {learned}",
+        f"Corr-RR has {of('Corr-RR')}, RS+RFD {learned}, RS+FD {of('RS+FD')}, SPL {of('SPL')}, `SMP` {of('SMP')}; printed is "
+        f"{of('Corr-RR, printed')}. With *exactly* known marginals the squared bias alone is {bias(2, 0.1)}",
+        f"As described it *rises* from {at(described, 0.1, 'Corr-RR')} at rho {setting('.1')} to "
+        f"{at(described, 0.9, 'Corr-RR')} at {setting('.9')} (d = 4, epsilon .5)",
+        f"(squared bias {bias(4, 0.1)} at rho {setting('.1')}, {bias(4, 0.9)} at {setting('.9')})",
+        f"The decoded default falls from {at(described, 0.1, 'default, decoded')} to "
+        f"{at(described, 0.9, 'default, decoded', '.0e')}",
+        f"there 1/k has an error of {at('equal_marginals', 0.1, 'uniform', '.0e')}",
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------ variants
+
+_SETTINGS = ("rho .1", "rho .9", "rho .9, epsilon 3", "equal marginals", "Adult", "Mushroom 9, epsilon 3")
+_VARIANTS = {
+    "Corr-RR": "Corr-RR",
+    "its indices as Algorithm 1 prints them": "Corr-RR as printed",
+    "joint optimum of P": "Corr-RR joint",
+    "four rounds of refinement": "Corr-RR, four rounds",
+    "groups, as many as expected to be best": "Corr-RR groups",
+    "two pivots, unbiased": "two pivots unmixed",
+    "default": "default",
+}
+
+
+def _variants(r: Results) -> list[str]:
+    def cell(place: str, method: str, column: str = "mean", post: str = "simplex") -> str:
+        if not r.rows("variants-quantiles", setting=place, method=method, post=post):
+            return "too large"
+        return r.number("variants-quantiles", column, ".1e", setting=place, method=method, post=post)
+
+    quotes = [
+        f"| {words} | {' | '.join(cell(place, method) for place in _SETTINGS)} |" for words, method in _VARIANTS.items()
+    ]
+    for words, method in (("unbiased", "Cond-RR"), ("levelled", "Cond-RR levelled")):
+        cells = [
+            f"{cell(place, method, '50%')} ({cell(place, method, '10%')} to {cell(place, method, '90%')})"
+            for place in _SETTINGS
+        ]
+        quotes.append(f"| Cond-RR, {words}: median ({setting('10%')} to {setting('90%')}) | {' | '.join(cells)} |")
+    decoded = [cell(place, "default", post="hierarchical") for place in _SETTINGS]
+    quotes.append(f"| default, decoded | {' | '.join(f'**{one}**' for one in decoded)} |")
+    quotes.append(f"is decided by a few runs (Adult: {cell('Adult', 'Cond-RR')})")
+    return quotes
+
+
+# ------------------------------------------------------------------------------------------------------------- decoder
+
+
+def _beside(r: Results) -> list[str]:
+    quotes = []
+    kinds = {"as described": "as_described", "equal marginals": "equal_marginals", "Clave, Mushroom, Adult": "real"}
+    for words, kind in kinds.items():
+        (one,) = r.rows("statements-beside", cells=kind)
+        quotes.append(
+            f"| {words}, {number_of(one, 'number', '.0f')} | {number_of(one, 'Corr-RR best', '.0f')} | "
+            f"{number_of(one, 'SMP better', '.0f')}, {number_of(one, 'SMP ratio', '.2f')} | "
+            f"{number_of(one, 'default better', '.0f')}, {number_of(one, 'default ratio', '.2f')}, "
+            f"{number_of(one, 'default largest', '.2f')} |"
+        )
+    (one,) = r.rows("statements-beside", cells="preprint")
+    quotes.append(
+        f"In {number_of(one, 'number', '.0f')} cells of the preprint's figures, epsilon 1 to 5, the default is better in "
+        f"{number_of(one, 'default better', '.0f')}; it loses by up to {number_of(one, 'default largest', '.1f')}"
+    )
+    return quotes
+
+
+def _held_out(r: Results) -> list[str]:
+    def summary(family: str, kind: str, bold: bool = False) -> str:
+        (one,) = r.rows("held-out-summary", settings_of=family, report=kind)
+        middle = [number_of(one, column, ".2f") for column in ("median", "geometric mean")]
+        middle = [f"**{value}**" for value in middle] if bold else middle
+        best = number_of(one, "best", ".2g")
+        return f"{best} | {' | '.join(middle)} | {number_of(one, 'worst', '.2f')} | {number_of(one, 'above 1.05', '.0f')} |"
+
+    cells = r.rows("held-out")
+    ratio, error, other, spread = ([float(one[c]) for one in cells] for c in ("ratio", "error", "any ratio", "any error"))
+    sure = [value for value, e in zip(ratio, error, strict=True) if value - 2 * e > 1]
+    lost = sorted(value for value in ratio if value > 1.05)
+    any_lost = [(value, e) for value, e in zip(other, spread, strict=True) if value > 1.05]
+    any_sure = sorted((value for value, e in any_lost if value - 2 * e > 1), reverse=True)
+    any_not = sorted(value for value, e in any_lost if value - 2 * e <= 1)
+    relative, any_relative = (sorted(e / v for e, v in zip(es, vs, strict=True)) for es, vs in ((error, ratio), (spread, other)))
+    place = len(cells) * 19 // 20
+    bands = ((0, 0.3), (0.3, 1), (1, 2), (2, math.inf))
+    middle = [
+        [median(float(one[c]) for one in cells if low < float(one["epsilon"]) <= high) for c in ("ratio", "any ratio")]
+        for low, high in ((bands[0][0], 0.299), (0.299, 1), (1, 2), (2, math.inf))
+    ]
+    shown = [f"{traced(a, '.2f')} and {traced(b, '.2f')}" for a, b in middle]
+    quotes = [
+        f"| drawn, {setting('100')} | full record | {summary('synthetic', 'full record')}",
+        f"| real data, {setting('49')} | full record | {summary('real data', 'full record')}",
+        f"| all {setting('149')} | full record | {summary('all', 'full record', bold=True)}",
+        f"| all {setting('149')} | any, best oracle per attribute | {summary('all', 'any', bold=True)}",
+        f"is {traced(median(relative), '.1%')} in the median setting, below {traced(relative[place], '.1%')} in "
+        f"{setting('95%')} of them ({traced(median(any_relative), '.1%')} and {traced(any_relative[place], '.1%')} for",
+        f"{shown[0]} below .3; {shown[1].replace(' and ', ' and ')} up to {setting('1')}; {shown[2]} up to {setting('2')}; "
+        f"{shown[3]} beyond",
+        f"{traced(len(sure), 'd')} of {setting('149')} are above {setting('1')} by more than two standard errors",
+        f"the others by {traced(max(value for value in sure if value not in lost) - 1, '.0%')} at most",
+        f"({', '.join(traced(value, '.2f') for value in any_sure)}), and",
+        f"are not ({traced(any_not[0], '.2f')} to {traced(any_not[-1], '.2f')})",
+    ]
+    for one in sorted((one for one in cells if float(one["ratio"]) > 1.05), key=lambda one: -float(one["ratio"])):
+        people = setting(f"{int(float(one['people'])):,}")
+        quotes.append(
+            f"| {people} | {setting(float(one['epsilon']))} | {number_of(one, 'ratio', '.2f')} ({number_of(one, 'error', '.2f')}) |"
+        )
+    return quotes
+
+
+def _chosen_on(r: Results) -> list[str]:
+    def middle(family: str, kind: str) -> str:
+        return r.number("decoder-summary", "median", ".2f", settings_of=family, report=kind)
+
+    total = r.number("decoder-summary", "settings", ".0f", settings_of="all", report="full record")
+    families = [one["settings of"] for one in r.rows("decoder-summary", report="full record")]
+    worst = r.number("decoder-summary", "worst", ".1f", settings_of="all", report="full record")
+    return [
+        f"{total} settings of the papers' tables and figures",
+        f"median {middle('all', 'full record')} with a full record, {middle('all', 'any')} with any report",
+        f"The worst, up to {worst}, are",
+        *[f"[{family}] {middle(family, 'full record')}" for family in families if family != "all"],
+    ]
+
+
+def _large(r: Results) -> list[str]:
+    quotes = []
+    for k in (16, 64, 256):
+        plain, first, now = (
+            r.rows("large-k-summary", settings_with=kind, k=k, version=version)[0]
+            for kind, version in (("no dominant category", "present"), ("a dominant category", "first"), ("a dominant category", "present"))
+        )
+        cells = [f"{number_of(one, 'geometric mean', '.2f')}, {number_of(one, 'worst', '.2f')}" for one in (plain, first, now)]
+        cells[2] = f"**{cells[2]}**" if k == 256 else cells[2]
+        quotes.append(f"| {setting(k)} | {' | '.join(cells)} |")
+    for people in (2_000, 200_000):
+        means = [r.value("large-k-noise", "geometric mean", people=people, k=k) for k in (16, 64, 256)]
+        quotes.append(f"at n = {people:,}{' over four attributes' if people == 2_000 else ''} {_listed(means, '.2f')}")
+    hard = [
+        float(row["ratio"])
+        for row in r.rows("large-k-lost", k=256, epsilon=0.5)
+        if row["source"] == "spike"
+    ]
+    quotes.append(f"({traced(min(hard), '.1f')} to {traced(max(hard), '.1f')})")
+    return quotes
+
+
+def _coverage(r: Results) -> list[str]:
+    rows = r.rows("coverage")
+    quotes = []
+    for target, words in (("contributors", "for these contributors"), ("population", "for the population")):
+        found = [float(one[target]) for one in rows]
+        assert all(abs(v - 0.95) <= 3 * float(one[f"{target} error"]) for v, one in zip(found, rows, strict=True))
+        quotes.append(f"{words} ({traced(min(found), '.3f')} to {traced(max(found), '.3f')})")
+    return [f"in {traced(len(rows), 'd')} settings (n =", *quotes]
