@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from deniable.answers.functionals import functional as functional
+    from deniable.answers.functionals import functional_weights as functional_weights
     from deniable.answers.summary import AttributeSummary as AttributeSummary
     from deniable.answers.summary import Summary as Summary
     from deniable.answers.summary import summarize as summarize
@@ -15,6 +17,7 @@ else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
         {
+            "deniable.answers.functionals": "functional functional_weights",
             "deniable.answers.summary": "AttributeSummary Summary summarize summarize_phases",
         },
     )

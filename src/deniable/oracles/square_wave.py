@@ -21,10 +21,11 @@ from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_integer, checked_report_codes, code_dtype
 from deniable.core.estimate import Estimate
 from deniable.core.kernels import kernel
-from deniable.core.mechanism import ReportField
+from deniable.core.mechanism import MAX_CHANNEL_CELLS, ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks, uniform_below
 from deniable.core.state import Counts, counts_sum_to
+from deniable.core.support_counts import Levers
 from deniable.core.thresholds import SCALE, checked_epsilon, spent
 from deniable.errors import InvalidParameterError
 from deniable.oracles.grr import count_codes
@@ -199,7 +200,8 @@ class SquareWave(LinearOracle[Codes]):
 
     def unreported(self, contributors: int) -> Estimate:
         unknown = np.full(self.k, np.nan)
-        return Estimate(unknown, 0, noise_absent=unknown, noise_present=unknown, contributors=contributors)
+        joint = self._linear_variance
+        return Estimate(unknown, 0, noise_absent=unknown, noise_present=unknown, contributors=contributors, joint=joint)
 
     def gls_weights(self, scores: ArrayLike | Sequence[Fraction], *, exact: bool = False) -> NDArray[Any]:
         """Analyst: return what each report adds to an unbiased estimate of the mean of scores, [k + 2b].
@@ -217,6 +219,11 @@ class SquareWave(LinearOracle[Codes]):
             asked = np.array([[Fraction(score) for score in np.asarray(scores).tolist()]])
             return cast(NDArray[Any], self.exact_wave.weights(asked)[0])
         return cast(Floats, self.wave.weights(np.array(scores, dtype=np.float64)[None, :])[0])
+
+    def report_weights(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Analyst: return `gls_weights` of scores, and the variance of what one report adds given each value, [k]."""
+        weights = self.wave.weights(scores[None, :])
+        return weights[0], self.wave.means(weights**2)[0] - scores**2
 
     def variance(self, f: float, n: int) -> float:
         """Return the variance of an estimated frequency at true frequency f, noise only, with n contributors.
@@ -242,6 +249,13 @@ class SquareWave(LinearOracle[Codes]):
         noise[np.arange(len(noise)), np.arange(rows.start, rows.stop)] -= 1
         return noise
 
+    def _levers(self, targets: int, attribute: int) -> Levers | None:  # noqa: ARG002
+        if self.k * self.state_size > MAX_CHANNEL_CELLS:
+            return None
+        # Every report's weights of all values: it raises the targets with the largest most, and lowers the others.
+        weights = np.sort(np.concatenate([block for _, block in self.wave.unit_weights(np.arange(self.k))]), axis=0)
+        return Levers(float(weights[-targets:].sum(axis=0).max()), float(weights[:targets].sum(axis=0).min()))
+
     def _covariance(self, f: Floats, codes: NDArray[np.int64]) -> Floats:
         weights = np.concatenate([block for _, block in self.wave.unit_weights(codes)])
         matrix: Floats = (weights * (f @ self.wave.channel())) @ weights.T
@@ -249,8 +263,7 @@ class SquareWave(LinearOracle[Codes]):
         return matrix
 
     def _linear_variance(self, weights: Floats, f: Floats) -> float:
-        squares = self.wave.weights(weights[None, :]) ** 2
-        return float((self.wave.means(squares)[0] - weights**2) @ f)
+        return float(self.report_weights(weights)[1] @ f)
 
     # ---------------------------------------------------------------- guarantee and exact law
 

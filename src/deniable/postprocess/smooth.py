@@ -91,7 +91,7 @@ def smooth(mechanism: Mechanism[Any], aggregate: Aggregate) -> Estimate | Record
     >>> wave = SquareWave(k=5, epsilon=1.0, window=1)
     >>> aggregate = wave.aggregate([0] * 18 + [1] * 25 + [2] * 36 + [3] * 42 + [4] * 36 + [5] * 25 + [6] * 18)
     >>> smooth(wave, aggregate).frequencies.round(2)
-    array([0.19, 0.2 , 0.2 , 0.2 , 0.19])
+    array([0.18, 0.21, 0.23, 0.21, 0.18])
     """
     if is_oracle(mechanism) and mechanism.state_is_histogram:
         return _smoothed(mechanism, mechanism.estimate(aggregate), aggregate)

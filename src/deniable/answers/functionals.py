@@ -1,0 +1,195 @@
+"""Functionals: one number that is linear in who holds what (a mean of scores, a share), straight from the reports.
+
+Where a collector keeps how often every report came, the weights W of least variance at uniform answers (generalised
+least squares) are, with D = diag(pi P) and pi uniform,
+
+    W = D^-1 P' (P D^-1 P')^-1 c,      sum_y P(y | x) W[y] = c[x] exactly,
+
+so that the mean of W over reports is unbiased, and the reports themselves say how much it varies: W^2 has a mean, and
+so has c^2, by weights of its own. pi is fixed: weights that looked at the data would be biased. Where a collector keeps
+how many reports support each value, the same is done in supports: their sum, shifted by the constant of least variance
+at uniform answers (`Estimate.mean`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.answer import Answer, Target
+from deniable.core.checks import checked_integer
+from deniable.core.estimate import Estimate
+from deniable.core.mechanism import Mechanism
+from deniable.errors import InvalidParameterError
+from deniable.oracles.oracle import FrequencyOracle, is_oracle
+from deniable.records.record import is_direct, is_records
+
+Floats = NDArray[np.float64]
+
+
+def functional(
+    mechanism: Mechanism[Any], aggregate: Aggregate, scores: ArrayLike, *, attribute: int = 0, question: str = ""
+) -> Answer:
+    """Analyst: return the mean of scores over contributors, unbiased, with its interval.
+
+    For one attribute through any oracle whose reports can be listed, or whose supports hang together in a known way. It
+    answers like `Estimate.mean`; of reports of `SquareWave`, standard errors are made from the reports instead of from
+    frequencies. The weights are kept: the same question of another aggregate costs one pass over its counters.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Where the aggregate came from.
+    aggregate : Aggregate
+        At least one report.
+    scores : float[k]
+        What each value counts: 0..k-1 for the mean code, the midpoints of intervals for a mean income, 1 up to t and 0
+        beyond for the share up to t.
+    attribute : int
+        Of which attribute, for records.
+    question : str
+        What it is, in words.
+
+    Returns
+    -------
+    Answer
+        NaN where nobody reported the attribute. No interval where it is not known how reports vary.
+
+    Raises
+    ------
+    MismatchError, EmptyAggregateError
+        If the aggregate came from another mechanism, or contains no reports.
+    InvalidParameterError
+        If scores are no k finite numbers, there is no such attribute, or the mechanism takes texts.
+    TooLargeError
+        If the mechanism's reports would have to be listed and are too many.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.oracles import SquareWave
+    >>> wave = SquareWave(k=11, epsilon=1.0)  # satisfaction from 0 to 10
+    >>> aggregate = wave.aggregate(wave.randomize([7] * 3000 + [9] * 1000, SimulationRandomness(1)))
+    >>> answer = functional(wave, aggregate, range(11), question="mean satisfaction")
+    >>> answer  # the truth is 7.5
+    mean satisfaction: 7.27 +- 0.15785
+    >>> [round(end, 2) for end in answer.interval(0.95)]
+    [6.96, 7.58]
+    """
+    if mechanism.takes_text:
+        raise InvalidParameterError(f"mechanism must be one with a list of values, got {mechanism.name}")
+    mechanism.check(aggregate)
+    j = checked_integer("attribute", attribute, 0, len(mechanism.domain) - 1)
+    asked = _checked_scores(scores, mechanism.domain[j])
+    text = question or "mean score"
+    if is_oracle(mechanism) and _keeps_reports(mechanism):
+        return _by_reports(mechanism, aggregate, asked, aggregate.n, text, _source(aggregate))
+    if is_direct(mechanism) and _keeps_reports(mechanism.oracles[j]):
+        part = mechanism.by_attribute(aggregate)[j]
+        return _by_reports(mechanism.oracles[j], part, asked, aggregate.n, text, _source(aggregate))
+    estimate: Any = mechanism.estimate(aggregate)
+    one: Estimate = estimate[j] if is_records(mechanism) else estimate
+    return _by_supports(one.of(_source(aggregate)), asked, text)
+
+
+def functional_weights(oracle: FrequencyOracle[Any], scores: ArrayLike) -> Floats:
+    """Return what each report of an oracle adds to the mean of scores, float64[outputs], in the order of `outputs`.
+
+    Generalised least squares at uniform answers, O(k) for `SquareWave`, else by listing all reports.
+
+    Raises
+    ------
+    InvalidParameterError
+        If scores are no k finite numbers.
+    TooLargeError
+        If the reports are too many to be listed.
+    """
+    return _weights(oracle, tuple(_checked_scores(scores, oracle.k).tolist()))[0]
+
+
+@lru_cache(maxsize=64)
+def _weights(oracle: FrequencyOracle[Any], scores: tuple[float, ...]) -> tuple[Floats, float, float]:
+    """Return the weights, and the least and the largest variance that any one answer gives them."""
+    asked = np.array(scores)
+    weights, noise = _listed_weights(oracle, asked) if oracle.report_weights is None else oracle.report_weights(asked)
+    weights.setflags(write=False)
+    return weights, max(float(noise.min()), 0.0), float(noise.max())
+
+
+def _listed_weights(oracle: FrequencyOracle[Any], scores: Floats) -> tuple[Floats, Floats]:
+    channel, scaled = _listed(oracle)
+    weights: Floats = scaled.T @ np.linalg.solve(scaled @ channel.T, scores)
+    return weights, channel @ weights**2 - scores**2
+
+
+@lru_cache(maxsize=4)
+def _listed(oracle: FrequencyOracle[Any]) -> tuple[Floats, Floats]:
+    """Return the channel P, and P D^-1."""
+    channel = oracle.channel()
+    return channel, channel / channel.mean(axis=0)
+
+
+def _keeps_reports(oracle: FrequencyOracle[Any]) -> bool:
+    """Return whether an oracle's aggregate is the histogram of its reports, and no law of support says more of it."""
+    return oracle.state_is_histogram and oracle.support_law is None
+
+
+def _by_reports(
+    oracle: FrequencyOracle[Any],
+    aggregate: Aggregate,
+    scores: Floats,
+    contributors: int,
+    question: str,
+    source: frozenset[str],
+) -> Answer:
+    n = aggregate.n
+    if n == 0:
+        return Answer(math.nan, {"contributors": math.inf, "population": math.inf}, question, 0, source=source)
+    # Of centred scores, so that large ones leave digits for their differences.
+    centre = float(scores.mean())
+    offsets = scores - centre
+    weights, least, most = _weights(oracle, tuple(offsets.tolist()))
+    squares = functional_weights(oracle, offsets**2)
+    shares = aggregate.counts / n
+    value = float(weights @ shares)
+    # W^2 has the mean noise + c^2, and c^2 has weights of its own: both unbiased, kept to what is possible.
+    seen, held = float(weights**2 @ shares), float(squares @ shares)
+    noise = min(max(seen - held, least), most)
+    spread = min(max(held - value**2, 0.0), float(np.ptp(scores)) ** 2 / 4)
+    errors: dict[Target, float] = {
+        "contributors": math.sqrt(noise / n + spread * max(0.0, 1 / n - 1 / contributors)),
+        "population": math.sqrt(max(seen - value**2, noise) / n),
+    }
+    return Answer(value + centre, errors, question, n, source=source)
+
+
+def _by_supports(estimate: Estimate, scores: Floats, question: str) -> Answer:
+    answer = estimate.mean(scores)
+    return Answer(
+        answer.value, answer.errors, question, answer.n, answer.bounds, refusal=answer.refusal, source=answer.source
+    )
+
+
+def _source(aggregate: Aggregate) -> frozenset[str]:
+    collection = {f"collection {aggregate.collection}"} if aggregate.collection else set()
+    return frozenset({*collection, *(f"batch {digest}" for digest in aggregate.batches)})
+
+
+def _checked_scores(scores: ArrayLike, k: int) -> Floats:
+    try:
+        given = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameterError(f"scores must be {k} finite numbers, got {type(scores).__name__}") from None
+    if given.shape != (k,) or not np.isfinite(given).all():
+        wrong = (
+            f"shape={given.shape}"
+            if given.shape != (k,)
+            else f"scores[{int(np.argmin(np.isfinite(given)))}]=nan or inf"
+        )
+        raise InvalidParameterError(f"scores must be {k} finite numbers, one of each value, got {wrong}")
+    return given
