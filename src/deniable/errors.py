@@ -18,6 +18,9 @@
     ├── FileFormatError          a file that is damaged, foreign, or of an unknown version
     ├── OutputError              an output that cannot be written
     │   └── OutputInUseError     an output that another run is writing
+    ├── StoreError               a collector's database that cannot be read or written now
+    │   └── StoreInUseError      a database that another process serves
+    ├── UploadError              reports that a collector did not take
     ├── DealingError             a deal by several helpers that failed; no share of it may be used
     ├── BrokenLawError           a mechanism that `deniable.testing` finds wrong (also an AssertionError)
     └── MissingExtraError        an optional dependency that is not installed (also an ImportError)
@@ -90,6 +93,18 @@ class OutputError(DeniableError):
 
 class OutputInUseError(OutputError):
     """Another run is writing the same output; the two must not overwrite each other."""
+
+
+class StoreError(DeniableError):
+    """A collector's database cannot be read or written now, or is not one of this release's."""
+
+
+class StoreInUseError(StoreError):
+    """Another process serves this database; there is one at a time."""
+
+
+class UploadError(DeniableError):
+    """A collector did not take reports; the message says what it said, and whether to try again."""
 
 
 class DealingError(DeniableError):

@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from deniable.report.estimates import estimate_page as estimate_page
     from deniable.report.explorer import render_explorer as render_explorer
     from deniable.report.explorer import save_explorer as save_explorer
+    from deniable.report.html import render_fragment as render_fragment
     from deniable.report.html import render_html as render_html
     from deniable.report.html import save_html as save_html
+    from deniable.report.html import sheet as sheet
     from deniable.report.leakages import audit_page as audit_page
     from deniable.report.leakages import budgets_page as budgets_page
     from deniable.report.leakages import leakage_page as leakage_page
@@ -28,7 +30,7 @@ else:
             "deniable.report.decisions": "decision_page",
             "deniable.report.estimates": "estimate_page",
             "deniable.report.explorer": "render_explorer save_explorer",
-            "deniable.report.html": "render_html save_html",
+            "deniable.report.html": "render_fragment render_html save_html sheet",
             "deniable.report.leakages": "audit_page budgets_page leakage_page",
             "deniable.report.page": "Page",
             "deniable.report.plans": "plan_page",

@@ -6,6 +6,7 @@ import functools
 import math
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import jinja2
 from rich.cells import cell_len
@@ -33,15 +34,30 @@ def render_html(page: Page) -> str:
     >>> "&lt;b&gt;bald" in html, "<b>bald" in html, "<script" in html, "http://" in html
     (True, False, False, False)
     """
+    return _environment().get_template("page.html").render(**_shown(page))
+
+
+def render_fragment(page: Page) -> str:
+    """Return what a page says, without the page around it: for a page that has the sheet (`sheet`) and a heading.
+
+    It has no scripts and, but for heat maps, no style attributes: the strictest policy lets it be shown.
+    """
+    return _environment().get_template("fragment.html").render(**_shown(page))
+
+
+def sheet() -> str:
+    """Return the style sheet that every page carries."""
+    return _environment().get_template("page.css").render()
+
+
+def _shown(page: Page) -> dict[str, Any]:
+    """Return what templates read: the page, its notes, and its sections with their axes and new keys."""
     keys = [tuple(dict.fromkeys(entry for chart in section.charts for entry in chart.key)) for section in page.sections]
-    return _template().render(
-        page=page,
-        notes=page.all_notes(MAX_ROWS),
-        sections=[
-            (section, _Axis.of(section), () if i and keys[i] == keys[i - 1] else keys[i])
-            for i, section in enumerate(page.sections)
-        ],
-    )
+    sections = [
+        (section, _Axis.of(section), () if i and keys[i] == keys[i - 1] else keys[i])
+        for i, section in enumerate(page.sections)
+    ]
+    return {"page": page, "notes": page.all_notes(MAX_ROWS), "sections": sections}
 
 
 def save_html(page: Page, path: str | os.PathLike[str]) -> None:
@@ -56,7 +72,7 @@ def save_html(page: Page, path: str | os.PathLike[str]) -> None:
 
 
 @functools.cache
-def _template() -> jinja2.Template:
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("deniable.report"),
         autoescape=True,
@@ -68,7 +84,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters |= {"kind": lambda part: type(part).__name__}
     environment.globals |= {"chart_view": _chart, "map_view": _map, "stops": STOPS, "own": OWN}
-    return environment.get_template("page.html")
+    return environment
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,324 @@
+"""What who collects from real people does: serve, survey, analyst; and what contributors do by hand: send."""
+
+from __future__ import annotations
+
+import base64
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deniable.cli._app import check_output, note, progress, verb, writing
+from deniable.cli.collecting import CollectionFile
+from deniable.cli.inspecting import print_guarantee, warn
+from deniable.core.documents import read_document
+from deniable.core.outputs import atomic_path, write_text
+from deniable.core.privacy import bound_text
+from deniable.errors import InvalidParameterError, OutputError
+from deniable.survey.collection import Collection
+from deniable.survey.inspection import inspect_collection
+
+Database = Annotated[
+    str,
+    typer.Option("--database", envvar="DENIABLE_DATABASE", help="The collector's: sqlite:PATH or postgresql://..."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+DEFAULT_DATABASE = "sqlite:deniable.db"
+
+
+class Action(StrEnum):
+    """What is done to a survey."""
+
+    new = "new"
+    open = "open"
+    pause = "pause"
+    close = "close"
+    status = "status"
+    list = "list"
+    export = "export"
+    backup = "backup"
+    restore = "restore"
+
+
+class AnalystAction(StrEnum):
+    """What is done to analysts."""
+
+    add = "add"
+
+
+class RoleName(StrEnum):
+    """What an analyst may do."""
+
+    owner = "owner"
+    analyst = "analyst"
+
+
+@verb("serve", interrupted="what was acknowledged is stored")
+def serve(
+    configuration: Annotated[
+        Path | None, typer.Argument(metavar="CONFIG", help="Settings, a TOML file; options win over it.")
+    ] = None,
+    database: Annotated[
+        str | None, typer.Option("--database", help="sqlite:PATH or postgresql://...", metavar="URL")
+    ] = None,
+    public: Annotated[
+        str | None, typer.Option("--public", metavar="HOST:PORT", help="Where people's devices come.")
+    ] = None,
+    admin: Annotated[
+        str | None, typer.Option("--admin", metavar="HOST:PORT", help="Where the dashboard is; not for the public.")
+    ] = None,
+    no_limits: Annotated[
+        bool, typer.Option("--no-limits", help="Count no requests of a network: behind a proxy that does, or in tests.")
+    ] = False,
+    migrate: Annotated[
+        bool, typer.Option("--migrate", help="Make the tables of a new database, or bring those of an older one on.")
+    ] = False,
+    page_origin: Annotated[
+        list[str] | None,
+        typer.Option("--page-origin", metavar="URL", help="Another origin that hosts survey pages; repeatable."),
+    ] = None,
+    trusted_proxies: Annotated[
+        list[str] | None,
+        typer.Option("--trusted-proxies", metavar="CIDR", help="Proxies whose forwarded addresses count; repeatable."),
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Run a demonstration that leaves nothing behind.")] = False,
+    rehearse: Annotated[
+        int,
+        typer.Option("--rehearse", metavar="N", help="With --demo: so many simulated contributors answer.", min=0),
+    ] = 500,
+) -> None:
+    """Collect reports from people's own devices.
+
+    For collectors. A public port takes reports and shows the survey's page; an admin port has the
+    dashboard. SIGTERM or Ctrl-C ends it, after everything that was acknowledged is stored.
+
+    Needs the extra "service": pip install "deniable[service]"; --demo needs "demo" as well.
+    """
+    from deniable.service.config import read_configuration
+    from deniable.service.server import log_to_stderr, running, wait_for_signal
+
+    if demo:
+        _demonstrate(public, admin, rehearse)
+        return
+    given = {
+        "database": database,
+        "public": public,
+        "admin": admin,
+        "no_limits": no_limits,
+        "page_origin": page_origin,
+        "trusted_proxies": trusted_proxies,
+    }
+    settings = read_configuration(configuration, given)
+    log_to_stderr()
+    with running(settings, migrate=migrate) as here:
+        from deniable.service.public import bundles
+
+        note(f"collecting at {here.public}, dashboard at {here.admin}")
+        for hashed, _, _ in bundles().values():
+            note(f"bundle {hashed}")
+        for held in here.collector.all_held():
+            note(f"survey {held.row.slug}: {held.row.state}, {here.public}/s/{held.row.slug}#{held.row.id[:16]}")
+        wait_for_signal()
+        note("ending: what was acknowledged is being stored")
+
+
+def _demonstrate(public: str | None, admin: str | None, contributors: int) -> None:
+    from deniable.service.demo import demo_collection, demonstration, rehearse
+    from deniable.service.server import wait_for_signal
+
+    with demonstration(public or "127.0.0.1:0", admin or "127.0.0.1:0") as (here, link, login):
+        typer.echo(f"survey     {link}")
+        typer.echo(f"dashboard  {login}  (logs in once)")
+        if contributors:
+            with progress("answering") as report:
+                counted = rehearse(here.public, demo_collection(), contributors, report)
+            typer.echo(f"{counted:,} simulated contributors have answered; Ctrl-C ends the demonstration")
+        wait_for_signal()
+
+
+@verb("survey")
+def survey(
+    action: Annotated[Action, typer.Argument(metavar="ACTION", help="new, open, pause, close, status, list, ...")],
+    name: Annotated[
+        str | None, typer.Argument(metavar="SLUG", help="The survey's name in addresses; the file, to restore.")
+    ] = None,
+    survey_file: Annotated[Path | None, typer.Argument(metavar="SURVEY", help="Of a new one: survey.json.")] = None,
+    page_file: Annotated[
+        Path | None, typer.Argument(metavar="PAGE", help="Of a new one: page.json, what people read; else drafted.")
+    ] = None,
+    database: Database = DEFAULT_DATABASE,
+    contributors: Annotated[
+        int | None, typer.Option("--contributors", help="Of a new one: how many people are planned.", min=1)
+    ] = None,
+    now: Annotated[bool, typer.Option("--now", help="Close at once: take nothing more, not even what was drawn.")] = (
+        False
+    ),
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to export, or to back up.")] = None,
+    reports: Annotated[
+        bool, typer.Option("--reports", help="Export the reports instead of their sum, into a folder.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make, open, pause, close and export surveys.
+
+    For collectors: new, open, pause, close, status, list, export, backup, restore. While a collector
+    serves the database, they go through it.
+
+    A new survey is a draft. Without PAGE its page is drafted beside SURVEY, to be written and given
+    with "survey new" again; then "survey open".
+    """
+    from deniable.service.control import ask
+
+    slug = _named(action, name)
+    request: dict[str, Any] = {"verb": action.value} | ({"slug": slug} if slug else {})
+    if action is Action.restore:
+        _restore(database, Path(_required(name, "SLUG", "the backup to restore")))
+        return
+    if action is Action.new:
+        result = _new(database, request, survey_file, page_file, contributors)
+    elif action in (Action.export, Action.backup):
+        target = Path(_required(output, "--output", "where to write"))
+        result = _written(database, request, target, reports)
+    else:
+        if action is Action.close:
+            request["now"] = now
+        result = ask(database, request)
+    if as_json:
+        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+    elif action is Action.list:
+        for row in result["surveys"]:
+            typer.echo(f"{row['slug']}  {row['state']}  n = {row['n']:,}  {row['collection'][:12]}")
+    elif action not in (Action.export, Action.backup):
+        for key, value in result.items():
+            if key != "page":
+                typer.echo(f"{key:<14}{value}")
+
+
+def _named(action: Action, name: str | None) -> str:
+    if action in (Action.list, Action.backup, Action.restore):
+        return ""
+    return str(_required(name, "SLUG", "the survey's name"))
+
+
+def _required(value: Any, what: str, why: str) -> Any:
+    if value is None:
+        raise InvalidParameterError(f"{what} must be given: {why}")
+    return value
+
+
+def _new(
+    database: str, request: dict[str, Any], survey_file: Path | None, page_file: Path | None, contributors: int | None
+) -> dict[str, Any]:
+    from deniable.service.control import ask
+
+    path = Path(_required(survey_file, "SURVEY", "the collection, survey.json"))
+    drafted = path.with_name("page.json")
+    if page_file is None and drafted.exists():
+        raise OutputError(f"{drafted} exists: give it as PAGE, or remove it to have another one drafted")
+    request |= {
+        "document": read_document(path),
+        "page": None if page_file is None else read_document(page_file),
+        "folder": str(path.absolute().parent),
+        "contributors": contributors,
+    }
+    result = ask(database, request)
+    if page_file is None:
+        with writing(drafted):
+            write_text(drafted, result["page"])
+        note(f"write its texts, then: deniable survey new {request['slug']} {path} {drafted}")
+    return result
+
+
+def _written(database: str, request: dict[str, Any], output: Path, reports: bool) -> dict[str, Any]:
+    from deniable.service.control import ask
+
+    if request["verb"] == "backup":
+        check_output(output)
+        with writing(output):
+            return ask(database, request | {"output": str(output.absolute())})
+    if not reports:
+        check_output(output)
+    files = ask(database, request | {"reports": reports})["files"]
+    for name, content in files.items():
+        target = output / name if name else output
+        target.parent.mkdir(exist_ok=True)
+        with writing(target), atomic_path(target) as temporary:
+            temporary.write_bytes(base64.b64decode(content))
+    return {"files": [str(output / name if name else output) for name in files]}
+
+
+def _restore(database: str, source: Path) -> None:
+    from deniable.service.stores import restore_store
+
+    restore_store(database, source)
+    note(f"restored {source}: what was acknowledged since is lost, and exports made since must not be merged with it")
+
+
+@verb("analyst")
+def analyst(
+    action: Annotated[AnalystAction, typer.Argument(metavar="ACTION", help="add.")],  # noqa: ARG001
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Who logs in.")],
+    role: Annotated[
+        RoleName, typer.Option("--role", help="owner: may open, pause and close; analyst: may read.")
+    ] = RoleName.analyst,
+    database: Database = DEFAULT_DATABASE,
+    password_file: Annotated[
+        Path | None, typer.Option("--password-file", help="Take the password from a file instead of asking for it.")
+    ] = None,
+    token: Annotated[bool, typer.Option("--token", help="Print a token for programs as well.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let somebody log in to the dashboard.
+
+    For collectors. Adding a name again changes role and password, and ends its sessions.
+    """
+    from deniable.service.auth import hash_password
+    from deniable.service.control import ask
+
+    password = (
+        read_document(password_file).rstrip("\r\n")
+        if password_file is not None
+        else typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+    )
+    request = {"verb": "analyst", "name": name, "role": role.value, "password": hash_password(password)}
+    result = ask(database, request | {"token": token})
+    if as_json:
+        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        return
+    note(f"{name} can log in, as {role.value}")
+    if token:
+        typer.echo(result["token"])
+
+
+@verb("send", interrupted="what was drawn is kept; the same command goes on")
+def send(
+    survey_file: CollectionFile,
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="True answers, or a file of reports.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The collector's address, or the survey's link.")],
+    as_json: AsJson = False,
+) -> None:
+    """Randomise answers once, keep the reports, and send them.
+
+    For contributors. Reports are kept with the ledger of answers, and never drawn again: the same
+    command sends them again until all are counted. A file of reports is sent as it is.
+    """
+    from deniable.service.sending import send_file
+
+    collection = Collection.load(survey_file)
+    found = inspect_collection(collection)
+    print_guarantee(found)
+    warn(found)
+    with progress("sending") as report:
+        result = send_file(collection, answers, url, progress=report)
+    if as_json:
+        counts = {"n": result.n, "counted": result.counted, "already": result.already, "invalid": result.invalid}
+        typer.echo(json.dumps(counts | {"kept": str(result.kept), "drawn": result.drawn}, indent=2))
+        return
+    drawn = "drawn and kept" if result.drawn else "sent as they were kept, nothing was drawn"
+    note(f"{result.n:,} reports, {drawn} in {result.kept}")
+    note(f"{result.counted:,} are counted now, {result.already:,} were before, {result.invalid:,} are invalid")
+    if result.drawn:
+        note(f"{result.n:,} contributors have each spent epsilon = {bound_text(collection.privacy().epsilon)}")

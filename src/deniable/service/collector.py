@@ -1,0 +1,154 @@
+"""The collector: a store, the surveys in it, the queue of reports, and what is done every few seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable.core.randomness import SimulationRandomness
+from deniable.errors import DeniableError, StoreError
+from deniable.service.ingest import Ingest
+from deniable.service.metrics import Metrics
+from deniable.service.stores.store import CollectionRow, State, Store
+from deniable.service.surveys import Clock, Survey, Surveys, accepts_until, state_now, system_clock
+
+DRAIN_SECONDS = 10.0
+"""An inbox is looked at no more often."""
+
+_WATCH_SECONDS = 1.0
+_WARM_ROWS = (1, 200, 5000)
+
+log = logging.getLogger("deniable.service")
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A survey as it was a moment ago.
+
+    Parameters
+    ----------
+    row : CollectionRow
+        Where it was.
+    survey : Survey
+        What it asks.
+    """
+
+    row: CollectionRow
+    survey: Survey
+
+    def state(self, clock: Clock) -> State:
+        """Return what devices are told now."""
+        return state_now(self.row, self.survey, clock())
+
+    @property
+    def accepts_until(self) -> str | None:
+        """Until when reports are taken, if that is known."""
+        return accepts_until(self.row, self.survey.page)
+
+
+class Collector:
+    """Everything that both ports need.
+
+    Parameters
+    ----------
+    store : Store
+        The database.
+    clock : callable
+        The time.
+    drain_seconds : float
+        How often an inbox is looked at.
+    """
+
+    def __init__(self, store: Store, clock: Clock = system_clock, drain_seconds: float = DRAIN_SECONDS) -> None:
+        self.store, self.clock = store, clock
+        self.surveys = Surveys(store, clock)
+        self.metrics = Metrics()
+        self.ingest = Ingest(store, self.metrics, clock)
+        self._drain_seconds = drain_seconds
+        self._held: dict[str, Held] = {}
+        self._warm: set[str] = set()
+        self._refreshing = threading.Lock()
+        self._stop = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
+
+    def start(self) -> None:
+        """Read the surveys, compile what taking their reports needs, and begin."""
+        self.refresh()
+        self.ingest.start()
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """Write what waits, and end."""
+        self._stop.set()
+        self._watcher.join()
+        self.ingest.stop()
+
+    def held(self, collection: str) -> Held | None:
+        """Return a collection, None if there is none of this id."""
+        return self._held.get(collection)
+
+    def of_slug(self, slug: str) -> Held | None:
+        """Return the last collection of a survey, None if there is none of this name."""
+        found = [held for held in self._held.values() if held.row.slug == slug]
+        return max(found, key=lambda held: held.row.position, default=None)
+
+    def all_held(self) -> list[Held]:
+        """Return all collections."""
+        return list(self._held.values())
+
+    def refresh(self) -> None:
+        """Read again where the surveys are; what they ask, only of drafts, for it is fixed when they are opened."""
+        with self._refreshing:
+            held = {}
+            for row in self.store.collections():
+                known = self._held.get(row.id)
+                fixed = known is not None and "draft" not in (known.row.state, row.state)
+                survey = known.survey if known is not None and fixed else self.surveys.load(row.id)
+                if row.id not in self._warm and row.state != "closed":
+                    warm(survey)
+                    self._warm.add(row.id)
+                held[row.id] = Held(row, survey)
+            self._held = held
+
+    def drain(self) -> int:
+        """Move every inbox that holds enough into its sum; return how many reports that were."""
+        self.ingest.write_rejections()
+        return sum(self.surveys.drain(held.row, held.survey) for held in self.all_held())
+
+    def gauges(self) -> dict[str, float]:
+        """Return the numbers of this moment, for operators."""
+        found: dict[str, float] = {"deniable_queue": self.ingest.waiting}
+        for held in self.all_held():
+            found[f'deniable_drained{{survey="{held.row.slug}"}}'] = held.row.n
+            found[f'deniable_inbox{{survey="{held.row.slug}"}}'] = self.store.waiting(held.row.id)
+        # Those of one name stand together.
+        return dict(sorted(found.items()))
+
+    def _watch(self) -> None:
+        drained = time.monotonic()
+        while not self._stop.wait(min(_WATCH_SECONDS, self._drain_seconds)):
+            try:
+                self.refresh()
+                self.surveys.tick({held.row.id: held.survey for held in self.all_held()})
+                if time.monotonic() - drained >= self._drain_seconds:
+                    drained = time.monotonic()
+                    self.drain()
+            except StoreError as error:
+                log.warning("%s", error)
+            except DeniableError as error:
+                log.error("%s", error)
+        with contextlib.suppress(DeniableError):
+            self.ingest.write_rejections()
+
+
+def warm(survey: Survey) -> None:
+    """Have every loop compiled that reports of this survey go through, so that nobody waits for it."""
+    rng = SimulationRandomness(0)
+    for rows in _WARM_ROWS:
+        codes = np.zeros((rows, len(survey.collection.schema.attributes)), dtype=np.int64)
+        survey.collection.aggregate(survey.collection.randomize(codes, rng))

@@ -1,0 +1,128 @@
+"""How a collector runs: from a TOML file, the environment (`DENIABLE_*`) and the command line, the last one wins."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import Field, ValidationError
+
+from deniable.core.documents import Document
+from deniable.errors import FileFormatError, InvalidParameterError
+from deniable.service.limits import PER_HOUR, PER_MINUTE
+
+PREFIX = "DENIABLE_"
+
+
+class LimitsShape(Document):
+    """Requests that one network may send: ``[limits]``."""
+
+    per_minute: int = Field(default=PER_MINUTE, ge=1)
+    per_hour: int = Field(default=PER_HOUR, ge=1)
+    off: bool = False
+
+
+class Configuration(Document):
+    """How a collector runs.
+
+    Parameters
+    ----------
+    database : str
+        ``sqlite:PATH`` or ``postgresql://...``.
+    public, admin : str
+        Where the two ports listen, ``HOST:PORT``; port 0 takes a free one.
+    page_origin : list of str
+        Origins that host survey pages besides the collector.
+    trusted_proxies : list of str
+        Networks of proxies whose forwarded addresses are believed.
+    limits : LimitsShape
+        Requests per network.
+    """
+
+    database: str = "sqlite:deniable.db"
+    public: str = "127.0.0.1:8080"
+    admin: str = "127.0.0.1:8081"
+    page_origin: list[str] = Field(default_factory=list)
+    trusted_proxies: list[str] = Field(default_factory=list)
+    limits: LimitsShape = LimitsShape()
+
+
+_LISTS = ("page_origin", "trusted_proxies")
+_LIMITS = ("per_minute", "per_hour", "off")
+
+
+def read_configuration(
+    path: Path | None, given: Mapping[str, Any], environment: Mapping[str, str] = os.environ
+) -> Configuration:
+    """Return how a collector runs.
+
+    Parameters
+    ----------
+    path : Path or None
+        The TOML file.
+    given : mapping
+        What the command line says, by key; None for what it does not.
+    environment : mapping
+        `DENIABLE_DATABASE` and so on; lists between commas, `DENIABLE_LIMITS_OFF` and the like for ``[limits]``.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is no TOML, or has another key.
+    InvalidParameterError
+        If a value is out of bounds.
+    """
+    values: dict[str, Any] = {}
+    if path is not None:
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise FileFormatError(f"{path} is not TOML: {error}") from error
+    for key in Configuration.model_fields:
+        text = environment.get(PREFIX + key.upper())
+        if text is not None and key != "limits":
+            values[key] = [part for part in text.split(",") if part] if key in _LISTS else text
+    limits = dict(values.get("limits", {}))
+    for key in _LIMITS:
+        if (text := environment.get(f"{PREFIX}LIMITS_{key.upper()}")) is not None:
+            limits[key] = text.lower() in ("1", "true", "yes") if key == "off" else _integer(text, f"limits.{key}")
+    values |= {key: value for key, value in given.items() if value is not None and key != "no_limits"}
+    if given.get("no_limits"):
+        limits["off"] = True
+    try:
+        found = Configuration.model_validate({**values, "limits": limits})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise FileFormatError(f"{path or 'the configuration'}: {place}: {first['msg'].lower()}") from error
+    for origin in found.page_origin:
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or not parts.netloc or origin != f"{parts.scheme}://{parts.netloc}":
+            raise InvalidParameterError(f"page_origin must be an origin as https://example.org, got {origin!r}")
+    return found
+
+
+def address(text: str, what: str) -> tuple[str, int]:
+    """Return host and port of an address.
+
+    Examples
+    --------
+    >>> address("127.0.0.1:8080", "public"), address("[::1]:0", "admin")
+    (('127.0.0.1', 8080), ('::1', 0))
+    """
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise InvalidParameterError(f"{what} must be HOST:PORT, got {text!r}")
+    return host.strip("[]"), int(port)
+
+
+def _integer(text: str, what: str) -> int:
+    if not text.isdecimal():
+        raise InvalidParameterError(f"{what} must be a whole number, got {text!r}")
+    return int(text)

@@ -1,0 +1,198 @@
+"""What the command line does to surveys: on the database itself, or through the collector that serves it.
+
+The collector listens on a Unix socket beside its SQLite database, for its owner only. A request is one line of JSON,
+``{"verb": ..., ...}``; so is the answer, ``{"result": ...}`` or ``{"error": ...}``. PostgreSQL takes several writers:
+there the command line works on the database.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from deniable.errors import DeniableError, InvalidParameterError, StoreError, StoreInUseError
+from deniable.service.auth import Logins
+from deniable.service.stores import open_store, sqlite_path
+from deniable.service.surveys import Surveys
+
+SOCKET = ".socket"
+"""Ending of the socket's name, beside the database."""
+
+MOST = 1 << 27
+"""Bytes of a request or an answer."""
+
+_SECONDS = 60.0
+
+log = logging.getLogger("deniable.service")
+
+Answer = dict[str, Any]
+
+
+def perform(surveys: Surveys, request: Answer, actor: str = "command line") -> Answer:
+    """Do what a request says to a store, write down who did it, and return the result as JSON data.
+
+    Raises
+    ------
+    DeniableError
+        If it cannot be done.
+    """
+    values = dict(request)
+    verb = values.pop("verb")
+    if verb not in _VERBS:
+        raise InvalidParameterError(f"verb must be one of {', '.join(_VERBS)}, got verb={verb!r}")
+    result = _VERBS[verb](surveys, values)
+    if verb not in ("status", "list"):
+        about = values.get("slug") or values.get("name") or ""
+        surveys.store.note(surveys.clock().isoformat(), actor, verb, about)
+    return result
+
+
+def _export(surveys: Surveys, values: Answer) -> Answer:
+    reports = values.pop("reports", False)
+    files = surveys.export_reports(**values) if reports else {"": surveys.export(**values)}
+    return {"files": {name: base64.b64encode(content).decode() for name, content in files.items()}}
+
+
+def _backup(surveys: Surveys, values: Answer) -> Answer:
+    surveys.store.backup(Path(values["output"]))
+    return {}
+
+
+def _analyst(surveys: Surveys, values: Answer) -> Answer:
+    """Enter an analyst; the password comes as what is stored of it."""
+    logins = Logins(surveys.store, surveys.clock)
+    surveys.store.add_analyst(values["name"], values["role"], values["password"])
+    return {"name": values["name"], "role": values["role"]} | (
+        {"token": logins.issue(values["name"], "token", None)} if values.get("token") else {}
+    )
+
+
+_VERBS: dict[str, Callable[[Surveys, Answer], Answer]] = {
+    "new": lambda surveys, values: surveys.new(**values),
+    "open": lambda surveys, values: surveys.open(**values),
+    "pause": lambda surveys, values: surveys.pause(**values),
+    "close": lambda surveys, values: surveys.close(**values),
+    "status": lambda surveys, values: surveys.status(**values),
+    "list": lambda surveys, _: {"surveys": surveys.list()},
+    "export": _export,
+    "backup": _backup,
+    "analyst": _analyst,
+}
+
+
+def ask(url: str, request: Answer) -> Answer:
+    """Do what a request says to the database of an address, through its collector if one serves it.
+
+    Raises
+    ------
+    DeniableError
+        If it cannot be done.
+    """
+    try:
+        store = open_store(url, migrate=request["verb"] in ("new", "analyst"))
+    except StoreInUseError:
+        path = sqlite_path(url)
+        if path is None:
+            raise
+        return _ask_collector(path, request)
+    try:
+        return perform(Surveys(store), request)
+    finally:
+        store.close()
+
+
+def _ask_collector(path: Path, request: Answer) -> Answer:
+    try:
+        with socket.socket(socket.AF_UNIX) as connection, _short(path) as name:
+            connection.settimeout(_SECONDS)
+            connection.connect(name)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            with connection.makefile("rb") as file:
+                line = file.readline(MOST)
+    except OSError as error:
+        raise StoreInUseError(
+            f"the database {path} is in use, and its collector does not answer: {error.strerror or error}"
+        ) from error
+    answer: Answer = json.loads(line or b'{"error": "the collector stopped"}')
+    if "error" in answer:
+        raise StoreError(answer["error"])
+    result: Answer = answer["result"]
+    return result
+
+
+class ControlSocket:
+    """The collector's end: one request at a time, in a thread of its own.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+    surveys : Surveys
+        What requests are done to.
+    done : callable
+        Called after each, to take notice.
+    """
+
+    def __init__(self, path: Path, surveys: Surveys, done: Callable[[], None]) -> None:
+        self._path, self._surveys, self._done = path, surveys, done
+        self._file = path.with_name(path.name + SOCKET)
+        # The database's lock is ours, so a socket that is there was left by a killed process.
+        self._file.unlink(missing_ok=True)
+        self._socket = socket.socket(socket.AF_UNIX)
+        # Before it has a name: from its first moment it is its owner's only.
+        os.fchmod(self._socket.fileno(), 0o600)
+        with _short(path) as name:
+            self._socket.bind(name)
+        self._socket.listen()
+        self._thread = threading.Thread(target=self._serve, name="control", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening, and remove the socket."""
+        self._file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join(_SECONDS)
+        self._socket.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            with contextlib.suppress(OSError), connection:
+                connection.settimeout(_SECONDS)
+                with connection.makefile("rb") as file:
+                    line = file.readline(MOST)
+                if line:
+                    connection.sendall(json.dumps(self._answer(line)).encode() + b"\n")
+
+    def _answer(self, line: bytes) -> Answer:
+        try:
+            result = perform(self._surveys, json.loads(line))
+            self._done()
+        except DeniableError as error:
+            return {"error": str(error)}
+        except Exception as error:
+            log.error("a request on the socket broke: %s", type(error).__name__)
+            return {"error": f"the collector could not do it: {type(error).__name__}"}
+        return {"result": result}
+
+
+@contextlib.contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """Yield a name of the socket of at most 108 bytes, which is all that a socket's name can have."""
+    directory = os.open(path.absolute().parent, os.O_RDONLY)
+    try:
+        yield f"/proc/self/fd/{directory}/{path.name}{SOCKET}"
+    finally:
+        os.close(directory)

@@ -1,0 +1,157 @@
+"""The demonstration as a survey that runs: the page, the dashboard, and contributors whose answers are real.
+
+Fair's survey (1978), as in `deniable.demo`. Everything lies in a folder that goes away with the process; simulated
+contributors send their reports to the public port as anybody's device would, one each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from deniable.core.randomness import SecureRandomness, uniform_below
+from deniable.demo import BINNING, TITLE, demo_answers, demo_schema
+from deniable.errors import UploadError
+from deniable.files.wire import ID_BYTES, JSON_TYPE, Body, to_wire
+from deniable.planning import recommend
+from deniable.service.auth import LINK, Logins, hash_password
+from deniable.service.collector import Collector
+from deniable.service.config import Configuration, LimitsShape
+from deniable.service.server import Running, running
+from deniable.service.survey_page import draft_page
+from deniable.survey.collection import Collection
+
+SLUG = "demo"
+EPSILON = "4"
+MIN_BATCH = 20
+DRAIN_SECONDS = 2.0
+_SENDERS = 8
+
+_QUESTIONS = {
+    "affairs": "How much time do you spend in extramarital affairs?",
+    "rate_marriage": "How do you rate your marriage?",
+    "religious": "How religious are you?",
+    "age": "How old are you?",
+    "educ": "What is your education?",
+    "occupation": "What is your occupation?",
+}
+
+Progress = Callable[[int, int | None], None]
+
+
+def demo_collection() -> Collection:
+    """Return what the demonstration asks, and how answers are randomised."""
+    schema = demo_schema()
+    return Collection(schema, recommend(schema.sizes, EPSILON), title=TITLE)
+
+
+@contextlib.contextmanager
+def demonstration(public: str = "127.0.0.1:0", admin: str = "127.0.0.1:0") -> Iterator[tuple[Running, str, str]]:
+    """Run the demonstration inside the block.
+
+    Yields
+    ------
+    (Running, str, str)
+        The collector, the survey's link, and a link that logs in once.
+
+    Raises
+    ------
+    MissingExtraError
+        If the demonstration's data are not installed.
+    OutputError
+        If a port is taken.
+    """
+    with tempfile.TemporaryDirectory(prefix="deniable-demo-") as folder:
+        configuration = Configuration(
+            database=f"sqlite:{Path(folder) / 'demo.db'}", public=public, admin=admin, limits=LimitsShape(off=True)
+        )
+        with running(configuration, migrate=True, drain_seconds=DRAIN_SECONDS) as here:
+            collection = demo_collection()
+            make_survey(here.collector, collection)
+            link = f"{here.public}/s/{SLUG}#{collection.id[:16]}"
+            here.collector.store.add_analyst("demo", "owner", hash_password(secrets.token_urlsafe(24)))
+            login = Logins(here.collector.store, here.collector.clock).issue("demo", "link", LINK)
+            yield here, link, f"{here.admin}/login#{login}"
+
+
+def make_survey(collector: Collector, collection: Collection) -> None:
+    """Enter the demonstration's survey with its page, and open it."""
+    page = draft_page(collection, contributors=6366)
+    words = page.languages["en"].model_copy(
+        update={
+            "title": TITLE,
+            "intro": "This is a demonstration. In 1978, readers of Redbook were asked what you are asked here; answer "
+            f"as one of them, or as you like. {BINNING}",
+            "consent": "What you answer is decided by coins on this device before anything is sent, and kept on this "
+            "machine until the demonstration ends.",
+            "questions": _QUESTIONS,
+        }
+    )
+    contact = "Whoever started this demonstration."
+    changed = {"languages": {"en": words}, "min_batch": MIN_BATCH, "contact": contact}
+    text = page.model_copy(update=changed).to_json()
+    collector.surveys.new(SLUG, collection.to_json(), text, ".")
+    collector.surveys.open(SLUG)
+    collector.refresh()
+
+
+def rehearse(public: str, collection: Collection, contributors: int, progress: Progress | None = None) -> int:
+    """Let so many of the demonstration's women, chosen at random, answer through the public port.
+
+    Parameters
+    ----------
+    public : str
+        Address of the public port.
+    collection : Collection
+        The demonstration's.
+    contributors : int
+        How many; none answers twice, so at most as many as there are.
+    progress : callable, optional
+        Called with (answered, all).
+
+    Returns
+    -------
+    int
+        How many were counted.
+
+    Raises
+    ------
+    UploadError
+        If the collector does not take a report.
+    """
+    codes = collection.schema.encode(demo_answers())
+    rng = SecureRandomness()
+    # Of a random order of the women, the first.
+    chosen = np.argsort(uniform_below(rng, 1 << 62, len(codes)), kind="stable")[:contributors]
+    rows = to_wire(collection.mechanism, collection.randomize(codes[chosen], rng))
+    ids = np.frombuffer(secrets.token_bytes(ID_BYTES * len(rows)), np.uint8).reshape(len(rows), ID_BYTES)
+    parts = [range(start, len(rows), _SENDERS) for start in range(_SENDERS)]
+    done = [0] * _SENDERS
+
+    def send(sender: int) -> None:
+        host = urlsplit(public).netloc
+        connection = http.client.HTTPConnection(host, timeout=30)
+        with contextlib.closing(connection):
+            for i in parts[sender]:
+                body = Body(collection.id, ids[i : i + 1], rows[i : i + 1])
+                path = f"/api/v1/collections/{collection.id}/reports"
+                connection.request("POST", path, body.to_json(), {"Content-Type": JSON_TYPE})
+                answer = connection.getresponse()
+                answer.read()
+                if answer.status != 201:
+                    raise UploadError(f"the collector refused a report with status {answer.status}")
+                done[sender] += 1
+                if progress is not None:
+                    progress(sum(done), len(rows))
+
+    with ThreadPoolExecutor(_SENDERS) as pool:
+        list(pool.map(send, range(_SENDERS)))
+    return sum(done)

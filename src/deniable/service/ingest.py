@@ -1,0 +1,236 @@
+"""Group commit: one thread takes whatever waits, validates it at once, commits it once, and then answers.
+
+There is no timer: while one commit is under way, the next gathers. Nobody is answered before the commit is on the disk;
+of a commit whose outcome nobody knows the answer is 503, and the retry's receipt decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import StoreError
+from deniable.files.wire import Body, Rows
+from deniable.service.metrics import Metrics
+from deniable.service.problems import Problem
+from deniable.service.stores.store import Posted, Store
+from deniable.service.surveys import Clock, Survey
+
+MAX_QUEUE = 20_000
+"""Reports that wait; of more, the sender is told to come again."""
+
+MAX_COMMIT = 4096
+"""Reports after which no further request joins a commit."""
+
+
+class Outcome(NamedTuple):
+    """What became of the reports of one request."""
+
+    counted: int
+    already: int
+    invalid: int
+
+
+@dataclass(eq=False)
+class _Item:
+    survey: Survey
+    body: Body
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Outcome]
+    answer: Outcome | Problem | None = field(default=None)
+
+    def resolve(self) -> None:
+        if self.future.cancelled():
+            return
+        if isinstance(self.answer, Outcome):
+            self.future.set_result(self.answer)
+        else:
+            self.future.set_exception(self.answer or Problem("broken"))
+
+
+class Ingest:
+    """The queue of reports, and the thread that writes them.
+
+    Parameters
+    ----------
+    store : Store
+        Where reports go.
+    metrics : Metrics
+        What is counted.
+    clock : callable
+        The time, of which the day is written beside rejections.
+    """
+
+    def __init__(self, store: Store, metrics: Metrics, clock: Clock) -> None:
+        self._store, self._metrics, self._clock = store, metrics, clock
+        self._items: deque[_Item] = deque()
+        self._waiting, self._stopping = 0, False
+        self._rejected: Counter[tuple[str, str, str]] = Counter()
+        self._wake = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
+
+    @property
+    def waiting(self) -> int:
+        """Reports in the queue."""
+        return self._waiting
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take no more, write what waits, and end."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        self._thread.join()
+        self.write_rejections()
+
+    async def submit(self, survey: Survey, body: Body) -> Outcome:
+        """Return what became of a request's reports, when that is on the disk.
+
+        Raises
+        ------
+        Problem
+            busy, closed, not-open or store.
+        """
+        loop = asyncio.get_running_loop()
+        item = _Item(survey, body, loop, loop.create_future())
+        with self._wake:
+            if self._stopping or self._waiting + body.n > MAX_QUEUE:
+                raise Problem("busy")
+            self._items.append(item)
+            self._waiting += body.n
+            self._wake.notify()
+        return await item.future
+
+    def reject(self, collection: str, reason: str, count: int = 1) -> None:
+        """Count a rejection; written with the next drain, and never more of it than day, reason and number."""
+        day = self._clock().date().isoformat()
+        self._metrics.reports(reason, count)
+        with self._wake:
+            self._rejected[collection, day, reason] += count
+
+    def write_rejections(self) -> None:
+        """Write down how many were rejected since the last time."""
+        with self._wake:
+            counts, self._rejected = self._rejected, Counter()
+        if not counts:
+            return
+        try:
+            self._store.reject(counts)
+        except StoreError:
+            with self._wake:
+                self._rejected.update(counts)
+
+    # ---------------------------------------------------------------- the thread
+
+    def _run(self) -> None:
+        while items := self._gathered():
+            try:
+                self._commit(items)
+            except StoreError:
+                self._answer_all(items, Problem("store"))
+            except Exception:
+                # Whatever it is, the next reports must not wait for ever.
+                self._answer_all(items, Problem("broken"))
+            for loop in {item.loop for item in items}:
+                mine = [item for item in items if item.loop is loop]
+                loop.call_soon_threadsafe(_resolve, mine)
+
+    def _gathered(self) -> list[_Item]:
+        with self._wake:
+            while not self._items and not self._stopping:
+                self._wake.wait()
+            items, reports = [], 0
+            while self._items and reports < MAX_COMMIT:
+                item = self._items.popleft()
+                items.append(item)
+                reports += item.body.n
+            self._waiting -= reports
+            return items
+
+    def _commit(self, items: list[_Item]) -> None:
+        groups: dict[str, list[_Item]] = {}
+        for item in items:
+            groups.setdefault(item.survey.collection.id, []).append(item)
+        valid: dict[str, NDArray[np.bool_]] = {}
+        posted: dict[str, Posted] = {}
+        for collection, group in groups.items():
+            ids = np.concatenate([item.body.ids for item in group])
+            rows = np.concatenate([item.body.rows for item in group])
+            valid[collection] = kept = valid_rows(group[0].survey, rows)
+            if kept.any():
+                posted[collection] = Posted(ids[kept], rows[kept])
+        began = time.perf_counter()
+        taken = self._store.take(posted) if posted else {}
+        if posted:
+            self._metrics.commit(time.perf_counter() - began, sum(len(one.ids) for one in posted.values()))
+        for collection, group in groups.items():
+            self._answer(group, valid[collection], taken.get(collection), collection in posted)
+
+    def _answer(
+        self, group: list[_Item], valid: NDArray[np.bool_], taken: NDArray[np.bool_] | None, posted: bool
+    ) -> None:
+        new = np.zeros(len(valid), dtype=np.bool_)
+        if taken is not None:
+            new[valid] = taken
+        start = 0
+        for item in group:
+            mine = slice(start, start + item.body.n)
+            start += item.body.n
+            kept, counted = int(valid[mine].sum()), int(new[mine].sum())
+            if kept and posted and taken is None:
+                # It was closed, or paused, since the request was looked at.
+                item.answer = Problem("closed")
+                continue
+            item.answer = Outcome(counted, kept - counted, item.body.n - kept)
+            self._metrics.reports("counted", counted)
+            self._metrics.reports("already", kept - counted)
+            if item.body.n > kept:
+                self.reject(item.survey.collection.id, "invalid-report", item.body.n - kept)
+
+    def _answer_all(self, items: list[_Item], problem: Problem) -> None:
+        for item in items:
+            item.answer = problem
+            self._metrics.reports(problem.name, item.body.n)
+
+
+def valid_rows(survey: Survey, rows: Rows) -> NDArray[np.bool_]:
+    """Return which reports a client can have made: all at once, and in halves only where one of them is not.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> from deniable.service.survey_page import draft_page
+    >>> from deniable.survey.collection import Collection
+    >>> from deniable.survey.schema import Attribute, Schema
+    >>> asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
+    >>> survey = Survey.read(asked.to_json(), draft_page(asked).to_json(), {})
+    >>> valid_rows(survey, np.array([[0], [1], [2]], dtype=np.uint8))
+    array([ True,  True, False])
+    """
+    valid = np.ones(len(rows), dtype=np.bool_)
+    parts = [(0, len(rows))]
+    while parts:
+        start, stop = parts.pop()
+        if survey.valid(rows[start:stop]):
+            continue
+        if stop - start == 1:
+            valid[start] = False
+        else:
+            middle = (start + stop) // 2
+            parts += [(start, middle), (middle, stop)]
+    return valid
+
+
+def _resolve(items: list[_Item]) -> None:
+    for item in items:
+        item.resolve()

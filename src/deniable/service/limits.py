@@ -1,0 +1,142 @@
+"""How many requests one network may send: counted in memory, by a keyed digest of the address whose key lives an hour.
+
+The address itself is kept nowhere. It is that of the connection or, where that is a proxy that is trusted by name, the
+right-most of the forwarded ones that is not.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+
+from deniable.errors import InvalidParameterError
+
+PER_MINUTE, PER_HOUR = 30, 300
+
+MAX_NETWORKS = 1 << 18
+"""Networks counted at a time; of more, counting begins anew."""
+
+_HOUR, _MINUTE = 3600, 60
+_FOR = re.compile(r'(?:^|[;,\s])for=("[^"]*"|[^;,\s]*)', re.IGNORECASE)
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def trusted_networks(texts: Iterable[str]) -> tuple[Network, ...]:
+    """Return the networks of proxies that are believed.
+
+    Raises
+    ------
+    InvalidParameterError
+        If one is no network in CIDR notation.
+    """
+    try:
+        return tuple(ipaddress.ip_network(text) for text in texts)
+    except ValueError as error:
+        raise InvalidParameterError(f"trusted_proxies must be networks as 10.0.0.0/8: {error}") from error
+
+
+def client_address(peer: str, headers: Headers, trusted: tuple[Network, ...]) -> str:
+    """Return whose request it is: of a trusted proxy's, the right-most address that is no trusted proxy.
+
+    Examples
+    --------
+    >>> proxies = trusted_networks(["10.0.0.0/8"])
+    >>> client_address("10.0.0.1", Headers({"x-forwarded-for": "6.6.6.6, 9.9.9.9, 10.0.0.2"}), proxies)
+    '9.9.9.9'
+    >>> client_address("8.8.8.8", Headers({"x-forwarded-for": "6.6.6.6"}), proxies)
+    '8.8.8.8'
+    """
+    hops = [peer]
+    if forwarded := headers.getlist("forwarded"):
+        hops = [*map(_node, _FOR.findall(",".join(forwarded))), peer]
+    elif listed := headers.getlist("x-forwarded-for"):
+        hops = [*(_node(hop) for hop in ",".join(listed).split(",")), peer]
+    for hop in reversed(hops):
+        if not is_trusted(hop, trusted):
+            return hop
+    return hops[0]
+
+
+def is_trusted(address: str, trusted: tuple[Network, ...]) -> bool:
+    """Whether an address is that of a proxy whose word is taken."""
+    found = _address(address)
+    return found is not None and any(found in network for network in trusted)
+
+
+def _node(text: str) -> str:
+    """Return the address of a forwarded hop without quotes, brackets and port."""
+    text = text.strip().strip('"')
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0] if text.count(":") == 1 else text
+
+
+def _address(text: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+@dataclass(eq=False)
+class _Seen:
+    minute: int
+    in_minute: int = 0
+    in_hour: int = 0
+
+
+class Limits:
+    """Counts requests by network: an IPv4 /24 or an IPv6 /56.
+
+    Parameters
+    ----------
+    per_minute, per_hour : int
+        Requests that are let through.
+    now : callable
+        Seconds, for tests.
+    """
+
+    def __init__(
+        self, per_minute: int = PER_MINUTE, per_hour: int = PER_HOUR, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._per_minute, self._per_hour, self._now = per_minute, per_hour, now
+        self._begin(0)
+
+    def _begin(self, hour: int) -> None:
+        self._hour, self._key, self._seen = hour, secrets.token_bytes(32), dict[bytes, _Seen]()
+
+    def wait(self, address: str) -> int:
+        """Count a request; return 0 if it is let through, else after how many seconds to try again."""
+        now = self._now()
+        hour, minute = int(now // _HOUR), int(now // _MINUTE)
+        if hour != self._hour or len(self._seen) >= MAX_NETWORKS:
+            self._begin(hour)
+        name = hmac.digest(self._key, _network(address).encode(), "sha256")[:16]
+        seen = self._seen.setdefault(name, _Seen(minute))
+        if seen.minute != minute:
+            seen.minute, seen.in_minute = minute, 0
+        if seen.in_hour >= self._per_hour:
+            return int(_HOUR - now % _HOUR) + 1
+        if seen.in_minute >= self._per_minute:
+            return int(_MINUTE - now % _MINUTE) + 1
+        seen.in_minute += 1
+        seen.in_hour += 1
+        return 0
+
+
+def _network(address: str) -> str:
+    found = _address(address)
+    if found is None:
+        return "none"
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
+    return str(ipaddress.ip_network(f"{found}/{24 if found.version == 4 else 56}", strict=False))

@@ -1,0 +1,86 @@
+"""Problem documents (RFC 9457): what a collector says when it does not do what it was asked.
+
+``{"type": "urn:deniable:problem:<name>", "title": ..., "status": ..., "detail": ...}``, of the media type
+``application/problem+json``. A client tries again after network errors, 408, 425, 429 and 5xx; after others it stops.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+PREFIX = "urn:deniable:problem:"
+MEDIA_TYPE = "application/problem+json"
+
+PROBLEMS: Mapping[str, tuple[int, str]] = {
+    "malformed": (400, "The request is not understood."),
+    "not-allowed": (403, "This is not allowed."),
+    "unknown-collection": (404, "There is no such collection here."),
+    "not-counted": (404, "No report of this id was counted."),
+    "not-found": (404, "There is nothing at this address."),
+    "wrong-method": (405, "This address takes other methods."),
+    "slow": (408, "The request took too long to arrive."),
+    "wrong-collection": (409, "The reports are of another collection than the address."),
+    "closed": (410, "The survey takes no reports any more."),
+    "too-large": (413, "The request is too large."),
+    "unsupported": (415, "The request is in a format that is not taken."),
+    "invalid-report": (422, "No client can have made this report."),
+    "not-open": (425, "The survey takes no reports now."),
+    "too-many": (429, "There are too many requests from this network."),
+    "broken": (500, "Something went wrong here."),
+    "busy": (503, "Too many reports are waiting."),
+    "store": (503, "Reports cannot be stored now."),
+    "login": (401, "Log in first."),
+}
+"""Every problem: its status, and its title."""
+
+RETRY_SECONDS = {"busy": 1, "store": 2, "not-open": 60}
+"""What Retry-After says, where it is known beforehand."""
+
+
+@dataclass
+class Problem(Exception):  # noqa: N818
+    """Why a request is not done.
+
+    Parameters
+    ----------
+    name : str
+        One of `PROBLEMS`.
+    detail : str
+        What is wrong, without anything of what was sent.
+    retry : int or None
+        Seconds after which to try again.
+    """
+
+    name: str
+    detail: str = ""
+    retry: int | None = None
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return PROBLEMS[self.name][0]
+
+    def body(self) -> bytes:
+        """Return the problem document.
+
+        Examples
+        --------
+        >>> Problem("closed").body().decode()
+        '{"type":"urn:deniable:problem:closed","title":"The survey takes no reports any more.","status":410}'
+        """
+        status, title = PROBLEMS[self.name]
+        said = {"type": PREFIX + self.name, "title": title, "status": status}
+        return json.dumps(said | ({"detail": self.detail} if self.detail else {}), separators=(",", ":")).encode()
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers that a problem has besides its type."""
+        retry = self.retry if self.retry is not None else RETRY_SECONDS.get(self.name)
+        return {"Cache-Control": "no-store"} | ({} if retry is None else {"Retry-After": str(retry)})
+
+    def response(self) -> Response:
+        """Return the problem as a response."""
+        return Response(self.body(), self.status, self.headers(), MEDIA_TYPE)

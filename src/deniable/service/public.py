@@ -1,0 +1,377 @@
+"""The public port: collections, their pages, and the upload. Nobody is asked who they are, and nothing says it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from deniable.core.documents import Document
+from deniable.errors import InvalidReportError, StoreError, TooLargeError
+from deniable.files.wire import (
+    BINARY_TYPE,
+    ID_BYTES,
+    JSON_TYPE,
+    MAX_BODY,
+    Body,
+    from_base64url,
+    from_binary,
+    from_json,
+)
+from deniable.service.collector import Collector, Held
+from deniable.service.limits import Limits, Network, client_address, is_trusted
+from deniable.service.openapi import description
+from deniable.service.problems import Problem
+from deniable.service.receiving import GoneError, read_body
+from deniable.service.shield import Shield, security_headers
+
+STATIC = Path(__file__).parent / "static"
+TEMPLATES = Path(__file__).parent / "templates"
+
+_IMMUTABLE = "public, max-age=31536000, immutable"
+_MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_MAX_RECEIPT = 1024
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may send how much, and from where.
+
+    Parameters
+    ----------
+    limits : Limits or None
+        Requests per network; None lets everything through.
+    trusted : tuple of network
+        Proxies whose word on addresses is taken.
+    page_origins : tuple of str
+        Where survey pages are hosted besides here.
+    """
+
+    limits: Limits | None = None
+    trusted: tuple[Network, ...] = ()
+    page_origins: tuple[str, ...] = ()
+
+    def check(self, scope: Scope, headers: Headers) -> None:
+        """Count a request of a network; raise too-many if there were too many."""
+        if self.limits is None:
+            return
+        peer = scope["client"][0] if scope.get("client") else ""
+        if seconds := self.limits.wait(client_address(peer, headers, self.trusted)):
+            raise Problem("too-many", retry=seconds)
+
+    def secure(self, scope: Scope) -> bool:
+        """Whether a trusted proxy says that a request came by TLS."""
+        peer = scope["client"][0] if scope.get("client") else ""
+        return is_trusted(peer, self.trusted) and Headers(scope=scope).get("x-forwarded-proto", "") == "https"
+
+
+class Receipt(Document):
+    """What is asked of receipts: an id."""
+
+    id: str
+
+
+def public_app(collector: Collector, access: Access) -> ASGIApp:
+    """Return the application of the public port."""
+    pages = _Pages(collector)
+    api = Mount(
+        "/api/v1",
+        routes=[
+            Route("/openapi.json", pages.openapi),
+            Route("/collections/{id}", pages.document),
+            Route("/collections/{id}/page", pages.page),
+            Route("/collections/{id}/state", pages.state),
+            Route("/collections/{id}/dictionary/{attribute}", pages.dictionary),
+            Route("/collections/{id}/receipts", _Receipts(collector, access), methods=["POST"]),
+            Route("/collections/{id}/reports", _Reports(collector, access), methods=["POST"]),
+        ],
+        middleware=_cors(access.page_origins),
+    )
+    app = Starlette(
+        routes=[
+            api,
+            Route("/s/{slug}", pages.survey),
+            Route("/static/{name}", static_file),
+            Route("/health/live", pages.live),
+            Route("/health/ready", pages.ready),
+        ],
+        exception_handlers=handlers(),
+    )
+    app.router.redirect_slashes = False
+    return Shield(app, security_headers(), access.secure)
+
+
+def _cors(origins: Sequence[str]) -> list[Middleware]:
+    if not origins:
+        return []
+    allowed: dict[str, Any] = {"allow_methods": ["GET", "POST"], "allow_headers": ["content-type"], "max_age": 600}
+    return [Middleware(CORSMiddleware, allow_origins=list(origins), **allowed)]
+
+
+# -------------------------------------------------------------------- what is read
+
+
+class _Pages:
+    """What the public port shows."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+
+    def _held(self, request: Request) -> Held:
+        held = self._collector.held(request.path_params["id"])
+        if held is None:
+            raise Problem("unknown-collection")
+        return held
+
+    async def openapi(self, _: Request) -> Response:
+        return JSONResponse(description(), headers={"Cache-Control": "no-cache"})
+
+    async def document(self, request: Request) -> Response:
+        held = self._held(request)
+        return _tagged(request, held.survey.document.encode(), held.row.id, JSON_TYPE, _IMMUTABLE)
+
+    async def page(self, request: Request) -> Response:
+        survey = self._held(request).survey
+        return _tagged(request, survey.page_text.encode(), survey.page_hash, JSON_TYPE, "no-cache")
+
+    async def state(self, request: Request) -> Response:
+        held = self._held(request)
+        said = {
+            "state": held.state(self._collector.clock),
+            "closes_at": held.survey.page.closes_at,
+            "accepts_until": held.accepts_until,
+            "now": self._collector.clock().isoformat(),
+        }
+        return JSONResponse(said, headers={"Cache-Control": "no-store"})
+
+    async def dictionary(self, request: Request) -> Response:
+        held = self._held(request)
+        words = held.survey.dictionaries.get(request.path_params["attribute"])
+        if words is None:
+            raise Problem("not-found", "no attribute of this name has a dictionary")
+        return Response(words, headers={"Cache-Control": _IMMUTABLE}, media_type="text/plain; charset=utf-8")
+
+    async def survey(self, request: Request) -> Response:
+        held = self._collector.of_slug(request.path_params["slug"])
+        if held is None:
+            raise Problem("not-found", "there is no survey of this name")
+        if "survey.js" not in bundles():
+            raise Problem("not-found", "this collector has no page: send reports by the client or deniable send")
+        languages = list(held.survey.page.languages)
+        shell = render_template(
+            "survey.html",
+            id=held.row.id,
+            slug=held.row.slug,
+            language=languages[0],
+            title=held.survey.page.languages[languages[0]].title,
+            bundle={name: hashed for name, (hashed, _, _) in bundles().items()},
+        )
+        return Response(shell, headers={"Cache-Control": "no-cache"}, media_type="text/html; charset=utf-8")
+
+    async def live(self, _: Request) -> Response:
+        return Response("alive\n", media_type="text/plain")
+
+    async def ready(self, _: Request) -> Response:
+        try:
+            await run_in_threadpool(self._collector.store.ready)
+        except StoreError:
+            raise Problem("store") from None
+        return Response("ready\n", media_type="text/plain")
+
+
+def _tagged(request: Request, content: bytes, tag: str, media_type: str, cache: str) -> Response:
+    headers = {"ETag": f'"{tag}"', "Cache-Control": cache}
+    if f'"{tag}"' in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=media_type)
+
+
+# -------------------------------------------------------------------- what is sent
+
+
+class _Reports:
+    """The upload, a plain ASGI application: nothing between the bytes and the queue."""
+
+    def __init__(self, collector: Collector, access: Access) -> None:
+        self._collector, self._access = collector, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        held = self._collector.held(scope["path_params"]["id"])
+        try:
+            response = await self._taken(held, scope, headers, receive)
+        except Problem as problem:
+            if held is not None and problem.name not in ("busy", "store", "broken"):
+                self._collector.ingest.reject(held.row.id, problem.name)
+            response = problem.response()
+            if problem.name in ("slow", "too-large"):
+                # What is still to come is not read.
+                response.headers["Connection"] = "close"
+        except GoneError:
+            return
+        await response(scope, receive, send)
+
+    async def _taken(self, held: Held | None, scope: Scope, headers: Headers, receive: Receive) -> Response:
+        if held is None:
+            raise Problem("unknown-collection")
+        self._access.check(scope, headers)
+        state = held.state(self._collector.clock)
+        if state == "closed":
+            raise Problem("closed")
+        if state not in ("open", "closing"):
+            raise Problem("not-open")
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in (JSON_TYPE, BINARY_TYPE) or headers.get("content-encoding"):
+            raise Problem("unsupported", f"reports are taken as {JSON_TYPE} or {BINARY_TYPE}, not compressed")
+        body = parsed(await read_body(headers, receive, MAX_BODY), kind, held)
+        outcome = await self._collector.ingest.submit(held.survey, body)
+        if outcome.invalid == body.n == 1:
+            # Counted already, where it was found.
+            return Problem("invalid-report").response()
+        content = json.dumps(outcome._asdict(), separators=(",", ":"))
+        return Response(content, 201 if outcome.counted == body.n else 200, media_type=JSON_TYPE)
+
+
+def parsed(content: bytes, kind: str, held: Held) -> Body:
+    """Return the reports of a body, of the right collection and width.
+
+    Raises
+    ------
+    Problem
+        malformed, too-large or wrong-collection.
+    """
+    width = held.survey.width
+    try:
+        if kind == BINARY_TYPE:
+            if len(content) >= 32 and content[:32].hex() != held.row.id:
+                raise Problem("wrong-collection")
+            return from_binary(content, width)
+        body = from_json(content)
+    except InvalidReportError as error:
+        raise Problem("malformed", str(error)) from None
+    except TooLargeError as error:
+        raise Problem("too-large", str(error)) from None
+    if body.collection != held.row.id:
+        raise Problem("wrong-collection")
+    if body.rows.shape[1] != width:
+        raise Problem("malformed", f"a report must have {width} bytes, got {body.rows.shape[1]}")
+    return body
+
+
+class _Receipts:
+    """Whether a report of an id was counted; the id is in the body, for addresses are what proxies log."""
+
+    def __init__(self, collector: Collector, access: Access) -> None:
+        self._collector, self._access = collector, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        try:
+            response = await self._found(scope, headers, receive)
+        except Problem as problem:
+            response = problem.response()
+        except GoneError:
+            return
+        await response(scope, receive, send)
+
+    async def _found(self, scope: Scope, headers: Headers, receive: Receive) -> Response:
+        collection = scope["path_params"]["id"]
+        if self._collector.held(collection) is None:
+            raise Problem("unknown-collection")
+        self._access.check(scope, headers)
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON_TYPE:
+            raise Problem("unsupported", f"an id is taken as {JSON_TYPE}")
+        content = await read_body(headers, receive, _MAX_RECEIPT)
+        try:
+            name = from_base64url([Receipt.model_validate_json(content).id], ID_BYTES, "id").tobytes()
+        except (ValidationError, InvalidReportError):
+            raise Problem("malformed", 'the body must be {"id": <22 characters of base64url>}') from None
+        try:
+            counted = await run_in_threadpool(self._collector.store.counted, collection, name)
+        except StoreError:
+            raise Problem("store") from None
+        if not counted:
+            raise Problem("not-counted")
+        return Response(status_code=204, headers={"Cache-Control": "no-store"})
+
+
+# -------------------------------------------------------------------- shared with the admin port
+
+
+@functools.cache
+def bundles() -> dict[str, tuple[str, bytes, str]]:
+    """Return the bundles of `static`: by name, the name with its content's digest, the content, and its media type."""
+    found = {}
+    for path in sorted(STATIC.iterdir()):
+        if path.suffix in _MEDIA_TYPES:
+            content = path.read_bytes()
+            digest = hashlib.sha256(content).hexdigest()[:16]
+            found[path.name] = (f"{path.stem}.{digest}{path.suffix}", content, _MEDIA_TYPES[path.suffix])
+    return found
+
+
+@functools.cache
+def _served() -> dict[str, tuple[bytes, str, str]]:
+    """Return what is served: under its own name, which may change, and under that with its digest, which cannot."""
+    return {
+        name: (content, media_type, cache)
+        for plain, (hashed, content, media_type) in bundles().items()
+        for name, cache in ((plain, "no-cache"), (hashed, _IMMUTABLE))
+    }
+
+
+async def static_file(request: Request) -> Response:
+    """Serve a bundle, and nothing else."""
+    found = _served().get(request.path_params["name"])
+    if found is None:
+        raise Problem("not-found")
+    content, media_type, cache = found
+    return _tagged(request, content, hashlib.sha256(content).hexdigest(), media_type, cache)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render_template(name: str, **values: Any) -> str:
+    """Return a page of `templates`."""
+    return _environment().get_template(name).render(**values)
+
+
+def handlers() -> dict[Any, Any]:
+    """Return what an application says of problems, and of addresses and methods that there are not."""
+
+    async def problem(_: Request, error: Exception) -> Response:
+        assert isinstance(error, Problem)
+        return error.response()
+
+    async def http(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        known = {404: "not-found", 405: "wrong-method"}
+        return Problem(known.get(error.status_code, "malformed")).response()
+
+    return {Problem: problem, HTTPException: http}

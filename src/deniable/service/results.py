@@ -1,0 +1,150 @@
+"""What a dashboard shows of a survey, as data; the page is drawn from the same.
+
+Only what was drained is in it: two looks differ by a batch of people, never by one. While a survey is open, people look
+again and again, so there are intervals only where they hold at every look (`looks="any"`, of the population, with the
+number of contributors that was planned beforehand); when it is closed, the intervals of one look.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import math
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from deniable.answers import Summary, summarize
+from deniable.core.estimate import RecordEstimate
+from deniable.errors import NoIntervalError
+from deniable.report import Page, estimate_page
+from deniable.service.collector import Held
+from deniable.service.stores.store import Store
+from deniable.service.surveys import Clock
+
+FORMAT = "deniable results"
+FORMAT_VERSION = 1
+
+_NORMAL_95 = 1.959963984540054
+_WHILE_OPEN = (
+    "While the survey is open its intervals hold at every look, if those who answer early are like those who answer "
+    "late; where there is none, none is known that does. At the close there are the narrower ones of one look."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What is known of a survey now.
+
+    Parameters
+    ----------
+    data : dict
+        The document ``results.json``.
+    summary : Summary or None
+        The estimates in it; None before the first batch, or where no sum is kept.
+    """
+
+    data: dict[str, Any]
+    summary: Summary | None
+
+    def to_json(self) -> bytes:
+        """Return the document."""
+        return json.dumps(self.data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+    def page(self) -> Page | None:
+        """Return the page of the estimates, None if there are none."""
+        if self.summary is None:
+            return None
+        page = estimate_page(self.summary)
+        return replace(page, notes=(_WHILE_OPEN, *page.notes)) if self.data["intervals"] == "any" else page
+
+    def to_csv(self) -> str:
+        """Return the estimates as a table, a line per category."""
+        text = io.StringIO()
+        columns = ("estimate", "standard_error", "lower", "upper")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["attribute", "category", "reports", *columns])
+        for row in self.summary.attributes if self.summary is not None else ():
+            for known in row.iterate():
+                writer.writerow([row.attribute, known["category"], row.reports, *(known[name] for name in columns)])
+        return text.getvalue()
+
+
+def results(held: Held, store: Store, clock: Clock) -> Results:
+    """Return what is known of a survey now."""
+    survey, row = held.survey, held.row
+    state = held.state(clock)
+    closed = state == "closed"
+    aggregate = survey.aggregate(store, row.source) if survey.counted else None
+    n = aggregate.n if aggregate is not None else row.n
+    batches = store.batches(row.id)
+    summary = None
+    if aggregate is not None and n:
+        estimates = survey.collection.estimate(aggregate)
+        summary = _summary(held, estimates, n, closed)
+    planned = survey.page.contributors
+    data = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "slug": row.slug,
+        "collection": row.id,
+        "state": state,
+        "n": n,
+        "waiting": store.waiting(row.id),
+        "batches": [{"number": number, "day": day, "n": size} for number, day, size in batches],
+        "contributors": planned,
+        "closes_at": survey.page.closes_at,
+        "accepts_until": held.accepts_until,
+        "rejections": store.rejections(row.id),
+        "progress": _progress(summary, n, planned, batches, clock().date()),
+        "intervals": "one" if closed else "any",
+        "estimate": None if summary is None else json.loads("".join(summary.json_parts())),
+    }
+    return Results(data, summary)
+
+
+def _summary(held: Held, estimates: RecordEstimate, n: int, closed: bool) -> Summary:
+    collection = held.survey.collection
+    about: dict[str, Any] = {
+        "mechanism": collection.mechanism,
+        "n": n,
+        "title": collection.title,
+        "collection": collection.id,
+    }
+    if closed:
+        return summarize(estimates, **about)
+    summary = summarize(estimates, **about, target="population")
+    planned = held.survey.page.contributors
+    attributes = []
+    for row, estimate in zip(summary.attributes, estimates.values(), strict=True):
+        nothing = np.full(len(row.categories), np.nan)
+        bounds = nothing, nothing
+        if planned is not None:
+            with contextlib.suppress(NoIntervalError):
+                bounds = estimate.interval(summary.confidence, target="population", looks="any", planned=planned)
+        attributes.append(replace(row, lower=bounds[0], upper=bounds[1]))
+    return replace(summary, attributes=tuple(attributes))
+
+
+def _progress(
+    summary: Summary | None, n: int, planned: int | None, batches: list[tuple[int, str, int]], today: date
+) -> dict[str, Any] | None:
+    """Return how far off estimates are now and with all that are planned, in points, and when that will be."""
+    if summary is None or planned is None:
+        return None
+    errors = [float(row.standard_error.max()) for row in summary.attributes if row.reports]
+    if not errors or not math.isfinite(max(errors)):
+        return None
+    now = 100 * _NORMAL_95 * max(errors)
+    days = max(1, (today - date.fromisoformat(batches[0][1])).days + 1)
+    pace = n / days
+    return {
+        "points_now": round(now, 2),
+        "points_planned": round(now * math.sqrt(n / max(n, planned)), 2),
+        "per_day": round(pace, 1),
+        "days_left": math.ceil(max(0, planned - n) / pace),
+    }

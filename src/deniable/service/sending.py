@@ -1,0 +1,244 @@
+"""The contributor's side in Python: draw once, keep the reports, send them until they are counted.
+
+What is sent is what was kept, byte for byte, with ids that follow from it: a retry, by whichever run, counts once. The
+id of row r of a batch is the first 16 bytes of SHA-256("deniable bulk" || its digest, 32 bytes || r, 8 bytes, little
+endian).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from email.message import Message
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from deniable.core.randomness import SecureRandomness
+from deniable.errors import InvalidParameterError, UploadError
+from deniable.files import ReportReader, randomize_file
+from deniable.files.jobs.ledger import answers_ledger
+from deniable.files.wire import BINARY_TYPE, ID_BYTES, MAX_BODY, MAX_REPORTS, Body, Rows, report_width, to_wire
+from deniable.survey.collection import Collection, short_id
+
+TRIES = 12
+"""How often one body is sent before the run ends; the same command goes on later."""
+
+_FIRST, _LONGEST, _TIMEOUT = 0.5, 60.0, 30.0
+_AGAIN = frozenset({408, 425, 429})
+
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of the reports that were sent.
+
+    Parameters
+    ----------
+    n : int
+        How many there were.
+    counted, already, invalid : int
+        How many are new, were counted before, or are no reports of this mechanism.
+    kept : Path
+        Where they are kept.
+    drawn : bool
+        Whether this run drew them.
+    """
+
+    n: int
+    counted: int
+    already: int
+    invalid: int
+    kept: Path
+    drawn: bool
+
+
+def send_file(
+    collection: Collection,
+    answers: Path,
+    url: str,
+    *,
+    progress: Progress | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Sent:
+    """Contributor: send the reports of a file of answers, drawn once; or, in bulk, a file of reports.
+
+    Answers are randomised as `deniable.files.randomize_file` does it, ledger included; the reports are kept where the
+    ledger is. If they were drawn before, they are sent again and not drawn again.
+
+    Parameters
+    ----------
+    collection : Collection
+        What is asked.
+    answers : Path
+        Answers (CSV or Parquet), or reports (Parquet).
+    url : str
+        The collector's address, or a survey's link.
+    progress : callable, optional
+        Called with (reports sent, reports in all).
+    sleep : callable
+        Waits between tries.
+
+    Raises
+    ------
+    UploadError
+        If the collector does not take them, or cannot be reached.
+    DeniableError
+        If answers cannot be read or randomised.
+    """
+    remote = Remote(url, collection, sleep)
+    kept, drawn = answers, False
+    if not _is_reports(answers):
+        kept = _kept(collection, answers)
+        if not kept.exists():
+            # Nothing is drawn for a survey that does not take it.
+            remote.check_open()
+            kept.parent.mkdir(mode=0o700, exist_ok=True)
+            randomize_file(collection, answers, kept, SecureRandomness())
+            drawn = True
+    reader = ReportReader(kept, collection)
+    counts = np.zeros(3, dtype=np.int64)
+    sent = 0
+    for body in bodies(reader):
+        counts += remote.post(body)
+        sent += body.n
+        if progress is not None:
+            progress(sent, reader.n)
+    counted, already, invalid = map(int, counts)
+    return Sent(reader.n, counted, already, invalid, kept, drawn)
+
+
+def bodies(reader: ReportReader) -> Iterator[Body]:
+    """Yield the bodies in which a file of reports is sent."""
+    mechanism = reader.collection.mechanism
+    most = max(1, min(MAX_REPORTS, (MAX_BODY - 32) // (ID_BYTES + report_width(mechanism))))
+    row = 0
+    for reports in reader:
+        rows = to_wire(mechanism, reports)
+        for start in range(0, len(rows), most):
+            part = rows[start : start + most]
+            yield Body(reader.collection.id, bulk_ids(reader.digest, row + start, len(part)), part)
+        row += len(rows)
+
+
+def bulk_ids(digest: str, first: int, n: int) -> Rows:
+    """Return the ids of n rows of a batch from row `first` on, uint8[n, 16].
+
+    Examples
+    --------
+    >>> bulk_ids("00" * 32, 0, 1).tobytes().hex()
+    'a1a3b8a2bbf2a5e7a1c8ab4c5b7f0d0e'
+    """
+    start = b"deniable bulk" + bytes.fromhex(digest)
+    ids = b"".join(
+        hashlib.sha256(start + row.to_bytes(8, "little")).digest()[:ID_BYTES] for row in range(first, first + n)
+    )
+    return np.frombuffer(ids, np.uint8).reshape(n, ID_BYTES)
+
+
+class Remote:
+    """A collector elsewhere, for one collection.
+
+    Parameters
+    ----------
+    url : str
+        Its address, or a survey's link.
+    collection : Collection
+        Which it must have.
+    sleep : callable
+        Waits between tries.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the address is none, or a link is of another collection.
+    """
+
+    def __init__(self, url: str, collection: Collection, sleep: Callable[[float], None] = time.sleep) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise InvalidParameterError(f"url must be an address as https://survey.example.org, got {url!r}")
+        if parts.fragment and not collection.id.startswith(parts.fragment):
+            raise InvalidParameterError(
+                f"the link is of another collection, {short_id(parts.fragment)}, than {short_id(collection.id)}"
+            )
+        base = parts.path.partition("/s/")[0].rstrip("/")
+        self._api = f"{parts.scheme}://{parts.netloc}{base}/api/v1/collections/{collection.id}"
+        self._sleep = sleep
+
+    def check_open(self) -> None:
+        """Raise UploadError unless the survey is open: otherwise nothing must be drawn."""
+        state = json.loads(self._asked("/state", None))["state"]
+        if state != "open":
+            raise UploadError(f"the survey takes no answers now, it is {state}: nothing was drawn")
+
+    def post(self, body: Body) -> tuple[int, int, int]:
+        """Send reports until they are counted; return how many are new, were there, and are invalid."""
+        said = json.loads(self._asked("/reports", body.to_binary()))
+        return said["counted"], said["already"], said["invalid"]
+
+    def _asked(self, path: str, content: bytes | None) -> bytes:
+        wait, last = _FIRST, ""
+        for _ in range(TRIES):
+            request = urllib.request.Request(self._api + path, content, {"Content-Type": BINARY_TYPE})
+            try:
+                with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
+                    found: bytes = response.read()
+                    return found
+            except urllib.error.HTTPError as error:
+                problem = _problem(error)
+                if error.code == 422:
+                    return b'{"counted":0,"already":0,"invalid":1}'
+                if error.code not in _AGAIN and error.code < 500:
+                    raise UploadError(f"the collector refused: {problem}") from None
+                last, least = problem, _retry_after(error.headers)
+            except (urllib.error.URLError, OSError) as error:
+                last, least = str(getattr(error, "reason", error)), 0.0
+            # Full jitter, so that devices that were turned away together do not come back together.
+            self._sleep(max(least, random.uniform(0, wait)))
+            wait = min(2 * wait, _LONGEST)
+        raise UploadError(
+            f"the collector did not answer after {TRIES} tries ({last}); run the same command again later"
+        )
+
+
+def _problem(error: urllib.error.HTTPError) -> str:
+    try:
+        said: dict[str, Any] = json.loads(error.read())
+        return " ".join(filter(None, [str(said["title"]), str(said.get("detail", ""))]))
+    except (ValueError, KeyError, TypeError, OSError):
+        return f"status {error.code}"
+
+
+def _retry_after(headers: Message) -> float:
+    text = headers.get("retry-after", "")
+    return min(float(text), _LONGEST) if text.isdecimal() else 0.0
+
+
+def _kept(collection: Collection, answers: Path) -> Path:
+    """Return where the reports of a file of answers are kept: by its path, never by what is in it."""
+    name = hashlib.sha256(str(answers.resolve()).encode()).hexdigest()[:16]
+    return answers_ledger().path.parent / "sent" / f"{collection.id[:16]}-{name}.parquet"
+
+
+def _is_reports(path: Path) -> bool:
+    """Whether a file is one of reports; of another collection it is one, too, and refused as such."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from deniable.files.formats.reports import FORMAT
+
+    try:
+        metadata = pq.read_metadata(path).metadata or {}
+    except (pa.ArrowException, OSError, ValueError):
+        return False
+    return FORMAT.encode() in metadata.get(b"deniable", b"")

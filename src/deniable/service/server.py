@@ -1,0 +1,165 @@
+"""The process: two ports, a socket for the command line, and an end that loses nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+
+from deniable.errors import MissingExtraError, OutputError
+from deniable.service.collector import DRAIN_SECONDS, Collector
+from deniable.service.config import Configuration, address
+from deniable.service.control import ControlSocket
+from deniable.service.limits import Limits, trusted_networks
+from deniable.service.stores import open_store, sqlite_path
+from deniable.service.surveys import Clock, system_clock
+
+try:
+    import uvicorn
+    from starlette.types import ASGIApp
+
+    from deniable.service.admin import admin_app
+    from deniable.service.public import Access, public_app
+except ImportError as missing:
+    raise MissingExtraError('the collector needs an extra: pip install "deniable[service]"') from missing
+
+GRACE_SECONDS = 8
+"""Requests under way when the process is asked to end have so long."""
+
+_BACKLOG = 2048
+
+
+@dataclass(frozen=True)
+class Running:
+    """A collector that runs.
+
+    Parameters
+    ----------
+    collector : Collector
+        What it has.
+    public, admin : str
+        Addresses of its ports.
+    """
+
+    collector: Collector
+    public: str
+    admin: str
+
+
+@contextlib.contextmanager
+def running(
+    configuration: Configuration,
+    *,
+    migrate: bool = False,
+    clock: Clock = system_clock,
+    drain_seconds: float = DRAIN_SECONDS,
+) -> Iterator[Running]:
+    """Run a collector inside the block; when it is left, what waits is written before the store is closed.
+
+    Raises
+    ------
+    StoreError
+        If the database cannot be served.
+    OutputError
+        If a port is taken.
+    InvalidParameterError
+        If an address or a network is none.
+    """
+    trusted = trusted_networks(configuration.trusted_proxies)
+    limits = None
+    if not configuration.limits.off:
+        limits = Limits(configuration.limits.per_minute, configuration.limits.per_hour)
+    access = Access(limits, trusted, tuple(configuration.page_origin))
+    with contextlib.ExitStack() as stack:
+        public, admin = (
+            stack.enter_context(_listening(text, what))
+            for text, what in ((configuration.public, "public"), (configuration.admin, "admin"))
+        )
+        store = open_store(configuration.database, migrate=migrate)
+        stack.callback(store.close)
+        collector = Collector(store, clock, drain_seconds)
+        collector.start()
+        # Whatever waits when the ports are shut is written then.
+        stack.callback(collector.stop)
+        path = sqlite_path(configuration.database)
+        if path is not None:
+            stack.callback(ControlSocket(path, collector.surveys, collector.refresh).close)
+        for app, listening in ((public_app(collector, access), public), (admin_app(collector, trusted), admin)):
+            stack.enter_context(_serving(app, listening))
+        yield Running(collector, _origin(public), _origin(admin))
+
+
+def wait_for_signal() -> None:
+    """Return when the process is asked to end, by SIGTERM or SIGINT."""
+    asked = threading.Event()
+
+    def ask(_: int, __: FrameType | None) -> None:
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        asked.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def log_to_stderr() -> None:
+    """Have what the collector logs printed: of requests no more than their address's template and status."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    for name, level in (("deniable.service", logging.INFO), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _listening(text: str, what: str) -> Iterator[socket.socket]:
+    host, port = address(text, what)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise OutputError(f"cannot listen on {text} ({what}): {error.strerror or error}") from error
+    with listening:
+        yield listening
+
+
+@contextlib.contextmanager
+def _serving(app: ASGIApp, listening: socket.socket) -> Iterator[None]:
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        loop="uvloop",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        backlog=_BACKLOG,
+    )
+    server = uvicorn.Server(config)
+    # Signals are the main thread's; a server elsewhere leaves them alone.
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.005)
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _origin(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,111 @@
+"""What both ports put around everything: headers of a page that nothing can be slipped into, and a log of nobody.
+
+A line of the log has the address's template, the status and about how long it took. It has no address of anybody, no
+query, id, body or program's name; where something breaks, it has the kind of exception and no more.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from deniable.service.problems import Problem
+
+access = logging.getLogger("deniable.service.access")
+
+_BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+_PERMISSIONS = (
+    "accelerometer",
+    "camera",
+    "display-capture",
+    "geolocation",
+    "gyroscope",
+    "microphone",
+    "payment",
+    "usb",
+)
+
+
+def security_headers(connect: Sequence[str] = ()) -> list[tuple[bytes, bytes]]:
+    """Return the headers of every answer; `connect` are further origins that a page may speak to."""
+    policy = [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        " ".join(["connect-src 'self'", *connect]),
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+    ]
+    headers = {
+        "content-security-policy": "; ".join(policy),
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "permissions-policy": ", ".join(f"{name}=()" for name in _PERMISSIONS),
+    }
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+
+class Shield:
+    """The outermost layer of an application.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What is inside.
+    headers : list of (name, value)
+        Added to every answer.
+    secure : callable
+        Whether a request came through a TLS proxy that is trusted.
+    """
+
+    def __init__(
+        self, app: ASGIApp, headers: list[tuple[bytes, bytes]], secure: Callable[[Scope], bool] = lambda _: False
+    ) -> None:
+        self._app, self._headers, self._secure = app, headers, secure
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 0
+        headers = list(self._headers)
+        if self._secure(scope):
+            headers.append((b"strict-transport-security", b"max-age=31536000"))
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", []), *headers]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except Exception as error:
+            # Neither its text nor where it was: both can quote what was sent.
+            access.error("%s %s broke: %s", scope["method"], _template(scope), type(error).__name__)
+            if not status:
+                await Problem("broken").response()(scope, receive, sending)
+        access.info("%s %s %s %s", scope["method"], _template(scope), status, _bucket(time.perf_counter() - began))
+
+
+def _template(scope: MutableMapping[str, Any]) -> str:
+    """Return a request's path with its parameters' names for their values; of an unknown address, nothing."""
+    if "endpoint" not in scope:
+        return "(unknown)"
+    names = {str(value): name for name, value in scope.get("path_params", {}).items()}
+    return "/".join(f"{{{names[part]}}}" if part in names else part for part in scope["path"].split("/"))
+
+
+def _bucket(seconds: float) -> str:
+    return next((f"<{bound:g}s" for bound in _BUCKETS if seconds < bound), f">{_BUCKETS[-1]:g}s")

@@ -1,0 +1,32 @@
+"""The tables, as numbered steps forward: a database of step i is brought to the last by those after i.
+
+``{bytes}`` is the type of octets, ``{clustered}`` what keeps a table in the order of its key; the rest is the same in
+both databases. Receipts and reports have no common key and no time: which report came with which id is written nowhere.
+"""
+
+from __future__ import annotations
+
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        "CREATE TABLE collections (id TEXT PRIMARY KEY, slug TEXT NOT NULL, position INTEGER NOT NULL,"
+        " document TEXT NOT NULL, page TEXT NOT NULL, state TEXT NOT NULL, accepts_until TEXT, closed_day TEXT,"
+        " source TEXT NOT NULL, counts {bytes} NOT NULL, n BIGINT NOT NULL, batches BIGINT NOT NULL,"
+        " UNIQUE (slug, position))",
+        "CREATE TABLE dictionaries (collection TEXT NOT NULL, attribute TEXT NOT NULL, file TEXT NOT NULL,"
+        " words {bytes} NOT NULL, PRIMARY KEY (collection, attribute))",
+        "CREATE TABLE receipts (collection TEXT NOT NULL, nullifier {bytes} NOT NULL,"
+        " PRIMARY KEY (collection, nullifier)){clustered}",
+        "CREATE TABLE inbox (collection TEXT NOT NULL, report {bytes} NOT NULL)",
+        "CREATE TABLE batches (collection TEXT NOT NULL, number BIGINT NOT NULL, day TEXT NOT NULL, n BIGINT NOT NULL,"
+        " content {bytes}, PRIMARY KEY (collection, number))",
+        "CREATE TABLE rejections (collection TEXT NOT NULL, day TEXT NOT NULL, reason TEXT NOT NULL,"
+        " count BIGINT NOT NULL, PRIMARY KEY (collection, day, reason))",
+        "CREATE TABLE analysts (name TEXT PRIMARY KEY, role TEXT NOT NULL, password TEXT NOT NULL)",
+        "CREATE TABLE sessions (digest TEXT PRIMARY KEY, analyst TEXT NOT NULL, kind TEXT NOT NULL, expires TEXT)",
+        "CREATE TABLE audit (at TEXT NOT NULL, analyst TEXT NOT NULL, act TEXT NOT NULL, about TEXT NOT NULL)",
+    ),
+)
+
+VERSION = len(STEPS)
+"""Of the tables that this release reads and writes."""

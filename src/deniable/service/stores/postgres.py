@@ -1,0 +1,195 @@
+"""PostgreSQL: several collectors on one database.
+
+Three connections, one of each lane, made again when they are lost. Receipts are written in the order of their ids, or
+two collectors that are sent the same ids lock each other out. A transaction that takes reports holds the key of its
+collection's row, so that a close waits for it; drains hold an advisory lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.outputs import atomic_path
+from deniable.errors import MissingExtraError, StoreError
+from deniable.files.wire import Rows
+from deniable.service.stores.store import Run, Store
+
+try:
+    import psycopg
+except ImportError as missing:
+    raise MissingExtraError('PostgreSQL needs psycopg: pip install "deniable[postgres]"') from missing
+
+_TIMEOUT = 5
+"""Seconds to wait for a connection."""
+
+
+class _Lane:
+    """A connection that one thread uses at a time."""
+
+    def __init__(self, url: str) -> None:
+        self.lock = threading.RLock()
+        self._url = url
+        self._connection: psycopg.Connection[Any] | None = None
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Run]:
+        with self.lock, _errors():
+            connection = self.connected()
+            try:
+                with connection.transaction(), connection.cursor() as cursor:
+
+                    def run(statement: str, *values: Any) -> list[Any]:
+                        cursor.execute(statement.replace("?", "%s").encode(), values)
+                        return cursor.fetchall() if cursor.description else []
+
+                    yield run
+            except psycopg.OperationalError:
+                self.close()
+                raise
+
+    def connected(self) -> psycopg.Connection[Any]:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=_TIMEOUT)
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(psycopg.Error):
+                self._connection.close()
+        self._connection = None
+
+
+@final
+class PostgresStore(Store):
+    """A database of a PostgreSQL server.
+
+    Parameters
+    ----------
+    url : str
+        As libpq takes it: ``postgresql://user@host/name``.
+    migrate : bool
+        As in `open_store`.
+
+    Raises
+    ------
+    StoreError
+        If the server acknowledges before it has written.
+    """
+
+    bytes_type: ClassVar[str] = "BYTEA"
+    clustered: ClassVar[str] = ""
+    _reads_key: ClassVar[str] = " FOR KEY SHARE"
+    _changes: ClassVar[str] = " FOR UPDATE"
+
+    def __init__(self, url: str, *, migrate: bool) -> None:
+        self.url = url
+        self._lanes = [_Lane(url) for _ in range(3)]
+        try:
+            with self._reading() as run:
+                settings = {name: run(f"SHOW {name}")[0][0] for name in ("synchronous_commit", "fsync")}
+            if wrong := [f"{name} = {value}" for name, value in settings.items() if value != "on"]:
+                raise StoreError(f"the database acknowledges before it has written: {', '.join(wrong)}; set it to on")
+            self.prepare(migrate)
+        except BaseException:
+            self.close()
+            raise
+
+    def _taking(self) -> AbstractContextManager[Run]:
+        return self._lanes[0].transaction()
+
+    def _working(self) -> AbstractContextManager[Run]:
+        return self._lanes[1].transaction()
+
+    def _reading(self) -> AbstractContextManager[Run]:
+        return self._lanes[2].transaction()
+
+    def _tables(self, run: Run) -> int:
+        # Two collectors that start at once make the tables one after the other.
+        run("SELECT pg_advisory_xact_lock(hashtext('deniable tables'))")
+        return int(
+            run("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'meta'")[0][0]
+        )
+
+    def _record(self, run: Run, collection: str, ids: Rows) -> NDArray[np.bool_]:
+        names = [name.tobytes() for name in ids]
+        found = run(
+            "INSERT INTO receipts SELECT ?, given FROM unnest(?::bytea[]) WITH ORDINALITY AS sorted (given, rank)"
+            " ORDER BY rank ON CONFLICT DO NOTHING RETURNING nullifier",
+            *(collection, names),
+        )
+        if len(found) == len(names):
+            return np.ones(len(names), dtype=np.bool_)
+        new = {bytes(name) for (name,) in found}
+        return np.fromiter((name in new for name in names), dtype=np.bool_, count=len(names))
+
+    def _put(self, run: Run, collection: str, rows: Rows) -> None:
+        reports = [row.tobytes() for row in rows]
+        run("INSERT INTO inbox SELECT ?, unnest(?::bytea[])", collection, reports)
+
+    def _claim(self, run: Run, collection: str, *, wait: bool) -> bool:
+        if wait:
+            run("SELECT pg_advisory_xact_lock(hashtext(?))", collection)
+            return True
+        return bool(run("SELECT pg_try_advisory_xact_lock(hashtext(?))", collection)[0][0])
+
+    def _settle(self) -> None:
+        """Leave it to the server: vacuum overwrites what was deleted when it comes by."""
+
+    def backup(self, output: Path) -> None:
+        program = shutil.which("pg_dump")
+        if program is None:
+            raise StoreError("a backup of PostgreSQL needs its program pg_dump, which is not installed here")
+        with atomic_path(output, private=True) as temporary:
+            command = [program, "--format=custom", "--no-owner", f"--file={temporary}", f"--dbname={self.url}"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise StoreError(f"pg_dump failed: {done.stderr.strip().splitlines()[-1]}")
+
+    def close(self) -> None:
+        for lane in self._lanes:
+            with lane.lock:
+                lane.close()
+
+
+def restore(source: Path, url: str) -> None:
+    """Put a backup into an empty database.
+
+    Raises
+    ------
+    StoreError
+        If the database has tables, or pg_restore fails.
+    """
+    lane = _Lane(url)
+    try:
+        with lane.transaction() as run:
+            if run("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() LIMIT 1"):
+                raise StoreError("the database is not empty: a backup is restored into a new one")
+    finally:
+        lane.close()
+    program = shutil.which("pg_restore")
+    if program is None:
+        raise StoreError("restoring into PostgreSQL needs its program pg_restore, which is not installed here")
+    command = [program, "--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={url}", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StoreError(f"pg_restore failed: {done.stderr.strip().splitlines()[-1]}")
+
+
+@contextlib.contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        # The server's sentence; its details can quote rows.
+        first = (error.diag.message_primary or str(error)).strip().splitlines()
+        raise StoreError(f"the database refused: {first[0] if first else type(error).__name__}") from error

@@ -1,0 +1,213 @@
+"""SQLite: one file, one process, one connection that writes.
+
+SQLite before 3.51.3 can damage a write-ahead log that two connections write or checkpoint, so one connection does both,
+others only read, and a lock file keeps a second process out. Deleted rows are overwritten (`secure_delete`), and the
+log is cut after every drain, as far as no reader needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, ClassVar, final
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.outputs import atomic_path
+from deniable.errors import StoreError, StoreInUseError
+from deniable.files.wire import Rows
+from deniable.service.stores.store import Run, Store
+
+LOCK = ".lock"
+"""Ending of the name of the lock file, beside the database."""
+
+
+@final
+class SqliteStore(Store):
+    """A database in one file.
+
+    Parameters
+    ----------
+    path : Path
+        The file, readable by its owner only; made if absent.
+    migrate : bool
+        As in `open_store`.
+    """
+
+    bytes_type: ClassVar[str] = "BLOB"
+    clustered: ClassVar[str] = " WITHOUT ROWID"
+
+    def __init__(self, path: Path, *, migrate: bool) -> None:
+        self.path = path
+        self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        if not path.exists() and not migrate:
+            raise StoreError(f"there is no database {path}: make it with deniable serve --migrate")
+        self._lock: int | None = _lock(path)
+        try:
+            with _errors():
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+                self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+                # Deleted rows are overwritten before they are forgotten.
+                for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "mmap_size = 0"):
+                    self._writer.execute(f"PRAGMA {pragma}")
+                self.prepare(migrate)
+                self._reader = sqlite3.connect(
+                    f"file:{path.absolute().as_posix()}?mode=ro",
+                    uri=True,
+                    isolation_level=None,
+                    check_same_thread=False,
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def _taking(self) -> AbstractContextManager[Run]:
+        return self._writing()
+
+    def _working(self) -> AbstractContextManager[Run]:
+        return self._writing()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Run]:
+        with self._write_lock, _errors():
+            connection = self._open(self._writer)
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield _runner(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                # SQLite has rolled back by itself if the disk is full.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Run]:
+        with self._read_lock, _errors():
+            connection = self._open(self._reader)
+            connection.execute("BEGIN")
+            try:
+                yield _runner(connection)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def _open(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+        if connection is None:
+            raise StoreError(f"the database {self.path} is closed")
+        return connection
+
+    def _tables(self, run: Run) -> int:
+        return int(run("SELECT count(*) FROM sqlite_master WHERE name = 'meta'")[0][0])
+
+    def _record(self, run: Run, collection: str, ids: Rows) -> NDArray[np.bool_]:
+        statement = "INSERT INTO receipts VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING 1"
+        new = (bool(run(statement, collection, name.tobytes())) for name in ids)
+        return np.fromiter(new, dtype=np.bool_, count=len(ids))
+
+    def _put(self, run: Run, collection: str, rows: Rows) -> None:
+        for row in rows:
+            run("INSERT INTO inbox VALUES (?, ?)", collection, row.tobytes())
+
+    def _claim(self, run: Run, collection: str, *, wait: bool) -> bool:  # noqa: ARG002
+        return True  # there is nobody else
+
+    def _settle(self) -> None:
+        with self._write_lock, contextlib.suppress(sqlite3.Error):
+            self._open(self._writer).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def backup(self, output: Path) -> None:
+        with atomic_path(output, private=True) as temporary, _errors():
+            # A reader of its own sees one moment, and stops nobody.
+            source, target = _read_only(self.path), sqlite3.connect(temporary, isolation_level=None)
+            try:
+                source.backup(target)
+                target.execute("PRAGMA journal_mode = DELETE")
+            finally:
+                source.close()
+                target.close()
+
+    def close(self) -> None:
+        with self._write_lock, self._read_lock:
+            for connection in (self._reader, self._writer):
+                if connection is not None:
+                    connection.close()
+            self._reader = self._writer = None
+            if self._lock is not None:
+                os.close(self._lock)
+            self._lock = None
+
+
+def restore(source: Path, path: Path) -> None:
+    """Put a backup in the place of a database that nobody serves.
+
+    Raises
+    ------
+    StoreInUseError
+        If a collector runs on it.
+    StoreError
+        If the backup is no collector's database.
+    """
+    descriptor = _lock(path)
+    try:
+        with _errors():
+            copy = _read_only(source)
+            try:
+                if copy.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+                    raise StoreError(f"the backup {source} is damaged")
+                with atomic_path(path, private=True) as temporary:
+                    target = sqlite3.connect(temporary, isolation_level=None)
+                    copy.backup(target)
+                    target.close()
+                    for ending in ("-wal", "-shm"):
+                        path.with_name(path.name + ending).unlink(missing_ok=True)
+            finally:
+                copy.close()
+    finally:
+        os.close(descriptor)
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    address = f"file:{quote(path.absolute().as_posix())}?mode=ro"
+    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
+
+
+def _lock(path: Path) -> int:
+    """Hold the lock file of a database; it stays, and its lock ends with the process."""
+    try:
+        descriptor = os.open(path.with_name(path.name + LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise StoreError(f"cannot write beside {path}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise StoreInUseError(f"the database {path} is served by another process") from error
+    return descriptor
+
+
+def _runner(connection: sqlite3.Connection) -> Run:
+    def run(statement: str, *values: Any) -> list[Any]:
+        return connection.execute(statement, values).fetchall()
+
+    return run
+
+
+@contextlib.contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"the database refused: {error}") from error
+    except OSError as error:
+        raise StoreError(f"the database cannot be opened: {error.strerror or error}") from error

@@ -1,0 +1,434 @@
+"""Store: what a collector keeps, and the transactions that keep it right, written once for both databases.
+
+Three lanes, each used by one thread at a time: reports are taken on one, batches drained and surveys changed on
+another, and the third reads. What this file promises:
+
+* A report counts once: its id goes into `receipts` in the transaction that puts it into the inbox.
+* `receipts` and `inbox` have no common key, and the rows of one commit go into them in different orders.
+* An inbox is emptied as a whole, in one transaction with the sum that its reports go into.
+* Whether a survey takes reports is looked at inside the transaction that takes them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.randomness import SecureRandomness
+from deniable.errors import StoreError
+from deniable.files.jobs.shuffling import permutation
+from deniable.files.wire import ID_BYTES, Rows
+from deniable.service.stores.migrations import STEPS, VERSION
+
+State = Literal["draft", "open", "paused", "closing", "closed"]
+
+ROLE = "collector"
+"""What this database is of: a dealer's is never opened as a collector's."""
+
+RECEIPT_DAYS = 30
+"""Days after the close for which receipts are kept."""
+
+Run = Callable[..., list[Any]]
+"""Runs one statement with its parameters inside a transaction and returns its rows."""
+
+
+class Posted(NamedTuple):
+    """Reports of one collection, valid, in the order in which they came: uint8[n, 16] and uint8[n, width]."""
+
+    ids: Rows
+    rows: Rows
+
+
+class Batch(NamedTuple):
+    """What becomes of an inbox: the sum with it (little-endian int64), and its reports as a file, if they are kept."""
+
+    counts: bytes
+    content: bytes | None
+
+
+Fold = Callable[[Rows, bytes], Batch]
+"""Adds reports to a sum."""
+
+
+@dataclass(frozen=True)
+class CollectionRow:
+    """One collection of a survey, without what is large.
+
+    Parameters
+    ----------
+    id, slug : str
+        Which it is, and of which survey.
+    position : int
+        Its round, from 1.
+    state : State
+        Where it is in its life.
+    accepts_until : str or None
+        Until when reports are taken that were drawn before the close.
+    source : str
+        The one batch that an export states, so that no two exports of one collector merge.
+    n, batches : int
+        Reports in the sum, and batches that they came in.
+    """
+
+    id: str
+    slug: str
+    position: int
+    state: State
+    accepts_until: str | None
+    source: str
+    n: int
+    batches: int
+
+
+_COLUMNS = "id, slug, position, state, accepts_until, source, n, batches"
+
+
+class Store(ABC):
+    """A collector's database. Every method either happened or raised; after StoreError nobody knows which."""
+
+    bytes_type: ClassVar[str]
+    clustered: ClassVar[str]
+    _reads_key: ClassVar[str] = ""
+    """What a select adds to keep a collection from being closed before the transaction ends."""
+    _changes: ClassVar[str] = ""
+    """What a select adds to keep everybody else from the row."""
+
+    # ---------------------------------------------------------------- what each database does its own way
+
+    @abstractmethod
+    def _taking(self) -> AbstractContextManager[Run]:
+        """Open a transaction on the lane of reports."""
+
+    @abstractmethod
+    def _working(self) -> AbstractContextManager[Run]:
+        """Open a transaction on the lane of work."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Run]:
+        """Open a transaction that only reads."""
+
+    @abstractmethod
+    def _tables(self, run: Run) -> int:
+        """Return the number of tables that are ours: 0 in a new database."""
+
+    @abstractmethod
+    def _record(self, run: Run, collection: str, ids: Rows) -> NDArray[np.bool_]:
+        """Write receipts of distinct, sorted ids, and return which of them are new."""
+
+    @abstractmethod
+    def _put(self, run: Run, collection: str, rows: Rows) -> None:
+        """Put reports into the inbox, in their order."""
+
+    @abstractmethod
+    def _claim(self, run: Run, collection: str, *, wait: bool) -> bool:
+        """Keep other collectors from draining until the transaction ends; whether that was possible."""
+
+    @abstractmethod
+    def _settle(self) -> None:
+        """Let go of what the database keeps of rows that were deleted, as far as that can be asked for."""
+
+    @abstractmethod
+    def backup(self, output: Path) -> None:
+        """Write a consistent copy of everything into a file, while the collector runs.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be made.
+        OutputError
+            If it cannot be written.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the database and let go of it."""
+
+    # ---------------------------------------------------------------- tables
+
+    @final
+    def prepare(self, migrate: bool) -> None:
+        """Check that this is a collector's database of this release; make or change its tables if `migrate`."""
+        with self._working() as run:
+            new = not self._tables(run)
+            if new and not migrate:
+                raise StoreError("the database has no tables yet: make them with deniable serve --migrate")
+            found = {} if new else dict(run("SELECT key, value FROM meta"))
+            if not new and found.get("role") != ROLE:
+                raise StoreError(f"the database must be a {ROLE}'s, it is of a {found.get('role', 'stranger')}")
+            version = int(found.get("version", 0))
+            if version > VERSION:
+                raise StoreError(f"the database is of a newer release: its tables are version {version}, not {VERSION}")
+            if version < VERSION and not migrate:
+                raise StoreError(f"the database has tables of version {version}: run deniable serve --migrate once")
+            for step in STEPS[version:]:
+                for statement in step:
+                    run(statement.format(bytes=self.bytes_type, clustered=self.clustered))
+            if version < VERSION:
+                for key, value in (("role", ROLE), ("version", str(VERSION))):
+                    run("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = ?", key, value, value)
+
+    @final
+    def ready(self) -> None:
+        """Raise StoreError unless the database can be written now."""
+        with self._working() as run:
+            run("UPDATE meta SET value = value WHERE key = 'role'")
+
+    # ---------------------------------------------------------------- surveys
+
+    @final
+    def collections(self, slug: str | None = None) -> list[CollectionRow]:
+        """Return all collections, or those of one survey, by survey and round."""
+        where, values = ("", ()) if slug is None else (" WHERE slug = ?", (slug,))
+        with self._reading() as run:
+            rows = run(f"SELECT {_COLUMNS} FROM collections{where} ORDER BY slug, position", *values)
+        return [CollectionRow(*row) for row in rows]
+
+    @final
+    def documents(self, collection: str) -> tuple[str, str, dict[str, tuple[str, bytes]]]:
+        """Return a collection's document and page, and of each of its dictionaries, by attribute, the file's name."""
+        with self._reading() as run:
+            ((document, page),) = run("SELECT document, page FROM collections WHERE id = ?", collection)
+            found = run("SELECT attribute, file, words FROM dictionaries WHERE collection = ?", collection)
+        return document, page, {attribute: (file, bytes(words)) for attribute, file, words in found}
+
+    @final
+    def add(
+        self,
+        collection: str,
+        slug: str,
+        document: str,
+        page: str,
+        counts: bytes,
+        dictionaries: Mapping[str, tuple[str, bytes]],
+    ) -> None:
+        """Enter the first round of a survey as a draft; it takes the place of an earlier draft.
+
+        Raises
+        ------
+        StoreError
+            If the survey has been opened, or the collection belongs to another one.
+        """
+        with self._working() as run:
+            found = run("SELECT id, slug, state FROM collections WHERE slug = ? OR id = ?", slug, collection)
+            for known, of, state in found:
+                if of != slug:
+                    raise StoreError(f"this collection is that of the survey {of!r}: one is collected once")
+                if state != "draft":
+                    raise StoreError(f"the survey {slug!r} is {state}: what it asks is fixed; choose another name")
+                run("DELETE FROM collections WHERE id = ?", known)
+                run("DELETE FROM dictionaries WHERE collection = ?", known)
+            source = f"collector:{secrets.token_hex(16)}"
+            run(
+                "INSERT INTO collections VALUES (?, ?, 1, ?, ?, 'draft', NULL, NULL, ?, ?, 0, 0)",
+                *(collection, slug, document, page, source, counts),
+            )
+            for attribute, (file, words) in dictionaries.items():
+                run("INSERT INTO dictionaries VALUES (?, ?, ?, ?)", collection, attribute, file, words)
+
+    @final
+    def move(self, collection: str, before: Sequence[State], state: State, accepts_until: str | None = None) -> bool:
+        """Move a collection to another state; False if it was in none of those before."""
+        with self._working() as run:
+            # Whoever is taking reports for it is waited for.
+            ((found,),) = run(f"SELECT state FROM collections WHERE id = ?{self._changes}", collection)
+            if found not in before:
+                return False
+            run("UPDATE collections SET state = ?, accepts_until = ? WHERE id = ?", state, accepts_until, collection)
+        return True
+
+    # ---------------------------------------------------------------- reports
+
+    @final
+    def take(self, posted: Mapping[str, Posted]) -> dict[str, NDArray[np.bool_] | None]:
+        """Take valid reports in one transaction, each id once; of an id that comes twice the first counts.
+
+        Returns
+        -------
+        dict of str to bool[n] or None
+            Which reports of a collection are new; None if it takes none now.
+        """
+        outcome: dict[str, NDArray[np.bool_] | None] = {}
+        with self._taking() as run:
+            for collection in sorted(posted):
+                found = run(f"SELECT state FROM collections WHERE id = ?{self._reads_key}", collection)
+                if not found or found[0][0] not in ("open", "closing"):
+                    outcome[collection] = None
+                    continue
+                ids, rows = posted[collection]
+                # By id, or two collectors that are sent the same ids lock each other out; the first of equals first.
+                items = np.ascontiguousarray(ids).view(f"V{ID_BYTES}")[:, 0]
+                order = np.argsort(items, kind="stable")
+                first = np.ones(len(order), dtype=np.bool_)
+                first[1:] = items[order][1:] != items[order][:-1]
+                distinct = order[first]
+                new = np.zeros(len(ids), dtype=np.bool_)
+                new[distinct] = self._record(run, collection, ids[distinct])
+                taken = rows[new]
+                # In the order of the receipts, or of arrival, the rank of a row would say whose it is.
+                self._put(run, collection, taken[permutation(SecureRandomness(), len(taken))])
+                outcome[collection] = new
+        return outcome
+
+    @final
+    def counted(self, collection: str, name: bytes) -> bool:
+        """Whether a report of this id was taken."""
+        with self._reading() as run:
+            return bool(run("SELECT 1 FROM receipts WHERE collection = ? AND nullifier = ?", collection, name))
+
+    @final
+    def waiting(self, collection: str) -> int:
+        """Return the number of reports in the inbox."""
+        with self._reading() as run:
+            return int(run("SELECT count(*) FROM inbox WHERE collection = ?", collection)[0][0])
+
+    @final
+    def drain(self, collection: str, least: int, fold: Fold, day: str, *, close: bool = False) -> int:
+        """Empty an inbox of at least so many reports into the sum; to `close`, of any number, and close the collection.
+
+        Returns
+        -------
+        int
+            Number of reports that were added; 0 if there were too few, or another collector is at it.
+        """
+        added = 0
+        with self._working() as run:
+            if not self._claim(run, collection, wait=close):
+                return 0
+            if close:
+                run(f"SELECT 1 FROM collections WHERE id = ?{self._changes}", collection)
+            ((held,),) = run("SELECT count(*) FROM inbox WHERE collection = ?", collection)
+            if held and (close or held >= least):
+                # What comes in meanwhile may be taken along: never fewer than were counted, only we take any out.
+                taken = run("DELETE FROM inbox WHERE collection = ? RETURNING report", collection)
+                rows = np.frombuffer(b"".join(bytes(report) for (report,) in taken), np.uint8).reshape(len(taken), -1)
+                ((counts, batches),) = run("SELECT counts, batches FROM collections WHERE id = ?", collection)
+                batch = fold(rows[permutation(SecureRandomness(), len(rows))], bytes(counts))
+                added = len(rows)
+                run(
+                    "UPDATE collections SET counts = ?, n = n + ?, batches = batches + 1 WHERE id = ?",
+                    *(batch.counts, added, collection),
+                )
+                run("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", collection, batches + 1, day, added, batch.content)
+            if close:
+                run("UPDATE collections SET state = 'closed', closed_day = ? WHERE id = ?", day, collection)
+        if added:
+            self._settle()
+        return added
+
+    @final
+    def sum(self, collection: str) -> tuple[bytes, int, int]:
+        """Return the sum of what was drained, the number of reports in it, and of batches; of one moment."""
+        with self._reading() as run:
+            ((counts, n, batches),) = run("SELECT counts, n, batches FROM collections WHERE id = ?", collection)
+        return bytes(counts), n, batches
+
+    @final
+    def batches(self, collection: str) -> list[tuple[int, str, int]]:
+        """Return number, day and size of every batch, in order."""
+        with self._reading() as run:
+            return run("SELECT number, day, n FROM batches WHERE collection = ? ORDER BY number", collection)
+
+    @final
+    def batch_file(self, collection: str, number: int) -> bytes:
+        """Return the reports of a batch as a file."""
+        with self._reading() as run:
+            ((content,),) = run("SELECT content FROM batches WHERE collection = ? AND number = ?", collection, number)
+        return bytes(content)
+
+    @final
+    def forget_receipts(self, day: str) -> None:
+        """Drop the receipts of collections that were closed before a day."""
+        with self._working() as run:
+            for (collection,) in run("SELECT id FROM collections WHERE closed_day < ?", day):
+                run("DELETE FROM receipts WHERE collection = ?", collection)
+
+    # ---------------------------------------------------------------- what is counted only
+
+    @final
+    def reject(self, counts: Mapping[tuple[str, str, str], int]) -> None:
+        """Count rejections, by collection, day and reason."""
+        with self._working() as run:
+            for (collection, day, reason), count in sorted(counts.items()):
+                run(
+                    "INSERT INTO rejections VALUES (?, ?, ?, ?) ON CONFLICT (collection, day, reason)"
+                    " DO UPDATE SET count = rejections.count + ?",
+                    *(collection, day, reason, count, count),
+                )
+
+    @final
+    def rejections(self, collection: str) -> dict[str, int]:
+        """Return how many reports were rejected, by reason."""
+        with self._reading() as run:
+            found = run(
+                "SELECT reason, sum(count) FROM rejections WHERE collection = ? GROUP BY reason ORDER BY reason",
+                collection,
+            )
+        return {reason: int(count) for reason, count in found}
+
+    # ---------------------------------------------------------------- analysts
+
+    @final
+    def add_analyst(self, name: str, role: str, password: str) -> None:
+        """Enter an analyst; one of this name gets the new role and password, and is logged out everywhere."""
+        with self._working() as run:
+            run(
+                "INSERT INTO analysts VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET role = ?, password = ?",
+                *(name, role, password, role, password),
+            )
+            run("DELETE FROM sessions WHERE analyst = ?", name)
+
+    @final
+    def analyst(self, name: str) -> tuple[str, str] | None:
+        """Return an analyst's role and password hash, None if there is none of this name."""
+        with self._reading() as run:
+            found = run("SELECT role, password FROM analysts WHERE name = ?", name)
+        return (found[0][0], found[0][1]) if found else None
+
+    @final
+    def add_session(self, digest: str, analyst: str, kind: str, expires: str | None) -> None:
+        """Enter a session, a token or a one-time link by the digest of its secret."""
+        with self._working() as run:
+            run("INSERT INTO sessions VALUES (?, ?, ?, ?)", digest, analyst, kind, expires)
+
+    @final
+    def session(self, digest: str, kind: str) -> tuple[str, str, str | None] | None:
+        """Return name and role of whose session this is and when it expires, None if there is no such session."""
+        with self._reading() as run:
+            found = run(
+                "SELECT a.name, a.role, s.expires FROM sessions s JOIN analysts a ON a.name = s.analyst"
+                " WHERE s.digest = ? AND s.kind = ?",
+                *(digest, kind),
+            )
+        return (found[0][0], found[0][1], found[0][2]) if found else None
+
+    @final
+    def end_session(self, digest: str) -> bool:
+        """Drop a session; whether there was one, so that of two who use a one-time link one succeeds."""
+        with self._working() as run:
+            return bool(run("DELETE FROM sessions WHERE digest = ? RETURNING 1", digest))
+
+    @final
+    def end_expired(self, now: str) -> None:
+        """Drop the sessions that have expired."""
+        with self._working() as run:
+            run("DELETE FROM sessions WHERE expires < ?", now)
+
+    @final
+    def note(self, at: str, analyst: str, act: str, about: str) -> None:
+        """Write down what somebody did."""
+        with self._working() as run:
+            run("INSERT INTO audit VALUES (?, ?, ?, ?)", at, analyst, act, about)
+
+    @final
+    def noted(self) -> list[tuple[str, str, str, str]]:
+        """Return what was done: when, by whom, what, to which survey."""
+        with self._reading() as run:
+            return run("SELECT at, analyst, act, about FROM audit ORDER BY at")

@@ -1,0 +1,212 @@
+"""The survey document, page.json: what people read before they answer, in their languages, and the survey's terms.
+
+It says nothing of how answers are randomised; that is the collection's, whose id it carries. Opened, it is fixed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from deniable.core.documents import Document, document_text, parse_document
+from deniable.errors import InvalidParameterError, MismatchError
+from deniable.survey.collection import Collection, short_id
+
+FORMAT = "deniable survey page"
+
+DRAFT = "DRAFT: "
+"""What texts begin with that nobody has written yet."""
+
+LEAST_BATCH = 20
+"""Smallest `min_batch` that is taken."""
+
+
+class Words(Document):
+    """What people read in one language.
+
+    Parameters
+    ----------
+    title, intro, consent, thanks : str
+        Heading; who asks and why; what taking part means; the last words.
+    questions : dict of str to str
+        The question of every attribute.
+    labels : dict of str to list of str
+        What every category is called, in the order of the collection's labels; of attributes with a list of categories
+        only: the words of a dictionary are shown as they are.
+    """
+
+    title: str
+    intro: str
+    consent: str
+    questions: dict[str, str]
+    labels: dict[str, list[str]] = Field(default_factory=dict)
+    thanks: str
+
+
+class SurveyPage(Document):
+    """The survey document.
+
+    Parameters
+    ----------
+    collection : str
+        Id of the collection.
+    languages : dict of str to Words
+        By language tag (BCP 47); the first is shown where none fits the reader's.
+    access : {"open"}
+        Who may answer: everybody who has the link.
+    retention : {"aggregate", "reports"}
+        What is kept: the sum alone, or the reports in shuffled batches as well.
+    min_batch : int
+        Reports are added to the sum in batches of at least so many, so that two looks at it differ by as many people.
+    opens_at, closes_at : str or None
+        When answers are taken (RFC 3339, "2026-05-01T00:00:00Z"); by hand only if null.
+    grace_hours : float
+        For how long after the close what was drawn in time is taken.
+    contributors : int or None
+        How many people the survey plans for.
+    contact : str
+        Whom to ask.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    collection: str
+    languages: dict[str, Words]
+    access: Literal["open"] = "open"
+    retention: Literal["aggregate", "reports"] = "aggregate"
+    min_batch: int = 100
+    opens_at: str | None = None
+    closes_at: str | None = None
+    grace_hours: float = 72.0
+    contributors: int | None = None
+    contact: str
+
+    @property
+    def grace(self) -> timedelta:
+        """How long after the close reports are taken that were drawn before."""
+        return timedelta(hours=self.grace_hours)
+
+    def to_json(self) -> str:
+        """Return the document."""
+        return document_text(FORMAT, self.model_dump())
+
+
+def page_hash(text: str) -> str:
+    """Return SHA-256 of a survey document's bytes, which a device keeps with its report."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
+    """Return the survey document in a JSON text, checked against its collection.
+
+    Raises
+    ------
+    FileFormatError
+        If it is no survey document.
+    MismatchError
+        If it is another collection's, or its questions or labels are not those of the schema.
+    InvalidParameterError
+        If a term of the survey is out of bounds.
+    """
+    page = parse_document(text, source, FORMAT, SurveyPage)
+    if page.collection != collection.id:
+        raise MismatchError(
+            f"{source} is the page of collection {short_id(page.collection)}, not of {short_id(collection.id)}"
+        )
+    for tag, words in page.languages.items():
+        _check_words(words, f"{source}: {tag}", collection)
+    if not page.languages:
+        raise InvalidParameterError(f"{source}: languages must have at least one language")
+    if page.min_batch < LEAST_BATCH:
+        raise InvalidParameterError(f"{source}: min_batch must be >= {LEAST_BATCH}, got min_batch={page.min_batch}")
+    if not 0 <= page.grace_hours <= 24 * 366:
+        raise InvalidParameterError(
+            f"{source}: grace_hours must be from 0 to 8784, got grace_hours={page.grace_hours:g}"
+        )
+    if page.contributors is not None and page.contributors < 1:
+        raise InvalidParameterError(f"{source}: contributors must be >= 1, got contributors={page.contributors}")
+    opens, closes = (moment(stated, f"{source}: {name}") for stated, name in _times(page))
+    if opens is not None and closes is not None and closes <= opens:
+        raise InvalidParameterError(f"{source}: closes_at must be after opens_at, got {page.closes_at}")
+    return page
+
+
+def draft_page(collection: Collection, contributors: int | None = None) -> SurveyPage:
+    """Return a survey document in English to be written out: questions are the attributes' names.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> from deniable.survey.schema import Attribute, Schema
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
+    >>> draft_page(survey).languages["en"].questions
+    {'smoker': 'smoker'}
+    """
+    attributes = collection.schema.attributes
+    words = Words(
+        title=collection.title or "Survey",
+        intro=DRAFT + "say who asks, and why.",
+        consent=DRAFT + "say what taking part means, and what is kept.",
+        questions={attribute.name: attribute.name for attribute in attributes},
+        labels={attribute.name: list(attribute.labels) for attribute in attributes if listed(attribute)},
+        thanks="Thank you. You can close this page.",
+    )
+    contact = DRAFT + "say whom to ask, with an address."
+    return SurveyPage(collection=collection.id, languages={"en": words}, contributors=contributors, contact=contact)
+
+
+def unfinished(page: SurveyPage) -> str:
+    """Return which text nobody has written yet, as "languages.en.intro"; "" if all are there."""
+    said = {
+        f"languages.{tag}.{name}": text
+        for tag, words in page.languages.items()
+        for name, text in (("intro", words.intro), ("consent", words.consent))
+    }
+    said["contact"] = page.contact
+    return next((place for place, text in said.items() if not text.strip() or text.startswith(DRAFT)), "")
+
+
+def listed(attribute: Any) -> bool:
+    """Whether an attribute's categories have labels on the page: not open text, and not the words of a dictionary."""
+    return not attribute.text and attribute.dictionary is None
+
+
+def moment(stated: str | None, what: str) -> datetime | None:
+    """Return the time that a text states, None for None.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is no time, or does not say in which zone.
+    """
+    if stated is None:
+        return None
+    try:
+        found = datetime.fromisoformat(stated)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise InvalidParameterError(f"{what} must be a time with its zone, as 2026-05-01T00:00:00Z, got {stated!r}")
+    return found.astimezone(UTC)
+
+
+def _times(page: SurveyPage) -> tuple[tuple[str | None, str], ...]:
+    return (page.opens_at, "opens_at"), (page.closes_at, "closes_at")
+
+
+def _check_words(words: Words, where: str, collection: Collection) -> None:
+    attributes = {attribute.name: attribute for attribute in collection.schema.attributes}
+    if list(words.questions) != list(attributes):
+        raise MismatchError(f"{where}: questions must be those of the schema, {', '.join(attributes)}, in this order")
+    wanted = [name for name, attribute in attributes.items() if listed(attribute)]
+    if sorted(words.labels) != sorted(wanted):
+        raise MismatchError(f"{where}: labels must be given for {', '.join(wanted) or 'no attribute'}")
+    for name, labels in words.labels.items():
+        known = attributes[name].labels
+        if len(labels) != len(known) or len(set(labels)) != len(labels) or not all(labels):
+            raise MismatchError(
+                f"{where}: labels of {name!r} must be {len(known)} different texts, one for each of the schema's"
+            )

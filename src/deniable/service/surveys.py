@@ -1,0 +1,352 @@
+"""Surveys of a collector: what is asked, with all that taking reports for it needs, and what happens to them.
+
+``draft -> open <-> paused -> closing -> closed``, backwards never. Reports are taken while a survey is open or
+closing; devices draw while it is open. The clock is asked for `opens_at`, `closes_at` and the end of grace only.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.randomness import SecureRandomness
+from deniable.errors import InvalidParameterError, InvalidReportError
+from deniable.files import write_reports
+from deniable.files.wire import Rows, from_wire, report_width
+from deniable.service.stores.store import RECEIPT_DAYS, Batch, CollectionRow, State, Store
+from deniable.service.survey_page import (
+    SurveyPage,
+    draft_page,
+    moment,
+    page_hash,
+    read_page,
+    unfinished,
+)
+from deniable.survey.collection import Collection
+
+Clock = Callable[[], datetime]
+"""Returns the time, with its zone."""
+
+MAX_COUNTERS = 1 << 20
+"""Counters of a sum that a collector keeps; of more it keeps the reports."""
+
+MAX_DICTIONARY = 1 << 21
+"""Bytes of a dictionary that a page can ask for."""
+
+_SLUG = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+
+
+def system_clock() -> datetime:
+    """Return the time of this machine."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """One collection as a collector holds it in memory.
+
+    Parameters
+    ----------
+    collection : Collection
+        What is asked.
+    document, page_text : str
+        The two documents, as they were given, character by character.
+    page : SurveyPage
+        What the second says.
+    dictionaries : dict of str to bytes
+        The words of attributes that have a dictionary.
+    """
+
+    collection: Collection
+    document: str
+    page_text: str
+    page: SurveyPage
+    dictionaries: dict[str, bytes]
+
+    @classmethod
+    def read(cls, document: str, page: str, dictionaries: dict[str, tuple[str, bytes]]) -> Survey:
+        """Return the survey of two documents and its dictionaries: by attribute, the file's name and content."""
+        with tempfile.TemporaryDirectory() as folder:
+            for file, words in dictionaries.values():
+                (Path(folder) / file).write_bytes(words)
+            collection = Collection.from_json(document, "the collection", folder)
+        contents = {attribute: content for attribute, (_, content) in dictionaries.items()}
+        return cls(collection, document, page, read_page(page, "the page", collection), contents)
+
+    @cached_property
+    def width(self) -> int:
+        """Bytes of one report."""
+        return report_width(self.collection.mechanism)
+
+    @cached_property
+    def page_hash(self) -> str:
+        """Hash of the page, which a device keeps with its report."""
+        return page_hash(self.page_text)
+
+    @property
+    def counted(self) -> bool:
+        """Whether a sum is kept; otherwise, only reports."""
+        return self.collection.mechanism.state_size <= MAX_COUNTERS
+
+    def no_counts(self) -> bytes:
+        """Return the sum of no reports, as a store keeps it."""
+        return bytes(8 * self.collection.mechanism.state_size if self.counted else 0)
+
+    def fold(self, rows: Rows, counts: bytes) -> Batch:
+        """Add shuffled reports to a sum, and make a file of them where they are kept."""
+        reports = from_wire(self.collection.mechanism, rows)
+        content = None
+        if self.page.retention == "reports":
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "batch.parquet"
+                write_reports(path, self.collection, [reports], SecureRandomness())
+                content = path.read_bytes()
+        if not self.counted:
+            return Batch(b"", content)
+        added = self.collection.mechanism.aggregate(reports).counts
+        total = np.frombuffer(counts, "<i8") + added
+        return Batch(total.astype("<i8").tobytes(), content)
+
+    def valid(self, rows: Rows) -> bool:
+        """Whether a client can have produced every one of these reports."""
+        mechanism = self.collection.mechanism
+        reports = from_wire(mechanism, rows)
+        if mechanism.sets_aside:
+            return mechanism.valid_reports(reports).rejected == 0
+        try:
+            mechanism.aggregate(reports)
+        except InvalidReportError:
+            return False
+        return True
+
+    def aggregate(self, store: Store, source: str) -> Aggregate:
+        """Return the sum of what was drained; its only batch is this collector."""
+        if not self.counted:
+            raise InvalidParameterError(
+                f"the sum has {self.collection.mechanism.state_size:,} counters, of which none is kept: export the "
+                "reports and add them up (survey export --reports)"
+            )
+        counts, n, _ = store.sum(self.collection.id)
+        batches = frozenset({source} if n else ())
+        return Aggregate(self.collection.mechanism, np.frombuffer(counts, "<i8"), n, self.collection.id, batches)
+
+
+def aggregate_bytes(aggregate: Aggregate) -> bytes:
+    """Return an aggregate as the bytes of its file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sum.aggregate"
+        aggregate.write(path)
+        return path.read_bytes()
+
+
+def state_now(row: CollectionRow, survey: Survey, now: datetime) -> State:
+    """Return the state that devices are told: before `opens_at` an opened survey is still a draft."""
+    opens, closes = moment(survey.page.opens_at, "opens_at"), moment(survey.page.closes_at, "closes_at")
+    if row.state in ("open", "paused") and closes is not None and now >= closes:
+        return "closing"
+    if row.state == "open" and opens is not None and now < opens:
+        return "draft"
+    return row.state
+
+
+def accepts_until(row: CollectionRow, page: SurveyPage) -> str | None:
+    """Return until when reports are taken, None if nobody knows yet."""
+    closes = moment(page.closes_at, "closes_at")
+    return row.accepts_until or (None if closes is None else (closes + page.grace).isoformat())
+
+
+# -------------------------------------------------------------------- what is done to surveys
+
+
+@dataclass(frozen=True)
+class Surveys:
+    """What owners do to surveys, on one store, by the command line, its socket or the dashboard.
+
+    Parameters
+    ----------
+    store : Store
+        The collector's.
+    clock : callable
+        The time.
+    """
+
+    store: Store
+    clock: Clock = system_clock
+
+    def load(self, collection: str) -> Survey:
+        """Return a collection with its documents."""
+        return Survey.read(*self.store.documents(collection))
+
+    def row(self, slug: str) -> CollectionRow:
+        """Return the last collection of a survey.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is no such survey, naming those that there are.
+        """
+        found = self.store.collections(slug)
+        if not found:
+            known = ", ".join(sorted({row.slug for row in self.store.collections()})) or "none yet"
+            raise InvalidParameterError(f"slug must name a survey ({known}), got slug={slug!r}")
+        return found[-1]
+
+    def new(
+        self, slug: str, document: str, page: str | None, folder: str, contributors: int | None = None
+    ) -> dict[str, Any]:
+        """Enter a survey as a draft; its page is drafted if there is none.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the name is no slug, or the survey cannot be asked by a page.
+        StoreError
+            If the survey has been opened already.
+        """
+        if not slug or len(slug) > 64 or not set(slug) <= _SLUG or slug.strip("-") != slug:
+            raise InvalidParameterError(
+                f"slug must be 1 to 64 of a-z, 0-9 and -, not at its ends, as a part of an address, got slug={slug!r}"
+            )
+        collection = Collection.from_json(document, "the collection", folder)
+        if collection.dealt:
+            raise InvalidParameterError(
+                f"mechanism must need no dealer, got {collection.mechanism.name}: collect its reports as files"
+            )
+        text = draft_page(collection, contributors).to_json() if page is None else page
+        dictionaries = {}
+        for attribute in collection.schema.attributes:
+            if attribute.dictionary is not None:
+                words = (Path(folder) / attribute.dictionary.file).read_bytes()
+                if len(words) > MAX_DICTIONARY:
+                    raise InvalidParameterError(
+                        f"the dictionary of {attribute.name!r} must have at most {MAX_DICTIONARY} bytes, "
+                        f"got {len(words)}: a page could not load it"
+                    )
+                dictionaries[attribute.name] = (attribute.dictionary.file, words)
+        survey = Survey.read(document, text, dictionaries)
+        if contributors is not None and survey.page.contributors != contributors:
+            text = survey.page.model_copy(update={"contributors": contributors}).to_json()
+            survey = Survey.read(document, text, dictionaries)
+        if not survey.counted and survey.page.retention == "aggregate":
+            raise InvalidParameterError(
+                f"retention must be 'reports' for {collection.mechanism.state_size:,} counters, more than "
+                f"{MAX_COUNTERS:,}, got 'aggregate'"
+            )
+        self.store.add(collection.id, slug, document, text, survey.no_counts(), dictionaries)
+        return {"slug": slug, "collection": collection.id, "state": "draft", "page": text}
+
+    def open(self, slug: str) -> dict[str, Any]:
+        """Begin to take reports, or go on.
+
+        Raises
+        ------
+        InvalidParameterError
+            If its page is not written yet, or it was closed.
+        """
+        row = self.row(slug)
+        page = self.load(row.id).page
+        if place := unfinished(page):
+            raise InvalidParameterError(
+                f"the page of {slug!r} must be written before people read it: {place} is empty or a draft; edit "
+                "page.json and give it to survey new again"
+            )
+        return self._move(row, ("draft", "paused"), "open")
+
+    def pause(self, slug: str) -> dict[str, Any]:
+        """Take no reports until it is opened again."""
+        return self._move(self.row(slug), ("open",), "paused")
+
+    def close(self, slug: str, *, now: bool = False) -> dict[str, Any]:
+        """Let no device draw any more, and take what was drawn until grace ends; `now`, end that, too."""
+        row = self.row(slug)
+        survey = self.load(row.id)
+        if row.state in ("open", "paused"):
+            until = (self.clock() + survey.page.grace).isoformat()
+            self._move(row, ("open", "paused"), "closing", until)
+        elif row.state != "closing" or not now:
+            raise InvalidParameterError(f"the survey {slug!r} must be open or paused to be closed, it is {row.state}")
+        if now:
+            self.finish(row.id, survey)
+        return self.status(slug)
+
+    def status(self, slug: str) -> dict[str, Any]:
+        """Return where a survey is: its state, reports in the sum, and how many wait for their batch."""
+        row = self.row(slug)
+        page = self.load(row.id).page
+        return {
+            "slug": row.slug,
+            "collection": row.id,
+            "state": row.state,
+            "n": row.n,
+            "batches": row.batches,
+            "waiting": self.store.waiting(row.id),
+            "contributors": page.contributors,
+            "opens_at": page.opens_at,
+            "closes_at": page.closes_at,
+            "accepts_until": accepts_until(row, page),
+            "rejections": self.store.rejections(row.id),
+        }
+
+    def list(self) -> list[dict[str, Any]]:
+        """Return every survey in a line: name, collection, state, reports in the sum."""
+        return [
+            {"slug": row.slug, "collection": row.id, "state": row.state, "n": row.n} for row in self.store.collections()
+        ]
+
+    def export(self, slug: str) -> bytes:
+        """Return the file of the aggregate of what was drained."""
+        row = self.row(slug)
+        return aggregate_bytes(self.load(row.id).aggregate(self.store, row.source))
+
+    def export_reports(self, slug: str) -> dict[str, bytes]:
+        """Return the files of the batches, by name, where reports are kept."""
+        row = self.row(slug)
+        if self.load(row.id).page.retention != "reports":
+            raise InvalidParameterError(f"the survey {slug!r} keeps no reports: its retention is 'aggregate'")
+        numbers = [number for number, _, _ in self.store.batches(row.id)]
+        return {f"batch-{number:06}.parquet": self.store.batch_file(row.id, number) for number in numbers}
+
+    # ---------------------------------------------------------------- what the clock does
+
+    def tick(self, surveys: dict[str, Survey]) -> None:
+        """Close what the clock closes, and drop receipts whose time is over; called every few seconds."""
+        now = self.clock()
+        for row in self.store.collections():
+            survey = surveys.get(row.id) or self.load(row.id)
+            if row.state in ("open", "paused") and state_now(row, survey, now) == "closing":
+                self.store.move(row.id, ("open", "paused"), "closing", accepts_until(row, survey.page))
+            elif row.state == "closing" and row.accepts_until and now >= datetime.fromisoformat(row.accepts_until):
+                self.finish(row.id, survey)
+        self.store.forget_receipts((now - timedelta(days=RECEIPT_DAYS)).date().isoformat())
+        self.store.end_expired(now.isoformat())
+
+    def drain(self, row: CollectionRow, survey: Survey) -> int:
+        """Move an inbox into the sum if it holds enough; return how many reports that were."""
+        if row.state in ("draft", "closed"):
+            return 0
+        return self.store.drain(row.id, survey.page.min_batch, survey.fold, self._day())
+
+    def finish(self, collection: str, survey: Survey) -> None:
+        """Close a collection: the rest of its inbox goes into the sum, however little it is."""
+        self.store.drain(collection, 1, survey.fold, self._day(), close=True)
+
+    def _day(self) -> str:
+        return self.clock().date().isoformat()
+
+    def _move(
+        self, row: CollectionRow, before: tuple[State, ...], state: State, until: str | None = None
+    ) -> dict[str, Any]:
+        if not self.store.move(row.id, before, state, until):
+            found = self.row(row.slug).state
+            raise InvalidParameterError(
+                f"the survey {row.slug!r} must be {' or '.join(before)} to become {state}, it is {found}"
+            )
+        return self.status(row.slug)

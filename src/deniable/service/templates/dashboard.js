@@ -1,0 +1,61 @@
+// The admin pages: logging in and out, what owners do, and a look at the results every ten seconds.
+const SECONDS = 10;
+const said = document.getElementById("said");
+const say = (text) => { if (said) said.textContent = text; };
+
+async function send(method, path, body) {
+  const answer = await fetch(path, {
+    method, credentials: "same-origin",
+    headers: body === undefined ? {} : { "content-type": "application/json" },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (answer.ok) return true;
+  const problem = await answer.json().catch(() => ({ title: "The collector does not answer." }));
+  say([problem.title, problem.detail].filter(Boolean).join(" "));
+  return false;
+}
+
+const login = document.getElementById("login");
+if (login) {
+  const value = (id) => document.getElementById(id).value;
+  login.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (await send("POST", "/session", { name: value("name"), password: value("password") })) location.assign("/");
+  });
+  // A one-time link has its secret in the fragment, which no server and no proxy sees.
+  const link = location.hash.slice(1);
+  if (link) {
+    history.replaceState(null, "", "/login");
+    if (await send("POST", "/session", { link })) location.assign("/");
+  }
+}
+
+document.getElementById("logout")?.addEventListener("click", async () => {
+  if (await send("DELETE", "/session")) location.assign("/login");
+});
+
+const dashboard = document.getElementById("dashboard");
+if (dashboard) {
+  const { slug, n, state } = dashboard.dataset;
+  for (const button of dashboard.querySelectorAll("button[data-act]")) {
+    button.addEventListener("click", async () => {
+      const act = button.dataset.act;
+      if (act === "close" && !confirm("Close this survey? It cannot be opened again.")) return;
+      if (await send("POST", `/surveys/${slug}/${act}`, act === "close" ? { now: false } : undefined)) location.reload();
+    });
+  }
+  let tag = "";
+  const look = async () => {
+    const answer = await fetch(`/surveys/${slug}/results.json`, { headers: tag ? { "if-none-match": tag } : {}, cache: "no-store" });
+    if (answer.status === 401) location.assign("/login");
+    if (answer.status !== 200) return;
+    tag = answer.headers.get("etag") ?? "";
+    const found = await answer.json();
+    if (String(found.n) !== n || found.state !== state) {
+      location.reload();
+      return;
+    }
+    dashboard.querySelector('[data-field="waiting"]').textContent = found.waiting.toLocaleString("en");
+  };
+  setInterval(() => look().catch(() => say("The collector does not answer.")), 1000 * SECONDS);
+}

@@ -1,0 +1,155 @@
+"""Small surveys, reports for them, and a way to speak to a collector."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from deniable import GRR, SimulationRandomness
+from deniable.files.wire import Body, to_wire
+from deniable.service.config import Configuration, LimitsShape
+from deniable.service.server import Running, running
+from deniable.service.survey_page import SurveyPage, draft_page
+from deniable.service.surveys import Surveys
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
+
+SCHEMA = Schema((Attribute("smoker", ("yes", "no", "once")),))
+ASKED = Collection(SCHEMA, GRR(k=3, epsilon=2.0), title="Smoking")
+PASSWORD = "correct horse battery"
+
+
+def page(collection: Collection = ASKED, **changes: Any) -> str:
+    """A finished page."""
+    drafted = draft_page(collection, contributors=500)
+    words = drafted.languages["en"].model_copy(update={"intro": "We ask.", "consent": "You may."})
+    terms = {"languages": {"en": words}, "contact": "us@example.org", "min_batch": 20, **changes}
+    return SurveyPage.model_validate(
+        {**drafted.model_dump(), **terms, "languages": {"en": words.model_dump()}}
+    ).to_json()
+
+
+def bodies(n: int, start: int = 0, collection: Collection = ASKED, seed: int = 1) -> list[Body]:
+    """n bodies of one report each, whose ids count from `start`."""
+    whole = body(n, start, collection, seed)
+    return [Body(whole.collection, whole.ids[i : i + 1], whole.rows[i : i + 1]) for i in range(n)]
+
+
+def body(n: int, start: int = 0, collection: Collection = ASKED, seed: int = 1) -> Body:
+    """One body of n reports."""
+    codes = np.stack([(np.arange(n) + seed) % size for size in collection.schema.sizes], axis=1)
+    rows = to_wire(collection.mechanism, collection.randomize(codes, SimulationRandomness(seed)))
+    ids = np.zeros((n, 16), np.uint8)
+    ids[:, 8:] = np.arange(start, start + n).astype(">u8").view(np.uint8).reshape(n, 8)
+    return Body(collection.id, ids, rows)
+
+
+def open_survey(surveys: Surveys, slug: str = "smoking", collection: Collection = ASKED, **changes: Any) -> Collection:
+    """Enter a survey and open it."""
+    surveys.new(slug, collection.to_json(), page(collection, **changes), ".")
+    surveys.open(slug)
+    return collection
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, **by: float) -> None:
+        """Go on, or back."""
+        self.now += timedelta(**by)
+
+
+@dataclass
+class Answer:
+    """What a collector answered."""
+
+    status: int
+    headers: dict[str, str]
+    content: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+    @property
+    def problem(self) -> str:
+        """The problem's name; the status must be its own, and the body a problem document."""
+        said = self.json
+        assert self.headers["content-type"] == "application/problem+json"
+        assert said["status"] == self.status
+        assert set(said) <= {"type", "title", "status", "detail"}
+        return str(said["type"]).removeprefix("urn:deniable:problem:")
+
+
+@dataclass
+class Caller:
+    """Speaks to one port; a new connection each time unless kept."""
+
+    origin: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, method: str, path: str, content: Any = None, **headers: str) -> Answer:
+        connection = http.client.HTTPConnection(urlsplit(self.origin).netloc, timeout=20)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        if isinstance(content, (dict, list)):
+            content, named = json.dumps(content).encode(), {"content-type": "application/json", **named}
+        with contextlib.closing(connection):
+            connection.request(method, path, content, {**self.headers, **named})
+            found = connection.getresponse()
+            return Answer(found.status, {k.lower(): v for k, v in found.getheaders()}, found.read())
+
+    def post(self, body: Body, **headers: str) -> Answer:
+        """Post reports as JSON."""
+        path = f"/api/v1/collections/{body.collection}/reports"
+        return self("POST", path, body.to_json(), **{"content-type": "application/json", **headers})
+
+
+@contextlib.contextmanager
+def collecting(
+    database: str,
+    *,
+    limits: bool = False,
+    drain_seconds: float = 3600.0,
+    clock: Callable[[], datetime] | None = None,
+    **settings: Any,
+) -> Iterator[Running]:
+    """Run a collector on free ports; nothing is drained unless asked for."""
+    configuration = Configuration(
+        database=database,
+        public="127.0.0.1:0",
+        admin="127.0.0.1:0",
+        limits=LimitsShape(off=not limits),
+        **settings,
+    )
+    more = {} if clock is None else {"clock": clock}
+    with running(configuration, migrate=True, drain_seconds=drain_seconds, **more) as here:
+        yield here
+
+
+def sqlite(folder: Path) -> str:
+    """The address of a database in a folder."""
+    return f"sqlite:{folder / 'survey.db'}"
+
+
+def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait for something."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)

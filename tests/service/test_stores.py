@@ -1,0 +1,305 @@
+"""Both databases keep what the store promises: once, in batches, in no order, and never half."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable.core.aggregate import Aggregate
+from deniable.errors import FileFormatError, InvalidParameterError, StoreError, StoreInUseError
+from deniable.files.wire import from_wire
+from deniable.service.stores import open_store, restore_store
+from deniable.service.stores.store import Posted, Store
+from deniable.service.surveys import Surveys
+from tests.service import postgres
+from tests.service.asking import ASKED, Clock, body, open_survey, page
+
+
+@pytest.fixture
+def surveys(database: str) -> Iterator[Surveys]:
+    store = open_store(database, migrate=True)
+    yield Surveys(store, Clock())
+    store.close()
+
+
+def take(store: Store, *groups: tuple[int, int, int]) -> list[bool]:
+    """Take reports given as (how many, first id, seed), in one commit."""
+    parts = [body(n, start, seed=seed) for n, start, seed in groups]
+    posted = Posted(np.concatenate([p.ids for p in parts]), np.concatenate([p.rows for p in parts]))
+    new = store.take({ASKED.id: posted})[ASKED.id]
+    assert new is not None
+    return list(new)
+
+
+def counts(store: Store) -> tuple[list[int], int, int]:
+    content, n, batches = store.sum(ASKED.id)
+    return np.frombuffer(content, "<i8").tolist(), n, batches
+
+
+def test_an_id_counts_once_and_the_first_counts(surveys: Surveys) -> None:
+    open_survey(surveys)
+    store = surveys.store
+    assert take(store, (3, 0, 1)) == [True] * 3
+    # Again with other content, beside a new one; and twice in one commit, where the first of the two counts.
+    assert take(store, (3, 0, 2), (1, 7, 1), (1, 7, 2)) == [False, False, False, True, False]
+    assert store.waiting(ASKED.id) == 4
+    assert [store.counted(ASKED.id, bytes(8) + i.to_bytes(8, "big")) for i in (0, 7, 8)] == [True, True, False]
+    survey = surveys.load(ASKED.id)
+    assert store.drain(ASKED.id, 5, survey.fold, "2026-05-01") == 0
+    assert counts(store) == ([0, 0, 0], 0, 0)
+    assert store.drain(ASKED.id, 4, survey.fold, "2026-05-01") == 4
+    expected = sum(
+        (ASKED.mechanism.aggregate(from_wire(ASKED.mechanism, b.rows)).counts for b in (body(3), body(1, 7))),
+        np.zeros(3, np.int64),
+    )
+    assert counts(store) == (expected.tolist(), 4, 1)
+    assert store.waiting(ASKED.id) == 0
+    assert store.counted(ASKED.id, bytes(16))
+    assert store.batches(ASKED.id) == [(1, "2026-05-01", 4)]
+
+
+@pytest.mark.parametrize("state", ["draft", "paused", "closed"])
+def test_a_survey_that_takes_nothing_takes_nothing(surveys: Surveys, state: str) -> None:
+    surveys.new("smoking", ASKED.to_json(), page(), ".")
+    if state != "draft":
+        surveys.open("smoking")
+    if state == "paused":
+        surveys.pause("smoking")
+    if state == "closed":
+        surveys.close("smoking", now=True)
+    one = body(1)
+    assert surveys.store.take({ASKED.id: Posted(one.ids, one.rows)}) == {ASKED.id: None}
+    assert not surveys.store.counted(ASKED.id, bytes(16))
+    assert surveys.store.waiting(ASKED.id) == 0
+
+
+def test_a_drain_that_fails_leaves_everything(surveys: Surveys) -> None:
+    open_survey(surveys)
+    take(surveys.store, (25, 0, 1))
+
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        surveys.store.drain(ASKED.id, 20, fails, "2026-05-01")  # type: ignore[arg-type]
+    assert surveys.store.waiting(ASKED.id) == 25
+    assert counts(surveys.store) == ([0, 0, 0], 0, 0)
+    survey = surveys.load(ASKED.id)
+    assert surveys.store.drain(ASKED.id, 20, survey.fold, "2026-05-01") == 25
+
+
+def test_inbox_and_receipts_are_in_different_orders_that_nobody_chose(surveys: Surveys) -> None:
+    """300 rows that say their rank are stored in another order than they came, and drained in another each time."""
+    open_survey(surveys)
+    seen: list[bytes] = []
+    survey = surveys.load(ASKED.id)
+    sent = body(300)
+    # Rows that say their rank; nobody looks whether they are reports.
+    ranks = np.arange(300).astype(">u2").view(np.uint8).reshape(300, 2)
+    surveys.store.take({ASKED.id: Posted(sent.ids, ranks)})
+
+    def look(rows: object, held: bytes) -> object:
+        seen.append(np.asarray(rows).tobytes())
+        raise ZeroDivisionError
+
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            surveys.store.drain(ASKED.id, 20, look, "2026-05-01")  # type: ignore[arg-type]
+    with surveys.store._reading() as run:
+        stored = b"".join(bytes(report) for (report,) in run("SELECT report FROM inbox"))
+    orders = [np.frombuffer(content, ">u2") for content in (*seen, stored)]
+    for order in orders:
+        assert sorted(order.tolist()) == list(range(300))
+        # Of a random order about one place in 300 is its own.
+        assert (order == np.arange(300)).sum() < 20
+    assert not np.array_equal(orders[0], orders[1])
+    assert survey.width == 1
+
+
+def test_tables_are_those_of_this_release_and_of_a_collector(database: str) -> None:
+    if database.startswith("postgresql"):
+        with pytest.raises(StoreError, match="no tables yet: make them with deniable serve --migrate"):
+            open_store(database)
+    store = open_store(database, migrate=True)
+    with store._working() as run:
+        run("UPDATE meta SET value = '99' WHERE key = 'version'")
+    store.close()
+    with pytest.raises(StoreError, match="newer release: its tables are version 99, not 1"):
+        open_store(database, migrate=True)
+
+
+def test_a_dealers_database_is_no_collectors(database: str) -> None:
+    store = open_store(database, migrate=True)
+    with store._working() as run:
+        run("UPDATE meta SET value = 'dealer' WHERE key = 'role'")
+    store.close()
+    for migrate in (False, True):
+        with pytest.raises(StoreError, match="must be a collector's, it is of a dealer"):
+            open_store(database, migrate=migrate)
+
+
+def test_a_backup_is_of_one_moment_and_a_restore_counts_nothing_twice(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    store = open_store(database, migrate=True)
+    surveys = Surveys(store, Clock())
+    open_survey(surveys)
+    survey = surveys.load(ASKED.id)
+    stop = threading.Event()
+    taken: list[int] = []
+
+    def load() -> None:
+        while not stop.is_set():
+            taken.extend(i for i, new in enumerate(take(store, (10, len(taken), 1))) if new)
+            store.drain(ASKED.id, 20, survey.fold, "2026-05-01")
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    while len(taken) < 100:
+        pass
+    try:
+        store.backup(tmp_path / "copy")
+    finally:
+        stop.set()
+        thread.join()
+    while store.drain(ASKED.id, 1, survey.fold, "2026-05-01"):
+        pass
+    total = counts(store)[1]
+    assert total == len(taken)
+    assert stat.S_IMODE(os.stat(tmp_path / "copy").st_mode) == 0o600
+    if database.startswith("sqlite"):
+        with pytest.raises(StoreInUseError):
+            restore_store(database, tmp_path / "copy")
+        store.close()
+        target = database
+    else:
+        with pytest.raises(StoreError, match="not empty"):
+            restore_store(database, tmp_path / "copy")
+        store.close()
+        server: postgres.Server = request.getfixturevalue("postgres_server")
+        target = server.database()
+    restore_store(target, tmp_path / "copy")
+    again = open_store(target)
+    drained, waiting = counts(again)[1], again.waiting(ASKED.id)
+    with again._reading() as run:
+        ((receipts,),) = run("SELECT count(*) FROM receipts")
+    assert 100 <= drained + waiting == receipts <= total
+    # All of them are sent again, and every one counts once.
+    for start in range(0, total, 10):
+        take(again, (10, start, 1))
+    while again.drain(ASKED.id, 1, survey.fold, "2026-05-02"):
+        pass
+    assert counts(again)[1] == total
+    # The exports of before and after are of one collector: they do not merge.
+    (source,) = {row.source for row in again.collections()}
+    one = Aggregate(ASKED.mechanism, np.array([1, 0, 0]), 1, ASKED.id, frozenset({source}))
+    with pytest.raises(Exception, match="contain report batch"):
+        one + one
+    again.close()
+
+
+def test_sqlite_is_one_process_one_file_and_its_owners(tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 'a?b#c.db'}"
+    with pytest.raises(StoreError, match="there is no database"):
+        open_store(url)
+    store = open_store(url, migrate=True)
+    assert stat.S_IMODE(os.stat(tmp_path / "a?b#c.db").st_mode) == 0o600
+    with pytest.raises(StoreInUseError, match="served by another process"):
+        open_store(url)
+    with store._working() as run:
+        found = [run(f"PRAGMA {name}")[0][0] for name in ("journal_mode", "synchronous", "secure_delete")]
+    assert found == ["wal", 2, 1]
+    store.close()
+    open_store(url).close()
+    (tmp_path / "other.db").write_bytes(b"no database, and long enough to be looked at" * 40)
+    with pytest.raises(StoreError, match="the database refused"):
+        open_store(f"sqlite:{tmp_path / 'other.db'}")
+    with pytest.raises(InvalidParameterError, match=r"sqlite:PATH or postgresql://\.\.\., got mysql:"):
+        open_store("mysql:secret@host")
+    with pytest.raises(FileFormatError):
+        restore_store(url, tmp_path / "absent")
+
+
+def test_a_full_disk_is_an_error_that_leaves_everything_and_passes(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path / 'survey.db'}", migrate=True)
+    open_survey(Surveys(store, Clock()))
+    take(store, (20, 0, 1))
+    with store._working() as run:
+        pages = run("PRAGMA page_count")[0][0]
+    writer: sqlite3.Connection = store._writer  # type: ignore[attr-defined]
+    writer.execute(f"PRAGMA max_page_count = {pages + 1}")
+    with pytest.raises(StoreError, match="full"):
+        take(store, (4000, 100, 1))
+    assert store.waiting(ASKED.id) == 20
+    assert not store.counted(ASKED.id, bytes(8) + (100).to_bytes(8, "big"))
+    writer.execute("PRAGMA max_page_count = 1073741823")
+    assert sum(take(store, (4000, 100, 1))) == 4000
+    store.close()
+
+
+def test_two_collectors_on_one_postgresql_count_each_id_once_and_never_deadlock(
+    postgres_server: postgres.Server,
+) -> None:
+    url = postgres_server.database()
+    stores = [open_store(url, migrate=True), open_store(url, migrate=True)]
+    open_survey(Surveys(stores[0], Clock()))
+    survey = Surveys(stores[0]).load(ASKED.id)
+    counted = [0, 0]
+    failures: list[Exception] = []
+
+    def send(which: int) -> None:
+        order = np.random.default_rng(which).permutation(200)
+        try:
+            for k, start in enumerate(order):
+                # The ids of a body in another order at each collector: unsorted, they lock each other out.
+                whole = body(10, 10 * int(start))
+                turned = Posted(whole.ids[:: 1 - 2 * which], whole.rows[:: 1 - 2 * which])
+                new = stores[which].take({ASKED.id: turned})[ASKED.id]
+                assert new is not None
+                counted[which] += int(new.sum())
+                if k % 20 == 0:
+                    stores[which].drain(ASKED.id, 20, survey.fold, "2026-05-01")
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=send, args=(which,)) for which in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert sum(counted) == 2000
+    stores[1].drain(ASKED.id, 1, survey.fold, "2026-05-01", close=True)
+    assert counts(stores[0])[1] == 2000
+    for store in stores:
+        store.close()
+
+
+def test_postgresql_that_acknowledges_too_early_is_refused(postgres_server: postgres.Server) -> None:
+    url = postgres_server.database()
+    with pytest.raises(StoreError, match="acknowledges before it has written: synchronous_commit = off"):
+        open_store(url + "&options=-c%20synchronous_commit%3Doff", migrate=True)
+
+
+def test_a_lost_connection_is_an_error_once_and_then_made_again(postgres_server: postgres.Server) -> None:
+    store = open_store(postgres_server.database(), migrate=True)
+    open_survey(Surveys(store, Clock()))
+    take(store, (5, 0, 1))
+    postgres_server.stop()
+    try:
+        with pytest.raises(StoreError):
+            take(store, (5, 5, 1))
+        with pytest.raises(StoreError):
+            store.ready()
+    finally:
+        postgres_server.start()
+    store.ready()
+    assert take(store, (10, 0, 1)) == [False] * 5 + [True] * 5
+    store.close()
