@@ -9,6 +9,9 @@ from deniable.postprocess.consistency import base_cut as base_cut
 from deniable.postprocess.consistency import clip_normalize as clip_normalize
 from deniable.postprocess.consistency import norm_sub as norm_sub
 from deniable.postprocess.consistency import simplex as simplex
+from deniable.postprocess.dependence import Decoded as Decoded
+from deniable.postprocess.dependence import DecodedTable as DecodedTable
+from deniable.postprocess.dependence import dependence_decode as dependence_decode
 from deniable.postprocess.em import iterative_bayes as iterative_bayes
 from deniable.postprocess.em import iterative_bayes_reports as iterative_bayes_reports
 from deniable.postprocess.hierarchical import decode_group as decode_group

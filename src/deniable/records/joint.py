@@ -72,15 +72,15 @@ class JointTable(ABC):
         The rows' attribute i and the columns' attribute j.
     frequencies : float64[k_i, k_j]
         Unbiased, some perhaps negative; NaN without reports.
-    n : int
-        Number of reports about this pair.
+    n : float
+        Number of reports about this pair; a whole number unless it is an expected one.
     contributors : int
         Number of all reports.
     """
 
     attributes: Pair
     frequencies: Floats
-    n: int
+    n: float
     contributors: int
 
     @abstractmethod
@@ -159,8 +159,8 @@ class OwnTable(JointTable):
         """Return the covariance of T - r c', r and c its margins, if the attributes are independent."""
 
     @abstractmethod
-    def cell_spread(self) -> float:
-        """Return the mean variance of a cell at the uniform distribution, noise and sampling."""
+    def interaction_spread(self) -> float:
+        """Return the mean variance of a doubly centred cell at the uniform distribution, noise and sampling."""
 
 
 class JointTables(Mapping[Pair, JointTable], ABC):

@@ -101,7 +101,7 @@ class Margins:
         if not weights:
             return Estimate(np.full(k, np.nan), 0, np.zeros(k), np.zeros(k), self.contributors)
         shares = {which: weight**2 / self._of[which].n for which, weight in weights.items()}
-        n = floor(1 / sum(shares.values()) + _ROUNDING)
+        n = floor(1 / sum(shares.values()) + _ROUNDING)  # at least 1, for shares sum to 1 at most
         absent, present = np.zeros((2, k))
         for which, share in shares.items():
             absent += n * share * self._margins[attribute][which].absent

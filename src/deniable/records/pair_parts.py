@@ -69,7 +69,7 @@ class Part(ABC):
         """Return the mean variance of one report's margin of an attribute at the uniform distribution, sampling too."""
 
     @abstractmethod
-    def margin(self, frequencies: Floats, estimate: Estimate, axis: int) -> Margin:
+    def margin(self, frequencies: Floats, estimate: Estimate | None, axis: int) -> Margin:
         """Return what unbiased frequencies, in the part's shape, and their estimate say of one of its attributes."""
 
     @abstractmethod
@@ -92,7 +92,7 @@ class PairPart(Part):
         noise = float(self.oracle.variance(1 / cells, 1))
         return lumped * noise * (1 - (lumped - 1) / (cells - 1)) + (1 - 1 / k) / k
 
-    def margin(self, frequencies: Floats, estimate: Estimate, axis: int) -> Margin:  # noqa: ARG002
+    def margin(self, frequencies: Floats, estimate: Estimate | None, axis: int) -> Margin:  # noqa: ARG002
         found = frequencies.sum(axis=1 - axis)
         absent, present = self.margin_noise(axis)
         return Margin(found, np.full(len(found), absent), np.full(len(found), present))
@@ -113,8 +113,11 @@ class SinglePart(Part):
         (k,) = self.sizes
         return float(self.oracle.variance(1 / k, 1)) + (1 - 1 / k) / k
 
-    def margin(self, frequencies: Floats, estimate: Estimate, axis: int) -> Margin:  # noqa: ARG002
-        return Margin(frequencies, estimate.noise_absent, estimate.noise_present)
+    def margin(self, frequencies: Floats, estimate: Estimate | None, axis: int) -> Margin:
+        if estimate is not None:
+            return Margin(frequencies, estimate.noise_absent, estimate.noise_present)
+        absent, present = self.margin_noise(axis)
+        return Margin(frequencies, np.full(len(frequencies), absent), np.full(len(frequencies), present))
 
     def margin_noise(self, axis: int) -> tuple[float, float]:  # noqa: ARG002
         return float(self.oracle.variance(0.0, 1)), float(self.oracle.variance(1.0, 1))
@@ -190,46 +193,42 @@ def subset_law(oracle: SubsetSelection) -> SubsetLaw:
 
 @dataclass(frozen=True, eq=False)
 class Reported:
-    """What was reported of one part.
+    """What was reported of one part, or is expected to be.
 
     Parameters
     ----------
     part : Part
         Which.
-    n : int
+    n : float
         Number of its reports.
-    counts : int64[state]
-        The state of its oracle.
+    frequencies : float64, shape `part.sizes`
+        Unbiased frequencies; NaN without reports.
+    estimate : Estimate, optional
+        The same with its noise, as the part's oracle makes it of the reports.
     """
 
     part: Part
-    n: int
-    counts: NDArray[Any]
+    n: float
+    frequencies: Floats
+    estimate: Estimate | None = None
 
-    @cached_property
-    def estimate(self) -> Estimate | None:
-        """What the part's oracle makes of its reports; None without any."""
-        oracle = self.part.oracle
-        return None if self.n == 0 else oracle.estimate(Aggregate(oracle, self.counts, self.n))
-
-    @cached_property
-    def frequencies(self) -> Floats:
-        """Unbiased frequencies in the part's shape; NaN without reports."""
-        return np.full(self.part.sizes, np.nan) if self.estimate is None else self._shaped(self.estimate.frequencies)
+    @classmethod
+    def of(cls, part: Part, n: int, counts: NDArray[Any]) -> Reported:
+        """Return what n reports of a part say, from the state of its oracle."""
+        if n == 0:
+            return cls(part, 0, np.full(part.sizes, np.nan))
+        estimate = part.oracle.estimate(Aggregate(part.oracle, counts, n))
+        return cls(part, n, estimate.frequencies.reshape(part.sizes), estimate)
 
     @cached_property
     def plugged(self) -> Floats:
         """The nearest distribution, which variances are taken at."""
-        return self._shaped(nearest_distribution(self.frequencies.ravel()))
+        return nearest_distribution(self.frequencies.ravel()).reshape(self.part.sizes)
 
     def margin(self, attribute: int) -> Margin:
         """Return what its reports say of one of its attributes; it has some."""
-        assert self.estimate is not None
         return self.part.margin(self.frequencies, self.estimate, self.part.attributes.index(attribute))
 
     def margin_covariance(self, attribute: int) -> Floats:
         """Return the covariance of that margin, noise and sampling of its n reports."""
         return self.part.margin_covariance(self.plugged, self.part.attributes.index(attribute)) / self.n
-
-    def _shaped(self, flat: Floats) -> Floats:
-        return flat.reshape(self.part.sizes)

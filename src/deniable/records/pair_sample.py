@@ -11,7 +11,7 @@ for marginal release under local differential privacy*, 2018), of subset selecti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -116,14 +116,14 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
     >>> import numpy as np
     >>> pairs = PairSample(sizes=(2, 3, 4), epsilon=1.0, singles="0.25")
     >>> pairs.omegas, pairs.choices[0], pairs.choices[-1]
-    ((2, 2, 3), (0, 1), (2,))
+    ((1, 2, 3), (0, 1), (2,))
     >>> records = np.array([[0, 2, 3], [1, 0, 0]] * 500)
     >>> reports = pairs.randomize(records, SimulationRandomness(1))
     >>> reports.choice.dtype, reports.payload.shape
     (dtype('uint8'), (1000, 3))
     >>> tables = pairs.tables(pairs.aggregate(reports))
     >>> tables[0, 1].frequencies.shape, tables[0, 1].n
-    ((2, 3), 242)
+    ((2, 3), 227)
     """
 
     singles: Any = Fraction(0)
@@ -332,9 +332,8 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
         numbers = aggregate.counts[-len(self.parts) :].tolist()
         places = stretches([part.oracle.state_size for part in self.parts])
         parts = zip(self.parts, numbers, places, strict=True)
-        return Margins(
-            self.sizes, tuple(Reported(part, n, aggregate.counts[place]) for part, n, place in parts), aggregate.n
-        )
+        reported = tuple(Reported.of(part, n, aggregate.counts[place]) for part, n, place in parts)
+        return Margins(self.sizes, reported, aggregate.n)
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: unbiased frequencies of every attribute, from all reports of it, alone or in a pair.
@@ -360,6 +359,27 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
             If the aggregate came from another mechanism, or contains no reports.
         """
         return SampledTables(self._margins(aggregate))
+
+    def expected_tables(
+        self, contributors: int, truth: Callable[[tuple[int, ...]], ArrayLike] | None = None
+    ) -> SampledTables:
+        """Planner: the tables that would be read without any noise, with the covariances that noise will have.
+
+        Parameters
+        ----------
+        contributors : int
+            How many will report; every choice has the expected number of reports.
+        truth : callable, optional
+            The assumed frequencies of a pair (i, j), float[k_i, k_j], and of an attribute (j,), float[k_j]; uniform by
+            default.
+        """
+        n = checked_integer("contributors", contributors, 1)
+        law = zip(self.parts, self.choice_probabilities, strict=True)
+        reported = []
+        for part, share in law:
+            assumed = np.full(part.sizes, 1 / prod(part.sizes)) if truth is None else truth(part.attributes)
+            reported.append(Reported(part, n * float(share), np.asarray(assumed, dtype=np.float64)))
+        return SampledTables(Margins(self.sizes, tuple(reported), n))
 
     def variance(self, f: float, n: int, attribute: int) -> float:
         """Variance of an estimated frequency of one attribute, its true value f among n contributors.

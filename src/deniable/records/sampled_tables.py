@@ -52,11 +52,16 @@ class SampledTable(OwnTable):
             return np.full(np.broadcast_shapes(a.shape[:-1], b.shape[:-1]), np.nan)
         return self.law.products(a, b, self.plugged.ravel()) / self.n
 
-    def cell_spread(self) -> float:
-        k = self.frequencies.size
-        p, q = self.law.p, self.law.q
-        noise = (p * (1 - p) / k + (1 - 1 / k) * q * (1 - q)) / self.law.gain
-        return (noise * k / (k - 1) + 1 / k) / self.n if self.n else np.inf
+    @property
+    def _noise(self) -> float:
+        """Mean noise variance of a cell of one report at the uniform distribution."""
+        k, p, q = self.frequencies.size, self.law.p, self.law.q
+        return (p * (1 - p) / k + (1 - 1 / k) * q * (1 - q)) / self.law.gain
+
+    def interaction_spread(self) -> float:
+        (rows, columns), k = self.shape, self.frequencies.size
+        free = (rows - 1) * (columns - 1) / k
+        return (self._noise * k / (k - 1) + 1 / k) / self.n * free if self.n else np.inf
 
     @cached_property
     def _margins(self) -> tuple[Floats, Floats]:
@@ -83,13 +88,11 @@ class SampledTable(OwnTable):
 
     def independence(self) -> IndependenceTest:
         """Wald test of T = rc' with the margins of the own table; refused where (k_i + k_j) v(K)/N is above .05."""
-        (rows, columns), k = self.shape, self.frequencies.size
+        rows, columns = self.shape
         degrees, method = (rows - 1) * (columns - 1), "Wald test of the pair's own table"
-        p, q = self.law.p, self.law.q
-        noise = (p * (1 - p) / k + (1 - 1 / k) * q * (1 - q)) / self.law.gain
         if not self.n:
             return IndependenceTest(np.nan, degrees, np.inf, method)
-        crowding = (rows + columns) * noise / self.n
+        crowding = (rows + columns) * self._noise / self.n
         alone, held, common = self._scales
         residual = self.frequencies - np.outer(self.frequencies.sum(axis=1), self.frequencies.sum(axis=0))
         (turn_i, held_i, ones_i), (turn_j, held_j, ones_j) = (_diagonal(f) for f in self._margins)
@@ -169,7 +172,7 @@ class SampledTables(JointTables):
         self.margins, self.sizes, self.contributors = margins, margins.sizes, margins.contributors
 
     @property
-    def numbers(self) -> dict[tuple[int, ...], int]:
+    def numbers(self) -> dict[tuple[int, ...], float]:
         """How many reports each choice has: (i, j) of a pair, (j,) of an attribute alone."""
         return {one.part.attributes: one.n for one in self.margins.reported}
 

@@ -25,6 +25,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card, Variant
 from deniable.core.checks import Codes, code_dtype
 from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.records.joint import JointRecords
 from deniable.records.layout import (
     BitLayout,
     CodeLayout,
@@ -36,6 +37,7 @@ from deniable.records.layout import (
 )
 from deniable.records.pairs import PairedRecords, branch, check_pairs, tally_pairs
 from deniable.records.record import EveryAttribute, SimulatedByMarginal, SimulatedByRecord
+from deniable.records.split_tables import SplitTables
 
 SIMULATED_RECORDS = 1 << 12
 """Records that are simulated at a time."""
@@ -137,7 +139,7 @@ class SPL(SplitRecords, SimulatedByMarginal):
 
 @final
 @dataclass(frozen=True)
-class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]]):
+class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]], JointRecords[NDArray[Any]]):
     """Every attribute by GRR with an equal share of the budget, counted by pairs of attributes.
 
     Parameters
@@ -188,6 +190,10 @@ class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]]):
     def layout(self) -> CodeLayout:
         """A column of codes per attribute."""
         return CodeLayout(grr_oracles(self.sizes, checked_share(self.epsilon, len(self.sizes))))
+
+    def tables(self, aggregate: Aggregate) -> SplitTables:
+        self.check(aggregate)
+        return SplitTables(aggregate)
 
     def marginals(self, aggregate: Aggregate) -> Aggregate:
         """Return what `SPL` would have counted: an aggregate of `self.spl`, of the same reports."""

@@ -27,7 +27,7 @@ DIRECT = {name: one for name, one in BUILT.items() if isinstance(one, DirectReco
 
 
 def test_every_record_mechanism_is_here() -> None:
-    assert len(REGISTERED) == 12
+    assert len(REGISTERED) == 13
     assert {type(one) for one in BUILT.values()} == {cls for cls in REGISTERED if cls.name != "Corr-RR aligned"}
 
 
@@ -37,7 +37,7 @@ def test_the_collector_sees_the_attribute_or_not(name: str) -> None:
     mechanism: Any = BUILT[name]
     reports = mechanism.randomize(np.array(records(SIZES) * 50), SimulationRandomness(3))
     told = mechanism.reported_attribute(reports)
-    assert (told is not None) == (mechanism.reveals == "one")
+    assert (told is not None) == (mechanism.reveals in ("one", "pairs"))
     for j, oracle in enumerate(mechanism.oracles):
         assert oracle.k == SIZES[j]
         part = mechanism.about(reports, j)
@@ -45,8 +45,13 @@ def test_the_collector_sees_the_attribute_or_not(name: str) -> None:
     if told is None:
         return
     states = [oracle.aggregate(mechanism.about(reports, j)).counts for j, oracle in enumerate(mechanism.oracles)]
-    whole = mechanism.aggregate(reports).counts
-    np.testing.assert_array_equal(np.concatenate(states), whole[: sum(map(len, states))])
+    whole, length = mechanism.aggregate(reports).counts, sum(map(len, states))
+    if mechanism.reveals == "one":
+        np.testing.assert_array_equal(np.concatenate(states), whole[:length])
+    elif mechanism.singles:  # behind the one table of the pair
+        np.testing.assert_array_equal(np.concatenate(states), whole[6 : 6 + length])
+    else:
+        assert not any(map(np.any, states))
 
 
 @pytest.mark.parametrize("name", DIRECT)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +15,11 @@ from deniable.core.randomness import Randomness
 from deniable.core.result import HIDDEN, Result
 from deniable.errors import DeniableError, InvalidParameterError
 from deniable.leakage.adversary.auditor import AuditResult, Progress, audit
+from deniable.oracles.oracle import FrequencyOracle
+from deniable.records.pair_sample import PairSample
 from deniable.records.record import RecordMechanism, is_records
 from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,8 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
     unknown = [name for name in names or () if name not in schema.names]
     if unknown:
         raise InvalidParameterError(f"attributes must be among {', '.join(schema.names)}, got {unknown[0]!r}")
+    if is_records(mechanism) and mechanism.reveals == "pairs":
+        return _pair_subjects(schema, mechanism, names)
     promised = collection.privacy().per_attribute
     subjects = []
     for j, attribute in enumerate(schema.columns):
@@ -98,25 +104,36 @@ def collection_subjects(collection: Collection, names: Sequence[str] | None) -> 
     return subjects
 
 
-class AttributeClient:
-    """One attribute of a record mechanism: all other answers stay the same, and only the part about it is read.
+class PartClient(ABC):
+    """One part of what a record mechanism reports: all other answers stay the same, and only that part is read.
 
-    Contributors who sample one are asked until the attribute is drawn, which does not depend on their answers.
+    Contributors who draw what they report are asked until it is this part, which does not depend on their answers.
     """
 
-    def __init__(self, mechanism: RecordMechanism[Any], attribute: int) -> None:
-        self._mechanism, self._attribute = mechanism, attribute
-        self.oracle = mechanism.oracles[attribute]
+    def __init__(self, mechanism: Any, oracle: FrequencyOracle[Any]) -> None:
+        self._mechanism, self.oracle = mechanism, oracle
 
+    @abstractmethod
+    def _records(self, inputs: NDArray[Any]) -> NDArray[np.int64]:
+        """Return a record for each code of this part."""
+
+    @abstractmethod
+    def _told(self, reports: Any) -> NDArray[np.bool_] | None:
+        """Return which reports are about this part, None if all are."""
+
+    @abstractmethod
+    def _part(self, reports: Any) -> Any:
+        """Return what those say of it."""
+
+    @final
     def randomize(self, inputs: NDArray[Any], rng: Randomness) -> NDArray[Any]:
-        """Return the part about the attribute of one report per input."""
-        records = np.zeros((len(inputs), len(self._mechanism.sizes)), dtype=np.int64)
-        records[:, self._attribute] = inputs
+        """Return the part of one report per input."""
+        records = self._records(inputs)
         result: NDArray[Any] | None = None
         waiting = np.arange(len(records))
         while len(waiting):
             reports = self._mechanism.randomize(records[waiting], rng)
-            told, part = self._mechanism.reported_attribute(reports), self._mechanism.about(reports, self._attribute)
+            told, part = self._told(reports), self._part(reports)
             if not isinstance(part, np.ndarray):
                 raise InvalidParameterError(
                     f"an audit by attribute needs reports of one array, got those of {self.oracle!r}"
@@ -125,9 +142,62 @@ class AttributeClient:
                 return part
             if result is None:
                 result = np.zeros((len(records), *part.shape[1:]), dtype=part.dtype)
-            result[waiting[told == self._attribute]] = part
-            waiting = waiting[told != self._attribute]
+            result[waiting[told]] = part
+            waiting = waiting[~told]
         return np.empty(0, dtype=np.uint8) if result is None else result
+
+
+@final
+class AttributeClient(PartClient):
+    """What a record mechanism reports of one attribute."""
+
+    def __init__(self, mechanism: RecordMechanism[Any], attribute: int) -> None:
+        super().__init__(mechanism, mechanism.oracles[attribute])
+        self._attribute = attribute
+
+    def _records(self, inputs: NDArray[Any]) -> NDArray[np.int64]:
+        records = np.zeros((len(inputs), len(self._mechanism.sizes)), dtype=np.int64)
+        records[:, self._attribute] = inputs
+        return records
+
+    def _told(self, reports: Any) -> NDArray[np.bool_] | None:
+        told = self._mechanism.reported_attribute(reports)
+        return None if told is None else np.asarray(told == self._attribute)
+
+    def _part(self, reports: Any) -> Any:
+        return self._mechanism.about(reports, self._attribute)
+
+
+@final
+class ChoiceClient(PartClient):
+    """What `PairSample` reports of one pair, or of one attribute that is drawn alone; an input is the choice's code."""
+
+    def __init__(self, mechanism: PairSample, choice: int) -> None:
+        super().__init__(mechanism, mechanism.parts[choice].oracle)
+        self._choice = choice
+
+    def _records(self, inputs: NDArray[Any]) -> NDArray[np.int64]:
+        part = self._mechanism.parts[self._choice]
+        records = np.zeros((len(inputs), len(self._mechanism.sizes)), dtype=np.int64)
+        records[:, list(part.attributes)] = np.stack(np.unravel_index(inputs, part.sizes), axis=1)
+        return records
+
+    def _told(self, reports: Any) -> NDArray[np.bool_]:
+        return np.asarray(reports.choice == self._choice)
+
+    def _part(self, reports: Any) -> Any:
+        return self._mechanism.chosen(reports, self._choice)
+
+
+def _pair_subjects(schema: Schema, mechanism: Any, names: Sequence[str] | None) -> list[Subject]:
+    """Return one subject per choice of which an attribute is named."""
+    promised, subjects = mechanism.privacy().epsilon, []
+    for choice, part in enumerate(mechanism.parts):
+        own = [schema.columns[j].name for j in part.attributes]
+        if names is None or any(name in names for name in own):
+            client = ChoiceClient(mechanism, choice)
+            subjects.append(Subject(" x ".join(own), client, promised, part.oracle.k, client.oracle))
+    return subjects
 
 
 def audit_collection(

@@ -27,8 +27,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError
-from deniable.oracles.grr import GRR
-from deniable.records.dependence.pair_tables import PairTable, PairTables, inverse
+from deniable.records.dependence.pair_tables import PairTable, PairTables
+from deniable.records.joint import KroneckerTerm, OwnTable
+from deniable.records.split_tables import inverse, report_covariance
 
 Floats = NDArray[np.float64]
 
@@ -101,17 +102,47 @@ def cramers_v(table: PairTable) -> CramersV:
     (0.005, 0.047, 0.0, True)
     """
     rows, columns, residual = _residual(table)
-    first, second = (_covariance(oracle, f) for oracle, f in zip(table.oracles, (rows, columns), strict=True))
-    n, degrees = table.n, min(table.shape) - 1
-    w, u = (_weights(f, c, n) for f, c in ((rows, first), (columns, second)))
+    first, second = (report_covariance(oracle, f) for oracle, f in zip(table.oracles, (rows, columns), strict=True))
+    variances = [np.diag(one) / table.n for one in (first, second)]
+    return _cramers_v(residual, (rows, columns), variances, [KroneckerTerm(first / table.n, second)])
+
+
+def sampled_cramers_v(table: OwnTable) -> CramersV:
+    """Analyst: Cramer's V of a pair's own raw table of any mechanism that has tables; as `cramers_v`.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.records.pair_sample import PairSample
+    >>> pairs = PairSample(sizes=(2, 2), epsilon=2.0)
+    >>> held = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> aggregate = pairs.simulate_aggregate(held, [4500, 500, 500, 4500], SimulationRandomness(3))
+    >>> round(sampled_cramers_v(pairs.tables(aggregate)[0, 1]).corrected, 2)
+    0.8
+    """
+    rows, columns = table.frequencies.sum(axis=1), table.frequencies.sum(axis=0)
+    variances = []
+    for axis, size in enumerate(table.shape):
+        sums = np.eye(size)[:, :, None] if axis == 0 else np.eye(size)[:, None, :]
+        variances.append(table.variances(np.broadcast_to(sums, (size, *table.shape)), "population"))
+    residual = table.frequencies - np.outer(rows, columns)
+    return _cramers_v(residual, (rows, columns), variances, table.residual_covariance())
+
+
+def _cramers_v(
+    residual: Floats, margins: tuple[Floats, Floats], variances: Sequence[Floats], terms: Sequence[KroneckerTerm]
+) -> CramersV:
+    """Return V from the residual, the margins with their variances, and the residual's covariance at independence."""
+    degrees = min(residual.shape) - 1
+    w, u = (1 / np.maximum(nearest_distribution(f), np.sqrt(v)) for f, v in zip(margins, variances, strict=True))
     phi2 = float((residual**2 * np.outer(w, u)).sum())
-    scaled, turned = w[:, None] * first, u[:, None] * second
-    mean = float(np.trace(scaled) * np.trace(turned)) / n
-    spread = 2 * float(np.trace(scaled @ scaled) * np.trace(turned @ turned)) / n**2
+    scaled = [(w[:, None] * term.rows, u[:, None] * term.columns) for term in terms]
+    mean = sum(float(np.trace(a) * np.trace(b)) for a, b in scaled)
+    spread = 2 * sum(float(np.trace(a @ c) * np.trace(b @ d)) for a, b in scaled for c, d in scaled)
     slope = residual * np.outer(w, u)
     # The residuals' own noise adds 2 spread to this on average.
-    steep = 4 * float(np.trace(slope.T @ first @ slope @ second)) / n - 2 * spread
-    error = math.sqrt(spread + max(steep, 0.0))
+    along = sum(float(np.trace(slope.T @ term.rows @ slope @ term.columns)) for term in terms)
+    error = math.sqrt(spread + max(4 * along - 2 * spread, 0.0))
     squared = (phi2 - mean) / degrees
     return CramersV(
         math.sqrt(phi2 / degrees),
@@ -186,16 +217,3 @@ def _residual(table: PairTable) -> tuple[Floats, Floats, Floats]:
         raise InvalidParameterError(f"table must be raw, got one after {', '.join(table.cells.processing)}")
     rows, columns = table.margins
     return rows, columns, table.frequencies - np.outer(rows, columns)
-
-
-def _covariance(oracle: GRR, frequencies: Floats) -> Floats:
-    """Return the covariance of one report's unbiased estimate of an attribute, noise and sampling."""
-    p, q = map(float, oracle.support_probabilities)
-    reported = q + (p - q) * nearest_distribution(frequencies)
-    result: Floats = (np.diag(reported) - np.outer(reported, reported)) / (p - q) ** 2
-    return result
-
-
-def _weights(frequencies: Floats, covariance: Floats, n: int) -> Floats:
-    scale: Floats = np.maximum(nearest_distribution(frequencies), np.sqrt(np.diag(covariance) / n))
-    return 1 / scale

@@ -26,6 +26,7 @@ from deniable.errors import InvalidParameterError, MismatchError
 from deniable.oracles.grr import GRR
 from deniable.records.pairs import Pair, attribute_pairs, pair_counts
 from deniable.records.split import SPLPairs
+from deniable.records.split_tables import inverse, second_moments
 
 Floats = NDArray[np.float64]
 
@@ -178,7 +179,7 @@ def pair_table(reported: NDArray[np.int64], n: int, first: GRR, second: GRR, att
     The noise of a cell depends on the frequencies of its row and column; the projected ones are plugged in.
     """
     unbiased = inverse(first) @ (reported / n) @ inverse(second).T
-    (s0, s1), (t0, t1) = _second_moments(first), _second_moments(second)
+    (s0, s1), (t0, t1) = second_moments(first), second_moments(second)
     plugged = nearest_distribution(unbiased.ravel()).reshape(unbiased.shape)
     rows, columns = plugged.sum(axis=1, keepdims=True), plugged.sum(axis=0, keepdims=True)
     elsewhere = (rows - plugged) * s1 * t0 + (columns - plugged) * s0 * t1 + (1 - rows - columns + plugged) * s0 * t0
@@ -186,16 +187,3 @@ def pair_table(reported: NDArray[np.int64], n: int, first: GRR, second: GRR, att
     labels = [f"({a}, {b})" for a in range(first.k) for b in range(second.k)]
     cells = Estimate(unbiased.ravel(), n, absent.ravel(), np.asarray(s1 * t1 - 1), labels=tuple(labels))
     return PairTable(attributes, (first, second), reported, cells)
-
-
-def inverse(oracle: GRR) -> Floats:
-    """Return the inverse of a GRR channel, float64[k, k]: column y is one report's unbiased estimate."""
-    p, q = map(float, oracle.support_probabilities)
-    return (np.eye(oracle.k) - q) / (p - q)
-
-
-def _second_moments(oracle: GRR) -> tuple[float, float]:
-    """Return E[estimate of 1[x = v]]^2 of one report if v is not held, and if it is."""
-    p, q = map(float, oracle.support_probabilities)
-    gain = (p - q) ** 2
-    return q * (1 - q) / gain, p * (1 - p) / gain + 1

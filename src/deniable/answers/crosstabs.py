@@ -1,0 +1,550 @@
+"""Crosstabs: how two answers go together, with intervals that hold and tests that say when they cannot.
+
+All questions of a `Crosstab` are asked of the consistent table T*, which is unbiased and agrees with every other table
+about the margins; the test of independence and Cramer's V read the pair's own table. *Not determined* is an answer: a
+ratio whose denominator the reports cannot tell from 0 has no bounded interval, and none is made up.
+
+* P(b | a): Fieller (1954), all t for which (T_ab - t T_a+)^2 <= z^2 Var(T_ab - t T_a+).
+* P(b | a) - P(b | a'): MOVER (Zou, Donner, 2008) of the two Fieller intervals *with their correlation*: the shared
+  margins of T* make two groups' shares negatively correlated, about -.6 in collections of six attributes.
+* Odds ratio: Fieller on the two unbiased products of cells, with second-order variances.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.estimate import Target
+from deniable.core.result import Result
+from deniable.errors import InvalidParameterError, MismatchError, UnknownCategoryError
+from deniable.postprocess.dependence import Decoded, DecodedTable, dependence_decode
+from deniable.records.dependence.association import CramersV, sampled_cramers_v
+from deniable.records.joint import JointTables, has_tables
+from deniable.records.pairs import attribute_pairs
+from deniable.survey.collection import Collection
+
+Floats = NDArray[np.float64]
+Label: TypeAlias = int | str | Sequence[int | str]
+"""A category by its label, or by its code; or several of them, which count as one."""
+
+MOST_CROWDED = 0.05
+"""Largest (k_i + k_j) v(K)/N at which the level of the Wald test was found to hold."""
+
+LEVEL_NOTE = "at .05 the test rejected independent attributes in .024 to .088 of runs where (k_i + k_j) v/N <= .05"
+NOT_DETERMINED = "not determined: too few reports to tell the denominator from 0"
+UNBOUNDED = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Finding(Result):
+    """An answer with its interval.
+
+    Parameters
+    ----------
+    value : float
+        The estimate; NaN where there is none.
+    lower, upper : float
+        Its interval; -inf and inf, or 0 and inf of an odds ratio, if it is not determined.
+    confidence : float
+        Of the interval.
+    target : {"contributors", "population"}
+        What it covers: noise of the mechanism, or sampling of the contributors too.
+    note : str
+        "not determined", and why; "" otherwise.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    confidence: float
+    target: Target
+    note: str = ""
+
+    @property
+    def determined(self) -> bool:
+        """Whether there is a bounded interval."""
+        return not self.note
+
+    def __str__(self) -> str:
+        if not self.determined:
+            return self.note
+        return f"{self.value:.3f} ({self.lower:.3f} to {self.upper:.3f}, {100 * self.confidence:g}%)"
+
+
+@dataclass(frozen=True, eq=False)
+class Independence(Result):
+    """A test of whether two attributes are independent in the population.
+
+    Parameters
+    ----------
+    statistic : float
+        Chi-squared with `degrees` degrees of freedom where they are; NaN without a test.
+    degrees : int
+        (k_i - 1)(k_j - 1).
+    p_value : float
+        Probability of a statistic at least as large if they are; NaN where the test is refused.
+    method : str
+        What was computed.
+    reports : int
+        Number of reports of this pair.
+    reports_needed : int
+        From how many on the level of the test is trusted; 0 where it always is.
+    note : str
+        How well the level holds, or why there is no p-value.
+    """
+
+    statistic: float
+    degrees: int
+    p_value: float
+    method: str
+    reports: int
+    reports_needed: int
+    note: str
+
+    @property
+    def determined(self) -> bool:
+        """Whether there is a p-value."""
+        return not math.isnan(self.p_value)
+
+
+@dataclass(frozen=True, eq=False)
+class Crosstab:
+    """The table of two attributes; rows are the first one's categories, columns the second one's.
+
+    Analysts get one from `crosstabs`.
+
+    Parameters
+    ----------
+    names : (str, str)
+        The attributes.
+    labels : (tuple of str, tuple of str)
+        Their categories.
+    """
+
+    names: tuple[str, str]
+    labels: tuple[tuple[str, ...], tuple[str, ...]]
+    _tables: JointTables = field(repr=False)
+    _all: Crosstabs = field(repr=False)
+    _pair: tuple[int, int] = field(repr=False)
+    _turned: bool = field(repr=False)
+
+    # ---------------------------------------------------------------- tables
+
+    @cached_property
+    def _own(self) -> Any:
+        return self._tables[self._pair]
+
+    @cached_property
+    def _joint(self) -> Any:
+        return self._tables.consistent(*self._pair)
+
+    @property
+    def n(self) -> int:
+        """Number of reports about this pair."""
+        return int(self._own.n)
+
+    @property
+    def contributors(self) -> int:
+        """Number of all reports."""
+        return self._tables.contributors
+
+    @property
+    def raw(self) -> Floats:
+        """Unbiased joint frequencies from the reports of this pair alone, float64[rows, columns]; NaN without any."""
+        return self._shown(self._own.frequencies)
+
+    @property
+    def consistent(self) -> Floats:
+        """Unbiased joint frequencies whose margins are those of every table of the collection, float64[rows, columns].
+
+        Some may be negative. All questions but the test of independence and Cramer's V are asked of this table.
+        """
+        return self._shown(self._joint.frequencies)
+
+    def standard_errors(self, target: Target = "contributors") -> Floats:
+        """Return the standard errors of `consistent`, float64[rows, columns]; NaN without reports."""
+        return self._shown(self._joint.standard_errors(target))
+
+    def interval(
+        self, confidence: float = 0.95, *, simultaneous: bool | int = False, target: Target = "contributors"
+    ) -> tuple[Floats, Floats]:
+        """Return (lower, upper) bounds of the cells of `consistent`, each float64[rows, columns].
+
+        z standard errors either way, not clipped to [0, 1]; NaN without reports.
+
+        Parameters
+        ----------
+        confidence : float
+            Coverage in (0, 1).
+        simultaneous : bool or int
+            True: all cells together, by Bonferroni's bound. An integer: as many intervals shall hold together.
+        target : {"contributors", "population"}
+            What the interval covers: noise of the mechanism, or sampling of the contributors too.
+        """
+        if isinstance(simultaneous, (bool, np.bool_)):
+            together = self.consistent.size if simultaneous else 1
+        else:
+            together = checked_integer("simultaneous", simultaneous, 1)
+        half = _quantile(confidence, together) * self.standard_errors(target)
+        return self.consistent - half, self.consistent + half
+
+    @cached_property
+    def decoded(self) -> DecodedTable:
+        """The table after the step "dependence", which all pairs go through together; it has no intervals."""
+        found = self._all.decoded.tables[self._pair]
+        return DecodedTable(self._shown(found.frequencies), found.dependence)
+
+    # ---------------------------------------------------------------- questions
+
+    def conditional(
+        self, of: Label, *, given: Label, confidence: float = 0.95, target: Target = "contributors"
+    ) -> Finding:
+        """Return P(column `of` | row `given`) with its Fieller interval.
+
+        Parameters
+        ----------
+        of : label, code, or several
+            The column; several count as one.
+        given : label, code, or several
+            The row.
+        confidence, target
+            As for `interval`.
+
+        Raises
+        ------
+        UnknownCategoryError
+            If there is no such category.
+        """
+        (ratio,) = self._ratios(of, [given], target)
+        lower, upper = ratio.interval(_quantile(confidence))
+        return _finding(ratio.value, lower, upper, confidence, target)
+
+    def difference(
+        self, of: Label, *, groups: tuple[Label, Label], confidence: float = 0.95, target: Target = "contributors"
+    ) -> Finding:
+        """Return P(column `of` | first group) - P(column `of` | second group) with its interval.
+
+        Parameters
+        ----------
+        of : label, code, or several
+            The column.
+        groups : (row, row)
+            The two groups, each a label, a code, or several.
+        confidence, target
+            As for `interval`.
+
+        Raises
+        ------
+        UnknownCategoryError
+            If there is no such category.
+        InvalidParameterError
+            If the groups overlap.
+        """
+        first, second = groups
+        if set(self._codes(0, first)) & set(self._codes(0, second)):
+            raise InvalidParameterError(f"groups must have no category in common, got groups={groups!r}")
+        one, other = self._ratios(of, [first, second], target)
+        z = _quantile(confidence)
+        (l1, u1), (l2, u2), d = one.interval(z), other.interval(z), one.value - other.value
+        if not all(map(math.isfinite, (l1, u1, l2, u2))):
+            return _finding(d, *UNBOUNDED, confidence, target)
+        t1, t2, rho = one.value, other.value, _correlation(one, other)
+        lower = d - math.sqrt(max((t1 - l1) ** 2 - 2 * rho * (t1 - l1) * (u2 - t2) + (u2 - t2) ** 2, 0.0))
+        upper = d + math.sqrt(max((u1 - t1) ** 2 - 2 * rho * (u1 - t1) * (t2 - l2) + (t2 - l2) ** 2, 0.0))
+        return _finding(d, lower, upper, confidence, target)
+
+    def odds_ratio(
+        self,
+        groups: tuple[Label, Label] = (0, 1),
+        of: tuple[Label, Label] = (0, 1),
+        *,
+        confidence: float = 0.95,
+        target: Target = "contributors",
+    ) -> Finding:
+        """Return [P(c | g)/P(c' | g)] / [P(c | g')/P(c' | g')] of rows (g, g') and columns (c, c'), with its interval.
+
+        Where a cell may be 0 it is not determined: in collections of a few tens of thousands the commonest answer.
+
+        Parameters
+        ----------
+        groups : (row, row)
+            The two groups; the first two categories by default.
+        of : (column, column)
+            The two outcomes; the first two categories by default.
+        confidence, target
+            As for `interval`.
+        """
+        (row, other_row), (column, other_column) = (
+            [self._indicator(axis, one) for one in pair] for axis, pair in enumerate((groups, of))
+        )
+        cells = [(row, column), (other_row, other_column), (row, other_column), (other_row, column)]
+        weights = np.stack([np.outer(a, b) for a, b in cells])
+        x, v = self._values(weights), self._covariance(weights, target)
+        if np.isnan(v).any():
+            return _finding(math.nan, 0.0, math.inf, confidence, target)
+        a, b = x[0] * x[1] - v[0, 1], x[2] * x[3] - v[2, 3]
+        slopes = np.array([[x[1], x[0], 0, 0], [0, 0, x[3], x[2]]])
+        matrix = slopes @ v @ slopes.T
+        matrix += np.diag([v[0, 0] * v[1, 1] + v[0, 1] ** 2, v[2, 2] * v[3, 3] + v[2, 3] ** 2])
+        lower, upper = _fieller(a, b, matrix, _quantile(confidence))
+        return _finding(a / b if b else math.nan, max(lower, 0.0), upper, confidence, target)
+
+    def conditionals(
+        self, confidence: float = 0.95, *, target: Target = "contributors"
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return (value, lower, upper) of P(column | row) for all cells, each float64[rows, columns].
+
+        Rows sum to one. Where it is not determined the bounds are NaN.
+        """
+        result = np.full((3, *self.consistent.shape), np.nan)
+        for row in range(result.shape[1]):
+            for column in range(result.shape[2]):
+                found = self.conditional(column, given=row, confidence=confidence, target=target)
+                result[0, row, column] = found.value
+                if found.determined:
+                    result[1:, row, column] = found.lower, found.upper
+        value, lower, upper = result
+        return value, lower, upper
+
+    def independence(self) -> Independence:
+        """Test whether the attributes are independent in the population that the contributors were drawn from.
+
+        Of `PairSample` a Wald test, refused where the pair has too few reports for its level to hold; of SPL pairs the
+        ordinary chi-squared of the reported codes, whose level holds at every number of reports.
+        """
+        found = self._own.independence()
+        needed = 0 if not found.crowding else self._needed(found.crowding)
+        if found.crowding <= MOST_CROWDED and not math.isnan(found.statistic):
+            p_value = float(stats.chi2.sf(found.statistic, found.degrees))
+            note = LEVEL_NOTE if found.crowding else "the level holds at every number of reports"
+        else:
+            p_value = math.nan
+            what = f"the test needs {needed:,}" if needed else "every code must have been reported"
+            note = f"not determined: too few reports of this pair, {self.n:,}; {what}"
+        return Independence(found.statistic, found.degrees, p_value, found.method, self.n, needed, note)
+
+    def _needed(self, crowding: float) -> int:
+        return math.ceil(crowding * self.n / MOST_CROWDED) if math.isfinite(crowding) else 0
+
+    def cramers_v(self, confidence: float = 0.95) -> Finding:
+        """Return Cramer's V, from 0 (independent) to 1, corrected for noise, with its interval; of the population.
+
+        The interval is that of V^2, z standard errors either way, cut to [0, 1].
+        """
+        z = _quantile(confidence)
+        if not self.n:
+            return _finding(math.nan, *UNBOUNDED, confidence, "population")
+        found = self._association
+        lower, upper = (found.squared + sign * z * found.squared_standard_error for sign in (-1, 1))
+        low, high = (math.sqrt(min(max(bound, 0.0), 1.0)) for bound in (lower, upper))
+        return Finding(min(found.corrected, 1.0), low, high, confidence, "population")
+
+    @cached_property
+    def _association(self) -> CramersV:
+        return sampled_cramers_v(self._own)
+
+    # ---------------------------------------------------------------- what they are made of
+
+    def _shown(self, table: Floats) -> Floats:
+        return table.T if self._turned else table
+
+    def _values(self, weights: Floats) -> Floats:
+        found: Floats = (weights * self.consistent).sum(axis=(1, 2))
+        return found
+
+    def _covariance(self, weights: Floats, target: Target) -> Floats:
+        found: Floats = self._joint.covariance(weights.transpose(0, 2, 1) if self._turned else weights, target)
+        return found
+
+    def _ratios(self, of: Label, given: Sequence[Label], target: Target) -> list[_Ratio]:
+        """Return the shares of a column in groups, with their joint covariance."""
+        column = self._indicator(1, of)
+        rows = [self._indicator(0, group) for group in given]
+        weights = np.stack([np.outer(row, one) for row in rows for one in (column, np.ones_like(column))])
+        values, covariance = self._values(weights), self._covariance(weights, target)
+        return [_Ratio(values, covariance, 2 * g) for g in range(len(rows))]
+
+    def _indicator(self, axis: int, label: Label) -> Floats:
+        found = np.zeros(len(self.labels[axis]))
+        found[self._codes(axis, label)] = 1.0
+        return found
+
+    def _codes(self, axis: int, label: Label) -> list[int]:
+        wanted = [label] if isinstance(label, (int, np.integer, str)) else list(label)
+        if not wanted:
+            raise InvalidParameterError(f"a question about {self.names[axis]!r} must name a category, got none")
+        return [self._code(axis, one) for one in wanted]
+
+    def _code(self, axis: int, label: int | str) -> int:
+        labels = self.labels[axis]
+        if isinstance(label, str):
+            if label not in labels:
+                shown = ", ".join(map(repr, labels[:5]))
+                raise UnknownCategoryError(f"{self.names[axis]!r} has no category {label!r}; it has {shown}")
+            return labels.index(label)
+        return checked_integer(f"a code of {self.names[axis]!r}", label, 0, len(labels) - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ratio:
+    """values[at]/values[at + 1], with the covariance of all values."""
+
+    values: Floats
+    covariance: Floats
+    at: int
+
+    @property
+    def value(self) -> float:
+        below = float(self.values[self.at + 1])
+        return float(self.values[self.at]) / below if below else math.nan
+
+    @property
+    def slope(self) -> Floats:
+        """Gradient of the ratio."""
+        found = np.zeros(len(self.values))
+        found[self.at : self.at + 2] = np.array([1.0, -self.value]) / self.values[self.at + 1]
+        return found
+
+    def interval(self, z: float) -> tuple[float, float]:
+        place = slice(self.at, self.at + 2)
+        above, below = map(float, self.values[place])
+        return _fieller(above, below, self.covariance[place, place], z)
+
+
+def _fieller(a: float, b: float, v: Floats, z: float) -> tuple[float, float]:
+    """Return all t with (a - t b)^2 <= z^2 Var(a - t b) as an interval; unbounded where that is no interval."""
+    z2 = z * z
+    leading = b * b - z2 * v[1, 1]
+    if not leading > 0:  # NaN too
+        return UNBOUNDED
+    middle, last = a * b - z2 * v[0, 1], a * a - z2 * v[0, 0]
+    root = math.sqrt(max(middle * middle - leading * last, 0.0))
+    return (middle - root) / leading, (middle + root) / leading
+
+
+def _correlation(one: _Ratio, other: _Ratio) -> float:
+    g, h, v = one.slope, other.slope, one.covariance
+    scale = math.sqrt(max(float(g @ v @ g) * float(h @ v @ h), 0.0))
+    return min(max(float(g @ v @ h) / scale, -1.0), 1.0) if scale > 0 else 0.0
+
+
+def _finding(value: float, lower: float, upper: float, confidence: float, target: Target) -> Finding:
+    bounded = math.isfinite(lower) and math.isfinite(upper)
+    return Finding(float(value), float(lower), float(upper), confidence, target, "" if bounded else NOT_DETERMINED)
+
+
+def _quantile(confidence: float, together: int = 1) -> float:
+    confidence = checked_probability("confidence", confidence, open_interval=True)
+    return -NormalDist().inv_cdf((1 - confidence) / (2 * together))
+
+
+class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
+    """The crosstabs of all pairs of attributes: by name for a collection, by index for a mechanism; either order.
+
+    Parameters
+    ----------
+    tables : JointTables
+        Raw tables.
+    names : sequence of str or int
+        Key of each attribute.
+    labels : sequence of tuple of str
+        Its categories.
+    """
+
+    def __init__(
+        self, tables: JointTables, names: Sequence[str] | Sequence[int], labels: Sequence[tuple[str, ...]]
+    ) -> None:
+        self.tables, self.names, self.labels = tables, tuple(names), tuple(labels)
+
+    @cached_property
+    def decoded(self) -> Decoded:
+        """What the dependence decoder makes of all tables together."""
+        return dependence_decode(self.tables)
+
+    def __getitem__(self, pair: tuple[Any, Any]) -> Crosstab:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise InvalidParameterError(f"pair must be of two attributes, got {pair!r}")
+        places = []
+        for name in pair:
+            if name not in self.names or isinstance(name, bool):
+                known = ", ".join(map(str, self.names[:5])) + (", ..." if len(self.names) > 5 else "")
+                raise InvalidParameterError(f"attribute must be among {known}, got {name!r}")
+            places.append(self.names.index(name))
+        i, j = places
+        if i == j:
+            raise InvalidParameterError(f"pair must be of two different attributes, got {pair[0]!r} twice")
+        names, labels = (str(pair[0]), str(pair[1])), (self.labels[i], self.labels[j])
+        return Crosstab(names, labels, self.tables, self, (min(i, j), max(i, j)), i > j)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return ((self.names[i], self.names[j]) for i, j in attribute_pairs(len(self.names)))
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+
+def crosstabs(source: Any, aggregate: Aggregate) -> Crosstabs:
+    """Analyst: return how every two answers of a collection go together.
+
+    Parameters
+    ----------
+    source : Collection or JointRecords
+        A collection over `PairSample` or `SPLPairs`, or one of these mechanisms.
+    aggregate : Aggregate
+        Its reports.
+
+    Returns
+    -------
+    Crosstabs
+        (attribute, attribute) -> Crosstab, in either order, by name for a collection and by index for a mechanism.
+
+    Raises
+    ------
+    MismatchError
+        If the aggregate is of another collection, or the mechanism's reports have no tables of pairs.
+    EmptyAggregateError
+        If it contains no reports.
+
+    Examples
+    --------
+    >>> from deniable import Attribute, Collection, Schema, SimulationRandomness
+    >>> from deniable.records.pair_sample import PairSample
+    >>> schema = Schema((Attribute("team", ("sales", "support")), Attribute("content", ("yes", "no"))))
+    >>> survey = Collection(schema, PairSample(schema.sizes, 2.0))
+    >>> held = [["sales", "yes"]] * 4000 + [["sales", "no"]] * 1000 + [["support", "no"]] * 3000
+    >>> codes = [[("sales", "support").index(a), ("yes", "no").index(b)] for a, b in held]
+    >>> reports = survey.mechanism.randomize(codes, SimulationRandomness(1))
+    >>> table = crosstabs(survey, survey.aggregate(reports))["team", "content"]
+    >>> print(table.difference("yes", groups=("sales", "support")))
+    0.810 (0.778 to 0.842, 95%)
+    >>> print(table.odds_ratio())
+    not determined: too few reports to tell the denominator from 0
+    >>> table.independence().p_value < 0.001
+    True
+    """
+    if isinstance(source, Collection):
+        source.check(aggregate)
+        mechanism: Any = source.mechanism
+        columns = source.schema.columns
+        names: Sequence[Any] = [column.name for column in columns]
+        labels = [column.labels for column in columns]
+    else:
+        mechanism = source
+        names, labels = range(len(mechanism.domain)), [tuple(map(str, range(k))) for k in mechanism.domain]
+    if not has_tables(mechanism):
+        raise MismatchError(
+            f"crosstabs need reports of pairs, by PairSample or SPL pairs, got those of {mechanism.name}, which cannot "
+            "tell how two answers go together: ask again with PairSample"
+        )
+    return Crosstabs(mechanism.tables(aggregate), names, labels)

@@ -1,0 +1,190 @@
+"""The dependence decoder: tables of all pairs of attributes at once, each shrunk towards independence.
+
+Every attribute's margin is decoded by the hierarchical decoder, alone. What a table has beyond the product of its
+margins is its *interaction*. Its cells are small where a category is rare, so a cell's prior variance is
+tau^2 f_a f_b (1-f_a)(1-f_b): an interaction relative to what the margins leave room for. How strong interactions are
+is not known; tau is given a prior on a grid, whose weights all pairs of the collection estimate together (EM). A pair
+whose reports show little dependence is drawn to independence, one with much keeps it.
+
+The model shrinks *answers* and takes intervals away. It is a named step: raw tables come first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from deniable.core.projection import nearest_distribution
+from deniable.postprocess.hierarchical import decode_group
+from deniable.records.joint import JointTables
+from deniable.records.pairs import Pair
+
+Floats = NDArray[np.float64]
+
+STEP = "dependence"
+
+NEARLY_INDEPENDENT = 0.05
+"""Below this mean share of the interaction that was kept, a table is essentially that of independent attributes."""
+
+_TAU2 = np.concatenate([[0.0], np.geomspace(1e-5, 2.0, 24)])
+_PRIOR = np.concatenate([[0.1], np.full(24, 0.9 / 24)])
+_PSEUDO_COUNTS = 2.0
+_E_STEPS = 50
+_SWEEPS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedTable:
+    """A decoded table of two attributes.
+
+    Parameters
+    ----------
+    frequencies : float64[k_i, k_j]
+        At least 0, of sum one, with the decoded margins; NaN without reports of this pair.
+    dependence : float
+        Mean share of the raw interaction that was kept, in [0, 1].
+    processing : tuple of str
+        The one step that made it; it has no intervals.
+    """
+
+    frequencies: Floats
+    dependence: float
+    processing: tuple[str, ...] = field(default=(STEP,))
+
+    @property
+    def independent(self) -> bool:
+        """Whether the table is essentially that of independent attributes, for want of reports or of dependence."""
+        return bool(self.dependence < NEARLY_INDEPENDENT)
+
+
+class Decoded(NamedTuple):
+    """What the decoder makes of a collection.
+
+    Parameters
+    ----------
+    margins : tuple of float64[k_j]
+        Decoded frequencies of every attribute; NaN without reports.
+    tables : dict of (i, j) to DecodedTable
+        Of every pair i < j.
+    """
+
+    margins: tuple[Floats, ...]
+    tables: dict[Pair, DecodedTable]
+
+
+class _Interaction(NamedTuple):
+    """One pair's interaction, the room that its margins leave, and the noise of a cell."""
+
+    raw: Floats
+    room: Floats
+    noise: float
+
+
+def dependence_decode(tables: JointTables) -> Decoded:
+    """Decode the tables of all pairs together: the step "dependence".
+
+    Parameters
+    ----------
+    tables : JointTables
+        Raw, from ``mechanism.tables(aggregate)``.
+
+    Returns
+    -------
+    Decoded
+        Margins and tables. There are no intervals: show those of the consistent raw tables beside them.
+
+    Notes
+    -----
+    What to expect: over 72 held-out settings the mean squared error of all tables was, relative to consistent tables
+    projected onto the simplex, .41 in geometric mean and 1.07 at worst where every contributor reports a pair, and .44
+    and 2.9 where a quarter report one attribute alone.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.records.pair_sample import PairSample
+    >>> pairs = PairSample(sizes=(2, 2, 2), epsilon=1.0)
+    >>> held = [[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]]
+    >>> tables = pairs.tables(pairs.simulate_aggregate(held, [2500] * 4, SimulationRandomness(1)))
+    >>> decoded = dependence_decode(tables)
+    >>> decoded.tables[0, 1].frequencies.round(2)
+    array([[0.46, 0.03],
+           [0.  , 0.51]])
+    >>> decoded.tables[0, 2].independent
+    False
+    """
+    margins = tuple(_decoded_margin(tables.margin(j), tables.margin_spread(j)) for j in range(len(tables.sizes)))
+    interactions = {
+        (i, j): _interaction(tables[i, j].frequencies, margins[i], margins[j], tables[i, j].interaction_spread())
+        for i, j in tables
+        if tables[i, j].n
+    }
+    logs = {pair: _log_evidence(one) for pair, one in interactions.items()}
+    found = dict.fromkeys(tables)
+    decoded: dict[Pair, DecodedTable] = {}
+    weights = _mixture(np.array(list(logs.values()))) if logs else np.empty((0, len(_TAU2)))
+    shares = dict(zip(logs, weights, strict=True))
+    for i, j in found:
+        if (i, j) in interactions:
+            decoded[i, j] = _decoded_table(interactions[i, j], shares[i, j], margins[i], margins[j])
+        else:
+            decoded[i, j] = DecodedTable(np.full((len(margins[i]), len(margins[j])), np.nan), np.nan)
+    return Decoded(margins, decoded)
+
+
+def _decoded_margin(raw: Floats, variance: float) -> Floats:
+    if np.isnan(raw).any():
+        return raw
+    centred = (raw - raw.mean())[None, :]
+    found: Floats = decode_group(centred, np.full(centred.shape, variance), dominant=False)[0]
+    return found
+
+
+def _centred(table: Floats) -> Floats:
+    found: Floats = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0, keepdims=True) + table.mean()
+    return found
+
+
+def _interaction(raw: Floats, rows: Floats, columns: Floats, noise: float) -> _Interaction:
+    product = np.outer(rows - 1 / len(rows), columns - 1 / len(columns))
+    room = np.outer(rows * (1 - rows), columns * (1 - columns))
+    return _Interaction(_centred(raw) - product, room, noise)
+
+
+def _log_evidence(one: _Interaction) -> Floats:
+    """Return the log evidence of every tau, but for a constant: cells are taken one by one, the free ones counted."""
+    rows, columns = one.raw.shape
+    free = (rows - 1) * (columns - 1) / (rows * columns)
+    variance = _TAU2[:, None, None] * one.room + one.noise
+    found: Floats = -free / 2 * (np.log(variance) + one.raw**2 / variance).sum(axis=(1, 2))
+    return found
+
+
+def _mixture(logs: Floats) -> Floats:
+    """Return the posterior of tau for every pair, float64[pairs, taus], with weights that the pairs share."""
+    weights = _PRIOR
+    for step in range(_E_STEPS):
+        with np.errstate(divide="ignore"):
+            posterior: Floats = special.softmax(np.log(weights) + logs, axis=1)
+        if step < _E_STEPS - 1:
+            weights = (posterior.sum(axis=0) + _PSEUDO_COUNTS * _PRIOR) / (len(logs) + _PSEUDO_COUNTS)
+    return posterior
+
+
+def _decoded_table(one: _Interaction, posterior: Floats, rows: Floats, columns: Floats) -> DecodedTable:
+    prior = _TAU2[:, None, None] * one.room
+    kept = np.tensordot(posterior, prior / (prior + one.noise), axes=1)
+    table = np.outer(rows, columns) + _centred(kept * one.raw)
+    fitted = nearest_distribution(table.ravel()).reshape(table.shape)
+    for _ in range(_SWEEPS):
+        fitted = fitted * _ratio(rows, fitted.sum(axis=1))[:, None]
+        fitted = fitted * _ratio(columns, fitted.sum(axis=0))[None, :]
+    return DecodedTable(fitted, float(kept.mean()))
+
+
+def _ratio(wanted: Floats, found: Floats) -> Floats:
+    return np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 0)

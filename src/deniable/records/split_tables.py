@@ -1,0 +1,130 @@
+"""Tables of pairs from reports whose attributes were randomised independently, each with its share of the budget.
+
+A reported pair (y_i, y_j) went through two known GRR channels. With A = (I - q 11')/(p - q) the inverse of a channel,
+T_ij = A_i (C_ij/n) A_j' is unbiased, C_ij the reported table. A question <c, T> is the mean of (A_i' c A_j)[y_i, y_j]
+over the reports, whose variance they show themselves. All tables agree on every margin already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.projection import nearest_distribution
+from deniable.oracles.grr import GRR
+from deniable.records.joint import IndependenceTest, JointTables, KroneckerTerm, OwnTable
+from deniable.records.pairs import marginal_counts, pair_counts
+
+Floats = NDArray[np.float64]
+
+
+def inverse(oracle: GRR) -> Floats:
+    """Return the inverse of a GRR channel, float64[k, k]: column y is one report's unbiased estimate."""
+    p, q = map(float, oracle.support_probabilities)
+    return (np.eye(oracle.k) - q) / (p - q)
+
+
+def second_moments(oracle: GRR) -> tuple[float, float]:
+    """Return E[estimate of 1[x = v]]^2 of one report if v is not held, and if it is."""
+    p, q = map(float, oracle.support_probabilities)
+    gain = (p - q) ** 2
+    return q * (1 - q) / gain, p * (1 - p) / gain + 1
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SplitTable(OwnTable):
+    """One pair's table.
+
+    Parameters
+    ----------
+    oracles : (GRR, GRR)
+        What each attribute's answers went through.
+    reported : int64[k_i, k_j]
+        How often each pair of codes was reported.
+    """
+
+    oracles: tuple[GRR, GRR]
+    reported: NDArray[np.int64]
+
+    def _products(self, a: Floats, b: Floats) -> Floats:
+        law = self.reported.ravel() / self.n
+        on_a, on_b = self._on_reports(a), self._on_reports(b)
+        found: Floats = ((on_a * on_b) @ law - (on_a @ law) * (on_b @ law)) / self.n
+        return found
+
+    def _on_reports(self, weights: Floats) -> Floats:
+        first, second = map(inverse, self.oracles)
+        turned: Floats = first @ weights.reshape(*weights.shape[:-1], *self.shape) @ second
+        return turned.reshape(weights.shape)
+
+    def interaction_spread(self) -> float:
+        spread = 1.0
+        for oracle in self.oracles:
+            absent, present = second_moments(oracle)
+            k = oracle.k
+            # A centred estimate: its covariance at the uniform distribution is a multiple of I - 11'/k.
+            spread *= present / k + (1 - 1 / k) * absent - 1 / k**2
+        return spread / self.n
+
+    def residual_covariance(self) -> Sequence[KroneckerTerm]:
+        # At independence reports of two attributes are independent, and so are their estimates.
+        margins = (self.frequencies.sum(axis=1), self.frequencies.sum(axis=0))
+        rows, columns = (report_covariance(*both) for both in zip(self.oracles, margins, strict=True))
+        return (KroneckerTerm(rows / self.n, columns),)
+
+    def independence(self) -> IndependenceTest:
+        """Pearson's chi-squared of the reported codes: independent answers have independent reports, whatever n."""
+        degrees, method = (self.shape[0] - 1) * (self.shape[1] - 1), "chi-squared of the reported codes"
+        if not (self.reported.sum(axis=0).all() and self.reported.sum(axis=1).all()):
+            return IndependenceTest(np.nan, degrees, np.inf, method)
+        return IndependenceTest(
+            float(stats.chi2_contingency(self.reported, correction=False).statistic), degrees, 0.0, method
+        )
+
+
+@final
+class SplitTables(JointTables):
+    """The tables of an aggregate of `SPLPairs`.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        With reports.
+    """
+
+    def __init__(self, aggregate: Aggregate) -> None:
+        self.sizes, self.contributors = aggregate.mechanism.sizes, aggregate.n
+        self._oracles: tuple[GRR, ...] = aggregate.mechanism.oracles
+        self._reported = pair_counts(aggregate.counts, self.sizes)
+        self._marginals = marginal_counts(aggregate.counts, self.sizes)
+
+    def _own(self, i: int, j: int) -> SplitTable:
+        reported, (first, second) = self._reported[i, j], (self._oracles[i], self._oracles[j])
+        unbiased = inverse(first) @ (reported / self.contributors) @ inverse(second).T
+        return SplitTable((i, j), unbiased, self.contributors, self.contributors, (first, second), reported)
+
+    def consistent(self, i: int, j: int) -> SplitTable:
+        return self._own(*self.checked((i, j)))
+
+    def margin(self, attribute: int) -> Floats:
+        found: Floats = inverse(self._oracles[attribute]) @ (self._marginals[attribute] / self.contributors)
+        return found
+
+    def margin_spread(self, attribute: int) -> float:
+        k = self.sizes[attribute]
+        return (self._oracles[attribute].variance(1 / k, 1) + (1 - 1 / k) / k) / self.contributors
+
+
+def report_covariance(oracle: GRR, frequencies: Floats) -> Floats:
+    """Return the covariance of one report's unbiased estimate of an attribute, noise and sampling."""
+    p, q = map(float, oracle.support_probabilities)
+    reported = q + (p - q) * nearest_distribution(frequencies)
+    result: Floats = (np.diag(reported) - np.outer(reported, reported)) / (p - q) ** 2
+    return result
