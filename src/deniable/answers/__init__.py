@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deniable.answers.functionals import functional as functional
-    from deniable.answers.functionals import functional_weights as functional_weights
     from deniable.answers.crosstabs import Crosstab as Crosstab
     from deniable.answers.crosstabs import Crosstabs as Crosstabs
-    from deniable.answers.crosstabs import Finding as Finding
     from deniable.answers.crosstabs import Independence as Independence
     from deniable.answers.crosstabs import crosstabs as crosstabs
+    from deniable.answers.functionals import functional as functional
+    from deniable.answers.functionals import functional_weights as functional_weights
     from deniable.answers.summary import AttributeSummary as AttributeSummary
     from deniable.answers.summary import Summary as Summary
     from deniable.answers.summary import summarize as summarize
@@ -23,7 +22,7 @@ else:
         __name__,
         {
             "deniable.answers.functionals": "functional functional_weights",
-            "deniable.answers.crosstabs": "Crosstab Crosstabs Finding Independence crosstabs",
+            "deniable.answers.crosstabs": "Crosstab Crosstabs Independence crosstabs",
             "deniable.answers.summary": "AttributeSummary Summary summarize summarize_phases",
         },
     )

@@ -13,10 +13,9 @@ ratio whose denominator the reports cannot tell from 0 has no bounded interval, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,8 +23,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable.core.aggregate import Aggregate
+from deniable.core.answer import NOTHING, TARGETS, Answer, Bounds, Target, checked_comparisons, normal_quantile
 from deniable.core.checks import checked_integer, checked_probability
-from deniable.core.estimate import Target
+from deniable.core.fieller import fieller
 from deniable.core.result import Result
 from deniable.errors import InvalidParameterError, MismatchError, UnknownCategoryError
 from deniable.postprocess.dependence import Decoded, DecodedTable, dependence_decode
@@ -42,44 +42,6 @@ MOST_CROWDED = 0.05
 """Largest (k_i + k_j) v(K)/N at which the level of the Wald test was found to hold."""
 
 LEVEL_NOTE = "at .05 the test rejected independent attributes in .024 to .088 of runs where (k_i + k_j) v/N <= .05"
-NOT_DETERMINED = "not determined: too few reports to tell the denominator from 0"
-UNBOUNDED = (-math.inf, math.inf)
-
-
-@dataclass(frozen=True, eq=False)
-class Finding(Result):
-    """An answer with its interval.
-
-    Parameters
-    ----------
-    value : float
-        The estimate; NaN where there is none.
-    lower, upper : float
-        Its interval; -inf and inf, or 0 and inf of an odds ratio, if it is not determined.
-    confidence : float
-        Of the interval.
-    target : {"contributors", "population"}
-        What it covers: noise of the mechanism, or sampling of the contributors too.
-    note : str
-        "not determined", and why; "" otherwise.
-    """
-
-    value: float
-    lower: float
-    upper: float
-    confidence: float
-    target: Target
-    note: str = ""
-
-    @property
-    def determined(self) -> bool:
-        """Whether there is a bounded interval."""
-        return not self.note
-
-    def __str__(self) -> str:
-        if not self.determined:
-            return self.note
-        return f"{self.value:.3f} ({self.lower:.3f} to {self.upper:.3f}, {100 * self.confidence:g}%)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,11 +154,9 @@ class Crosstab:
         target : {"contributors", "population"}
             What the interval covers: noise of the mechanism, or sampling of the contributors too.
         """
-        if isinstance(simultaneous, (bool, np.bool_)):
-            together = self.consistent.size if simultaneous else 1
-        else:
-            together = checked_integer("simultaneous", simultaneous, 1)
-        half = _quantile(confidence, together) * self.standard_errors(target)
+        together = checked_comparisons(simultaneous, self.consistent.size)
+        confidence = checked_probability("confidence", confidence, open_interval=True)
+        half = normal_quantile((1 - confidence) / (2 * together)) * self.standard_errors(target)
         return self.consistent - half, self.consistent + half
 
     @cached_property
@@ -207,10 +167,8 @@ class Crosstab:
 
     # ---------------------------------------------------------------- questions
 
-    def conditional(
-        self, of: Label, *, given: Label, confidence: float = 0.95, target: Target = "contributors"
-    ) -> Finding:
-        """Return P(column `of` | row `given`) with its Fieller interval.
+    def conditional(self, of: Label, *, given: Label) -> Answer:
+        """Return P(column `of` | row `given`), with Fieller's interval.
 
         Parameters
         ----------
@@ -218,22 +176,17 @@ class Crosstab:
             The column; several count as one.
         given : label, code, or several
             The row.
-        confidence, target
-            As for `interval`.
 
         Raises
         ------
         UnknownCategoryError
             If there is no such category.
         """
-        (ratio,) = self._ratios(of, [given], target)
-        lower, upper = ratio.interval(_quantile(confidence))
-        return _finding(ratio.value, lower, upper, confidence, target)
+        (ratio,) = self._ratios(of, [given])
+        return self._answer(f"share of {of!r} in {given!r}", ratio.value, ratio.error, ratio.interval)
 
-    def difference(
-        self, of: Label, *, groups: tuple[Label, Label], confidence: float = 0.95, target: Target = "contributors"
-    ) -> Finding:
-        """Return P(column `of` | first group) - P(column `of` | second group) with its interval.
+    def difference(self, of: Label, *, groups: tuple[Label, Label]) -> Answer:
+        """Return P(column `of` | first group) - P(column `of` | second group), with MOVER's interval.
 
         Parameters
         ----------
@@ -241,8 +194,6 @@ class Crosstab:
             The column.
         groups : (row, row)
             The two groups, each a label, a code, or several.
-        confidence, target
-            As for `interval`.
 
         Raises
         ------
@@ -254,25 +205,26 @@ class Crosstab:
         first, second = groups
         if set(self._codes(0, first)) & set(self._codes(0, second)):
             raise InvalidParameterError(f"groups must have no category in common, got groups={groups!r}")
-        one, other = self._ratios(of, [first, second], target)
-        z = _quantile(confidence)
-        (l1, u1), (l2, u2), d = one.interval(z), other.interval(z), one.value - other.value
-        if not all(map(math.isfinite, (l1, u1, l2, u2))):
-            return _finding(d, *UNBOUNDED, confidence, target)
-        t1, t2, rho = one.value, other.value, _correlation(one, other)
-        lower = d - math.sqrt(max((t1 - l1) ** 2 - 2 * rho * (t1 - l1) * (u2 - t2) + (u2 - t2) ** 2, 0.0))
-        upper = d + math.sqrt(max((u1 - t1) ** 2 - 2 * rho * (u1 - t1) * (t2 - l2) + (t2 - l2) ** 2, 0.0))
-        return _finding(d, lower, upper, confidence, target)
+        one, other = self._ratios(of, [first, second])
+        d = one.value - other.value
 
-    def odds_ratio(
-        self,
-        groups: tuple[Label, Label] = (0, 1),
-        of: tuple[Label, Label] = (0, 1),
-        *,
-        confidence: float = 0.95,
-        target: Target = "contributors",
-    ) -> Finding:
-        """Return [P(c | g)/P(c' | g)] / [P(c | g')/P(c' | g')] of rows (g, g') and columns (c, c'), with its interval.
+        def error(target: Target) -> float:
+            slope = one.slope - other.slope
+            return math.sqrt(max(float(slope @ one.covariances[target] @ slope), 0.0))
+
+        def bounds(z: float, target: Target) -> Bounds:
+            (l1, u1), (l2, u2) = one.interval(z, target), other.interval(z, target)
+            if not all(map(math.isfinite, (l1, u1, l2, u2))):
+                return NOTHING
+            t1, t2, rho = one.value, other.value, _correlation(one, other, target)
+            below = (t1 - l1) ** 2 - 2 * rho * (t1 - l1) * (u2 - t2) + (u2 - t2) ** 2
+            above = (u1 - t1) ** 2 - 2 * rho * (u1 - t1) * (t2 - l2) + (t2 - l2) ** 2
+            return d - math.sqrt(max(below, 0.0)), d + math.sqrt(max(above, 0.0))
+
+        return self._answer(f"share of {of!r} in {first!r} less that in {second!r}", d, error, bounds)
+
+    def odds_ratio(self, groups: tuple[Label, Label] = (0, 1), of: tuple[Label, Label] = (0, 1)) -> Answer:
+        """Return [P(c | g)/P(c' | g)] / [P(c | g')/P(c' | g')] of rows (g, g') and columns (c, c').
 
         Where a cell may be 0 it is not determined: in collections of a few tens of thousands the commonest answer.
 
@@ -282,23 +234,35 @@ class Crosstab:
             The two groups; the first two categories by default.
         of : (column, column)
             The two outcomes; the first two categories by default.
-        confidence, target
-            As for `interval`.
+
+        Raises
+        ------
+        UnknownCategoryError
+            If there is no such category.
         """
         (row, other_row), (column, other_column) = (
             [self._indicator(axis, one) for one in pair] for axis, pair in enumerate((groups, of))
         )
         cells = [(row, column), (other_row, other_column), (row, other_column), (other_row, column)]
         weights = np.stack([np.outer(a, b) for a, b in cells])
-        x, v = self._values(weights), self._covariance(weights, target)
-        if np.isnan(v).any():
-            return _finding(math.nan, 0.0, math.inf, confidence, target)
-        a, b = x[0] * x[1] - v[0, 1], x[2] * x[3] - v[2, 3]
-        slopes = np.array([[x[1], x[0], 0, 0], [0, 0, x[3], x[2]]])
-        matrix = slopes @ v @ slopes.T
-        matrix += np.diag([v[0, 0] * v[1, 1] + v[0, 1] ** 2, v[2, 2] * v[3, 3] + v[2, 3] ** 2])
-        lower, upper = _fieller(a, b, matrix, _quantile(confidence))
-        return _finding(a / b if b else math.nan, max(lower, 0.0), upper, confidence, target)
+        x, products = self._values(weights), {}
+        for target, v in self._covariances(weights).items():
+            a, b = float(x[0] * x[1] - v[0, 1]), float(x[2] * x[3] - v[2, 3])
+            slopes = np.array([[x[1], x[0], 0, 0], [0, 0, x[3], x[2]]])
+            matrix = slopes @ v @ slopes.T
+            matrix += np.diag([v[0, 0] * v[1, 1] + v[0, 1] ** 2, v[2, 2] * v[3, 3] + v[2, 3] ** 2])
+            products[target] = a, b, (float(matrix[0, 0]), float(matrix[0, 1]), float(matrix[1, 1]))
+
+        def error(target: Target) -> float:
+            a, b, (above, both, below) = products[target]
+            return math.sqrt(max(above - 2 * a / b * both + (a / b) ** 2 * below, 0.0)) / abs(b) if b else math.nan
+
+        def bounds(z: float, target: Target) -> Bounds:
+            lower, upper = fieller(*products[target], z)
+            return max(lower, 0.0), upper
+
+        a, b, _ = products["contributors"]
+        return self._answer(f"odds ratio of {groups!r} and {of!r}", a / b if b else math.nan, error, bounds)
 
     def conditionals(
         self, confidence: float = 0.95, *, target: Target = "contributors"
@@ -310,10 +274,10 @@ class Crosstab:
         result = np.full((3, *self.consistent.shape), np.nan)
         for row in range(result.shape[1]):
             for column in range(result.shape[2]):
-                found = self.conditional(column, given=row, confidence=confidence, target=target)
+                found = self.conditional(column, given=row)
                 result[0, row, column] = found.value
-                if found.determined:
-                    result[1:, row, column] = found.lower, found.upper
+                if found.determined(confidence, target=target):
+                    result[1:, row, column] = found.interval(confidence, target=target)
         value, lower, upper = result
         return value, lower, upper
 
@@ -337,18 +301,23 @@ class Crosstab:
     def _needed(self, crowding: float) -> int:
         return math.ceil(crowding * self.n / MOST_CROWDED) if math.isfinite(crowding) else 0
 
-    def cramers_v(self, confidence: float = 0.95) -> Finding:
-        """Return Cramer's V, from 0 (independent) to 1, corrected for noise, with its interval; of the population.
+    def cramers_v(self) -> Answer:
+        """Return Cramer's V of the population, from 0 (independent) to 1, corrected for noise.
 
-        The interval is that of V^2, z standard errors either way, cut to [0, 1].
+        The interval is that of V^2, z standard errors either way, cut to [0, 1]; it counts noise and sampling, whatever
+        the target.
         """
-        z = _quantile(confidence)
+        question = "Cramer's V"
         if not self.n:
-            return _finding(math.nan, *UNBOUNDED, confidence, "population")
+            return self._answer(question, math.nan, lambda _: math.nan, lambda _z, _target: NOTHING)
         found = self._association
-        lower, upper = (found.squared + sign * z * found.squared_standard_error for sign in (-1, 1))
-        low, high = (math.sqrt(min(max(bound, 0.0), 1.0)) for bound in (lower, upper))
-        return Finding(min(found.corrected, 1.0), low, high, confidence, "population")
+
+        def bounds(z: float, target: Target) -> Bounds:  # noqa: ARG001
+            ends = (found.squared + sign * z * found.squared_standard_error for sign in (-1, 1))
+            lower, upper = (math.sqrt(min(max(end, 0.0), 1.0)) for end in ends)
+            return lower, upper
+
+        return self._answer(question, min(found.corrected, 1.0), lambda _: math.nan, bounds)
 
     @cached_property
     def _association(self) -> CramersV:
@@ -363,17 +332,30 @@ class Crosstab:
         found: Floats = (weights * self.consistent).sum(axis=(1, 2))
         return found
 
-    def _covariance(self, weights: Floats, target: Target) -> Floats:
-        found: Floats = self._joint.covariance(weights.transpose(0, 2, 1) if self._turned else weights, target)
-        return found
+    def _covariances(self, weights: Floats) -> dict[Target, Floats]:
+        turned = weights.transpose(0, 2, 1) if self._turned else weights
+        return {target: self._joint.covariance(turned, target) for target in TARGETS}
 
-    def _ratios(self, of: Label, given: Sequence[Label], target: Target) -> list[_Ratio]:
+    def _answer(
+        self, question: str, value: float, error: Callable[[Target], float], bounds: Callable[[float, Target], Bounds]
+    ) -> Answer:
+        rows, columns = self.names
+        return Answer(
+            float(value) if self.n else math.nan,
+            {target: error(target) if self.n else math.inf for target in TARGETS},
+            f"{question} of {rows!r} and {columns!r}",
+            self.n,
+            lambda tail, target: bounds(normal_quantile(tail), target),
+            source=self._all.source,
+        )
+
+    def _ratios(self, of: Label, given: Sequence[Label]) -> list[_Ratio]:
         """Return the shares of a column in groups, with their joint covariance."""
         column = self._indicator(1, of)
         rows = [self._indicator(0, group) for group in given]
         weights = np.stack([np.outer(row, one) for row in rows for one in (column, np.ones_like(column))])
-        values, covariance = self._values(weights), self._covariance(weights, target)
-        return [_Ratio(values, covariance, 2 * g) for g in range(len(rows))]
+        values, covariances = self._values(weights), self._covariances(weights)
+        return [_Ratio(values, covariances, 2 * g) for g in range(len(rows))]
 
     def _indicator(self, axis: int, label: Label) -> Floats:
         found = np.zeros(len(self.labels[axis]))
@@ -398,10 +380,10 @@ class Crosstab:
 
 @dataclass(frozen=True, eq=False)
 class _Ratio:
-    """values[at]/values[at + 1], with the covariance of all values."""
+    """values[at]/values[at + 1], with the covariances of all values."""
 
     values: Floats
-    covariance: Floats
+    covariances: Mapping[Target, Floats]
     at: int
 
     @property
@@ -411,42 +393,27 @@ class _Ratio:
 
     @property
     def slope(self) -> Floats:
-        """Gradient of the ratio."""
-        found = np.zeros(len(self.values))
-        found[self.at : self.at + 2] = np.array([1.0, -self.value]) / self.values[self.at + 1]
+        """Gradient of the ratio, NaN where it has none."""
+        found, below = np.zeros(len(self.values)), float(self.values[self.at + 1])
+        found[self.at : self.at + 2] = (1 / below, -self.value / below) if below else math.nan
         return found
 
-    def interval(self, z: float) -> tuple[float, float]:
-        place = slice(self.at, self.at + 2)
-        above, below = map(float, self.values[place])
-        return _fieller(above, below, self.covariance[place, place], z)
+    def error(self, target: Target) -> float:
+        """Return the standard error, to first order."""
+        slope = self.slope
+        return math.sqrt(max(float(slope @ self.covariances[target] @ slope), 0.0))
+
+    def interval(self, z: float, target: Target) -> Bounds:
+        above, below = (float(one) for one in self.values[self.at : self.at + 2])
+        v = self.covariances[target][self.at : self.at + 2, self.at : self.at + 2]
+        return fieller(above, below, (float(v[0, 0]), float(v[0, 1]), float(v[1, 1])), z)
 
 
-def _fieller(a: float, b: float, v: Floats, z: float) -> tuple[float, float]:
-    """Return all t with (a - t b)^2 <= z^2 Var(a - t b) as an interval; unbounded where that is no interval."""
-    z2 = z * z
-    leading = b * b - z2 * v[1, 1]
-    if not leading > 0:  # NaN too
-        return UNBOUNDED
-    middle, last = a * b - z2 * v[0, 1], a * a - z2 * v[0, 0]
-    root = math.sqrt(max(middle * middle - leading * last, 0.0))
-    return (middle - root) / leading, (middle + root) / leading
-
-
-def _correlation(one: _Ratio, other: _Ratio) -> float:
-    g, h, v = one.slope, other.slope, one.covariance
+def _correlation(one: _Ratio, other: _Ratio, target: Target) -> float:
+    """Return the correlation of two shares: those of two groups have the table's margins in common."""
+    g, h, v = one.slope, other.slope, one.covariances[target]
     scale = math.sqrt(max(float(g @ v @ g) * float(h @ v @ h), 0.0))
     return min(max(float(g @ v @ h) / scale, -1.0), 1.0) if scale > 0 else 0.0
-
-
-def _finding(value: float, lower: float, upper: float, confidence: float, target: Target) -> Finding:
-    bounded = math.isfinite(lower) and math.isfinite(upper)
-    return Finding(float(value), float(lower), float(upper), confidence, target, "" if bounded else NOT_DETERMINED)
-
-
-def _quantile(confidence: float, together: int = 1) -> float:
-    confidence = checked_probability("confidence", confidence, open_interval=True)
-    return -NormalDist().inv_cdf((1 - confidence) / (2 * together))
 
 
 class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
@@ -460,12 +427,18 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
         Key of each attribute.
     labels : sequence of tuple of str
         Its categories.
+    source : frozenset of str
+        Which collections and batches of reports they were made from.
     """
 
     def __init__(
-        self, tables: JointTables, names: Sequence[str] | Sequence[int], labels: Sequence[tuple[str, ...]]
+        self,
+        tables: JointTables,
+        names: Sequence[str] | Sequence[int],
+        labels: Sequence[tuple[str, ...]],
+        source: frozenset[str] = frozenset(),
     ) -> None:
-        self.tables, self.names, self.labels = tables, tuple(names), tuple(labels)
+        self.tables, self.names, self.labels, self.source = tables, tuple(names), tuple(labels), source
 
     @cached_property
     def decoded(self) -> Decoded:
@@ -526,25 +499,25 @@ def crosstabs(source: Any, aggregate: Aggregate) -> Crosstabs:
     >>> codes = [[("sales", "support").index(a), ("yes", "no").index(b)] for a, b in held]
     >>> reports = survey.mechanism.randomize(codes, SimulationRandomness(1))
     >>> table = crosstabs(survey, survey.aggregate(reports))["team", "content"]
-    >>> print(table.difference("yes", groups=("sales", "support")))
-    0.810 (0.778 to 0.842, 95%)
-    >>> print(table.odds_ratio())
-    not determined: too few reports to tell the denominator from 0
+    >>> [round(end, 2) for end in table.difference("yes", groups=("sales", "support")).interval()]
+    [0.78, 0.84]
+    >>> table.odds_ratio().determined()
+    False
     >>> table.independence().p_value < 0.001
     True
     """
     if isinstance(source, Collection):
         source.check(aggregate)
         mechanism: Any = source.mechanism
-        columns = source.schema.columns
+        columns, made_from = source.schema.columns, source.source(aggregate)
         names: Sequence[Any] = [column.name for column in columns]
         labels = [column.labels for column in columns]
     else:
-        mechanism = source
+        mechanism, made_from = source, frozenset()
         names, labels = range(len(mechanism.domain)), [tuple(map(str, range(k))) for k in mechanism.domain]
     if not has_tables(mechanism):
         raise MismatchError(
             f"crosstabs need reports of pairs, by PairSample or SPL pairs, got those of {mechanism.name}, which cannot "
             "tell how two answers go together: ask again with PairSample"
         )
-    return Crosstabs(mechanism.tables(aggregate), names, labels)
+    return Crosstabs(mechanism.tables(aggregate), names, labels, made_from)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.estimate import Estimate
+from deniable.core.joint import mixed
 from deniable.records.pair_parts import Margin, Reported
 
 Floats = NDArray[np.float64]
@@ -102,8 +103,11 @@ class Margins:
             return Estimate(np.full(k, np.nan), 0, np.zeros(k), np.zeros(k), self.contributors)
         shares = {which: weight**2 / self._of[which].n for which, weight in weights.items()}
         n = floor(1 / sum(shares.values()) + _ROUNDING)  # at least 1, for shares sum to 1 at most
+        margins = [(n * share, self._margins[attribute][which]) for which, share in shares.items()]
         absent, present = np.zeros((2, k))
-        for which, share in shares.items():
-            absent += n * share * self._margins[attribute][which].absent
-            present += n * share * self._margins[attribute][which].present
-        return Estimate(self.frequencies(attribute), n, absent, present, self.contributors)
+        for share, margin in margins:
+            absent += share * margin.absent
+            present += share * margin.present
+        noises = [margin.joint for _, margin in margins if margin.joint is not None]
+        joint = mixed(noises, [share for share, _ in margins]) if len(noises) == len(margins) else None
+        return Estimate(self.frequencies(attribute), n, absent, present, self.contributors, joint=joint)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.estimate import Estimate
+from deniable.core.joint import JointNoise
 from deniable.core.projection import nearest_distribution
 from deniable.oracles.subset import SubsetSelection
 
@@ -39,11 +40,14 @@ class Margin(NamedTuple):
         Unbiased frequencies.
     absent, present : float64[k]
         Noise variance of one report's estimate if its contributor does not, or does, hold the value.
+    joint : callable or None
+        How the noise of one report hangs together, where that is known.
     """
 
     frequencies: Floats
     absent: Floats
     present: Floats
+    joint: JointNoise | None
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,8 @@ class PairPart(Part):
     def margin(self, frequencies: Floats, estimate: Estimate | None, axis: int) -> Margin:  # noqa: ARG002
         found = frequencies.sum(axis=1 - axis)
         absent, present = self.margin_noise(axis)
-        return Margin(found, np.full(len(found), absent), np.full(len(found), present))
+        joint = partial(subset_law(self.oracle).lumped_joint_noise, self.oracle.k // self.sizes[axis])
+        return Margin(found, np.full(len(found), absent), np.full(len(found), present), joint)
 
     def margin_noise(self, axis: int) -> tuple[float, float]:
         return subset_law(self.oracle).lumped_noise(self.oracle.k // self.sizes[axis])
@@ -115,9 +120,9 @@ class SinglePart(Part):
 
     def margin(self, frequencies: Floats, estimate: Estimate | None, axis: int) -> Margin:
         if estimate is not None:
-            return Margin(frequencies, estimate.noise_absent, estimate.noise_present)
+            return Margin(frequencies, estimate.noise_absent, estimate.noise_present, estimate.joint)
         absent, present = self.margin_noise(axis)
-        return Margin(frequencies, np.full(len(frequencies), absent), np.full(len(frequencies), present))
+        return Margin(frequencies, np.full(len(frequencies), absent), np.full(len(frequencies), present), None)
 
     def margin_noise(self, axis: int) -> tuple[float, float]:  # noqa: ARG002
         return float(self.oracle.variance(0.0, 1)), float(self.oracle.variance(1.0, 1))
@@ -175,6 +180,15 @@ class SubsetLaw:
         alone = (self.q - self.r2) * cells + (self.p - self.q - 2 * (self.r1 - self.r2)) * f
         found: Floats = (moments + np.diag(alone) - np.outer(mean, mean)) / self.gain
         return found
+
+    def lumped_joint_noise(self, cells: int, weights: Floats, f: Floats) -> float:
+        """Return the noise variance of a weighted sum over groups of `cells` values each, f their frequencies."""
+        squares, total, held = weights * weights, weights.sum(), weights @ f
+        alone = (self.q - self.r2) * cells * squares.sum()
+        alone += (self.p - self.q - 2 * (self.r1 - self.r2)) * (squares @ f)
+        pairs = self.r2 * cells**2 * total**2 + 2 * (self.r1 - self.r2) * cells * held * total
+        mean = self.q * cells * total + (self.p - self.q) * held
+        return float((alone + pairs - mean**2) / self.gain - (squares @ f - held**2))
 
     def lumped_noise(self, cells: int) -> tuple[float, float]:
         """Return the noise variance of the sum over a group of values if none of it is held, and if one is."""

@@ -11,7 +11,7 @@ for marginal release under local differential privacy*, 2018), of subset selecti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -29,9 +29,11 @@ from deniable.core.kernels import kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks
 from deniable.core.state import Counts, check_parts, counts_sum_to
-from deniable.core.thresholds import SCALE, exact, threshold_down
+from deniable.core.support_counts import Levers
+from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, threshold_down
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.linear import LinearOracle
+from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset import SubsetSelection, best_subset_size
 from deniable.records.joint import JointRecords
 from deniable.records.layout import stretches
@@ -48,13 +50,27 @@ Floats = NDArray[np.float64]
 MAX_TABLE = 1 << 12
 """Most cells of one pair's table: subsets of 65,536 cells would be reports of 35 KB."""
 
-SINGLES = (SubsetSelection,)
+SINGLES = (SubsetSelection, SquareWave)
 """What an attribute may be reported through where it is drawn alone."""
 
 CHOSEN_ROWS = 1 << 16
 """Contributors who are grouped by choice at a time."""
 
 _SIMULATED_RECORDS = 1 << 12
+
+
+def singles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Iterable[int] = ()) -> tuple[LinearOracle[Any], ...]:
+    """Return what attributes go through where they are drawn alone, for `PairSample`.
+
+    The square wave for `means`, the indices of ordered attributes whose mean is asked, subset selection for the others.
+
+    Examples
+    --------
+    >>> [oracle.name for oracle in singles_for((4, 20), 1.0, means=[1])]
+    ['SubsetSelection', 'SquareWave']
+    """
+    asked, budget = set(means), checked_epsilon(epsilon)
+    return tuple(SquareWave(k, budget) if j in asked else SubsetSelection(k, budget) for j, k in enumerate(sizes))
 
 
 class PairReports(NamedTuple):
@@ -87,9 +103,10 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
     singles : float, Fraction, Decimal or str
         Share beta of the contributors who report one attribute alone, in [0, 1); it is drawn with 64 bits. Tables need
         none; .25 where single frequencies matter as much and some attribute has more than four values.
-    oracles : sequence of SubsetSelection, optional
-        What each attribute goes through where it is drawn alone, over its domain and with the whole epsilon. By
-        default, and stored in the field, subset selection.
+    oracles : sequence of SubsetSelection or SquareWave, optional
+        What each attribute goes through where it is drawn alone, over its domain and with the whole epsilon: the square
+        wave where the mean of an ordered one is asked (`singles_for`). By default, and stored in the field, subset
+        selection.
     omegas : sequence of int, optional
         Size of the reported sets of each pair, (0, 1), (0, 2), ..., (d-2, d-1). By default, and stored in the field,
         those of least variance: client and server cannot choose twice.
@@ -162,7 +179,7 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
         object.__setattr__(self, "oracles", self._checked_oracles())
         object.__setattr__(self, "omegas", self._checked_omegas())
 
-    def _checked_oracles(self) -> tuple[FrequencyOracle[Any], ...]:
+    def _checked_oracles(self) -> tuple[LinearOracle[Any], ...]:
         given: Any = self.oracles
         if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
             raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={given!r}")
@@ -327,6 +344,24 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
 
     # ---------------------------------------------------------------- analyst
 
+    def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
+        """Analyst: return what was reported of every attribute alone, each as an aggregate of its oracle.
+
+        What a mean or a quantile of an attribute over the square wave is computed from. Some may be empty.
+
+        Raises
+        ------
+        MismatchError, EmptyAggregateError
+            If the aggregate came from another mechanism, or contains no reports.
+        """
+        self.check(aggregate)
+        if not self._single_words:
+            return tuple(map(Aggregate.empty, self.oracles))
+        d, numbers = len(self.sizes), aggregate.counts[-len(self.parts) :].tolist()
+        places = stretches([part.oracle.state_size for part in self.parts])[-d:]
+        alone = zip(self.oracles, places, numbers[-d:], strict=True)
+        return tuple(Aggregate(oracle, aggregate.counts[place], n) for oracle, place, n in alone)
+
     def _margins(self, aggregate: Aggregate) -> Margins:
         self.check(aggregate)
         numbers = aggregate.counts[-len(self.parts) :].tolist()
@@ -428,6 +463,18 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
         """Variance of sum_v weights[v] f^(v) of one attribute among n contributors; see `covariance`."""
         w = np.asarray(weights, dtype=np.float64)
         return float(w @ self.covariance(f, n, attribute) @ w)
+
+    def _levers(self, targets: int, attribute: int) -> Levers | None:
+        """Return the largest of the parts': a liar chooses what to report."""
+        ups, downs = [], []
+        for part, weight, number in self._weighted(attribute, 1):
+            lumped = prod(part.sizes) // self.sizes[attribute]
+            found = part.oracle.levers(targets * lumped)
+            if found is None:
+                return None
+            ups.append(found.up * weight / number)
+            downs.append(found.down * weight / number)
+        return Levers(max(ups), min(downs))
 
     def _weighted(self, attribute: int, n: int) -> list[tuple[Part, float, float]]:
         """Return the parts about an attribute, their weights and the expected numbers of their reports."""

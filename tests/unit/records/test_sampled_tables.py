@@ -20,7 +20,7 @@ from deniable.errors import InvalidParameterError
 from deniable.oracles.subset import SubsetSelection
 from deniable.records.pair_margins import Margins
 from deniable.records.pair_parts import PairPart, Part, Reported, SubsetLaw, subset_law
-from deniable.records.pair_sample import PairSample
+from deniable.records.pair_sample import PairSample, singles_for
 from deniable.records.sampled_tables import SampledTable, SampledTables
 from deniable.records.split import SPLPairs
 
@@ -153,7 +153,7 @@ def test_the_error_for_contributors_is_exact_when_taken_once() -> None:
     mechanism = PairSample(sizes, 1.0)
     records = np.array(list(itertools.product((0, 1), repeat=3)))
     joint = np.array([8, 1, 2, 3, 1, 5, 4, 12]) / 36
-    numbers = {(0, 1): 2, (0, 2): 1, (1, 2): 1}
+    numbers: dict[Any, int] = {(0, 1): 2, (0, 2): 1, (1, 2): 1}
 
     def truth(attributes: tuple[int, ...]) -> Floats:
         table = np.zeros((2,) * len(attributes))
@@ -210,7 +210,8 @@ def expectation(margins: type[Margins]) -> tuple[Floats, Floats]:
         if {int(outputs.choice[a]), int(outputs.choice[b])} != {0, 1}:
             continue
         share = channel[rows[0], a] * channel[rows[1], b]
-        counts = mechanism.aggregate(type(outputs)(*(column[[a, b]] for column in outputs))).counts
+        reports = type(outputs)(outputs.choice[[a, b]], outputs.payload[[a, b]])
+        counts = mechanism.aggregate(reports).counts
         parts = tuple(
             Reported.of(part, int(counts[12 + g]), counts[4 * g : 4 * g + 4]) for g, part in enumerate(mechanism.parts)
         )
@@ -291,6 +292,53 @@ def test_variances_before_the_collection_are_those_of_expected_numbers() -> None
     rng, runs = SimulationRandomness(6), 300
     found = [mechanism.estimate(mechanism.simulate_aggregate(rows, held, rng))[1].frequencies for _ in range(runs)]
     assert np.var(found, axis=0) == pytest.approx(np.diag(matrix), rel=4 * math.sqrt(2 / runs))
+
+
+@pytest.mark.parametrize("means", [(), (2,)])
+def test_linear_questions_of_an_attribute_take_the_margins_covariance(means: tuple[int, ...]) -> None:
+    """Also where an attribute goes through the square wave if it is drawn alone."""
+    sizes = (2, 3, 5)
+    mechanism, rng = PairSample(sizes, 1.0, "0.4", singles_for(sizes, 1.0, means)), SimulationRandomness(3)
+    records = rng.generator.integers(0, sizes, (4000, 3))
+    aggregate = mechanism.aggregate(mechanism.randomize(records, rng))
+    estimate, tables = mechanism.estimate(aggregate)[2], mechanism.tables(aggregate)
+    scores = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    # One estimate plugs in the average margin, the tables each part's own: covariances at one distribution.
+    parts = tuple(
+        Reported(one.part, one.n, np.full(one.part.sizes, 1 / one.frequencies.size), one.estimate)
+        for one in tables.margins.reported
+    )
+    margins = Margins(sizes, parts, tables.contributors)
+    expected = scores @ np.asarray(sum(margins.covariances(2).values())) @ scores
+    joint = margins.estimate(2)
+    assert joint.joint is not None
+    uniform = np.full(5, 0.2)
+    sampled = sum(w**2 / margins.about(which).n for which, w in margins.weights(2).items())
+    spread = float(scores**2 @ uniform - (scores @ uniform) ** 2)
+    assert joint.joint(scores, uniform) / joint.n + spread * sampled == pytest.approx(expected, rel=1e-10)
+    answer = estimate.mean(scores)
+    lower, upper = answer.interval(0.9999)
+    assert lower < records[:, 2].mean() + 1 < upper
+    alone = mechanism.by_attribute(aggregate)
+    assert [one.n for one in alone] == [tables.numbers[j,] for j in range(3)]
+    assert alone[2].mechanism == mechanism.oracles[2]
+
+
+def test_a_liar_moves_an_attribute_by_the_lever_of_the_best_choice() -> None:
+    """By enumeration of crafted reports: what one adds to the average margin, in units of 1/n."""
+    mechanism, n = PairSample((2, 3, 2), 1.0, "0.25"), 10_000
+    weights = {part.attributes: (weight, number) for part, weight, number in mechanism._weighted(1, n)}
+    outputs, moves = mechanism.outputs(), []
+    for o in range(len(outputs.choice)):
+        part = mechanism.parts[int(outputs.choice[o])]
+        if 1 in part.attributes:
+            report = type(outputs)(outputs.choice[[o]], outputs.payload[[o]])
+            table = mechanism.tables(mechanism.aggregate(report)).margins.about(part.attributes)
+            weight, number = weights[part.attributes]
+            moves.append(float(table.margin(1).frequencies[0]) * weight / number * n)
+    lever = mechanism.levers(1, 1)
+    assert lever is not None
+    assert (lever.up, lever.down) == pytest.approx((max(moves), min(moves)), rel=1e-12)
 
 
 def own_table(part: Part, table: Floats, n: int) -> SampledTable:
