@@ -1,4 +1,4 @@
-"""What analysts ask of an estimate, as data: intervals, selections that they allow for, the truth beside."""
+"""What analysts ask of an estimate: differences, ratios, strata, missing answers; and summaries, as data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from deniable.answers.crosstabs import crosstabs as crosstabs
     from deniable.answers.functionals import functional as functional
     from deniable.answers.functionals import functional_weights as functional_weights
+    from deniable.answers.independent import difference as difference
+    from deniable.answers.independent import differences as differences
+    from deniable.answers.independent import odds as odds
+    from deniable.answers.independent import ratio as ratio
+    from deniable.answers.missing import WorstCase as WorstCase
+    from deniable.answers.missing import worst_case as worst_case
+    from deniable.answers.missing import worst_case_total as worst_case_total
+    from deniable.answers.stratified import Stratified as Stratified
+    from deniable.answers.stratified import strata as strata
     from deniable.answers.summary import AttributeSummary as AttributeSummary
     from deniable.answers.summary import Summary as Summary
     from deniable.answers.summary import summarize as summarize
@@ -23,6 +32,9 @@ else:
         {
             "deniable.answers.functionals": "functional functional_weights",
             "deniable.answers.crosstabs": "Crosstab Crosstabs Independence crosstabs",
+            "deniable.answers.independent": "difference differences odds ratio",
+            "deniable.answers.missing": "WorstCase worst_case worst_case_total",
+            "deniable.answers.stratified": "Stratified strata",
             "deniable.answers.summary": "AttributeSummary Summary summarize summarize_phases",
         },
     )

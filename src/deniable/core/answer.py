@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any, Literal, TypeAlias
 
@@ -56,6 +56,11 @@ class Answer:
     bounds : callable, optional
         (tail, target) -> (lower, upper), either bound failing with probability at most about `tail`; an end may be
         infinite. By default value -+ z standard errors (Wald).
+    score : callable, optional
+        As `bounds`, not cut off at 0 or 1: how far the answer may lie off on either side, from which intervals of sums
+        of independent answers are made. By default `bounds`.
+    scarce : bool
+        Whether so few mistaken reports are expected that no such sum is nearly normal.
     refusal : str
         Why there is no interval, where there is none.
     source : frozenset of str
@@ -78,6 +83,8 @@ class Answer:
     question: str = ""
     n: int = 0
     bounds: Callable[[float, Target], Bounds] | None = field(default=None, repr=False)
+    score: Callable[[float, Target], Bounds] | None = field(default=None, repr=False)
+    scarce: bool = field(default=False, repr=False)
     refusal: str = field(default="", repr=False)
     source: frozenset[str] = field(default=frozenset(), repr=False)
 
@@ -132,8 +139,6 @@ class Answer:
         confidence = checked_probability("confidence", confidence, open_interval=True)
         if self.refusal:
             raise NoIntervalError(self.refusal)
-        if math.isnan(self.value):
-            return math.nan, math.nan
         return self.at_tail((1 - confidence) / (2 * checked_comparisons(simultaneous, 1)), target)
 
     def at_tail(self, tail: float, target: Target) -> Bounds:
@@ -143,9 +148,30 @@ class Answer:
         half = normal_quantile(tail) * self.errors[target]
         return self.value - half, self.value + half
 
+    def ends(self, tail: float, target: Target) -> Bounds:
+        """Return (lower, upper) of `score`: for sums of independent answers."""
+        return self.at_tail(tail, target) if self.score is None else self.score(tail, target)
+
     def determined(self, confidence: float = 0.95, **options: Any) -> bool:
         """Return whether both ends of the interval exist and are finite."""
         return self.has_interval and all(map(math.isfinite, self.interval(confidence, **options)))
+
+
+def rescaled(answer: Answer, factor: float, offset: float = 0.0, question: str = "") -> Answer:
+    """Return factor times an answer, plus offset, both known exactly."""
+
+    def moved(bounds: Bounds) -> Bounds:
+        lower, upper = sorted(factor * end + offset for end in bounds)
+        return lower, upper
+
+    return replace(
+        answer,
+        value=factor * answer.value + offset,
+        errors={target: abs(factor) * error for target, error in answer.errors.items()},
+        question=question or answer.question,
+        bounds=lambda tail, target: moved(answer.at_tail(tail, target)),
+        score=lambda tail, target: moved(answer.ends(tail, target)),
+    )
 
 
 def checked_comparisons(simultaneous: bool | int, own: int) -> int:

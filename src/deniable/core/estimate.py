@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal, final, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.answer import TARGETS, Answer, check_target, checked_comparisons, normal_quantile
+from deniable.core.answer import TARGETS, Answer, check_target, checked_comparisons, normal_quantile, rescaled
 from deniable.core.answer import Target as Target
 from deniable.core.checks import checked_integer, checked_probability
-from deniable.core.fieller import fieller
 from deniable.core.joint import JointNoise
 from deniable.core.projection import nearest_distribution
-from deniable.core.questions import Questions, Weights
+from deniable.core.questions import Questions, Terms, Weights
 from deniable.core.renderers import render
 from deniable.core.support_counts import SupportCounts
 from deniable.errors import InvalidParameterError, MissingExtraError, NoIntervalError, UnknownCategoryError
@@ -536,14 +535,16 @@ class Estimate(Questions):
         single = self._as_one(weights, chosen)
         if single is not None:
             one, factor, offset = single
-            errors = {target: abs(factor) * float(one.standard_errors_for(target)[0]) for target in TARGETS}
-
-            def bounds(tail: float, target: Target) -> tuple[float, float]:
-                found = (float(end[0]) * factor + offset + constant for end in one._at_tail(tail, target))
-                lower, upper = sorted(found)
-                return lower, upper
-
-            return Answer(value, errors, **about, bounds=bounds)
+            errors = {target: float(one.standard_errors_for(target)[0]) for target in TARGETS}
+            answer = Answer(
+                float(one.frequencies[0]),
+                errors,
+                **about,
+                bounds=lambda tail, target: _first(one._at_tail(tail, target)),
+                score=lambda tail, target: _first(one._score(tail, target)),
+                scarce=one.support is not None and one.support.scarce,
+            )
+            return replace(rescaled(answer, factor, offset + constant), value=value)
         errors = {target: math.sqrt(self._variance(weights, target)) for target in TARGETS}
         return Answer(value, errors, **about, refusal=_not_determined(errors))
 
@@ -572,28 +573,20 @@ class Estimate(Questions):
         uniform = np.full(self.k, 1 / self.k)
         return self.joint(np.ones(self.k), uniform) <= 1e-12 * self.joint(np.eye(1, self.k)[0], uniform)
 
-    def _quotient(self, above: Floats, below: Floats, question: str) -> Answer:
+    def _terms(self, above: Floats, below: Floats) -> Terms:
         one, other = self._shift(above), self._shift(below)
         a, b = above - one, below - other
-        over, under = float(a @ self.frequencies) + one, float(b @ self.frequencies) + other
-        value = over / under if under else math.nan
-        about: dict[str, Any] = {"question": question, "n": self.n, "source": self.source}
-        if not self.is_raw:
-            return Answer(value, dict.fromkeys(TARGETS, math.nan), **about, refusal=self._refusal)
-        if self.n == 0:
-            return Answer(math.nan, dict.fromkeys(TARGETS, math.inf), **about)
-        variances = {}
-        for target in TARGETS:
-            sum_, gap = (self._variance(a + sign * b, target) for sign in (1.0, -1.0))
-            variances[target] = self._variance(a, target), (sum_ - gap) / 4, self._variance(b, target)
-        errors = {target: math.sqrt(self._variance(a - value * b, target)) / abs(under) for target in TARGETS}
-        return Answer(
-            value,
-            errors,
-            **about,
-            refusal=_not_determined(errors),
-            bounds=lambda tail, target: fieller(over, under, variances[target], normal_quantile(tail)),
-        )
+        unknown = (math.nan,) * 3
+        variances = dict.fromkeys(TARGETS, unknown)
+        if self.is_raw and self.n:
+            for target in TARGETS:
+                sum_, gap = (self._variance(a + sign * b, target) for sign in (1.0, -1.0))
+                variances[target] = self._variance(a, target), (sum_ - gap) / 4, self._variance(b, target)
+        refusal = "" if self.is_raw else self._refusal
+        if self.is_raw and self.n:
+            refusal = _not_determined({target: sum(found) for target, found in variances.items()})
+        values = float(a @ self.frequencies) + one, float(b @ self.frequencies) + other
+        return Terms(*values, variances, self.n, self.source, refusal)
 
     def _variance(self, weights: Floats, target: Target) -> float:
         """Return the variance of weights @ frequencies at the nearest frequencies that could be true, or NaN."""
@@ -791,6 +784,11 @@ def affine_variance(p: Probability, q: Probability, f: float, n: int) -> float:
 def _chosen(bounds: tuple[Floats, Floats], codes: NDArray[np.int64]) -> tuple[Floats, Floats]:
     lower, upper = bounds
     return lower[codes], upper[codes]
+
+
+def _first(bounds: tuple[Floats, Floats]) -> tuple[float, float]:
+    lower, upper = bounds
+    return float(lower[0]), float(upper[0])
 
 
 def _not_determined(errors: Mapping[Target, float]) -> str:

@@ -11,14 +11,16 @@ began to be counted; `total` and `linear` add up the frequencies as they are sho
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.answer import Answer
+from deniable.core.answer import Answer, Target, normal_quantile
+from deniable.core.fieller import fieller
 from deniable.core.ordered import Cdf, Quantile, quantiles
 from deniable.errors import InvalidParameterError, UnknownCategoryError
 
@@ -26,23 +28,48 @@ Floats: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = ArrayLike | Mapping[str, float]
 
 
-class Questions(ABC):
-    """What analysts ask of the k frequencies of one attribute.
+class Terms(NamedTuple):
+    """Two linear answers and how their errors hang together.
 
     Attributes
     ----------
-    attribute : str
-        The attribute's name.
-    scores : float64[k] or None
-        What every category counts for in a mean, NaN for those that count for nothing; None if categories have no
-        scores.
-    unranked : tuple of int
-        Codes without a place in an order of the answers, where categories have no scores.
+    above, below : float
+        The answers.
+    variances : mapping of target to (float, float, float)
+        Variance of the first, covariance, variance of the second; NaN where they are not determined.
+    n : int
+        Number of reports.
+    source : frozenset of str
+        What they were made from.
+    refusal : str
+        Why there is no interval; "" where there is one.
     """
 
-    attribute: str
-    scores: Floats | None
-    unranked: tuple[int, ...]
+    above: float
+    below: float
+    variances: Mapping[Target, tuple[float, float, float]]
+    n: int
+    source: frozenset[str]
+    refusal: str
+
+
+class Questions(ABC):
+    """What analysts ask of the k frequencies of one attribute."""
+
+    @property
+    @abstractmethod
+    def attribute(self) -> str:
+        """The attribute's name."""
+
+    @property
+    @abstractmethod
+    def scores(self) -> Floats | None:
+        """What every category counts for in a mean, float64[k], NaN for nothing; None if categories have no scores."""
+
+    @property
+    @abstractmethod
+    def unranked(self) -> tuple[int, ...]:
+        """Codes without a place in an order of the answers, where categories have no scores."""
 
     @property
     @abstractmethod
@@ -75,8 +102,8 @@ class Questions(ABC):
         """Return sum_v weights[v] f(v) where frequencies sum to one, by the shift of least variance."""
 
     @abstractmethod
-    def _quotient(self, above: Floats, below: Floats, question: str) -> Answer:
-        """Return sum above f(v)/sum below f(v), likewise."""
+    def _terms(self, above: Floats, below: Floats) -> Terms:
+        """Return sum above f(v) and sum below f(v), likewise, with their joint variances."""
 
     @abstractmethod
     def _labels_of(self) -> tuple[str, ...]:
@@ -196,6 +223,25 @@ class Questions(ABC):
         return quantiles(self.cdf(), ps)
 
     # ---------------------------------------------------------------- helpers
+
+    @final
+    def _quotient(self, above: Floats, below: Floats, question: str) -> Answer:
+        """Return sum above f(v)/sum below f(v), with Fieller's interval."""
+        a, b, variances, n, source, refusal = self._terms(above, below)
+        value = a / b if b else math.nan
+        errors = {}
+        for target, (own, both, other) in variances.items():
+            spread = own - 2 * value * both + value * value * other
+            errors[target] = math.sqrt(max(spread, 0.0)) / abs(b) if not math.isnan(spread) else math.nan
+        return Answer(
+            value,
+            errors,
+            question,
+            n,
+            lambda tail, target: fieller(a, b, variances[target], normal_quantile(tail)),
+            refusal=refusal,
+            source=source,
+        )
 
     @final
     def _among(self, weights: Floats, codes: NDArray[np.intp], question: str) -> Answer:

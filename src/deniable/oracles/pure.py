@@ -142,7 +142,10 @@ class PureOracle(LinearOracle[Reports]):
         return self.channel(), self.supports(self.outputs(), np.arange(self.k)).astype(np.float64)
 
     @final  # type: ignore[misc]
-    def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
+    def _levers(self, targets: int, attribute: int) -> Levers | None:  # noqa: ARG002
+        # Without a law nobody has counted how many of several targets one report can support.
+        if self.support_law is None and targets > 1:
+            return None
         return levers(targets, self.k, self._sizes, *self.support_probabilities)
 
     # ---------------------------------------------------------------- how sure the analyst is

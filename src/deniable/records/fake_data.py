@@ -122,11 +122,14 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
 
     @final  # type: ignore[misc]
     def _levers(self, targets: int, attribute: int) -> Levers:
-        # Of values with priors of their own, the worst ones.
-        pairs = zip(*(np.ravel(np.asarray(side)) for side in self.support_probabilities[attribute]), strict=True)
-        sizes = self.oracles[attribute].support_law.sizes
-        found = [levers(targets, self.sizes[attribute], sizes, p, q) for p, q in pairs]
-        return Levers(max(one.up for one in found), min(one.down for one in found))
+        k, sizes = self.sizes[attribute], self.oracles[attribute].support_law.sizes
+        held, other = (np.ravel(np.asarray(side)) for side in self.support_probabilities[attribute])
+        # Values with priors of their own differ in how often others support them: the liar takes the rarest ones.
+        rare = np.sort(np.resize(other, k))
+        gain = held[0] - other[0]
+        ends = (levers(targets, k, sizes, q + gain, q) for q in (rare[:targets].mean(), rare[-targets:].mean()))
+        highest, lowest = ends
+        return Levers(highest.up, lowest.down)
 
     @final
     def variance(self, f: float, n: int, attribute: int, value: int | None = None) -> float:

@@ -1,0 +1,229 @@
+"""Answers of independent collections together: weighted sums, differences, ratios, odds ratios.
+
+Zou and Donner, *Construction of confidence limits about effect measures: a general approach* (2008), "MOVER": the ends
+of single intervals say how far each answer may lie off on either side, and independent deviations add in squares.
+Unlike Wald's interval the result is as asymmetric as the single ones. The single intervals are score intervals, beyond
+[0, 1] too: exact ones, which end there, would say that a raw estimate outside cannot lie off (MOVER of two exact
+intervals of 95% covers as little as .70). Where a sum is not nearly normal (`SCARCE`), the ends of exact intervals that
+hold together are added up instead, which is wider and holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import Any
+
+from deniable.core.answer import TARGETS, Answer, Bounds, Target, refusal_of
+from deniable.core.estimate import Estimate
+from deniable.errors import InvalidParameterError, MismatchError
+
+
+def difference(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> Answer:
+    """Analyst: return a - b of two collections with different contributors, as of two waves of a poll.
+
+    Parameters
+    ----------
+    a, b : Answer, or Estimate of one category
+        The later and the earlier, say: `estimate.total(...)`, `estimate.mean()`, `estimate["yes"]`.
+    independent : bool
+        Whether nobody, and no number learned from anybody, is behind both. It must be said, because files cannot tell
+        whether the same people were asked twice.
+
+    Raises
+    ------
+    InvalidParameterError
+        If they are not said to be independent: of answers that depend on each other no interval is known.
+    MismatchError
+        If they share a collection, a batch of reports, or a phase that something was learned from.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SimulationRandomness
+    >>> rng, grr = SimulationRandomness(1), GRR(k=2, epsilon=2.0)
+    >>> may, june = (grr.estimate(grr.simulate_aggregate([yes, 2000 - yes], rng)) for yes in (900, 1100))
+    >>> rise = difference(june["0"], may["0"], independent=True)
+    >>> round(rise.value, 3), [round(end, 3) for end in rise.interval()]
+    (0.1, [0.063, 0.138])
+    """
+    one, other = _checked_pair(a, b, independent)
+    return weighted_sum([(1.0, one), (-1.0, other)], f"difference: {one.question} - {other.question}")
+
+
+def differences(a: Estimate, b: Estimate, *, independent: bool) -> dict[str, Answer]:
+    """Analyst: return `difference` of every category, by label, of two estimates of one attribute.
+
+    Raises
+    ------
+    MismatchError
+        If their categories differ, or as `difference`.
+    """
+    if a.labels != b.labels:
+        raise MismatchError(
+            f"estimates must have the same categories to be compared, got {list(a.labels)} and {list(b.labels)}"
+        )
+    return {label: difference(a.total(label), b.total(label), independent=independent) for label in a.labels}
+
+
+def ratio(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> Answer:
+    """Analyst: return a / b of two answers >= 0 of collections with different contributors; see `difference`.
+
+    The interval is of all t >= 0 for which the interval of a - t b contains 0; its upper end is infinite where that of
+    b contains 0.
+
+    Raises
+    ------
+    InvalidParameterError, MismatchError
+        As `difference`.
+    """
+    one, other = _checked_pair(a, b, independent)
+    value = one.value / other.value if other.value else math.nan
+
+    def bounds(tail: float, target: Target) -> Bounds:
+        if one.scarce or other.scarce:
+            (low, high), (below, above) = (answer.at_tail(tail / 2, target) for answer in (one, other))
+            least = max(low, 0.0) / above if above > 0 else 0.0
+            return least, max(high, 0.0) / below if below > 0 else math.inf
+        (x, low, high), (y, below, above) = (_with_ends(answer, tail, target) for answer in (one, other))
+        lower = _first_root(x, x - low, y, above - y)
+        # a/b is at most t where b/a is at least 1/t.
+        inverse = _first_root(y, y - below, x, high - x)
+        return lower, math.inf if inverse <= 0 else 1 / inverse
+
+    question = f"ratio: {one.question} / {other.question}"
+    return _together([one, other], value, question, _ratio_errors(one, other), bounds)
+
+
+def odds(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> Answer:
+    """Analyst: return the odds ratio a (1 - b)/((1 - a) b) of two frequencies of different contributors.
+
+    The interval is that of the difference of log odds; an end is 0 or infinite where a frequency may be 0 or 1.
+
+    Raises
+    ------
+    InvalidParameterError, MismatchError
+        As `difference`.
+    """
+    one, other = _checked_pair(a, b, independent)
+    x, y = one.value, other.value
+    proper = 0 < x < 1 and 0 < y < 1
+    value = x * (1 - y) / ((1 - x) * y) if proper else math.nan
+    slopes = [abs(1 / (f * (1 - f))) if 0 < f < 1 else math.nan for f in (x, y)]
+    errors = {
+        target: abs(value) * math.hypot(slopes[0] * one.errors[target], slopes[1] * other.errors[target])
+        for target in TARGETS
+    }
+
+    def bounds(tail: float, target: Target) -> Bounds:
+        if one.scarce or other.scarce:
+            (low, high), (below, above) = (answer.at_tail(tail / 2, target) for answer in (one, other))
+            ends = _log_odds(low) - _log_odds(above), _log_odds(high) - _log_odds(below)
+            # Infinite less infinite: nothing is known.
+            return _power(ends[0], 0.0), _power(ends[1], math.inf)
+        (p, low, high), (q, below, above) = (_with_ends(answer, tail, target) for answer in (one, other))
+        middle = _log_odds(p) - _log_odds(q)
+        if not math.isfinite(middle):
+            return 0.0, math.inf
+        down = math.hypot(_log_odds(p) - _log_odds(low), _log_odds(above) - _log_odds(q))
+        up = math.hypot(_log_odds(high) - _log_odds(p), _log_odds(q) - _log_odds(below))
+        return _power(middle - down, 0.0), _power(middle + up, math.inf)
+
+    return _together([one, other], value, f"odds ratio: {one.question} to {other.question}", errors, bounds)
+
+
+def weighted_sum(parts: Sequence[tuple[float, Answer]], question: str) -> Answer:
+    """Return sum of weight times answer, of answers that are independent of each other."""
+    answers = [answer for _, answer in parts]
+    value = sum(weight * answer.value for weight, answer in parts)
+    errors = {target: math.hypot(*(weight * answer.errors[target] for weight, answer in parts)) for target in TARGETS}
+
+    def bounds(tail: float, target: Target) -> Bounds:
+        if any(answer.scarce for answer in answers):
+            own = tail / len(parts)
+            ends = [sorted(weight * end for end in answer.at_tail(own, target)) for weight, answer in parts]
+            return sum(low for low, _ in ends), sum(high for _, high in ends)
+        down, up = [0.0], [0.0]
+        for weight, answer in parts:
+            at, lower, upper = _with_ends(answer, tail, target)
+            below, above = (at - lower, upper - at) if weight >= 0 else (upper - at, at - lower)
+            down.append(abs(weight) * below)
+            up.append(abs(weight) * above)
+        return value - math.hypot(*down), value + math.hypot(*up)
+
+    return _together(answers, value, question, errors, bounds)
+
+
+def check_apart(answers: Sequence[Answer | Estimate]) -> None:
+    """Raise MismatchError if two share a collection, a batch of reports or a phase that something was learned from."""
+    for one, other in combinations(answers, 2):
+        common = sorted(one.source & other.source)
+        if common:
+            kind, identifier = common[0].split(" ", 1)
+            raise MismatchError(
+                f"answers must be of different contributors, both are made from {kind} {identifier[:12]}: "
+                "no interval is known for numbers that depend on each other"
+            )
+
+
+def _checked_pair(a: Answer | Estimate, b: Answer | Estimate, independent: bool) -> tuple[Answer, Answer]:
+    if independent is not True:
+        raise InvalidParameterError(
+            f"independent must be True, got independent={independent!r}: of numbers about the same contributors, or "
+            "learned from each other, no interval is known; of one collection use estimate.difference or crosstabs"
+        )
+    check_apart([a, b])
+    return _answer("a", a), _answer("b", b)
+
+
+def _answer(name: str, given: Answer | Estimate) -> Answer:
+    if isinstance(given, Answer):
+        return given
+    if given.k != 1:
+        raise InvalidParameterError(
+            f"{name} must be an answer or the estimate of one category, got one of {given.k} categories"
+        )
+    return given.total(given.labels[0])
+
+
+def _together(
+    answers: Sequence[Answer], value: float, question: str, errors: Any, bounds: Callable[[float, Target], Bounds]
+) -> Answer:
+    source = frozenset().union(*(answer.source for answer in answers))
+    n = sum(answer.n for answer in answers)
+    scarce = any(answer.scarce for answer in answers)
+    return Answer(value, errors, question, n, bounds, scarce=scarce, refusal=refusal_of(answers), source=source)
+
+
+def _with_ends(answer: Answer, tail: float, target: Target) -> tuple[float, float, float]:
+    return answer.value, *answer.ends(tail, target)
+
+
+def _first_root(x: float, down: float, y: float, up: float) -> float:
+    """Return the least t >= 0 for which x - t y <= the distance of x down and of t y up, together."""
+    # (x - t y)^2 = down^2 + t^2 up^2, on the side where x >= t y.
+    if x <= down or x <= 0:
+        return 0.0
+    lead, rest = y * y - up * up, x * x - down * down
+    root = math.sqrt(max(x * x * y * y - lead * rest, 0.0))
+    # The smaller root of lead t^2 - 2 x y t + rest, in the form that holds at lead = 0, too.
+    return rest / (x * y + root) if x * y + root > 0 else math.inf
+
+
+def _ratio_errors(one: Answer, other: Answer) -> dict[Target, float]:
+    if not other.value:
+        return dict.fromkeys(TARGETS, math.nan)
+    share = one.value / other.value
+    return {
+        target: math.hypot(one.errors[target], share * other.errors[target]) / abs(other.value) for target in TARGETS
+    }
+
+
+def _power(exponent: float, otherwise: float) -> float:
+    return otherwise if math.isnan(exponent) else math.exp(exponent) if exponent < math.inf else math.inf
+
+
+def _log_odds(f: float) -> float:
+    if f <= 0:
+        return -math.inf
+    return math.inf if f >= 1 else math.log(f) - math.log1p(-f)

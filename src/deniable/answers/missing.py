@@ -1,0 +1,101 @@
+"""Missing answers: who does not answer may differ in anything, so only worst-case bounds hold without an assumption.
+
+Where a share r of all did not answer, and f of those who did hold a category, between f (1 - r) and f (1 - r) + r of
+all hold it: none of the silent, or all of them. Manski, *Partial identification of probability distributions* (2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deniable.core.answer import Answer, Bounds, Target, check_target, checked_comparisons, refusal_of, rescaled
+from deniable.core.checks import checked_probability
+from deniable.core.questions import Questions
+from deniable.errors import InvalidParameterError, NoIntervalError
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase:
+    """What a frequency among all can be, whatever those hold who did not answer.
+
+    Parameters
+    ----------
+    lower, upper : Answer
+        If none of them hold it, and if all do.
+    """
+
+    lower: Answer
+    upper: Answer
+
+    def interval(
+        self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: bool | int = False
+    ) -> Bounds:
+        """Return (lower, upper): contains all that the frequency can be, with `confidence`; see `Answer.interval`.
+
+        Raises
+        ------
+        NoIntervalError
+            If an end has none.
+        """
+        check_target(target)
+        confidence = checked_probability("confidence", confidence, open_interval=True)
+        if refusal_of((self.lower, self.upper)):
+            raise NoIntervalError(refusal_of((self.lower, self.upper)))
+        tail = (1 - confidence) / (2 * checked_comparisons(simultaneous, 1))
+        return self.lower.at_tail(tail, target)[0], self.upper.at_tail(tail, target)[1]
+
+
+def worst_case(answer: Answer, missing: float) -> WorstCase:
+    """Analyst: return what a frequency among all who were asked can be, if a known share of them did not report.
+
+    Parameters
+    ----------
+    answer : Answer
+        The frequency f among those who reported, in [0, 1].
+    missing : float
+        The share r in [0, 1] of all who were asked that did not; public, as the number of invitations is.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the share is not in [0, 1].
+
+    Examples
+    --------
+    >>> from deniable import GRR, SimulationRandomness
+    >>> grr = GRR(k=2, epsilon=2.0)
+    >>> estimate = grr.estimate(grr.simulate_aggregate([300, 700], SimulationRandomness(1)))
+    >>> bounds = worst_case(estimate.total("0"), missing=0.2)
+    >>> round(bounds.lower.value, 2), round(bounds.upper.value, 2)
+    (0.24, 0.44)
+    """
+    share = checked_probability("missing", missing)
+    none = rescaled(answer, 1 - share, 0.0, f"{answer.question}, if none of the missing hold it")
+    every = rescaled(answer, 1 - share, share, f"{answer.question}, if all of the missing do")
+    return WorstCase(none, every)
+
+
+def worst_case_total(estimate: Questions, labels: str | Sequence[str], missing: str | Sequence[str]) -> WorstCase:
+    """Analyst: return what the frequency of categories can be where "no answer" is a category that was reported.
+
+    Parameters
+    ----------
+    estimate : Estimate or Stratified
+        Of the attribute.
+    labels : str or sequence of str
+        The categories.
+    missing : str or sequence of str
+        Those that say that there is no answer.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a category is among both.
+    UnknownCategoryError
+        If there is no such category.
+    """
+    these, silent = ([one] if isinstance(one, str) else list(one) for one in (labels, missing))
+    if set(these) & set(silent):
+        raise InvalidParameterError(f"missing must be other categories than labels, got {silent!r} and {these!r}")
+    return WorstCase(estimate.total(these), estimate.total([*these, *silent]))

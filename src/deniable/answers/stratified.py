@@ -1,0 +1,167 @@
+"""Strata that the collector knows, as regions of a frame: one aggregate each, put together with public weights.
+
+Weights never enter a report: every stratum's state is its counts, and its guarantee is untouched. f^ = sum W_h f^_h,
+and the strata's errors are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from deniable.answers.independent import weighted_sum
+from deniable.core.answer import TARGETS, Answer
+from deniable.core.estimate import Estimate
+from deniable.core.questions import Floats, Questions, Terms, Weights
+from deniable.errors import DuplicateReportsError, InvalidParameterError, MismatchError
+
+_SLACK = 1e-9
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Stratified(Questions):
+    """One attribute in strata: takes every question that an `Estimate` takes.
+
+    Analysts get one from `strata`.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the strata.
+    weights : tuple of float
+        Their shares of the population, which sum to 1.
+    estimates : tuple of Estimate
+        The attribute's estimate in each.
+    """
+
+    names: tuple[str, ...]
+    weights: tuple[float, ...]
+    estimates: tuple[Estimate, ...]
+
+    @property
+    def attribute(self) -> str:
+        """The attribute's name."""
+        return self.estimates[0].attribute
+
+    @property
+    def scores(self) -> Floats | None:
+        """What the categories count for."""
+        return self.estimates[0].scores
+
+    @property
+    def unranked(self) -> tuple[int, ...]:
+        """Codes without a place in an order of the answers."""
+        return self.estimates[0].unranked
+
+    @property
+    def k(self) -> int:
+        """Number of categories."""
+        return self.estimates[0].k
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The categories' names."""
+        return self.estimates[0].labels
+
+    @property
+    def n(self) -> int:
+        """Number of reports of all strata."""
+        return sum(estimate.n for estimate in self.estimates)
+
+    @property
+    def frequencies(self) -> Floats:
+        """Weighted frequencies, float64[k]."""
+        frequencies: Floats = np.array(self.weights) @ np.array([estimate.frequencies for estimate in self.estimates])
+        return frequencies
+
+    def linear(self, weights: Weights, *, question: str = "") -> Answer:
+        asked = self._checked_weights(weights)
+        return self._sum([estimate.linear(asked) for estimate in self.estimates], question or f"sum{self._about}")
+
+    def _shifted(self, weights: Floats, question: str) -> Answer:
+        return self._sum([estimate._shifted(weights, question) for estimate in self.estimates], question)
+
+    def _sum(self, answers: list[Answer], question: str) -> Answer:
+        return weighted_sum(list(zip(self.weights, answers, strict=True)), f"{question}, in strata")
+
+    def _terms(self, above: Floats, below: Floats) -> Terms:
+        parts = [estimate._terms(above, below) for estimate in self.estimates]
+        squares, shares = np.square(self.weights), np.array(self.weights)
+        variances = {}
+        for target in TARGETS:
+            one, both, other = (squares @ np.array([part.variances[target] for part in parts])).tolist()
+            variances[target] = one, both, other
+        a, b = (float(shares @ [part[side] for part in parts]) for side in (0, 1))
+        refusal = next((part.refusal for part in parts if part.refusal), "")
+        return Terms(a, b, variances, self.n, frozenset().union(*(part.source for part in parts)), refusal)
+
+    def _labels_of(self) -> tuple[str, ...]:
+        return self.labels
+
+    def _check_whole(self, question: str) -> None:
+        for estimate in self.estimates:
+            estimate._check_whole(question)
+
+    def _codes_by_label(self) -> Mapping[str, int]:
+        return self.estimates[0]._codes_by_label()
+
+
+def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Fraction | str]) -> Stratified:
+    """Analyst: put one attribute's estimates in several strata together, with public weights.
+
+    Parameters
+    ----------
+    estimates : mapping of stratum to Estimate
+        One per stratum, each of contributors of its own.
+    weights : mapping of stratum to number
+        The stratum's share of the population, from a census or a frame and never from the reports; they sum to 1.
+
+    Raises
+    ------
+    InvalidParameterError
+        If strata and weights do not have the same names, weights are negative or do not sum to 1, or a stratum has no
+        reports, naming it.
+    MismatchError
+        If the strata's categories differ.
+    DuplicateReportsError
+        If two strata contain the same batch of reports.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SimulationRandomness
+    >>> rng, grr = SimulationRandomness(1), GRR(k=2, epsilon=2.0)
+    >>> east, west = (grr.estimate(grr.simulate_aggregate([yes, 1000 - yes], rng)) for yes in (200, 600))
+    >>> both = strata({"east": east, "west": west}, {"east": "0.75", "west": "0.25"})
+    >>> round(both.total("0").value, 2), [round(end, 2) for end in both.total("0").interval()]
+    (0.31, [0.28, 0.35])
+    """
+    if not estimates or set(estimates) != set(weights):
+        raise InvalidParameterError(
+            f"weights must be of the strata {sorted(estimates)}, one or more, got those of {sorted(weights)}"
+        )
+    shares = {name: Fraction(str(weight)) for name, weight in weights.items()}
+    total = sum(shares.values(), start=Fraction(0))
+    if min(shares.values()) < 0 or abs(float(total) - 1) > _SLACK:
+        raise InvalidParameterError(f"weights must be >= 0 and sum to 1, got a sum of {float(total):.12g}")
+    first = next(iter(estimates.values()))
+    seen: dict[str, str] = {}
+    for name, estimate in estimates.items():
+        if estimate.n == 0:
+            raise InvalidParameterError(
+                f"estimates must have reports in every stratum, {name!r} has none: join it with another"
+            )
+        if estimate.labels != first.labels:
+            raise MismatchError(f"strata must have the same categories, those of {name!r} are others")
+        for batch in (token for token in estimate.source if token.startswith("batch ")):
+            if batch in seen:
+                raise DuplicateReportsError(
+                    f"strata {seen[batch]!r} and {name!r} both contain report {batch[:18]}: each contributor is of one"
+                )
+            seen[batch] = name
+    names = tuple(estimates)
+    return Stratified(names, tuple(float(shares[name]) for name in names), tuple(estimates.values()))

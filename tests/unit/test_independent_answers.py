@@ -1,0 +1,245 @@
+"""Differences, ratios, strata and worst cases of independent answers: by hand, and by enumeration of every outcome."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable import GRR, OUE, Attribute, Collection, Estimate, Schema, SimulationRandomness, SubsetSelection, answers
+from deniable.answers.independent import weighted_sum
+from deniable.core.aggregate import Aggregate
+from deniable.core.answer import Answer, Target
+from deniable.errors import DuplicateReportsError, InvalidParameterError, MismatchError, NoIntervalError
+from deniable.postprocess import simplex
+
+
+def _answer(value: float, lower: float, upper: float, error: float = 0.1, *, scarce: bool = False) -> Answer:
+    """An answer whose interval is the same at every tail."""
+    errors: dict[Target, float] = {"contributors": error, "population": 2 * error}
+    return Answer(value, errors, "it", 10, lambda *_: (lower, upper), scarce=scarce)
+
+
+def _at(mechanism: Any, counts: Any, seed: int = 5) -> Estimate:
+    estimate: Estimate = mechanism.estimate(mechanism.simulate_aggregate(counts, SimulationRandomness(seed)))
+    return estimate
+
+
+def test_the_difference_is_mover_by_hand() -> None:
+    """Lower = d - sqrt((a - l_a)^2 + (u_b - b)^2), upper = d + sqrt((u_a - a)^2 + (b - l_b)^2)."""
+    found = answers.difference(_answer(0.5, 0.2, 0.6), _answer(0.3, 0.25, 0.7, 0.2), independent=True)
+    assert found.value == pytest.approx(0.2)
+    assert found.interval() == pytest.approx((0.2 - math.hypot(0.3, 0.4), 0.2 + math.hypot(0.1, 0.05)))
+    assert found.standard_error == pytest.approx(math.hypot(0.1, 0.2))
+    assert found.standard_error_for("population") == pytest.approx(2 * math.hypot(0.1, 0.2))
+    assert found.n == 20
+    # Where mistakes are scarce, the ends of intervals that hold together are added up.
+    few = answers.difference(_answer(0.5, 0.2, 0.6), _answer(0.3, 0.25, 0.7, scarce=True), independent=True)
+    assert few.interval() == pytest.approx((0.2 - 0.7, 0.6 - 0.25))
+    assert few.scarce
+
+
+def test_sums_are_made_from_score_intervals_and_of_few_mistakes_from_exact_ones() -> None:
+    mechanism = GRR(k=2, epsilon=2.0)
+    for n, tail in ((100, 0.025), (12, 0.0125)):
+        one, other = (_at(mechanism, [share * n // 4, n - share * n // 4]) for share in (3, 1))
+        found = answers.difference(one["0"], other["0"], independent=True)
+        assert found.scarce == (n * float(mechanism.support_probabilities[1]) < 4)
+        if found.scarce:
+            (low, high), (below, above) = (e.total("0").at_tail(tail, "contributors") for e in (one, other))
+            expected = low - above, high - below
+        else:
+            (low, high), (below, above) = (np.ravel(e["0"]._score(tail, "contributors")) for e in (one, other))
+            a, b = one.frequencies[0], other.frequencies[0]
+            expected = a - b - math.hypot(a - low, above - b), a - b + math.hypot(high - a, b - below)
+        assert found.interval() == pytest.approx(expected)
+
+
+def test_the_ratio_is_what_differences_do_not_reject() -> None:
+    a, b = _answer(0.5, 0.4, 0.7), _answer(0.25, 0.2, 0.35)
+    lower, upper = answers.ratio(a, b, independent=True).interval()
+
+    def zero_is_inside(t: float) -> bool:
+        middle = 0.5 - t * 0.25
+        return middle - math.hypot(0.1, t * 0.1) <= 0 <= middle + math.hypot(0.2, t * 0.05)
+
+    grid = np.linspace(0, 10, 100_001)
+    inside = grid[[zero_is_inside(t) for t in grid]]
+    assert (lower, upper) == pytest.approx((inside[0], inside[-1]), abs=1e-4)
+    assert answers.ratio(a, b, independent=True).standard_error == pytest.approx(math.hypot(0.1, 0.2) / 0.25)
+    # A denominator that may be 0, or a numerator that may be.
+    assert answers.ratio(a, _answer(0.1, -0.1, 0.2), independent=True).interval()[1] == math.inf
+    assert answers.ratio(_answer(0.1, -0.1, 0.2), b, independent=True).interval()[0] == 0.0
+    assert not answers.ratio(a, _answer(0.1, -0.1, 0.2), independent=True).determined()
+    few = answers.ratio(a, _answer(0.25, 0.2, 0.35, scarce=True), independent=True)
+    assert few.interval() == pytest.approx((0.4 / 0.35, 0.7 / 0.2))
+
+
+def test_the_odds_ratio_by_hand() -> None:
+    a, b = _answer(0.5, 0.4, 0.7), _answer(0.25, 0.2, 0.35)
+    found = answers.odds(a, b, independent=True)
+    assert found.value == pytest.approx(3.0)
+
+    def logit(f: float) -> float:
+        return math.log(f / (1 - f))
+
+    down = math.hypot(logit(0.5) - logit(0.4), logit(0.35) - logit(0.25))
+    up = math.hypot(logit(0.7) - logit(0.5), logit(0.25) - logit(0.2))
+    assert found.interval() == pytest.approx((3 * math.exp(-down), 3 * math.exp(up)))
+    # d log odds = df/(f (1 - f))
+    assert found.standard_error == pytest.approx(3 * math.hypot(0.1 / 0.25, 0.1 / 0.1875))
+    assert answers.odds(a, _answer(0.1, -0.1, 0.2), independent=True).interval()[1] == math.inf
+    assert answers.odds(_answer(1.1, 0.8, 1.0), b, independent=True).interval() == (0.0, math.inf)
+    few = answers.odds(a, _answer(0.25, 0.2, 0.35, scarce=True), independent=True)
+    assert few.interval() == pytest.approx((0.4 / 0.6 / (0.35 / 0.65), 0.7 / 0.3 / (0.2 / 0.8)))
+    assert answers.odds(_answer(0.0, 0.0, 0.2, scarce=True), b, independent=True).interval()[0] == 0.0
+    assert math.isnan(answers.odds(_answer(1.1, 0.8, 1.0), b, independent=True).value)
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(1.5, 8), (4.0, 20), (1.0, 40)])
+def test_differences_cover_over_all_outcomes(epsilon: float, n: int) -> None:
+    """Exact coverage of 95% intervals for true counts among n and n - 2 contributors, by enumeration of both counts."""
+    mechanism = GRR(k=2, epsilon=epsilon)
+    p, q = map(float, mechanism.support_probabilities)
+
+    def law(holders: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        chances = np.array([1.0])
+        for i in range(n):
+            one = p if i < holders else q
+            chances = np.append(chances * (1 - one), 0.0) + np.append(0.0, chances * one)
+        return chances
+
+    def each(n: int) -> list[Answer]:
+        return [mechanism.estimate(Aggregate(mechanism, np.array([c, n - c]), n)).total("0") for c in range(n + 1)]
+
+    first, second = each(n), each(n - 2)
+    bounds = np.array(
+        [[answers.difference(one, other, independent=True).interval() for other in second] for one in first]
+    )
+    for h, g in itertools.product(range(0, n + 1, max(1, n // 5)), range(0, n - 1, max(1, n // 5))):
+        truth = h / n - g / (n - 2)
+        holds = (bounds[..., 0] - 1e-12 <= truth) & (truth <= bounds[..., 1] + 1e-12)
+        assert (np.outer(law(h, n), law(g, n - 2)) * holds).sum() >= 0.93, (h, g)
+
+
+def test_what_may_depend_on_each_other_is_refused() -> None:
+    schema = Schema((Attribute("vote", ("yes", "no")),))
+    may = Collection(schema, GRR(k=2, epsilon=1.0), title="May")
+    june = Collection(schema, GRR(k=2, epsilon=1.0), title="June")
+
+    def estimate(collection: Collection, *batches: str) -> Estimate:
+        aggregate = Aggregate(collection.mechanism, np.array([60, 40]), 100, collection.id, frozenset(batches))
+        return collection.estimate(aggregate)["vote"]
+
+    one, other = estimate(may, "aa"), estimate(june, "bb")
+    assert answers.difference(one["yes"], other["yes"], independent=True).value == 0
+    assert set(answers.differences(one, other, independent=True)) == {"yes", "no"}
+    for said in (False, None, 1):
+        with pytest.raises(InvalidParameterError, match="independent must be True"):
+            answers.difference(one["yes"], other["yes"], independent=said)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        answers.difference(one["yes"], other["yes"])  # type: ignore[call-arg]
+    with pytest.raises(MismatchError, match=f"both are made from collection {may.id[:12]}"):
+        answers.difference(one.mean([1, 0]), estimate(may, "cc").mean([1, 0]), independent=True)
+    with pytest.raises(MismatchError, match="both are made from batch aa"):
+        answers.ratio(one["yes"], estimate(june, "aa")["yes"], independent=True)
+    later = replace(june, learned_from=_learned(may))
+    with pytest.raises(MismatchError, match=f"collection {may.id[:12]}"):
+        answers.odds(one["yes"], estimate(later)["yes"], independent=True)
+    with pytest.raises(InvalidParameterError, match="a must be an answer or the estimate of one category"):
+        answers.difference(one, other["yes"], independent=True)
+    with pytest.raises(MismatchError, match="the same categories"):
+        answers.differences(one, other["yes"], independent=True)
+    step = simplex(one)
+    with pytest.raises(NoIntervalError, match="after simplex"):
+        answers.difference(step["yes"], other["yes"], independent=True).interval()
+
+
+def _learned(collection: Collection) -> Any:
+    from deniable.survey.collection import LearnedFrom
+
+    return LearnedFrom(collection.id, "d" * 64, 100)
+
+
+def test_strata_by_hand() -> None:
+    mechanism = SubsetSelection(k=4, epsilon=1.0)
+    parts = {"north": _at(mechanism, [400, 300, 200, 100]), "south": _at(mechanism, [100, 100, 700, 600], 6)}
+    both = answers.strata(parts, {"north": Fraction(1, 4), "south": "0.75"})
+    north, south = parts.values()
+    assert both.frequencies == pytest.approx(0.25 * north.frequencies + 0.75 * south.frequencies)
+    total, one, other = both.total("2"), north.total("2"), south.total("2")
+    assert total.value == pytest.approx(both.frequencies[2])
+    (a, b), (c, d) = one.interval(0.9), other.interval(0.9)
+    down = math.hypot(0.25 * (one.value - a), 0.75 * (other.value - c))
+    up = math.hypot(0.25 * (b - one.value), 0.75 * (d - other.value))
+    assert total.interval(0.9) == pytest.approx((total.value - down, total.value + up))
+    variance = (0.25 * one.standard_error) ** 2 + (0.75 * other.standard_error) ** 2
+    assert total.standard_error == pytest.approx(math.sqrt(variance))
+    assert both.n == 2500
+    mean = both.mean([1, 2, 3, 4])
+    assert mean.value == pytest.approx(both.frequencies @ [1, 2, 3, 4])
+    assert both.cdf().values[:-1] == pytest.approx(np.cumsum(both.frequencies)[:-1])
+    assert [one.label for one in both.quantiles([0.01, 0.99])] == ["0", "3"]
+
+
+def test_a_mean_in_strata_among_those_who_answered() -> None:
+    """A quotient of weighted sums, no weighted sum of quotients; Fieller with the sum of the strata's covariances."""
+    mechanism, scores = GRR(k=3, epsilon=2.0), np.array([1.0, 5.0, math.nan])
+    parts = {
+        name: replace(_at(mechanism, counts), scores=scores)
+        for name, counts in (("a", [500, 300, 200]), ("b", [100, 200, 900]))
+    }
+    found = answers.strata(parts, {"a": 0.5, "b": 0.5}).mean()
+    above, below = np.array([1.0, 5.0, 0.0]), np.array([1.0, 1.0, 0.0])
+    f = 0.5 * (parts["a"].frequencies + parts["b"].frequencies)
+    assert found.value == pytest.approx((f @ above) / (f @ below))
+    matrix = sum(0.25 * mechanism.covariance(simplex(part).frequencies, part.n) for part in parts.values())
+    w = above - found.value * below
+    assert found.standard_error == pytest.approx(math.sqrt(w @ matrix @ w) / (f @ below), rel=1e-9)
+    assert found.interval()[0] < found.value < found.interval()[1]
+
+
+def test_strata_that_are_none_are_refused() -> None:
+    mechanism = GRR(k=2, epsilon=1.0)
+    part = _at(mechanism, [60, 40])
+    empty = mechanism.from_support(np.zeros(2, dtype=np.int64), 0)
+    with pytest.raises(InvalidParameterError, match="'south' has none"):
+        answers.strata({"north": part, "south": empty}, {"north": 0.5, "south": 0.5})
+    with pytest.raises(InvalidParameterError, match="sum to 1, got a sum of"):
+        answers.strata({"north": part, "south": part}, {"north": 0.5, "south": 0.4})
+    with pytest.raises(InvalidParameterError, match="weights must be >= 0"):
+        answers.strata({"north": part, "south": part}, {"north": 1.5, "south": -0.5})
+    with pytest.raises(InvalidParameterError, match="weights must be of the strata"):
+        answers.strata({"north": part}, {"south": 1})
+    with pytest.raises(MismatchError, match="those of 'south' are others"):
+        answers.strata({"north": part, "south": part.named("", ["a", "b"])}, {"north": 0.5, "south": 0.5})
+    same = part.of(frozenset({"batch abc"}))
+    with pytest.raises(DuplicateReportsError, match="'north' and 'south' both contain report batch abc"):
+        answers.strata({"north": same, "south": same}, {"north": 0.5, "south": 0.5})
+
+
+def test_missing_answers_have_worst_cases() -> None:
+    estimate = _at(OUE(k=3, epsilon=1.0), [500, 300, 200]).named("x", ["yes", "no", "none"])
+    yes = estimate.total("yes")
+    silent = answers.worst_case(yes, 0.25)
+    assert (silent.lower.value, silent.upper.value) == pytest.approx((0.75 * yes.value, 0.75 * yes.value + 0.25))
+    lower, upper = yes.interval(0.9)
+    assert silent.interval(0.9) == pytest.approx((0.75 * lower, 0.75 * upper + 0.25))
+    among = answers.worst_case_total(estimate, "yes", "none")
+    assert among.interval(0.9) == (lower, estimate.total(["yes", "none"]).interval(0.9)[1])
+    with pytest.raises(InvalidParameterError, match="missing must be"):
+        answers.worst_case(yes, 1.1)
+    with pytest.raises(InvalidParameterError, match="missing must be other categories"):
+        answers.worst_case_total(estimate, ["yes", "none"], "none")
+    with pytest.raises(NoIntervalError):
+        answers.worst_case(simplex(estimate).total("yes"), 0.1).interval()
+
+
+def test_a_weighted_sum_turns_the_ends_of_what_it_takes_off() -> None:
+    one = _answer(0.5, 0.4, 0.9)
+    assert weighted_sum([(-2.0, one)], "").interval() == pytest.approx((-1.8, -0.8))
