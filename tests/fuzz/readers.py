@@ -19,8 +19,10 @@ from deniable.files.formats.shares import ShareReader, write_shares
 from deniable.files.formats.tables import open_answers
 from deniable.survey.collection import Collection
 from deniable.survey.dictionary_file import read_dictionary, read_lines
+from deniable.survey.drafting import draft_schema
 from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey_files import SCHEMA, SURVEY, answers_file
+from tests.vectors import kinds
 
 _QUOTA: Any = QuotaRR(1.0, 20, 4, deal_id="a")
 DEALT = Collection(Schema((Attribute("smoker", ("yes", "no")),)), _QUOTA)
@@ -34,9 +36,25 @@ def _answers(path: Path) -> None:
             pass
 
 
+def _encoded(path: Path) -> None:
+    with open_answers(path, kinds.SCHEMA.asked) as reader:
+        for batch in reader:
+            kinds.SCHEMA.decode(kinds.SCHEMA.encode(batch, SimulationRandomness(1)))
+
+
+def _drafted(path: Path) -> None:
+    with open_answers(path) as reader:
+        schema = draft_schema(iter(reader)).schema
+    assert Schema.from_json(schema.to_json()) == schema
+
+
 READERS: dict[str, tuple[str, Reader]] = {
     "collection": (".json", Collection.load),
     "schema": (".json", Schema.load),
+    "collection of kinds": (".json", Collection.load),
+    "schema of kinds": (".json", Schema.load),
+    "answers of kinds": (".csv", lambda path: _encoded(path)),
+    "draft": (".csv", lambda path: _drafted(path)),
     "aggregate": (".aggregate", Aggregate.load),
     "reports": (".parquet", lambda path: list(ReportReader(path, SURVEY))),
     "shares": (".parquet", lambda path: list(ShareReader(path, DEALT).batches())),
@@ -48,6 +66,14 @@ READERS: dict[str, tuple[str, Reader]] = {
 """Name -> (suffix, reader)."""
 
 
+DOCUMENTS = {"collection of kinds": "survey.json", "schema of kinds": "schema.json"}
+KINDS = """sex,age,stars,mood,income,share,devices,languages
+f,17,1,bad,12.5,0.25,phone;radio,en
+m,45,5,good,99999,,fax,es; ca|en
+,3e1,3,so-so,0,-.5,,
+"""
+
+
 @cache
 def valid(name: str) -> bytes:
     """A small file that the reader accepts."""
@@ -55,6 +81,10 @@ def valid(name: str) -> bytes:
         path, rng = Path(directory) / f"valid{READERS[name][0]}", SimulationRandomness(1)
         if name in ("csv", "parquet"):
             answers_file(path, 20)
+        elif name in DOCUMENTS:
+            return (Path(kinds.__file__).parent / DOCUMENTS[name]).read_bytes()
+        elif name in ("answers of kinds", "draft"):
+            path.write_text(KINDS)
         elif name in ("dictionary", "lines"):
             path.write_text("apple\nbanana\ncherry\n")
         elif name == "collection":

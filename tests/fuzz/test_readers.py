@@ -21,7 +21,7 @@ from deniable.survey.schema import Schema
 from tests.fuzz.readers import READERS, read, valid
 
 CORPUS = Path(__file__).parent / "corpus"
-TEXTS = ("collection", "schema")
+TEXTS = ("collection", "schema", "collection of kinds", "schema of kinds")
 
 SCALARS = st.one_of(
     st.none(),

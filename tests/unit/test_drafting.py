@@ -200,7 +200,11 @@ def test_cells_of_no_number_are_missing_or_other() -> None:
     assert (few.kind, few.missing, few.other) == ("numeric", None, "no number")
     assert "forty" not in " ".join(remarks)
     assert _drafted([*numbers, *["about forty"] * 20])[0] is None
-    assert _drafted([f"{i * 7 % 90},5" for i in range(200)], 8)[1][0].endswith("numbers are written with a point, 1.5")
+    assert _drafted([f"{i * 7 % 90},5" for i in range(200)])[1][0].endswith(
+        "decimal commas: write them with a point, 1.5"
+    )
+    marked, _ = _drafted(["1", "2", "3", "5", "?"] * 20)
+    assert marked == Attribute("a", ("1", "2", "3", "4", "5"), missing="?", kind="ordered")
 
 
 def test_several_answers_in_a_cell_or_a_list() -> None:
@@ -229,9 +233,11 @@ def test_dates_are_named_and_answers_that_are_one_are_counted() -> None:
         attribute, remarks = _drafted(column)
         assert attribute is None
         assert "it holds dates; add a column of their years or months" in remarks[0]
-    months = _drafted([day[:7] for day in days])[0]
-    assert months is not None
-    assert len(months.categories) == 12
+    months = _drafted(["2023-11", "2024-02", "2023-12", "2024-03", ""] * 20)[0]
+    assert months == Attribute(
+        "a", ("2023-11", "2023-12", "2024-01", "2024-02", "2024-03"), missing="missing", kind="ordered"
+    )
+    assert _drafted(["1950-01", "2024-12"] * 20)[0] is None
     alike = _drafted(["Yes", "yes ", "YES", "no", "so so", "so  so"] * 20)[1]
     assert alike[0].startswith("attribute 'a': 5 categories differ from another one by case or white space only")
 

@@ -17,7 +17,7 @@ from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.files import open_answers
 from deniable.files.jobs.randomizing import with_progress
 from deniable.survey.drafting import draft_schema
-from deniable.survey.schema import Schema
+from deniable.survey.schema import Attribute, Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +68,10 @@ def read_answers(
         if schema is None:
             schema, notes = _drafted(path, names, target, max_categories, report)
         elif names is not None:
-            unknown = [name for name in names if name not in schema.asked]
+            unknown = [name for name in names if name not in (*schema.asked, *schema.names)]
             if unknown:
                 raise InvalidParameterError(f"the schema must have {unknown[0]!r}, it has {listed(schema.asked)}")
-            schema = Schema(tuple(attribute for attribute in schema.attributes if attribute.name in names))
+            schema = Schema(tuple(attribute for attribute in schema.attributes if columns_named(attribute, names)))
         if schema.is_text:
             raise InvalidParameterError(f"attribute {schema.names[0]!r} is open text: leakage is of listed categories")
         width = np.min_scalar_type(max(schema.sizes) - 1)
@@ -84,6 +84,11 @@ def read_answers(
                 first_row = reader.rows - batch.num_rows + 1
                 parts.append(schema.encode(batch, rounding, first_row=first_row).astype(width))
     return Answers(np.concatenate(parts), schema, tuple(notes))
+
+
+def columns_named(attribute: Attribute, names: Sequence[str]) -> list[str]:
+    """Return the columns of an attribute that names are of: the one of that name, or all if it is the attribute's."""
+    return [column.name for column in attribute.columns if attribute.name in names or column.name in names]
 
 
 def _drafted(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._answers import parse_names, read_answers
+from deniable.cli._answers import columns_named, parse_names, read_answers
 from deniable.cli._app import check_output, print_result, progress, save_page, verb
 from deniable.cli._clients import module_subject, parse_codes
 from deniable.cli._mechanisms import constructor_names
@@ -116,7 +116,9 @@ def leakage(
             chosen,
             source=answers.name,
             release=by,
-            released=None if released is None else [name for name in released if name in read.schema.names],
+            released=None
+            if released is None
+            else [name for attribute in read.schema.attributes for name in columns_named(attribute, released)],
             target=target,
             strongest=strongest,
             notes=read.notes,

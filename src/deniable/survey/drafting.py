@@ -259,9 +259,7 @@ class _Column:
             return Attribute(self.name, categories, missing), [*self._rare(counts), *self._alike(categories)]
         if not self.numeric or not self.low < self.high:
             distinct = f"at least {self.limit}" if self.overflowed else str(len(counts))
-            commas = 2 * sum(_COMMA.fullmatch(text) is not None for text in counts) > len(counts)
-            remedy = "; numbers are written with a point, 1.5" if commas else ""
-            return None, [where + f"it has {distinct} distinct answers, max_categories={max_categories}{remedy}"]
+            return None, [where + f"it has {distinct} distinct answers, max_categories={max_categories}"]
         edges = equal_edges(self.low, self.high, min(MAX_INTERVALS, max_categories))
         remark = (
             f"attribute {self.name!r}: its cut points come from the smallest and the largest answer; choose them by "
@@ -271,29 +269,43 @@ class _Column:
 
     def _of_kind(self, counts: dict[str, int], max_categories: int) -> tuple[Attribute | None, list[str]] | None:
         """Return the draft of a column that is ordered, numeric, of several answers, or dates; None if it is none."""
-        missing = _unused("missing", counts) if self.missing else None
-        span = int(self.high - self.low) + 1 if self.numeric and self.whole and math.isfinite(self.high) else 0
-        if 3 <= span <= FEW_VALUES and span <= max_categories and 2 * len(counts) >= span:
+        numbers = sum(_REAL.fullmatch(text) is not None for text in counts)
+        span = int(self.high - self.low) + 1 if not self.words and self.whole and self.low < self.high else 0
+        if 3 <= span <= min(FEW_VALUES, max_categories) and 2 * numbers >= span:
             categories = tuple(str(int(self.low) + i) for i in range(span))
-            return Attribute(self.name, categories, missing, kind="ordered"), self._rare(counts)
+            missing, other, remarks = self._nothing()
+            return Attribute(self.name, categories, missing, other, kind="ordered"), [*self._rare(counts), *remarks]
         if self.mostly_numeric and (self.overflowed or len(counts) > min(FEW_VALUES, max_categories)):
             return self._numbers()
-        if all(_DATE.fullmatch(text) for text in counts) and (self.overflowed or len(counts) > FEW_VALUES):
-            remark = "it holds dates; add a column of their years or months, 2026 or 2026-05, and draft again"
+        if counts and all(_DATE.fullmatch(text) for text in counts):
+            return self._dates(counts, max_categories)
+        if self._has_decimal_commas:
+            remark = "its numbers have decimal commas: write them with a point, 1.5"
             return None, [f"column {self.name!r} is left out: {remark}"]
         for separator in SEPARATORS:
             if boxes := self._divided(separator):
                 return self._boxes(boxes, 0, separator)
         return None
 
-    def _numbers(self) -> tuple[Attribute | None, list[str]]:
-        """Return the draft of a numeric attribute: a round range that is wider than the answers, and a round grid."""
-        low, high, remarks = self._bulk()
-        clip = (low, high) != (self.low, self.high)
+    @property
+    def _has_decimal_commas(self) -> bool:
+        return 2 * sum(_COMMA.fullmatch(text) is not None for text in self.counts) > len(self.counts) > FEW_VALUES
+
+    def _dates(self, counts: dict[str, int], max_categories: int) -> tuple[Attribute | None, list[str]]:
+        """Return the draft of months, with those in between that nobody holds; days are left to their owner."""
+        first, last = (int(text[:4]) * 12 + int(text[5:7]) - 1 for text in (min(counts), max(counts)))
+        months = tuple(f"{month // 12:04}-{month % 12 + 1:02}" for month in range(first, last + 1))
+        if counts.keys() <= set(months) and len(months) <= max_categories and not self.overflowed:
+            missing = "missing" if self.missing else None
+            return Attribute(self.name, months, missing, kind="ordered"), self._rare(counts)
+        remark = "it holds dates; add a column of their years or months, 2026 or 2026-05, and draft again"
+        return None, [f"column {self.name!r} is left out: {remark}"]
+
+    def _nothing(self) -> tuple[str | None, str | None, list[str]]:
+        """Return the labels for missing answers and for other cells of a column of numbers, and what to say of them."""
         marks = sorted(self.marks, key=lambda mark: (-self.marks[mark], mark))
-        missing = marks[0] if marks else "missing" if self.missing else None
         unread = self.words + sum(self.marks[mark] for mark in marks[1:])
-        other = _unused("no number", marks) if unread else None
+        other, remarks = "no number" if unread else None, []
         if marks:
             others = f"; write {', '.join(map(repr, marks[1:]))} in the same way" if marks[1:] else ""
             count = self.marks[marks[0]]
@@ -302,9 +314,16 @@ class _Column:
             remarks.append(
                 f"attribute {self.name!r}: {unread} of {self.present} cells are no numbers, and reported as {other!r}"
             )
+        return marks[0] if marks else "missing" if self.missing else None, other, remarks
+
+    def _numbers(self) -> tuple[Attribute | None, list[str]]:
+        """Return the draft of a numeric attribute: a round range that is wider than the answers, and a round grid."""
+        low, high, tail = self._bulk()
+        missing, other, remarks = self._nothing()
         try:
             ends = round_range(low, high)
             grid = round_grid(*ends, whole=self.whole)
+            clip = not ends[0] <= self.low <= self.high <= ends[1]
             found = Attribute(self.name, (), missing, other, kind="numeric", range=ends, grid=grid, clip=clip)
         except (InvalidParameterError, ArithmeticError):
             return None, [f"column {self.name!r} is left out: its numbers are too large or too close together"]
@@ -312,7 +331,7 @@ class _Column:
             f"attribute {self.name!r}: its range comes from the answers, rounded outwards; a range is public and must "
             "have been known before: choose it by what is possible"
         )
-        return found, [remark, *remarks]
+        return found, [remark, *tail, *remarks]
 
     def _bulk(self) -> tuple[float, float, list[str]]:
         """Return the range of the answers, without a tail of 1% that is longer than all the rest."""

@@ -1,0 +1,143 @@
+"""Eight files as people have them: what is drafted from each, and that the draft reads the file it came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from deniable import Aggregate, Collection, Schema
+from deniable.cli import app
+from tests.messy.files import FILES, FOLDER, N
+
+BOXES = {"kind": "multiple", "categories": ["phone", "radio", "television"]}
+SPELLED = {"name": "smoker", "categories": ["No", "YES ", "Yes", "no", "yes"]}
+
+MONTHS = [f"{2024 + i // 12}-{i % 12 + 1:02}" for i in range(23)]
+
+DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
+    "spreadsheet.csv": (
+        [
+            {"name": "Geschlecht; w/m", "categories": ["m", "w"]},
+            {"name": "Note", "kind": "ordered", "categories": ["1", "2", "3", "4", "5"]},
+        ],
+        ["column 'Betrag' is left out: its numbers have decimal commas"],
+    ),
+    "tabs.csv": (
+        [
+            {
+                "name": "place",
+                "categories": ["Berlin,\nGermany", "Lyon, France", "Paris, France"],
+                "missing": "missing",
+            },
+            {"name": "visits", "kind": "ordered", "categories": ["0", "1", "2", "3", "4", "5", "6", "7"]},
+        ],
+        ["column 'nothing' is left out: it is empty"],
+    ),
+    "numbers.csv": (
+        [
+            {
+                "name": "age",
+                "kind": "numeric",
+                "range": [0, 90],
+                "grid": 46,
+                "missing": "NA",
+                "other": "no number",
+            },
+            {"name": "height", "kind": "numeric", "range": [1.5, 1.9], "grid": 41},
+            {"name": "children", "kind": "ordered", "categories": ["0", "1", "2", "3"], "missing": "?"},
+        ],
+        [
+            "'age': its range",
+            "2 cells 'NA' are read as missing",
+            "2 of 149 cells are no numbers",
+            "'height'",
+            "cells '?'",
+        ],
+    ),
+    "incomes.csv": (
+        [
+            {"name": "income", "kind": "numeric", "range": [0, 6000], "grid": 31, "clip": True},
+            {"name": "sector", "categories": ["private", "public"]},
+        ],
+        ["its range comes from the answers, rounded outwards", "few answers lie far from all others"],
+    ),
+    "spellings.csv": (
+        [SPELLED, {"name": "town", "categories": ["Boston", "New York", "new  york"]}],
+        ["'smoker': 5 categories differ from another one by case or white space only", "'town': 2 categories differ"],
+    ),
+    "boxes.csv": (
+        [
+            {"name": "owns", **BOXES, "separator": ","},
+            {"name": "wants", **BOXES},
+            {"name": "had", **BOXES, "separator": "|"},
+        ],
+        ["divided at ','", "divided at ';'", "divided at '|'"],
+    ),
+    "identifiers.csv": (
+        [
+            {
+                "name": "month",
+                "kind": "ordered",
+                "categories": MONTHS,
+            },
+            {"name": "answer", "categories": ["agree", "disagree"], "missing": "missing"},
+        ],
+        [
+            "column 'row' is left out: it numbers its rows",
+            "column 'email' is left out: it looks like an identifier",
+            "column 'date' is left out: it holds dates",
+            "attribute 'month': 3 of 23 categories are held by fewer than 5 people",
+            "column 'remark' is left out: it looks like an identifier",
+            "column 'wave' is left out: it holds a single answer",
+        ],
+    ),
+    "typed.parquet": (
+        [
+            {"name": "owns", **BOXES, "missing": "missing"},
+            {"name": "agrees", "categories": ["false", "true"], "missing": "missing"},
+            {"name": "stars", "kind": "ordered", "categories": ["1", "2", "3", "4", "5"]},
+            {"name": "minutes", "kind": "numeric", "range": [0, 600], "grid": 31, "missing": "missing"},
+            {"name": "town", "categories": ["A", "B", "C"]},
+        ],
+        ["'owns': several answers", "'minutes': its range", "column 'born' is left out: it holds dates"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRAFTS)
+def test_a_messy_file_is_drafted_and_goes_through_every_verb(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def run(*arguments: str) -> str:
+        result = CliRunner(env={"COLUMNS": "80"}).invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stderr
+
+    drafted, remarks = DRAFTS[name]
+    answers = str(FOLDER / name)
+    said = [line for line in run("schema", answers, "-o", "schema.json").splitlines() if line.startswith("warning: ")]
+    assert [attribute.to_dict() for attribute in Schema.load("schema.json").attributes] == drafted
+    assert len(said) == 1 + len(remarks)
+    assert all(remark in line for remark, line in zip(remarks, said[1:], strict=True))
+    run("collection", "--schema", "schema.json", "--epsilon", "4", "-o", "survey.json")
+    run("randomize", "survey.json", answers, "-o", "reports.parquet")
+    run("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate")
+    run("estimate", "survey.json", "all.aggregate", "--truth", answers, "--html", "page.html")
+    survey = Collection.load("survey.json")
+    estimates = survey.estimate(Aggregate.load("all.aggregate"))
+    assert tuple(estimates) == survey.schema.names
+    assert np.mean([estimate.contributors for estimate in estimates.values()]) == N
+
+
+def test_the_files_are_what_their_maker_writes() -> None:
+    assert DRAFTS.keys() == FILES.keys()
+    for name, made in FILES.items():
+        if name.endswith(".csv"):
+            assert (FOLDER / name).read_bytes() == made()
