@@ -1,26 +1,40 @@
-// Builds the bundle that is checked in under src/deniable/service/static: the same bytes from the same sources anywhere.
+// Builds what is checked in under src/deniable/service/static: the same bytes from the same sources anywhere.
 
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { minify } from "terser";
 
 const root = new URL("..", import.meta.url).pathname;
 const target = process.argv[2] ?? `${root}src/deniable/service/static/`;
-const sources = createHash("sha256");
-for (const name of readdirSync(`${root}client/src`).sort()) sources.update(`${name}\0${readFileSync(`${root}client/src/${name}`, "utf8")}\0`);
-const result = await build({
-  entryPoints: [`${root}client/src/index.ts`],
-  absWorkingDir: `${root}client`,
-  bundle: true,
-  minify: true,
-  format: "esm",
-  target: "es2020",
-  charset: "utf8",
-  legalComments: "none",
-  write: false,
-  banner: { js: `/* deniable client, Apache-2.0, built from sources ${sources.digest("hex")} */` },
+const digest = (content) => createHash("sha256").update(content).digest("hex");
+const common = { absWorkingDir: `${root}client`, bundle: true, charset: "utf8", legalComments: "none", write: false };
+
+const sources = readdirSync(`${root}client/src`).sort();
+const read = (name) => `${name}\0${readFileSync(`${root}client/src/${name}`, "utf8")}\0`;
+const script = await build({ ...common, entryPoints: ["src/index.ts"], format: "esm", target: "es2020" });
+const small = await minify(script.outputFiles[0].text, {
+  module: true,
+  compress: { passes: 3, ecma: 2020, unsafe_arrows: true },
+  // Members of this bundle alone; nothing that is read of a document, or that other pages use, has such names.
+  mangle: { properties: { regex: /^(_.*|likely|unlikely|supports|bolder|reading|chances|respond|learnedFrom|polynomial|degree|perAttribute)$/ } },
+  format: { ecma: 2020, preamble: `/* deniable client, Apache-2.0, of sources ${digest(sources.map(read).join(""))} */` },
 });
-const [{ contents }] = result.outputFiles;
-writeFileSync(`${target}deniable.js`, contents);
-console.log(`deniable.js: ${contents.length} bytes, ${gzipSync(contents, { level: 9 }).length} gzip`);
+const sheet = await build({ ...common, entryPoints: ["survey.css"], minify: true, target: "chrome105" });
+
+const manifest = {};
+for (const name of readdirSync(target)) if (/^survey\.[0-9a-f]{16}\.(js|css)$/.test(name)) rmSync(`${target}${name}`);
+for (const [kind, content] of [["js", small.code], ["css", sheet.outputFiles[0].text]]) {
+  const name = `survey.${digest(content).slice(0, 16)}.${kind}`;
+  manifest[`survey.${kind}`] = name;
+  writeFileSync(`${target}${name}`, content);
+  console.log(`${name}: ${Buffer.byteLength(content)} bytes, ${gzipSync(content, { level: 9 }).length} gzip`);
+}
+// What the npm package has.
+if (!process.argv[2]) {
+  mkdirSync(`${root}client/dist`, { recursive: true });
+  writeFileSync(`${root}client/dist/deniable.js`, small.code);
+  writeFileSync(`${root}client/dist/survey.css`, sheet.outputFiles[0].text);
+}
+writeFileSync(`${target}manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`);

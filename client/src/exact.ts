@@ -11,8 +11,8 @@ const ONE = 1n << 256n;
 /** Thrown for everything that a client must refuse; the message is one sentence for people. */
 export class Refusal extends Error {}
 
-/** Throw a refusal unless something holds. */
-export function must(holds: unknown, otherwise: string): asserts holds {
+/** Throw a refusal unless something holds: by default, that a document is as documents of surveys are. */
+export function must(holds: unknown, otherwise = "The document of this survey is damaged."): asserts holds {
   if (!holds) throw new Refusal(otherwise);
 }
 
@@ -97,18 +97,20 @@ export function expBounds([a, b]: Fraction): readonly [bigint, bigint] {
 }
 const bounds = new Map<string, readonly [bigint, bigint]>();
 
+const UNSETTLED = "A threshold of this survey cannot be settled in 256 bits.";
+
 /** Whether n/d <= e^t, proved; a refusal where 256 bits do not tell. */
 export function atMostExp([n, d]: Fraction, t: Fraction): boolean {
   const [lower, upper] = expBounds(t);
   if (n * ONE <= d * lower) return true;
-  must(n * ONE > d * upper, "A threshold of this survey cannot be settled in 256 bits.");
+  must(n * ONE > d * upper, UNSETTLED);
   return false;
 }
 
 /** The integer that both bounds of e^t lead to. */
 function settled(t: Fraction, rounded: (e: bigint) => bigint): bigint {
   const [lower, upper] = expBounds(t).map(rounded) as [bigint, bigint];
-  must(lower === upper, "A threshold of this survey cannot be settled in 256 bits.");
+  must(lower === upper, UNSETTLED);
   return lower;
 }
 

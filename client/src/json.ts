@@ -19,13 +19,12 @@ export function parse(text: string): Json {
   const next = (): void => {
     TOKEN.lastIndex = place;
     const found = TOKEN.exec(text);
-    must(found, `This is not JSON: character ${place + 1} is unexpected.`);
+    must(found);
     place = TOKEN.lastIndex;
     kind = [1, 2, 3, 4].find((group) => found[group] !== undefined)!;
     token = found[kind]!;
   };
   const at = (mark: string): boolean => kind === 1 && token === mark;
-  const expect = (holds: boolean): void => must(holds, `This is not JSON: it is wrong before character ${place + 1}.`);
   /** Read what stands between a bracket and its end, separated by commas. */
   const items = (end: string, item: () => void): void => {
     next();
@@ -34,12 +33,12 @@ export function parse(text: string): Json {
       item();
       next();
       if (at(end)) return;
-      expect(at(","));
+      must(at(","));
       next();
     }
   };
   const value = (depth: number): Json => {
-    must(depth <= DEEPEST, "This JSON is nested too deeply.");
+    must(depth <= DEEPEST);
     if (kind === 2) return JSON.parse(token) as string;
     if (kind === 3) return new NumberToken(token);
     if (kind === 4) return JSON.parse(token) as boolean | null;
@@ -48,14 +47,14 @@ export function parse(text: string): Json {
       items("]", () => list.push(value(depth + 1)));
       return list;
     }
-    expect(at("{"));
+    must(at("{"));
     const map = new Map<string, Json>();
     items("}", () => {
-      expect(kind === 2);
+      must(kind === 2);
       const key = JSON.parse(token) as string;
-      must(!map.has(key), "A key of this JSON is there twice.");
+      must(!map.has(key));
       next();
-      expect(at(":"));
+      must(at(":"));
       next();
       map.set(key, value(depth + 1));
     });
@@ -63,7 +62,7 @@ export function parse(text: string): Json {
   };
   next();
   const result = value(1);
-  expect(place === text.length);
+  must(place === text.length);
   return result;
 }
 
@@ -101,69 +100,71 @@ export async function sha256(content: string | Uint8Array): Promise<string> {
 
 /** Reads the keys of an object, each at most once; what is left over is refused. */
 export class Keys {
-  private readonly left: Map<string, Json>;
+  private readonly _left: Map<string, Json>;
 
-  constructor(
-    value: Json | undefined,
-    private readonly where: string,
-  ) {
-    must(value instanceof Map, `${where} is not an object.`);
-    this.left = new Map(value);
+  constructor(value: Json | undefined) {
+    must(value instanceof Map);
+    this._left = new Map(value);
   }
 
   /** The value of a key, undefined if there is none. */
   take(key: string): Json | undefined {
-    const value = this.left.get(key);
-    this.left.delete(key);
+    const value = this._left.get(key);
+    this._left.delete(key);
     return value;
   }
 
   text(key: string): string {
     const value = this.take(key);
-    must(typeof value === "string", `${this.where} has no text "${key}".`);
+    must(typeof value === "string");
     return value;
   }
 
   optionalText(key: string): string | undefined {
-    return this.left.has(key) ? this.text(key) : undefined;
+    return this._left.has(key) ? this.text(key) : undefined;
   }
 
   integer(key: string): number {
     const value = this.take(key);
-    must(value instanceof NumberToken && /^\d{1,15}$/.test(value.text), `${this.where} has no whole number "${key}".`);
-    return Number(value.text);
+    return whole(value);
   }
 
   number(key: string): number {
-    return numberOf(this.take(key), `${this.where}: "${key}"`);
+    return numberOf(this.take(key));
   }
 
   list(key: string): Json[] {
     const value = this.take(key);
-    must(Array.isArray(value), `${this.where} has no list "${key}".`);
+    must(Array.isArray(value));
     return value;
   }
 
   has(key: string): boolean {
-    return this.left.has(key);
+    return this._left.has(key);
   }
 
   /** Refuse whatever has not been read. */
   end(): void {
-    const [unknown] = this.left.keys();
-    must(unknown === undefined, `${this.where} has the unknown key "${unknown}".`);
+    const [key] = this._left.keys();
+    must(key === undefined, `This survey says something that this page does not know: "${key}".`);
   }
 }
 
 /** The double that a number token means. */
-export function numberOf(value: Json | undefined, where: string): number {
-  must(value instanceof NumberToken, `${where} is not a number.`);
+export function numberOf(value: Json | undefined): number {
+  must(value instanceof NumberToken);
+  return Number(value.text);
+}
+
+/** The whole number, not negative, that a number token is. */
+export function whole(value: Json | undefined): number {
+  must(value instanceof NumberToken && /^\d{1,15}$/.test(value.text));
   return Number(value.text);
 }
 
 /** The texts of a list. */
-export const texts = (list: readonly Json[], where: string): string[] =>
+export const texts = (list: readonly Json[]): string[] =>
   list.map((item) => {
-    must(typeof item === "string", `${where} is not a list of texts.`);
+    must(typeof item === "string");
     return item;
   });

@@ -38,24 +38,24 @@ const minus = (x: Fraction, y: Fraction): Fraction => plus(x, [-y[0], y[1]]);
 
 /** The attributes of a schema; a refusal for open text and for every key that this client does not know. */
 export function schema(value: Json | undefined): readonly Attribute[] {
-  const keys = new Keys(value, "The schema of this survey");
+  const keys = new Keys(value);
   const attributes = keys.list("attributes").map(attribute);
   keys.end();
-  must(attributes.length, "This survey asks nothing.");
+  must(attributes.length);
   return attributes;
 }
 
 function attribute(value: Json): Attribute {
-  const keys = new Keys(value, "A question of this survey");
+  const keys = new Keys(value);
   const name = keys.text("name");
   const kind = keys.optionalText("kind") ?? "categories";
   const open = keys.take("text") === true || kind === "text";
   must(!open, "Open text cannot be answered in a browser.");
-  must(["categories", "ordered", "numeric", "multiple"].includes(kind), `This browser does not know the kind "${kind}".`);
+  must(["categories", "ordered", "numeric", "multiple"].includes(kind), `This page does not know questions of the kind "${kind}".`);
   const grid = kind === "numeric" ? gridOf(keys) : undefined;
   const dictionary = keys.has("dictionary") ? reference(keys) : undefined;
-  const own = keys.has("categories") ? texts(keys.list("categories"), "categories") : [];
-  const edges = keys.has("edges") ? keys.list("edges").map((edge) => numberOf(edge, "An edge")) : undefined;
+  const own = keys.has("categories") ? texts(keys.list("categories")) : [];
+  const edges = keys.has("edges") ? keys.list("edges").map((edge) => numberOf(edge)) : undefined;
   const [missing, other] = [keys.optionalText("missing"), keys.optionalText("other")];
   const separator = keys.optionalText("separator") ?? ";";
   const title = keys.optionalText("title") ?? "";
@@ -66,9 +66,9 @@ function attribute(value: Json): Attribute {
   const categories = grid ? pointLabels(grid) : own;
   const further = [missing, other].filter((label): label is string => label !== undefined);
   const count = (dictionary?.k ?? categories.length) + further.length;
-  must(count >= 2, "A question of this survey has fewer than two answers.");
-  must(!edges || (edges.length && edges.length + 1 === categories.length), "A question has as many intervals as labels.");
-  must(kind !== "multiple" || separator, "A question of this survey has no separator.");
+  must(count >= 2);
+  must(!edges || (edges.length && edges.length + 1 === categories.length));
+  must(kind !== "multiple" || separator);
   return {
     name,
     title,
@@ -86,7 +86,7 @@ function attribute(value: Json): Attribute {
 }
 
 function reference(keys: Keys): { k: number; digest: string } {
-  const inner = new Keys(keys.take("dictionary"), "A dictionary");
+  const inner = new Keys(keys.take("dictionary"));
   const [k, digest] = [inner.integer("k"), inner.text("digest")];
   inner.text("file");
   inner.end();
@@ -94,11 +94,11 @@ function reference(keys: Keys): { k: number; digest: string } {
 }
 
 function gridOf(keys: Keys): Grid {
-  const ends = keys.list("range").map((end) => parseDecimal(String(numberOf(end, "An end of a range"))));
+  const ends = keys.list("range").map((end) => parseDecimal(String(numberOf(end))));
   const size = keys.integer("grid");
   const [low, high] = ends;
-  must(ends.length === 2 && low && high && less(low, high), "A range of this survey does not increase.");
-  must(size >= 2 && size <= POINTS, "A grid of this survey has too few points or too many.");
+  must(ends.length === 2 && low && high && less(low, high));
+  must(size >= 2 && size <= POINTS);
   return { low, high, size: BigInt(size), clip: keys.take("clip") === true };
 }
 
@@ -169,7 +169,7 @@ export function encode(attributes: readonly Attribute[], answers: readonly Answe
   return attributes.flatMap((one, j) => {
     const answer = answers[j] ?? null;
     if (one.kind === "multiple") return boxes(one, answer);
-    must(answer === null || typeof answer === "string", "Only boxes take several answers.");
+    must(answer === null || typeof answer === "string");
     return [BigInt(one.grid ? rounded(one, one.grid, answer, words) : one.edges ? interval(one, answer) : category(one, answer))];
   });
 }

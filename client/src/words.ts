@@ -11,37 +11,37 @@ const AT_A_TIME = 64;
 
 /** Words of the browser's generator, little-endian; one that was used is wiped. */
 export class SecureWords implements Words {
-  private readonly words = new BigUint64Array(AT_A_TIME);
-  private used = AT_A_TIME;
+  private readonly _words = new BigUint64Array(AT_A_TIME);
+  private _used = AT_A_TIME;
 
   next(): bigint {
-    if (this.used === AT_A_TIME) {
-      const bytes = new DataView(this.words.buffer);
-      crypto.getRandomValues(this.words);
-      for (let i = 0; i < AT_A_TIME; i++) this.words[i] = bytes.getBigUint64(8 * i, true);
-      this.used = 0;
+    if (this._used === AT_A_TIME) {
+      const bytes = new DataView(this._words.buffer);
+      crypto.getRandomValues(this._words);
+      for (let i = 0; i < AT_A_TIME; i++) this._words[i] = bytes.getBigUint64(8 * i, true);
+      this._used = 0;
     }
-    const word = this.words[this.used]!;
-    this.words[this.used++] = 0n;
+    const word = this._words[this._used]!;
+    this._words[this._used++] = 0n;
     return word;
   }
 
   /** Wipe what was not used. */
   wipe(): void {
-    this.words.fill(0n);
-    this.used = AT_A_TIME;
+    this._words.fill(0n);
+    this._used = AT_A_TIME;
   }
 }
 
 /** Words that were written down, for tests: they must suffice. */
 export class RecordedWords implements Words {
-  private place = 0;
+  private _place = 0;
 
-  constructor(private readonly words: readonly bigint[]) {}
+  constructor(private readonly _words: readonly bigint[]) {}
 
   next(): bigint {
-    if (this.place >= this.words.length) throw new RangeError("there are no more recorded words");
-    return this.words[this.place++]!;
+    if (this._place >= this._words.length) throw new RangeError("there are no more recorded words");
+    return this._words[this._place++]!;
   }
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { canonical, check, mechanism, parse, proved, Refusal, sha256 } from "../../src/deniable/service/static/deniable.js";
+import { canonical, check, mechanism, parse, proved, Refusal, sha256 } from "./bundle.mjs";
 
 const documents = JSON.parse(readFileSync(new URL("../../tests/vectors/wire/documents.json", import.meta.url), "utf8"));
 const copy = (value) => JSON.parse(JSON.stringify(value));

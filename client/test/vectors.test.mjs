@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { canonical, check, encode, mechanism, parse, RecordedWords, schema, sha256 } from "../../src/deniable/service/static/deniable.js";
+import { canonical, check, encode, mechanism, parse, RecordedWords, schema, sha256 } from "./bundle.mjs";
 
 const place = new URL("../../tests/vectors/wire/", import.meta.url);
 const read = (name) => JSON.parse(readFileSync(new URL(name, place), "utf8"));

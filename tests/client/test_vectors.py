@@ -1,5 +1,6 @@
 """The browser client and the library agree on every byte; the bundle that ships is the one that the sources make."""
 
+import gzip
 import hashlib
 import json
 import shutil
@@ -11,7 +12,9 @@ import pytest
 from tests.wire_vectors import PLACE, answers, documents, recorded, replayed, subjects, threshold_table
 
 ROOT = Path(__file__).parents[2]
-BUNDLE = ROOT / "src" / "deniable" / "service" / "static" / "deniable.js"
+STATIC = ROOT / "src" / "deniable" / "service" / "static"
+MANIFEST = json.loads((STATIC / "manifest.json").read_text())
+BUNDLE = STATIC / MANIFEST["survey.js"]
 NODE = shutil.which("node")
 BUILT = (ROOT / "client" / "node_modules" / "esbuild").exists()
 
@@ -39,13 +42,22 @@ def test_the_bundle_was_built_from_these_sources() -> None:
     content = hashlib.sha256()
     for path in sorted((ROOT / "client" / "src").iterdir()):
         content.update(f"{path.name}\0{path.read_text()}\0".encode())
-    assert f"built from sources {content.hexdigest()} " in BUNDLE.read_text().splitlines()[0], "run `make client`"
+    assert f"of sources {content.hexdigest()} " in BUNDLE.read_text().splitlines()[0], "run `make client`"
+
+
+def test_bundles_have_their_digests_in_their_names_and_are_small() -> None:
+    assert {path.name for path in STATIC.iterdir()} == {"manifest.json", *MANIFEST.values()}
+    for name in MANIFEST.values():
+        assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:16] == name.split(".")[1]
+    assert len(gzip.compress(BUNDLE.read_bytes(), 9)) <= 15 * 1024
 
 
 @pytest.mark.skipif(NODE is None or not BUILT, reason="the client's developer tools are not installed (npm ci)")
 def test_building_again_gives_the_bundle(tmp_path: Path) -> None:
     subprocess.run(["node", "build.mjs", f"{tmp_path}/"], cwd=ROOT / "client", check=True, capture_output=True)
-    assert (tmp_path / BUNDLE.name).read_bytes() == BUNDLE.read_bytes()
+    assert json.loads((tmp_path / "manifest.json").read_text()) == MANIFEST
+    for name in MANIFEST.values():
+        assert (tmp_path / name).read_bytes() == (STATIC / name).read_bytes()
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")

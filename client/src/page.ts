@@ -1,0 +1,548 @@
+// The survey page: promise, consent, questions, what others can learn, the toss, what was sent, and this device's ledger.
+
+import { type Fraction, must, Refusal, toNumber } from "./exact.js";
+import { sha256 } from "./json.js";
+import type { Part } from "./records.js";
+import { type Answer, AnswerError, type Attribute, encode, withWords, words } from "./schema.js";
+import { counted, deliver } from "./send.js";
+import { exported, imported, keep, type Kept, kept, ledger, note, total } from "./store.js";
+import { check, type Survey } from "./survey.js";
+import { ENGLISH, type Key } from "./text.js";
+import { SecureWords } from "./words.js";
+
+/** Where a survey is, and what its link says of it. */
+export interface Place {
+  /** Address of the collector's interface, for instance "https://collector.example/api/v1". */
+  readonly api: string;
+  /** Id of the collection. */
+  readonly collection: string;
+  /** What the contributor's link says of the id: its first 16 digits or more. */
+  readonly link: string;
+}
+
+interface Language {
+  readonly title: string;
+  readonly intro: string;
+  readonly consent: string;
+  readonly thanks: string;
+  readonly questions: Record<string, string>;
+  readonly labels?: Record<string, string[]>;
+  readonly interface?: Partial<Record<Key, string>>;
+}
+
+interface PageDocument {
+  readonly collection: string;
+  readonly languages: Record<string, Language>;
+  readonly retention: string;
+  readonly min_batch: number;
+  readonly contact: string;
+}
+
+/** A column of the record, as people read it. */
+interface Column {
+  readonly question: () => string;
+  readonly label: (code: number) => string;
+}
+
+type Child = Node | string;
+type Attributes = Record<string, string | boolean | ((event: Event) => unknown)>;
+
+/** An element; listeners are functions, everything else attributes. */
+function h<K extends keyof HTMLElementTagNameMap>(name: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(key, value);
+    else if (value !== false) element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+const RTL = /^(ar|ckb|dv|fa|he|ku|ps|sd|ug|ur|yi)\b/;
+const OTHER_TEXTS = "The texts of this page are of another survey.";
+const LISTED = 16;
+const SCANNED = 4096;
+const EXAMPLES = 6;
+
+/** A positive number in three digits, rounded up. */
+function roundedUp(x: number): string {
+  const near = Number(x.toPrecision(3));
+  const up = near < x ? Number((near + 10 ** (Math.floor(Math.log10(x)) - 2)).toPrecision(3)) : near;
+  return up < 1e6 ? String(up) : up.toExponential();
+}
+
+/** A chance as people read it: "53.4%", or "1 in 2e+41". */
+function chanceText([n, d]: Fraction): string {
+  if (n * 1000n >= d) return `${Number(((n * 10n ** 9n) / d).toString()) / 1e7}`.replace(/^(\d+\.?\d{0,2}).*/, "$1%");
+  const most = n ? (d / n).toString() : "∞";
+  return `1 in ${most.length < 7 ? most : `${most[0]}.${most[1]}e${most.length - 1}`}`;
+}
+
+/** Draw the survey of a place into an element, once everything about it has been checked. */
+export async function mount(root: HTMLElement, place: Place): Promise<void> {
+  try {
+    must(globalThis.isSecureContext && globalThis.indexedDB && crypto.subtle && globalThis.BigInt, ENGLISH.old);
+    root.classList.add("deniable");
+    const url = `${place.api}/collections/${place.collection}`;
+    const read = async (path: string): Promise<string> => {
+      const answer = await fetch(url + path, { credentials: "omit", referrerPolicy: "no-referrer" }).catch(() => undefined);
+      must(answer?.ok, ENGLISH.unreachable);
+      return answer.text();
+    };
+    const [document, page, state] = await Promise.all([read(""), read("/page"), read("/state")]);
+    const survey = await check(document, place.link);
+    const said = JSON.parse(page) as PageDocument;
+    must(said.collection === survey.id && survey.id === place.collection, OTHER_TEXTS);
+    const attributes = await Promise.all(
+      survey.attributes.map(async (one) =>
+        one.dictionary ? withWords(one, await words(await read(`/dictionary/${encodeURIComponent(one.name)}`), one.dictionary)) : one,
+      ),
+    );
+    const open = (JSON.parse(state) as { state?: unknown }).state;
+    await show(root, url, { ...survey, attributes }, said, await sha256(page), String(open));
+  } catch (error) {
+    const why = error instanceof Refusal ? error.message : String(error);
+    root.dataset.state = "refused";
+    root.replaceChildren(h("section", { role: "alert" }, h("h1", {}, ENGLISH.refused), h("p", {}, why)));
+  }
+}
+
+/** Show a survey that has been checked; functions of one page share what is declared here. */
+async function show(
+  root: HTMLElement,
+  url: string,
+  survey: Survey,
+  texts: PageDocument,
+  hash: string,
+  opened: string,
+): Promise<void> {
+  /** What is said again when the language changes. */
+  let spoken: (readonly [HTMLElement, () => void])[] = [];
+  const fields = new Map<string, () => Answer>();
+  /** Open access: a name that nobody else has, and that nothing else carries. */
+  const nullifier = base64(crypto.getRandomValues(new Uint8Array(16)));
+  const tags = Object.keys(texts.languages);
+  const wanted = navigator.languages.map((one) => one.toLowerCase());
+  const fits = (tag: string, one: string): boolean => one === tag.toLowerCase() || one.split("-")[0] === tag.toLowerCase();
+  must(tags.length, OTHER_TEXTS);
+  for (const { questions, labels } of Object.values(texts.languages))
+    for (const { name, labels: known, dictionary } of survey.attributes)
+      must(
+        typeof questions[name] === "string" && (dictionary || labels?.[name]?.length === known.length),
+        OTHER_TEXTS,
+      );
+  let tag = wanted.flatMap((one) => tags.filter((tag) => fits(tag, one)))[0] ?? tags[0]!;
+  const ratio = toNumber(survey.mechanism.ratio) * (1 + 2 ** -50);
+  const everyColumn: readonly Column[] = survey.attributes.flatMap((one) =>
+    one.kind === "multiple"
+      ? one.labels.map((_, box) => ({
+          question: () => `${questionOf(one)}: ${labelOf(one, box)}`,
+          label: (code: number) => (code ? "✓" : "–"),
+        }))
+      : [{ question: () => questionOf(one), label: (code: number) => labelOf(one, code) }],
+  );
+
+  // ---------------------------------------------------------------- words
+
+  const language = (): Language => texts.languages[tag]!;
+
+  function questionOf(one: Attribute): string {
+    return language().questions[one.name]!;
+  }
+
+  function labelOf(one: Attribute, code: number): string {
+    return (one.dictionary ? undefined : language().labels?.[one.name]?.[code]) ?? one.labels[code]!;
+  }
+
+  function fill(key: Key, values: Record<string, string | number>): string {
+    return (language().interface?.[key] ?? ENGLISH[key]).replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
+  }
+
+  /** Let an element say something, now and in every language that is chosen later. */
+  function say<E extends HTMLElement>(element: E, what: Key | (() => string), values: () => Record<string, string | number> = () => ({})): E {
+    const now = (): void => {
+      const own = typeof what === "string";
+      element.textContent = own ? fill(what, values()) : what();
+      // A sentence that is in English on a page that is not says so.
+      const foreign = own && !language().interface?.[what] && !tag.startsWith("en");
+      for (const [name, value] of [["lang", "en"], ["dir", "ltr"]] as const)
+        if (foreign) element.setAttribute(name, value);
+        else element.removeAttribute(name);
+    };
+    spoken.push([element, now]);
+    now();
+    return element;
+  }
+
+  function speak(): void {
+    root.lang = tag;
+    root.dir = RTL.test(tag) ? "rtl" : "ltr";
+    if (root.dataset.slug !== undefined) {
+      document.documentElement.lang = tag;
+      document.documentElement.dir = root.dir;
+      document.title = language().title;
+    }
+    for (const [, now] of spoken) now();
+  }
+
+  // ---------------------------------------------------------------- views
+
+  async function begin(): Promise<void> {
+    const first = await kept(survey.id);
+    const entries = await ledger();
+    frame();
+    if (first) return showResult(first);
+    const earlier = entries.some((one) => survey.learnedFrom.includes(one.collection));
+    if (earlier) return stop("earlier");
+    if (opened !== "open") return stop(opened === "closed" || opened === "closing" ? "closed" : "notOpen");
+    // Asked before drawing: who was counted is not drawn for again. A name of this page's own was never counted, so a
+    // collector that cannot be reached is no obstacle.
+    if (await counted(url, nullifier)) return stop("already");
+    showForm();
+  }
+
+  function become(name: string): void {
+    root.dataset.state = name;
+  }
+
+  function stop(why: Key): void {
+    become("stopped");
+    main.replaceChildren(say(h("p", { role: "alert", class: "notice" }), why));
+    void showLedger();
+  }
+
+  const main = h("div");
+  const device = h("section", { class: "device" });
+
+  function frame(): void {
+    const tags = Object.keys(texts.languages);
+    const choose = h("select", {
+      id: "deniable-language",
+      change: () => {
+        tag = choose.value;
+        speak();
+      },
+    });
+    const names = (tag: string): string => new Intl.DisplayNames([tag], { type: "language" }).of(tag) ?? tag;
+    choose.append(...tags.map((tag) => h("option", { value: tag, lang: tag }, names(tag))));
+    choose.value = tag;
+    const header = h("header", {}, say(h("h1"), () => language().title));
+    if (tags.length > 1) header.prepend(h("p", { class: "language" }, say(h("label", { for: choose.id }), "language"), choose));
+    const { epsilon } = survey;
+    const promise = h(
+      "section",
+      { class: "promise" },
+      say(h("p", { class: "lead" }), "promise"),
+      say(h("p"), "checked", () => ({ epsilon, ratio: roundedUp(ratio) })),
+    );
+    if (ratio > 54.7) promise.append(say(h("p", { class: "notice" }), "weak"));
+    root.replaceChildren(header, promise, main, device);
+    speak();
+  }
+
+  function showForm(): void {
+    const { epsilon, attributes } = survey;
+    const { retention, min_batch: batch, contact } = texts;
+    const form = h(
+      "form",
+      {
+        autocomplete: "off",
+        submit: (event) => {
+          event.preventDefault();
+          void toss(form);
+        },
+      },
+      h(
+        "section",
+        {},
+        say(h("p"), () => language().intro),
+        say(h("h2"), "consentTitle"),
+        say(h("p"), () => language().consent),
+        say(h("p"), retention === "reports" ? "keepsReports" : "keepsSum", () => ({ batch })),
+        say(h("p"), "open", () => ({ epsilon })),
+        say(h("p"), "contact", () => ({ contact })),
+        h("p", {}, h("label", {}, h("input", { type: "checkbox", name: "agree", required: true }), say(h("span"), "agree"))),
+      ),
+      h("section", {}, say(h("h2"), "questions"), ...attributes.map((one, j) => fieldOf(one, `deniable-${j}`))),
+      slider(),
+      say(h("p"), "once"),
+      say(h("button", { type: "submit", class: "toss" }), "toss"),
+    );
+    main.replaceChildren(form);
+    become("form");
+    void showLedger();
+  }
+
+  function fieldOf(one: Attribute, name: string): HTMLElement {
+    const box = h("fieldset", {}, say(h("legend"), () => questionOf(one)));
+    const choices = (type: string, codes: readonly number[], required: boolean): HTMLInputElement[] =>
+      codes.map((code) => {
+        const input = h("input", { type, name, value: String(code), required });
+        box.append(h("label", {}, input, say(h("span"), () => labelOf(one, code))));
+        return input;
+      });
+    const every = one.labels.map((_, code) => code);
+    const chosen = (inputs: readonly HTMLInputElement[]): string[] =>
+      inputs.filter((input) => input.checked).map((input) => one.labels[Number(input.value)]!);
+    if (one.kind === "multiple") {
+      box.append(say(h("p", { class: "hint" }), "several"));
+      const inputs = choices("checkbox", every, false);
+      fields.set(one.name, () => chosen(inputs));
+    } else if (one.edges || one.grid || one.dictionary) {
+      const hint = h("span", { class: "hint" });
+      const input = h("input", { id: name, autocomplete: "off", required: true });
+      if (one.dictionary) wordField(one, input, hint);
+      else numberField(one, input, hint);
+      box.append(h("label", { for: name }, hint), input);
+      // What is no number or word is a choice of its own, and then nothing else is needed.
+      const further = choices("checkbox", every.slice(one.categories.length), false);
+      for (const choice of further)
+        choice.addEventListener("change", () => {
+          for (const other of further) if (other !== choice) other.checked = false;
+          input.disabled = choice.checked;
+        });
+      fields.set(one.name, () => chosen(further)[0] ?? input.value);
+    } else {
+      if (one.kind === "ordered") box.className = "scale";
+      const inputs = choices("radio", every, true);
+      fields.set(one.name, () => chosen(inputs)[0] ?? null);
+    }
+    return box;
+  }
+
+  function numberField(one: Attribute, input: HTMLInputElement, hint: HTMLElement): void {
+    input.type = "number";
+    input.step = "any";
+    input.inputMode = "decimal";
+    if (one.grid && !one.grid.clip) {
+      const [low, high] = [String(toNumber(one.grid.low)), String(toNumber(one.grid.high))];
+      Object.assign(input, { min: low, max: high });
+      say(hint, "between", () => ({ low, high }));
+    } else say(hint, "number");
+  }
+
+  function wordField(one: Attribute, input: HTMLInputElement, hint: HTMLElement): void {
+    const list = h("datalist", { id: `${input.id}-list` });
+    const known = new Set(one.categories);
+    input.setAttribute("list", list.id);
+    say(hint, "word");
+    input.addEventListener("input", () => {
+      const start = input.value.toLowerCase();
+      // A word that is there needs no list any more, which would only cover what comes next.
+      const fits = start && !known.has(input.value) ? one.categories.filter((word) => word.toLowerCase().startsWith(start)).slice(0, 20) : [];
+      list.replaceChildren(...fits.map((word) => h("option", { value: word })));
+      input.setCustomValidity(one.other !== undefined || known.has(input.value) ? "" : fill("noWord", {}));
+    });
+    queueMicrotask(() => input.after(list));
+  }
+
+  /** How much a report can move a belief: y = x r/(x r + 1 - x), r the exact ratio of the coins. */
+  function slider(): HTMLElement {
+    const [range, before, after] = [
+      h("input", { type: "range", min: "1", max: "99", value: "50", id: "deniable-belief", autocomplete: "off" }),
+      h("output", { for: "deniable-belief" }),
+      h("output", { for: "deniable-belief" }),
+    ];
+    const [first] = survey.attributes as [Attribute];
+    const bars = [h("meter", { min: "0", max: "100" }), h("meter", { min: "0", max: "100" })];
+    const move = (): Record<string, string> => {
+      const x = Number(range.value);
+      const most = Math.ceil((1000 * x * ratio) / (x * ratio + 100 - x)) / 10;
+      const least = Math.floor((1000 * x) / (x + (100 - x) * ratio)) / 10;
+      bars[0]!.value = x;
+      bars[1]!.value = most;
+      return { x: String(x), most: String(Math.min(most, 100)), least: String(least) };
+    };
+    say(before, "before", move);
+    say(after, "after", move);
+    range.addEventListener("input", () => speak());
+    const label = (): string => labelOf(first, 0);
+    return h(
+      "section",
+      { class: "belief" },
+      say(h("h2"), "slider"),
+      say(h("label", { for: range.id }), "suppose", () => ({ question: questionOf(first), label: label() })),
+      range,
+      h("p", {}, before, bars[0]!),
+      h("p", {}, after, bars[1]!),
+    );
+  }
+
+  // ---------------------------------------------------------------- the toss
+
+  async function toss(form: HTMLFormElement): Promise<void> {
+    if (root.dataset.state !== "form") return;
+    become("drawing");
+    const random = new SecureWords();
+    let report: Uint8Array;
+    try {
+      const { attributes, mechanism } = survey;
+      const codes = encode(attributes, attributes.map((one) => fields.get(one.name)!()), random);
+      report = mechanism.randomize(codes, random);
+      codes.fill(0n);
+    } catch (error) {
+      if (!(error instanceof AnswerError)) throw error;
+      become("form");
+      const place = survey.attributes.findIndex((one) => one.name === error.attribute);
+      const box = form.querySelectorAll("fieldset")[place]!;
+      box.setAttribute("aria-invalid", "true");
+      box.querySelector("input")!.focus();
+      return;
+    } finally {
+      random.wipe();
+    }
+    // From here on nothing on this device knows the answers.
+    form.reset();
+    form.remove();
+    fields.clear();
+    spoken = spoken.filter(([element]) => !form.contains(element));
+    const { id, title, epsilon } = survey;
+    const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
+    const drawn = { collection: id, title, epsilon, url: new URL(`${url}/reports`, location.href).href, body, page: hash, state: "drawn" } as const;
+    await showResult(await keep(drawn));
+  }
+
+  async function showResult(response: Kept): Promise<void> {
+    const [sent] = (JSON.parse(response.body) as { reports: { id: string; report: string }[] }).reports;
+    const report = Uint8Array.from(atob(sent!.report.replace(/-/g, "+").replace(/_/g, "/")), (one) => one.charCodeAt(0));
+    must(report.length === survey.mechanism.width);
+    const status = h("p", { role: "status", class: "status" });
+    const again = say(h("button", { type: "button", hidden: true, click: () => void send(response, status, again) }), "again");
+    const heading = say(h("h2", { tabindex: "-1" }), "sentTitle");
+    const hex = [...report].map((one) => one.toString(16).padStart(2, "0")).join(" ");
+    main.replaceChildren(
+      h(
+        "section",
+        { class: "sent" },
+        heading,
+        status,
+        again,
+        ...survey.mechanism.read(report).flatMap((part) => meaning(part)),
+        say(h("p"), "everyAnswer", () => ({ ratio: roundedUp(ratio) })),
+        h("details", {}, say(h("summary"), "bytes"), h("pre", { tabindex: "0" }, `${hex}\n\n${response.body}`)),
+        h("p", {}, say(h("span"), "receipt"), ": ", h("code", {}, (await sha256(sent!.id)).slice(0, 16))),
+        say(h("p", { class: "lead" }), () => language().thanks),
+      ),
+    );
+    heading.focus();
+    if (response.state === "drawn") await send(response, status, again);
+    else told(response, status, again);
+  }
+
+  async function send(response: Kept, status: HTMLElement, again: HTMLElement): Promise<void> {
+    again.hidden = true;
+    become("sending");
+    void showLedger();
+    const became = await deliver(response, (waiting) => {
+      become(waiting === "delay" ? "sending" : waiting);
+      say(status, waiting);
+    });
+    await note(became);
+    told(became, status, again);
+  }
+
+  function told(response: Kept, status: HTMLElement, again: HTMLElement): void {
+    const stopped = response.state === "stopped";
+    say(status, stopped ? "stopped" : "counted", () => ({ problem: response.problem ?? "", contact: texts.contact }));
+    again.hidden = !stopped;
+    become(stopped ? "stopped" : "counted");
+    void showLedger();
+  }
+
+  /** One part of a report in words, and how likely it was from every answer. */
+  function meaning({ attributes, reading }: Part): HTMLElement[] {
+    const columns = attributes.map((j) => everyColumn[j]!);
+    const sizes = attributes.map((j) => Number(survey.mechanism.sizes[j]!));
+    const k = sizes.reduce((product, size) => product * size, 1);
+    const name = (code: number): string => {
+      const parts = sizes.map((size, j) => {
+        const step = sizes.slice(j + 1).reduce((product, one) => product * one, 1);
+        return columns[j]!.label(Math.floor(code / step) % size);
+      });
+      return parts.join(" · ");
+    };
+    const question = (): string => columns.map((one) => one.question()).join(" · ");
+    const codes = Array.from({ length: Math.min(k, SCANNED) }, (_, code) => code);
+    const near = codes.filter((code) => reading.supports(BigInt(code)));
+    const rows = h("tbody");
+    const row = (label: HTMLElement, chance: Fraction): void => {
+      label.setAttribute("scope", "row");
+      rows.append(h("tr", {}, label, h("td", {}, chanceText(chance))));
+    };
+    const few = (): string => near.slice(0, EXAMPLES).map(name).join(", ") + (near.length > EXAMPLES || k > SCANNED ? ", …" : "");
+    if (k <= LISTED) {
+      for (const code of codes)
+        row(say(h("th"), () => name(code)), near.includes(code) ? reading.likely : reading.unlikely);
+    } else {
+      if (near.length) row(say(h("th"), few), reading.likely);
+      row(say(h("th"), "others", () => ({ count: k - near.length })), reading.unlikely);
+    }
+    const head = h("tr", {}, say(h("th", { scope: "col" }), "answer"), say(h("th", { scope: "col" }), "chance"));
+    const chosen = survey.mechanism.read.length && attributes.length < everyColumn.length;
+    return [
+      ...(chosen ? [say(h("p"), "drawn", () => ({ question: question() }))] : []),
+      say(h("p", { class: "reported" }), "reported", () => ({ labels: near.length ? few() : fill("nothing", {}) })),
+      h("table", {}, say(h("caption"), "meaning", () => ({ question: question() })), h("thead", {}, head), rows),
+    ];
+  }
+
+  // ---------------------------------------------------------------- the ledger
+
+  async function showLedger(): Promise<void> {
+    const entries = await ledger();
+    const label = { drawn: "stateDrawn", counted: "stateCounted", stopped: "stateStopped" } as const;
+    const heads = (["survey", "epsilon", "state"] as const).map((key) => say(h("th", { scope: "col" }), key));
+    const rows = entries.map((one) =>
+      h("tr", {}, h("td", {}, one.title || one.collection.slice(0, 12)), h("td", {}, one.epsilon), say(h("td"), label[one.state])),
+    );
+    const status = h("p", { role: "status" });
+    const file = h("input", {
+      type: "file",
+      id: "deniable-file",
+      accept: "application/json",
+      change: async () => {
+        try {
+          for (const one of imported(await file.files![0]!.text())) await keep(one);
+          await showLedger();
+          device.querySelector("details")!.open = true;
+          say(device.querySelector<HTMLElement>("[role=status]")!, "loaded");
+        } catch {
+          say(status, "notLoaded");
+        }
+      },
+    });
+    const save = (): void => {
+      const link = h("a", { download: "deniable-ledger.json", href: URL.createObjectURL(new Blob([exported(entries)], { type: "application/json" })) });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    };
+    const sum = h("tr", {}, say(h("th", { scope: "row" }), "sum"), h("td", {}, String(Number(total(entries).toPrecision(9)))), h("td"));
+    device.replaceChildren(
+      h(
+        "details",
+        {},
+        say(h("summary"), "device"),
+        h("table", {}, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows), h("tfoot", {}, sum)),
+        say(h("p"), "perOrigin"),
+        h("p", {}, say(h("button", { type: "button", click: save }), "save")),
+        h("p", {}, say(h("label", { for: file.id }), "load"), file),
+        status,
+      ),
+    );
+  }
+
+  await begin();
+}
+
+const base64 = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+
+/** Mount every element that says which survey it is for: `data-collection`, and in `data-api` where that is collected. */
+export function mountAll(): void {
+  for (const root of document.querySelectorAll<HTMLElement>("[data-collection]")) {
+    const { collection = "", api = "/api/v1", pinned } = root.dataset;
+    // A page that was written for one survey says its id itself; elsewhere the link has to.
+    const link = pinned === undefined ? decodeURIComponent(location.hash.slice(1)) : collection;
+    void mount(root, { api, collection, link });
+  }
+}

@@ -1,0 +1,69 @@
+// Sending: the same bytes until they are acknowledged.
+
+import type { Kept } from "./store.js";
+
+/** What a try to send is told: that it waits, or for how many seconds it will. */
+export type Progress = (waiting: "delay" | "sending" | "offline" | "retry") => void;
+
+const LONGEST_DELAY = 3000;
+const FIRST_BACKOFF = 500;
+const LONGEST_BACKOFF = 60_000;
+
+/** Uniform on [0, most), from the cryptographic generator: when a report is sent tells nothing of the answer. */
+const uniform = (most: number): number => (crypto.getRandomValues(new Uint32Array(1))[0]! / 2 ** 32) * most;
+
+/** Wait; a device that comes online again need not wait to the end. */
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      removeEventListener("online", done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    addEventListener("online", done);
+  });
+}
+
+const post = (url: string, body: string): Promise<Response> =>
+  fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body,
+    credentials: "omit",
+    cache: "no-store",
+    referrerPolicy: "no-referrer",
+  });
+
+/** Whether a collector has counted a nullifier; undefined where it does not say. */
+export async function counted(collection: string, id: string): Promise<boolean | undefined> {
+  try {
+    const { status } = await post(`${collection}/receipts`, JSON.stringify({ id }));
+    return status === 204 ? true : status === 404 ? false : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Send a kept response until it is acknowledged, or refused for good; return what became of it. */
+export async function deliver(response: Kept, progress: Progress): Promise<Kept> {
+  progress("delay");
+  await new Promise((resolve) => setTimeout(resolve, uniform(LONGEST_DELAY)));
+  for (let backoff = FIRST_BACKOFF; ; backoff = Math.min(2 * backoff, LONGEST_BACKOFF)) {
+    progress(navigator.onLine ? "sending" : "offline");
+    let least = 0;
+    try {
+      const answer = await post(response.url, response.body);
+      if (answer.ok) return { ...response, state: "counted" };
+      if (answer.status < 500 && ![408, 425, 429].includes(answer.status)) {
+        const said = (await answer.json().catch(() => ({}))) as { type?: unknown };
+        return { ...response, state: "stopped", problem: String(said.type ?? "").replace(/^urn:deniable:problem:/, "") };
+      }
+      least = 1000 * Number(answer.headers.get("Retry-After") ?? 0) || 0;
+      progress("retry");
+    } catch {
+      progress("offline");
+    }
+    await pause(Math.max(least, uniform(backoff)));
+  }
+}

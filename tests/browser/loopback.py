@@ -1,0 +1,173 @@
+"""A collector for tests of the survey page: it speaks the contract on the loopback, and fails when it is told to."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from deniable.survey.collection import Collection
+
+STATIC = Path(__file__).parents[2] / "src" / "deniable" / "service" / "static"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+
+
+@dataclass
+class Loopback:
+    """One survey on a port of its own.
+
+    Parameters
+    ----------
+    collection : Collection
+        What is asked.
+    page : dict
+        The survey document.
+    words : dict of str to bytes
+        Dictionaries by attribute.
+    """
+
+    collection: Collection
+    page: dict[str, Any]
+    words: dict[str, bytes] = field(default_factory=dict)
+    state: str = "open"
+    failures: list[int] = field(default_factory=list)
+    retry_after: str = ""
+    html: dict[str, str] = field(default_factory=dict)
+    document: str = ""
+    bodies: list[bytes] = field(default_factory=list)
+    counted: dict[str, bytes] = field(default_factory=dict)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    posts: list[str] = field(default_factory=list)
+    aliases: dict[str, str] = field(default_factory=dict)
+
+    def __enter__(self) -> Loopback:
+        self.document = self.document or self.collection.to_json()
+        self.lock = threading.Lock()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: Any) -> None:
+                """Say nothing."""
+
+            def do_GET(self) -> None:
+                self.answer(*outer.get(self.path))
+
+            def do_POST(self) -> None:
+                content = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.headers.append(dict(self.headers.items()))
+                self.answer(*outer.post(self.path, content))
+
+            def answer(self, status: int, kind: str, content: bytes) -> None:
+                self.send_response(status)
+                if status != 204:
+                    self.send_header("Content-Type", kind)
+                if status == 503 and outer.retry_after:
+                    self.send_header("Retry-After", outer.retry_after)
+                self.send_header("Content-Length", str(len(content)))
+                self.send_header("Content-Security-Policy", POLICY)
+                self.send_header("X-Content-Type-Options", "nosniff")
+                self.send_header("Referrer-Policy", "no-referrer")
+                self.end_headers()
+                self.wfile.write(content)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+    @property
+    def origin(self) -> str:
+        return f"http://localhost:{self.server.server_port}"
+
+    @property
+    def link(self) -> str:
+        """The contributor's link."""
+        return f"{self.origin}/s/demo#{self.collection.id[:16]}"
+
+    def get(self, path: str) -> tuple[int, str, bytes]:
+        for asked, served in self.aliases.items():
+            path = path.replace(asked, served)
+        base = f"/api/v1/collections/{self.collection.id}"
+        manifest = json.loads((STATIC / "manifest.json").read_text())
+        if path in self.html:
+            return 200, "text/html; charset=utf-8", self.html[path].format(**self.names(manifest)).encode()
+        if path == "/s/demo":
+            return 200, "text/html; charset=utf-8", SHELL.format(**self.names(manifest)).encode()
+        if path.startswith("/static/") and path.removeprefix("/static/") in manifest.values():
+            kind = "text/javascript" if path.endswith(".js") else "text/css"
+            return 200, kind, (STATIC / path.removeprefix("/static/")).read_bytes()
+        if path == base:
+            return 200, "application/json", self.document.encode()
+        if path == f"{base}/page":
+            return 200, "application/json", json.dumps(self.page).encode()
+        if path == f"{base}/state":
+            return 200, "application/json", json.dumps({"state": self.state}).encode()
+        for name, content in self.words.items():
+            if path == f"{base}/dictionary/{name}":
+                return 200, "text/plain; charset=utf-8", content
+        return (204, "", b"") if path == "/favicon.ico" else problem(404, "not-found")
+
+    def names(self, manifest: dict[str, str]) -> dict[str, str]:
+        return {
+            "script": f"/static/{manifest['survey.js']}",
+            "style": f"/static/{manifest['survey.css']}",
+            "id": self.collection.id,
+        }
+
+    def post(self, path: str, content: bytes) -> tuple[int, str, bytes]:
+        base = f"/api/v1/collections/{self.collection.id}"
+        data = json.loads(content)
+        with self.lock:
+            self.posts.append(path.removeprefix(base))
+            if path == f"{base}/receipts":
+                return (204, "", b"") if data["id"] in self.counted else problem(404, "not-counted")
+            if path != f"{base}/reports":
+                return problem(404, "not-found")
+            self.bodies.append(content)
+            if self.failures:
+                status = self.failures.pop(0)
+                return problem(status, {410: "closed", 403: "not-invited"}.get(status, "busy"))
+            if data["collection"] != self.collection.id:
+                return problem(409, "wrong-collection")
+            (one,) = data["reports"]
+            first = one["id"] not in self.counted
+            if first:
+                self.counted[one["id"]] = base64.urlsafe_b64decode(one["report"] + "=" * (-len(one["report"]) % 4))
+            said = {"counted": int(first), "already": int(not first), "invalid": 0}
+            return 201 if first else 200, "application/json", json.dumps(said).encode()
+
+
+def problem(status: int, name: str) -> tuple[int, str, bytes]:
+    """Return a problem document."""
+    said = {"type": f"urn:deniable:problem:{name}", "title": name, "status": status}
+    return status, "application/problem+json", json.dumps(said).encode()
+
+
+SHELL = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Survey</title>
+<link rel="stylesheet" href="{style}">
+<script type="module" src="{script}"></script>
+</head>
+<body>
+<main id="survey" data-collection="{id}" data-slug="demo" data-api="/api/v1"></main>
+</body>
+</html>
+"""

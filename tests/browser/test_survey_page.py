@@ -1,0 +1,446 @@
+"""The survey page in Chromium: what a person sees, what leaves the device, and what stays on it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from deniable import GRR
+from deniable.files.wire import from_wire
+from deniable.records.pivot.pivot_coded import PivotCoded
+from deniable.survey.collection import Collection, LearnedFrom
+from deniable.survey.schema import Attribute, Schema
+from tests.browser.loopback import Loopback
+from tests.browser.surveys import WORDS, every_kind, page_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+AXE = Path(__file__).parents[2] / "client" / "node_modules" / "axe-core" / "axe.min.js"
+SPY = """
+globalThis.violations = [];
+document.addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective));
+globalThis.delays = [];
+const wait = globalThis.setTimeout;
+globalThis.setTimeout = (act, delay, ...rest) => { delays.push(delay); return wait(act, delay, ...rest); };
+"""
+EXPECTED = re.compile(
+    r"Failed to load resource: (the server responded with a status of (403|404|410|503)|net::ERR_INTERNET)"
+)
+"""What a browser writes to the console by itself about answers that the contract knows."""
+
+Visit = Callable[..., AbstractContextManager["BrowserContext"]]
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Visit:
+    """Open a fresh profile whose pages must raise nothing, violate no policy and write nothing to the console."""
+
+    @contextmanager
+    def opened(width: int = 390, **options: Any) -> Iterator[BrowserContext]:
+        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+        context.set_default_timeout(15_000)
+        context.add_init_script(SPY)
+        faults: list[str] = []
+        context.on("console", lambda line: faults.append(line.text) if not EXPECTED.match(line.text) else None)
+        context.on("weberror", lambda error: faults.append(str(error.error)))
+        yield context
+        for page in context.pages:
+            assert page.evaluate("globalThis.violations ?? []") == []
+        context.close()
+        assert faults == []
+
+    return opened
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Iterator[Loopback]:
+    """A survey with a question of every kind."""
+    collection = every_kind(tmp_path)
+    with Loopback(collection, page_of(collection), {"fruit": WORDS}) as running:
+        yield running
+
+
+@pytest.fixture
+def smoker() -> Iterator[Loopback]:
+    """A survey of one question."""
+    with one_question(
+        Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(2, 1.0), title="Smoking")
+    ) as running:
+        yield running
+
+
+def one_question(collection: Collection, **settings: Any) -> Loopback:
+    questions = {one.name: f"Is it {one.name}?" for one in collection.schema.attributes}
+    labels = {one.name: list(one.labels) for one in collection.schema.attributes}
+    words = {"title": "Smoking", "intro": "a", "consent": "b", "thanks": "c", "questions": questions, "labels": labels}
+    page = {**page_of(collection), "languages": {"en": words}}
+    return Loopback(collection, page, **settings)
+
+
+def answer(page: Page) -> None:
+    """Answer the survey of one question, or every question of `every_kind`, and send."""
+    page.check("input[name=agree]")
+    page.check("input[name=deniable-0][value='1']")
+    if page.locator("#deniable-1").count():
+        page.fill("#deniable-1", "34")
+        page.fill("#deniable-2", "7.5")
+        page.check("input[name=deniable-3][value='0']")
+        page.fill("#deniable-4", "fig")
+    page.click("button[type=submit]")
+
+
+def state(page: Page, name: str) -> None:
+    """Wait until the page is in a state."""
+    page.wait_for_selector(f"[data-state={name}]", timeout=15_000)
+
+
+def stored(page: Page) -> list[dict[str, Any]]:
+    """Return everything that this device keeps."""
+    kept: list[dict[str, Any]] = page.evaluate(
+        """async () => {
+            if (localStorage.length || sessionStorage.length || document.cookie) throw Error('something else is kept');
+            const found = [];
+            for (const { name } of await indexedDB.databases()) {
+                const database = await new Promise((done) => {
+                    const opening = indexedDB.open(name); opening.onsuccess = () => done(opening.result);
+                });
+                for (const table of database.objectStoreNames)
+                    found.push(...await new Promise((done) => {
+                        const all = database.transaction(table).objectStore(table).getAll();
+                        all.onsuccess = () => done(all.result);
+                    }));
+                database.close();
+            }
+            return found;
+        }"""
+    )
+    return kept
+
+
+def violations(page: Page) -> list[str]:
+    """Return what axe finds wrong on a page."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed (npm ci in client/)")
+    page.evaluate(f"(() => {{ {AXE.read_text(encoding='utf-8')} }})()")
+    found = page.evaluate("async () => (await axe.run()).violations.map((one) => one.id + ' ' + one.nodes[0].html)")
+    return [str(one) for one in found]
+
+
+def test_somebody_answers_on_a_phone_with_the_keyboard_alone(visit: Visit, survey: Loopback) -> None:
+    with visit() as context:
+        page = context.new_page()
+        page.goto(survey.link)
+        state(page, "form")
+        steps = {
+            "input[name=agree]": ["Space"],
+            "input[name=deniable-0]": ["ArrowDown"],
+            "#deniable-1": ["3", "4"],
+            "#deniable-2": ["7", ".", "5"],
+            "input[name=deniable-3]": ["Space"],
+            "#deniable-4": ["f", "i", "g"],
+            "input[type=range]": ["ArrowRight", "ArrowRight"],
+            "button[type=submit]": ["Enter"],
+        }
+        for selector, keys in steps.items():
+            for _ in range(20):
+                page.keyboard.press("Tab")
+                if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+                    break
+            assert page.evaluate("(selector) => document.activeElement.matches(selector)", selector), selector
+            for key in keys:
+                page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.textContent") == "What was sent"
+        state(page, "counted")
+        assert page.inner_text("[role=status]") == "Sent, and counted."
+        (report,) = survey.counted.values()
+        mechanism = survey.collection.mechanism
+        rows = np.frombuffer(report, dtype=np.uint8)[None, :]
+        assert mechanism.aggregate(from_wire(mechanism, rows)).n == 1
+        # The device asked whether it was counted before it drew, and sent nothing that names it.
+        assert survey.posts == ["/receipts", "/reports"]
+        assert not any("cookie" in (key.lower() for key in headers) for headers in survey.headers)
+
+
+def test_nothing_on_the_device_knows_the_answers(visit: Visit, survey: Loopback) -> None:
+    with visit() as context:
+        page = context.new_page()
+        page.goto(survey.link)
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+        (kept,) = stored(page)
+        assert set(kept) == {"collection", "title", "epsilon", "url", "body", "page", "state"}
+        assert kept["body"].encode() == survey.bodies[0]
+        assert page.locator("form, fieldset, input:not([type=file])").count() == 0
+        # Uniform on 0 to 3 seconds, whatever was answered: the only wait before the first try.
+        delays = page.evaluate("delays.filter((one) => one !== undefined)")
+        assert len(delays) == 1
+        assert 0 <= delays[0] < 3000
+        assert delays[0] != round(delays[0])
+
+
+def test_two_tabs_three_failures_and_two_reloads_are_one_report(visit: Visit, survey: Loopback) -> None:
+    survey.failures = [503, 503, 503]
+    with visit() as context:
+        first, second = context.new_page(), context.new_page()
+        for page in first, second:
+            page.goto(survey.link)
+            state(page, "form")
+        answer(first)
+        answer(second)
+        first.reload()
+        second.reload()
+        for page in first, second:
+            state(page, "counted")
+        assert len(stored(first)) == 1
+    assert len(set(survey.bodies)) == 1
+    assert len(survey.bodies) >= 4
+    assert len(survey.counted) == 1
+
+
+def test_what_is_drawn_offline_goes_when_the_device_is_online(visit: Visit, smoker: Loopback) -> None:
+    with visit() as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        context.set_offline(True)
+        answer(page)
+        state(page, "offline")
+        assert "You are offline" in page.inner_text("[role=status]")
+        assert smoker.bodies == []
+        context.set_offline(False)
+        state(page, "counted")
+        # At the next visit the device says again what it sent, and sends nothing.
+        page.reload()
+        state(page, "counted")
+        assert len(smoker.bodies) == 1
+
+
+def test_what_a_closed_survey_does_not_take_is_kept_and_can_be_tried_again(visit: Visit, smoker: Loopback) -> None:
+    smoker.failures = [410]
+    with visit() as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        state(page, "stopped")
+        assert "closed" in page.inner_text("[role=status]")
+        assert "asking@example.org" in page.inner_text("[role=status]")
+        assert stored(page)[0]["state"] == "stopped"
+        page.click("text=Try again")
+        state(page, "counted")
+    assert len(set(smoker.bodies)) == 1
+
+
+def test_a_busy_collector_is_given_the_time_that_it_asks_for(visit: Visit, smoker: Loopback) -> None:
+    smoker.failures, smoker.retry_after = [503], "2"
+    with visit() as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+        assert 2000 in page.evaluate("delays")
+
+
+def test_the_language_is_chosen_and_answers_stay(visit: Visit, survey: Loopback) -> None:
+    with visit(width=320, locale="de-AT") as context:
+        page = context.new_page()
+        page.goto(survey.link)
+        state(page, "form")
+        assert page.inner_text("h1") == "Wie Menschen leben"
+        assert page.inner_text("button[type=submit]") == "Münzen werfen und senden"
+        # A sentence without a translation says which language it is in.
+        assert page.get_attribute(".lead", "lang") == "en"
+        page.check("input[name=deniable-0][value='1']")
+        page.fill("#deniable-1", "34")
+        page.select_option("#deniable-language", "ar")
+        assert page.evaluate("[document.documentElement.lang, document.documentElement.dir]") == ["ar", "rtl"]
+        assert page.title() == "كيف يعيش الناس"
+        assert page.is_checked("input[name=deniable-0][value='1']")
+        assert page.input_value("#deniable-1") == "34"
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_state_is_accessible_and_fits_a_narrow_phone(visit: Visit, survey: Loopback, dark: bool) -> None:
+    with visit(width=320, color_scheme="dark" if dark else "light") as context:
+        page = context.new_page()
+
+        def fine(name: str) -> None:
+            state(page, name)
+            assert violations(page) == [], name
+            assert page.evaluate("document.documentElement.scrollWidth") <= 320, name
+
+        page.goto(survey.link)
+        fine("form")
+        assert page.evaluate(
+            "[...document.querySelectorAll('button, label:has(input), select')].every(e => e.offsetHeight >= 44)"
+        )
+        page.select_option("#deniable-language", "ar")
+        fine("form")
+        page.select_option("#deniable-language", "en")
+        survey.failures = [410]
+        answer(page)
+        page.click(".device summary")
+        page.click(".sent summary")
+        fine("stopped")
+        page.click("text=Try again")
+        page.click(".device summary")
+        fine("counted")
+        page.goto(f"{survey.origin}/s/demo")
+        fine("refused")
+
+
+def test_text_twice_as_large_still_fits(visit: Visit, survey: Loopback) -> None:
+    with visit(width=640) as context:
+        page = context.new_page()
+        page.goto(survey.link)
+        state(page, "form")
+        # 200%: half as many CSS pixels for the same letters.
+        page.evaluate("document.documentElement.style.zoom = '2'")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 640
+
+
+def test_no_form_where_anything_is_off(visit: Visit, smoker: Loopback) -> None:
+    identifier = smoker.collection.id
+    other = f"{'0' if identifier[0] != '0' else '1'}{identifier[1:16]}"
+    document = smoker.document
+    with visit() as context:
+        page = context.new_page()
+        for link, served, reason in [
+            ("", document, "not complete"),
+            (f"#{identifier[:15]}", document, "not complete"),
+            (f"#{other}", document, "another survey"),
+            (f"#{identifier[:16]}", document.replace('"epsilon": "1"', '"epsilon": "2"'), "was changed"),
+            (f"#{identifier[:16]}", document.replace('"epsilon": 1.0', '"epsilon": 0.5', 1), "another guarantee"),
+            (f"#{identifier[:16]}", "{", "damaged"),
+        ]:
+            smoker.document = served
+            page.goto("about:blank")
+            page.goto(f"{smoker.origin}/s/demo{link}")
+            state(page, "refused")
+            assert reason in page.inner_text("[role=alert]"), link
+            assert page.locator("form, input").count() == 0
+        smoker.document = document
+        page.goto("about:blank")
+        smoker.state = "closed"
+        page.goto(smoker.link)
+        state(page, "stopped")
+        assert "closed" in page.inner_text("[role=alert]")
+        assert page.locator("form").count() == 0
+    assert smoker.posts == []
+
+
+def test_who_answered_the_first_part_is_not_asked_the_second(visit: Visit, smoker: Loopback) -> None:
+    schema = Schema((Attribute("smoker", ("yes", "no")), Attribute("drinker", ("yes", "no"))))
+    second = Collection(
+        schema, PivotCoded(schema.sizes, 1.0), learned_from=LearnedFrom("0" * 64, "1" * 64, 9, (smoker.collection.id,))
+    )
+    with visit() as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+        # One address for both, as a collector has it: what is kept is kept by origin.
+        first, smoker.collection = smoker.collection, second
+        smoker.document, smoker.page = second.to_json(), one_question(second).page
+        page.goto("about:blank")
+        page.goto(smoker.link)
+        state(page, "stopped")
+        assert "answered by other people" in page.inner_text("[role=alert]")
+        assert page.locator("form").count() == 0
+        assert page.evaluate("async () => (await indexedDB.databases()).length") == 1
+        page.click(".device summary")
+        assert first.title in page.inner_text(".device tbody")
+
+
+def test_a_saved_list_keeps_another_browser_from_drawing_again(visit: Visit, smoker: Loopback, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    with visit() as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+        page.click(".device summary")
+        with page.expect_download() as download:
+            page.click("text=Save the list")
+        download.value.save_as(path)
+    data = json.loads(path.read_text())
+    assert data["format"] == "deniable device ledger"
+    assert [one["collection"] for one in data["responses"]] == [smoker.collection.id]
+    with visit() as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        page.click(".device summary")
+        (tmp_path / "other.json").write_text('{"format": "another"}')
+        page.set_input_files("#deniable-file", tmp_path / "other.json")
+        page.wait_for_selector("text=This is no list that was saved here.")
+        page.set_input_files("#deniable-file", path)
+        page.wait_for_selector("text=Loaded.")
+        assert "Smoking" in page.inner_text(".device tbody")
+        page.reload()
+        state(page, "counted")
+        assert page.locator("form").count() == 0
+    assert len(smoker.bodies) == 1
+
+
+def test_likelihoods_shown_are_those_of_the_exact_channel(visit: Visit, smoker: Loopback) -> None:
+    with visit() as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+        (report,) = smoker.counted.values()
+        shown = dict(row.split("\t") for row in page.inner_text(".sent tbody").strip().split("\n"))
+        column = smoker.collection.mechanism.channel()[:, report[0]]
+        labels = smoker.collection.schema.attributes[0].labels
+        for label, chance in zip(labels, column, strict=True):
+            assert abs(float(shown[label].rstrip("%")) / 100 - chance) < 1e-4
+        assert page.inner_text(".reported") == f"Reported: {labels[report[0]]}"
+
+
+EMBEDDED = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>My own page</title>
+<link rel="stylesheet" href="{style}">
+<script type="module" src="{script}"></script>
+</head><body><h1>My own page</h1>
+<div data-collection="{id}" data-api="/api/v1" data-pinned></div>
+</body></html>
+"""
+
+
+def test_anybody_puts_the_survey_on_their_own_page(visit: Visit, smoker: Loopback) -> None:
+    smoker.html["/own.html"] = EMBEDDED
+    with visit() as context:
+        page = context.new_page()
+        page.goto(f"{smoker.origin}/own.html")
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+        assert page.title() == "My own page"
+    assert len(smoker.counted) == 1
+    # The page's author has written down which survey it is; another that is served in its place is refused.
+    another = replace(smoker.collection, title="Another")
+    with (
+        one_question(another, html={"/own.html": EMBEDDED.replace("{id}", smoker.collection.id)}) as served,
+        visit() as context,
+    ):
+        served.aliases[smoker.collection.id] = another.id
+        page = context.new_page()
+        page.goto(f"{served.origin}/own.html")
+        state(page, "refused")
+        assert "another survey" in page.inner_text("[role=alert]")
