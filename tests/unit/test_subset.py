@@ -13,10 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import GRR, SimulationRandomness
+from deniable.core.randomness import Randomness, draw
 from deniable.core.spec import from_spec, to_spec
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.oracles import subset_draws as _subsets
+from deniable.oracles import subset as module
 from deniable.oracles.subset import SubsetSelection, best_subset_size
+from deniable.oracles.subset_bulk import fill_many
 from deniable.oracles.subset_draws import (
     REJECTED,
     fill_subsets,
@@ -239,13 +241,13 @@ def test_reports_follow_the_channel(k: int, omega: int, interpreted: bool) -> No
 def test_mutant_whose_not_x_branch_may_pick_x_is_killed(k: int, omega: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant forgets to leave x out: its other values are 0..k-2, as if the contributor held k-1."""
 
-    class Mutant:
-        def compiled(
-            self, codes: NDArray[Any], included: NDArray[np.bool_], indices: Any, k: int, reports: NDArray[Any]
-        ) -> None:
-            subset_kernel(k, omega).compiled(np.where(included, codes, k - 1), included, indices, k, reports)
+    def mutant(codes: Any, threshold: np.uint64, k: int, rng: Randomness, reports: NDArray[Any]) -> None:
+        with_x, without = np.empty_like(reports), np.empty_like(reports)
+        fill_many(codes, np.uint64(2**64 - 1), k, rng, with_x)
+        fill_many(np.full_like(codes, k - 1), np.uint64(0), k, rng, without)
+        reports[:] = np.where((draw(rng, len(codes)) < threshold)[:, None], with_x, without)
 
-    monkeypatch.setattr(_subsets, "subset_kernel", lambda _k, _omega: Mutant())
+    monkeypatch.setattr(module, "fill_many", mutant)
     assert _fit(SubsetSelection(k=k, epsilon=1.0, omega=omega), 60_000, 1) < FAMILY_WISE_ERROR
 
 

@@ -26,6 +26,7 @@ from deniable.core.checks import (
     code_dtype,
     integer_array,
 )
+from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import MAX_CHANNEL_CELLS, ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks
@@ -33,9 +34,9 @@ from deniable.core.state import Counts, counts_between, counts_sum_to
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_down
 from deniable.errors import InvalidReportError
 from deniable.oracles.pure import CountingOracle
+from deniable.oracles.subset_bulk import fill_many
 from deniable.oracles.subset_draws import (
     MAX_HYPERGEOMETRIC,
-    compile_for,
     count_subsets,
     draw_counts,
     fill_subsets,
@@ -117,11 +118,14 @@ class SubsetSelection(CountingOracle[Codes]):
 
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
         # One 64-bit word decides whether the true value is included. The other elements are a uniform subset of the
-        # other values by Floyd's algorithm, half a word each, with rejection of biased draws.
+        # other values: on a device by Floyd's algorithm, half a word each, with rejection of biased draws.
         reports = np.empty((len(codes), self._size), dtype=code_dtype(self.k))
-        threshold, compiled = np.uint64(self._inclusion), compile_for(len(codes))
+        threshold = np.uint64(self._inclusion)
+        if len(codes) > INTERPRETED_ROWS:
+            fill_many(codes, threshold, self.k, rng, reports)
+            return reports
         for rows, words in blocks(rng, len(codes), words_per_subset(self._size)):
-            fill_subsets(codes[rows], words, threshold, self.k, rng, reports[rows], compiled=compiled)
+            fill_subsets(codes[rows], words, threshold, self.k, rng, reports[rows], compiled=False)
         return reports
 
     # ---------------------------------------------------------------- collector
