@@ -26,6 +26,7 @@ PAPERS = {
     "corr_rr": "Seeam, Zheng, Hu: correlated attributes in two phases",
     "jrr": "joint randomised response",
     "cpl": "correlation-induced leakage",
+    "answers": "questions of an estimate: ordered answers, cross tables",
 }
 """Package below ``experiments`` -> what its paper is about; each has a page in docs/papers."""
 

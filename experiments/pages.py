@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "docs" / "papers"
-PAPERS = ("corr_rr", "ocms", "jrr", "cpl")
+PAPERS = ("corr_rr", "ocms", "jrr", "cpl", "answers")
 COMMANDS, SEEDS = "commands.json", "seeds.csv"
 
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:e-?\d+)?%?")
@@ -301,7 +301,7 @@ def main() -> None:
     import typer
 
     def command(
-        papers: list[str] = typer.Argument(help="corr_rr, ocms, jrr, cpl."),
+        papers: list[str] = typer.Argument(help="corr_rr, ocms, jrr, cpl, answers."),
         update: Path | None = typer.Option(
             None, "--update", help="Folder of results to take tables and pictures from."
         ),

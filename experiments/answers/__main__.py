@@ -1,0 +1,10 @@
+"""``python -m experiments.answers NAME``: run one experiment, ``all`` of them, or ``list`` them."""
+
+from experiments.answers import ordered
+from experiments.answers.paper import PAPER
+
+MODULES = (ordered,)
+"""Importing them registers their experiments."""
+
+if __name__ == "__main__":
+    PAPER.main()

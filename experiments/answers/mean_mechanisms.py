@@ -1,0 +1,104 @@
+"""How much one report of a mean varies given the answer: mechanisms for means alone, which the library does not have.
+
+Answers are numbers t in [-1, 1]. Duchi, Jordan, Wainwright, *Minimax optimal procedures for locally private estimation*
+(2018); Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu, *Collecting and analyzing multidimensional data with local
+differential privacy* (2019), for Piecewise and Hybrid, which mixes the two. Variances are the published closed forms,
+which `tests/unit/test_experiments_answers.py` holds against integrals of the published densities.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable import GRR
+from deniable.oracles import SquareWave
+
+Floats = NDArray[np.float64]
+
+HYBRID_FROM = 0.61
+"""Budget below which Hybrid is Duchi's mechanism."""
+
+
+def duchi(epsilon: float, t: Floats) -> Floats:
+    """Return the variance of Duchi's report of every answer: two values, +-(e^epsilon + 1)/(e^epsilon - 1)."""
+    return ((math.exp(epsilon) + 1) / math.expm1(epsilon)) ** 2 - t**2
+
+
+def piecewise(epsilon: float, t: Floats) -> Floats:
+    """Return the variance of the Piecewise mechanism's report of every answer."""
+    half = math.exp(epsilon / 2)
+    return t**2 / (half - 1) + (half + 3) / (3 * (half - 1) ** 2)
+
+
+def hybrid(epsilon: float, t: Floats) -> Floats:
+    """Return the variance of Hybrid's report: Piecewise with probability 1 - e^(-epsilon/2), else Duchi's."""
+    if epsilon <= HYBRID_FROM:
+        return duchi(epsilon, t)
+    share = -math.expm1(-epsilon / 2)
+    return share * piecewise(epsilon, t) + (1 - share) * duchi(epsilon, t)
+
+
+def grr_scores(k: int, epsilon: float) -> Floats:
+    """Return the variance of the unbiased score of a GRR report of every code, in [-1, 1]."""
+    p, q = map(float, GRR(k, epsilon).support_probabilities)
+    scores = np.linspace(-1, 1, k)
+    weights = (scores - q * scores.sum()) / (p - q)
+    square: Floats = q * (weights**2).sum() + (p - q) * weights**2
+    return square - scores**2
+
+
+def square_wave(k: int, epsilon: float, window: str = "mean") -> Floats:
+    """Return the variance of what one square wave report adds to the mean, given every code, in [-1, 1]."""
+    return SquareWave(k, epsilon, window).report_weights(np.linspace(-1, 1, k))[1]
+
+
+def rounded(variances: Floats, per_step: int = 20) -> tuple[Floats, Floats]:
+    """Return (answers, variances) between the points of a grid too, where answers are rounded at random to one of two.
+
+    Parameters
+    ----------
+    variances : float64[k]
+        Of the report of every grid point, in [-1, 1].
+    per_step : int
+        Answers that are looked at between two points.
+    """
+    k = len(variances)
+    grid = np.linspace(-1, 1, k)
+    answers = np.linspace(-1, 1, (k - 1) * per_step + 1)
+    squares = np.interp(answers, grid, variances + grid**2)
+    return answers, squares - answers**2
+
+
+MEANS: dict[str, Callable[[int, float], Floats]] = {
+    "SquareWave": lambda k, epsilon: square_wave(k, epsilon),
+    "SquareWave, paper's window": lambda k, epsilon: square_wave(k, epsilon, "paper"),
+    "Hybrid": lambda k, epsilon: hybrid(epsilon, np.linspace(-1, 1, k)),
+    "Piecewise": lambda k, epsilon: piecewise(epsilon, np.linspace(-1, 1, k)),
+    "Duchi": lambda k, epsilon: duchi(epsilon, np.linspace(-1, 1, k)),
+    "GRR, scores": grr_scores,
+}
+"""Name -> (k, epsilon) -> variance of one report given each of k equally spaced answers."""
+
+
+def deviation(variances: Floats) -> dict[str, float]:
+    """Return standard deviations in units of the range: of the worst answer, and of uniform answers."""
+    return {"worst": math.sqrt(float(variances.max())) / 2, "uniform": math.sqrt(float(variances.mean())) / 2}
+
+
+def boxes(m: int, c: int, epsilon: str) -> dict[str, float]:
+    """Return n times the variance of the share of one of m boxes, at share 0, two ways.
+
+    "every box": `AdaptiveSMP` over m attributes of two values, one sampled. "padded": every contributor's ticked boxes,
+    at most c, are padded to c with dummies, and one of the c goes through the best subset selection over m + c values.
+    """
+    from deniable import AdaptiveSMP, SubsetSelection
+
+    budget = Fraction(epsilon)
+    each = AdaptiveSMP((2,) * m, budget).variance(0.0, 1, 0)
+    padded = c * c * SubsetSelection(m + c, budget).variance(0.0, 1)
+    return {"every box": each, "padded": padded}
