@@ -82,3 +82,67 @@ def test_bad_options(run: Run, options: tuple[str, ...], says: str) -> None:
     assert result.exit_code == 2
     assert f"error: {says}" in result.stderr
     assert result.stdout == ""
+
+
+# ---------------------------------------------------------------- rehearse
+
+
+@pytest.fixture
+def guess(folder: Path) -> Path:
+    """Guessed shares."""
+    path = folder / "guess.csv"
+    rows = ["smoker,yes,0.3", "smoker,no,0.7", "colour,red,0.5", "colour,green,0.3", "colour,blue,0.2"]
+    path.write_text("\n".join(["attribute,category,share", *rows]) + "\n")
+    return path
+
+
+def test_a_rehearsal(run: Run, guess: Path) -> None:
+    command = ("rehearse", "schema.json", "--contributors", "2000", "--like", guess, "--runs", "50", "--seed", "3")
+    compared = ("--difference", "colour=green,blue", "--html", "page.html", "--plot", "picture.png")
+    result = run(*command, *compared)
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    text = " ".join(result.stdout.split())
+    assert "A rehearsal: 2,000 invented contributors, 50 runs" in text
+    assert "Of 'colour' it had the order of 'green' and 'blue' wrong in" in text
+    assert "One report, as it might look: smoker" in text
+    assert Path("picture.png").stat().st_size > 10_000
+    assert "invented contributors" in Path("page.html").read_text()
+    data = json.loads(run(*command, *compared[:2], "--json").stdout)
+    assert data["contributors"], data["runs"] == (2000, 50)
+    assert [question["name"] for question in data["questions"]] == ["smoker", "colour"]
+    assert set(data["questions"][0]) == {"name", "ask", "unit", "top_wrong", "missed", "off"}
+    assert data["differences"][0]["truth"] == pytest.approx(0.1)
+    assert data["example"]["attributes"][0]["categories"][0]["truth"] == pytest.approx(0.3)
+    assert f"{data['differences'][0]['undecided']['rate'] * 100:g}%" in text
+
+
+def test_nothing_of_a_guess_but_shares_is_shown(run: Run) -> None:
+    Path("people.csv").write_text("name,smoker,colour\nAnn Smith,yes,red\nBob Jones,no,green\n")
+    result = run(
+        "rehearse", "schema.json", "--contributors", "100", "--like", "people.csv", "--runs", "2", "--html", "p.html"
+    )
+    assert result.exit_code == 0, result.output
+    for text in (result.output, Path("p.html").read_text()):
+        assert "Ann" not in text
+        assert "people.csv" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--difference", "age=a,b"), "difference must be QUESTION=CATEGORY,CATEGORY of the schema's questions"),
+        (("--difference", "smoker=yes"), "difference must name two categories of 'smoker', such as smoker=yes,no"),
+        (("--runs", "1"), "runs must be >= 2"),
+        (("--seed", "-1"), "seed must be an integer >= 0"),
+        (("--contributors", "0"), "contributors must be >= 1"),
+        (("--epsilon", "0"), "epsilon must be"),
+        (("--like", "none.csv"), "none.csv"),
+        (("--html", "guess.csv"), "the output must not be one of the inputs"),
+    ],
+)
+def test_bad_options_of_a_rehearsal(run: Run, guess: Path, options: tuple[str, ...], says: str) -> None:
+    result = run("rehearse", "schema.json", "--contributors", "100", "--like", guess, *options)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert result.stdout == ""

@@ -47,6 +47,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "deal": ("dealing", "Deal a secret share to each contributor."),
     "hand-out": ("dealing", "Move shares out of a deal into a file."),
     "plan": ("planning", "Say how precise answers will be, before anybody is asked."),
+    "rehearse": ("rehearsing", "Try a survey on invented people."),
     "serve": ("serving", "Collect reports from people's own devices."),
     "survey": ("serving", "Make, open, pause, close and export surveys."),
     "analyst": ("serving", "Let somebody log in to the dashboard."),

@@ -11,8 +11,12 @@ from deniable.planning.default import default_mechanism as default_mechanism
 from deniable.planning.exploring import Exploration as Exploration
 from deniable.planning.exploring import explore as explore
 from deniable.planning.feasibility import cannot_work as cannot_work
+from deniable.planning.guess import Guess as Guess
 from deniable.planning.records import MechanismChoice as MechanismChoice
 from deniable.planning.records import records_default as records_default
+from deniable.planning.rehearsal import Difference as Difference
+from deniable.planning.rehearsal import Rehearsal as Rehearsal
+from deniable.planning.rehearsal import rehearse as rehearse
 from deniable.planning.rows import Plan as Plan
 from deniable.planning.rows import PlanRow as PlanRow
 from deniable.planning.two_phase import CorrRRPlan as CorrRRPlan

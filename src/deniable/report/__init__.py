@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from deniable.report.plans import plan_page as plan_page
     from deniable.report.png import draw as draw
     from deniable.report.png import save_png as save_png
+    from deniable.report.rehearsals import rehearsal_page as rehearsal_page
     from deniable.report.text import print_page as print_page
 else:
     from deniable.core.lazy import attach
@@ -35,6 +36,7 @@ else:
             "deniable.report.page": "Page",
             "deniable.report.plans": "plan_page",
             "deniable.report.png": "draw save_png",
+            "deniable.report.rehearsals": "rehearsal_page",
             "deniable.report.text": "print_page",
         },
     )

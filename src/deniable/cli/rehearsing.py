@@ -1,0 +1,89 @@
+"""What the report would look like, and how often it would mislead: the dress rehearsal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli._app import check_output, print_result, progress, save_page, verb
+from deniable.core.randomness import SimulationRandomness
+from deniable.errors import InvalidParameterError
+from deniable.planning import Difference, Guess, collection
+from deniable.planning import rehearse as make_rehearsal
+from deniable.report import rehearsal_page
+from deniable.survey.schema import Schema
+
+
+@verb("rehearse")
+def rehearse(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The questionnaire (JSON).")],
+    contributors: Annotated[int, typer.Option("--contributors", help="How many people are expected.")],
+    like: Annotated[
+        Path,
+        typer.Option("--like", help="A rough guess: rows of answers, or the columns attribute, category, share."),
+    ],
+    epsilon: Annotated[str, typer.Option("--epsilon", help="Budget of a whole contributor.")] = "1",
+    runs: Annotated[int, typer.Option("--runs", help="How many times everybody reports.")] = 200,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same rehearsal.")] = 1,
+    differences: Annotated[
+        list[str] | None,
+        typer.Option("--difference", metavar="A=x,y", help="Is x more frequent than y in question A? Repeatable."),
+    ] = None,
+    confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals, in (0, 1).")] = 0.95,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw the first run's report (PNG).")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")] = False,
+) -> None:
+    """Try a survey on invented people.
+
+    For organisers, before anybody is asked. Collects from them many times, and prints how often
+    the first category is wrong, the sign of a difference, or an interval; and one report, as it
+    might look.
+
+    Of the guess only shares are shown, and no row.
+    """
+    for output in filter(None, (plot, html)):
+        check_output(output, [schema, like])
+    asked = Schema.load(schema)
+    compared = [parse_difference(asked, text) for text in differences or []]
+    guess = Guess.read(like, asked)
+    with progress("rehearsing", quiet=as_json) as report:
+        found = make_rehearsal(
+            collection(asked, epsilon),
+            contributors,
+            guess,
+            runs=runs,
+            rng=SimulationRandomness(seed),
+            differences=compared,
+            confidence=confidence,
+            progress=report,
+        )
+    page = rehearsal_page(found)
+    save_page(page, plot, html)
+    print_result(found, page, as_json)
+
+
+def parse_difference(schema: Schema, text: str) -> Difference:
+    """Return the question and the two categories in "A=x,y"; either may have a comma or an equals sign inside.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no such question, or no two such categories of it.
+    """
+    for column in schema.columns:
+        if not text.startswith(f"{column.name}="):
+            continue
+        pair = text[len(column.name) + 1 :]
+        for label in column.labels:
+            if pair.startswith(f"{label},") and pair[len(label) + 1 :] in column.labels:
+                return Difference(column.name, label, pair[len(label) + 1 :])
+        raise InvalidParameterError(
+            f"difference must name two categories of {column.name!r}, such as {column.name}={column.labels[0]},"
+            f"{column.labels[1]}; got difference={text!r}"
+        )
+    raise InvalidParameterError(
+        f"difference must be QUESTION=CATEGORY,CATEGORY of the schema's questions, got difference={text!r}"
+    )

@@ -1,0 +1,185 @@
+"""What somebody expects contributors to answer: a rough file of answers, or of shares, for a rehearsal.
+
+A guess is private where it is made of somebody's answers: what a rehearsal shows of it are shares, and no row.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import checked_integer
+from deniable.core.randomness import SimulationRandomness
+from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.files import open_answers
+from deniable.survey.attribute import Attribute
+from deniable.survey.schema import Schema
+
+SHARES = ("attribute", "category", "share")
+"""Columns of a file of shares."""
+
+SLACK = 0.02
+"""By how much the shares of a question may miss 1: they were rounded by hand."""
+
+MOST = 1 << 40
+"""Most contributors that are rehearsed."""
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Distinct records and how many of them there are, in any unit.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is asked.
+    records : int64[r, d]
+        Codes of the record's columns.
+    weights : float64[r]
+        How many hold each, as a share or as a number; not all 0.
+    """
+
+    schema: Schema
+    records: Codes
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def from_codes(cls, schema: Schema, codes: Codes) -> Guess:
+        """Return the guess that people answer as these did, int[n, d]."""
+        if not len(codes):
+            raise InvalidInputError("the guess must have at least one row of answers, it has none")
+        records, counts = np.unique(codes.astype(np.int64), axis=0, return_counts=True)
+        return cls(schema, records, counts.astype(np.float64))
+
+    @classmethod
+    def from_shares(cls, schema: Schema, shares: Mapping[str, Mapping[str, float]]) -> Guess:
+        """Return the guess that so many give each answer.
+
+        Nothing is said about who gives which answers together, and nothing that a rehearsal counts depends on it: the
+        people who come first in the lists of all questions are taken to be the same ones.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is asked.
+        shares : mapping of question to mapping of category to float
+            Of every question; categories that are not named have none. The shares of a question sum to 1, but for a
+            question of several answers: there each box has its own, of those who tick it.
+
+        Raises
+        ------
+        InvalidInputError
+            If a question is absent, a category is none, or the shares of a question are no shares.
+
+        Examples
+        --------
+        >>> schema = Schema((Attribute("smoker", ("yes", "no")), Attribute("mood", ("bad", "fair", "good"))))
+        >>> guess = Guess.from_shares(schema, {"smoker": {"yes": 0.3, "no": 0.7}, "mood": {"fair": 0.5, "good": 0.5}})
+        >>> guess.people(10)[0].tolist(), guess.people(10)[1].tolist()
+        ([[0, 1], [1, 1], [1, 2]], [3, 2, 5])
+        """
+        unknown = [name for name in shares if name not in schema.asked]
+        if unknown:
+            raise InvalidInputError(f"the guess must be about questions of the schema, {unknown[0]!r} is none")
+        columns: list[NDArray[np.float64]] = []
+        for attribute in schema.attributes:
+            if attribute.name not in shares:
+                raise InvalidInputError(
+                    f"the guess must have shares of all questions, of {attribute.name!r} it has none"
+                )
+            columns += _columns(attribute, shares[attribute.name])
+        ends = [np.cumsum(column) for column in columns]
+        cuts = np.unique(np.concatenate([[0.0, 1.0], *(end[:-1] for end in ends)]).clip(0, 1))
+        middles = (cuts[1:] + cuts[:-1]) / 2
+        records = np.stack([np.minimum(np.searchsorted(end, middles), len(end) - 1) for end in ends], axis=1)
+        return cls(schema, records.astype(np.int64), np.diff(cuts))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], schema: Schema) -> Guess:
+        """Read a CSV or Parquet file: a row of answers each, or of the columns attribute, category and share.
+
+        Numbers on a grid are rounded to it at random, the same way each time.
+
+        Raises
+        ------
+        InvalidInputError
+            If an answer cannot be encoded, or shares are no shares; naming row or question.
+        FileFormatError
+            If the file cannot be read.
+        """
+        with open_answers(path) as reader:
+            listed = set(reader.columns) == set(SHARES) and set(schema.asked) != set(SHARES)
+        return cls._read_shares(path, schema) if listed else cls._read_answers(path, schema)
+
+    @classmethod
+    def _read_answers(cls, path: str | os.PathLike[str], schema: Schema) -> Guess:
+        rounding, parts = SimulationRandomness(0), []
+        with open_answers(path, schema.asked) as reader:
+            for batch in reader:
+                parts.append(schema.encode(batch, rounding, first_row=reader.rows - batch.num_rows + 1))
+        return cls.from_codes(schema, np.concatenate(parts) if parts else np.empty((0, len(schema.sizes)), np.int64))
+
+    @classmethod
+    def _read_shares(cls, path: str | os.PathLike[str], schema: Schema) -> Guess:
+        shares: dict[str, dict[str, float]] = {}
+        row = 0
+        with open_answers(path, SHARES) as reader:
+            for batch in reader:
+                for name, category, text in zip(*(batch.column(key).to_pylist() for key in SHARES), strict=True):
+                    row += 1
+                    own = shares.setdefault(str(name), {})
+                    if str(category) in own:
+                        raise InvalidInputError(f"the guess must name a category once, row {row} names it again")
+                    own[str(category)] = _share(text, row)
+        return cls.from_shares(schema, shares)
+
+    def people(self, contributors: int, seed: int = 0) -> tuple[Codes, NDArray[np.int64]]:
+        """Return so many contributors: distinct records int64[r, d] and how many hold each, int64[r].
+
+        As near to the guess as whole people can be; `seed` decides between records of the same remainder.
+        """
+        n = checked_integer("contributors", contributors, 1, MOST)
+        exact = self.weights / self.weights.sum() * n
+        held = np.floor(exact).astype(np.int64)
+        # The largest remainders get one more, ties in random order.
+        order = SimulationRandomness(seed).generator.permutation(len(held))
+        rest = (exact - held)[order].round(9)
+        held[order[np.argsort(-rest, kind="stable")[: n - int(held.sum())]]] += 1
+        present = held > 0
+        return self.records[present], held[present]
+
+
+def _columns(attribute: Attribute, shares: Mapping[str, float]) -> list[NDArray[np.float64]]:
+    """Return the shares of each column that a question fills."""
+    where = f"the guess of {attribute.name!r}"
+    if attribute.text:
+        raise InvalidParameterError("open text has no shares to guess: rehearse with words in a list")
+    codes = {label: code for code, label in enumerate(attribute.labels)}
+    strange = [label for label in shares if label not in codes]
+    if strange:
+        raise InvalidInputError(f"{where} must be of its categories, {strange[0]!r} is none")
+    values = np.array([shares.get(label, 0.0) for label in attribute.labels])
+    if not np.isfinite(values).all() or values.min() < 0 or values.max() > 1 + SLACK:
+        raise InvalidInputError(f"{where} must be of shares between 0 and 1: 0.25 is a quarter")
+    if attribute.kind == "multiple":
+        return [np.array([1 - ticked, ticked]) for ticked in values.clip(0, 1)]
+    if abs(values.sum() - 1) > SLACK:
+        raise InvalidInputError(f"{where} must sum to 1, got {values.sum():g}")
+    return [values / values.sum()]
+
+
+def _share(text: object, row: int) -> float:
+    try:
+        value = float(str(text))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InvalidInputError(f"the guess must have a number as a share, row {row} has none")
+    return value

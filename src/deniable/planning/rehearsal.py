@@ -1,0 +1,411 @@
+"""A dress rehearsal: the whole survey with invented people, many times, and how often its report would mislead.
+
+Aggregates are drawn directly (`simulate_aggregate`), exactly as reports of these people would add up, so that hundreds
+of runs take seconds. The people stay the same from run to run; only the randomisation differs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from deniable.answers.summary import Summary, summarize
+from deniable.core.aggregate import Aggregate
+from deniable.core.answer import NOTHING
+from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.estimate import Estimate
+from deniable.core.randomness import SimulationRandomness
+from deniable.core.result import HIDDEN, Result
+from deniable.errors import InvalidParameterError
+from deniable.oracles.oracle import is_oracle
+from deniable.planning.guess import Guess
+from deniable.records.record import is_records
+from deniable.survey.attribute import Attribute
+from deniable.survey.collection import Collection
+
+Floats = NDArray[np.float64]
+
+CONFIDENCE = 0.95
+"""Of what a rehearsal says about its own rates."""
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Rate(Result):
+    """How often something happened, and how surely the runs say so.
+
+    Parameters
+    ----------
+    rate : float
+        Share of the runs.
+    lower, upper : float
+        95% interval of what infinitely many runs would show.
+    runs : int
+        Number of runs.
+    """
+
+    rate: float
+    lower: float
+    upper: float
+    runs: int
+
+    @classmethod
+    def of(cls, happened: NDArray[np.bool_]) -> Rate:
+        """Return the rate of something that happens or not in each run; the interval is Clopper and Pearson's.
+
+        Examples
+        --------
+        >>> Rate.of(np.array([True] + [False] * 99))  # doctest: +ELLIPSIS
+        Rate(rate=0.01, lower=0.00025..., upper=0.0544..., runs=100)
+        """
+        runs, count = len(happened), int(np.count_nonzero(happened))
+        tail = (1 - CONFIDENCE) / 2
+        lower = float(special.betaincinv(count, runs - count + 1, tail)) if count else 0.0
+        upper = float(special.betaincinv(count + 1, runs - count, 1 - tail)) if count < runs else 1.0
+        return cls(count / runs, lower, upper, runs)
+
+    @classmethod
+    def mean(cls, shares: Floats) -> Rate:
+        """Return the mean of a share of each run, in [0, 1]; the interval is normal, or that of a share that is 0 or 1.
+
+        If the share is the same in all runs, nothing is known of its spread: then that of the event that it is not.
+        """
+        if np.ptp(shares) == 0:
+            bound = cls.of(np.zeros(len(shares), dtype=np.bool_)).upper
+            rate = float(shares[0])
+            return cls(rate, max(rate - bound, 0.0), min(rate + bound, 1.0), len(shares))
+        rate = float(shares.mean())
+        half = -float(special.ndtri((1 - CONFIDENCE) / 2)) * float(shares.std(ddof=1)) / math.sqrt(len(shares))
+        return cls(rate, max(rate - half, 0.0), min(rate + half, 1.0), len(shares))
+
+
+@dataclass(frozen=True)
+class RehearsedQuestion(Result):
+    """How often the report misled about one question.
+
+    Parameters
+    ----------
+    name : str
+        As people call it.
+    ask : {"shares", "mean"}
+        What is asked.
+    unit : str
+        What `off` counts: percentage points, or units of the scale.
+    top_wrong : Rate or None
+        The category that the report puts first is not the most frequent one; None for means.
+    missed : Rate
+        Of the question's intervals, those that do not contain the truth; about 1 - confidence are expected.
+    off : float
+        In 95 of 100 runs no estimate of the question is further off than this; infinite if more runs had no report.
+    """
+
+    name: str
+    ask: str
+    unit: str
+    top_wrong: Rate | None
+    missed: Rate
+    off: float
+
+
+@dataclass(frozen=True)
+class RehearsedDifference(Result):
+    """How often the report misled about which of two shares is larger.
+
+    Parameters
+    ----------
+    name : str
+        Of the question.
+    first, second : str
+        The two categories.
+    truth : float
+        Share of the first less that of the second, in the guess.
+    wrong_sign : Rate
+        The estimated difference has the other sign.
+    undecided : Rate
+        Its interval contains 0.
+    wrongly_decided : Rate
+        Its interval lies on the wrong side of 0: the report states the contrary.
+    """
+
+    name: str
+    first: str
+    second: str
+    truth: float
+    wrong_sign: Rate
+    undecided: Rate
+    wrongly_decided: Rate
+
+
+@dataclass(frozen=True)
+class Rehearsal(Result):
+    """What many invented runs of a survey showed; made by `rehearse`.
+
+    Parameters
+    ----------
+    contributors : int
+        Invented people.
+    runs : int
+        How many times they reported.
+    epsilon : float or Fraction
+        Budget of the whole contributor.
+    mechanism : str
+        Name of the mechanism.
+    confidence : float
+        Of the report's intervals.
+    questions : tuple of RehearsedQuestion
+        In the schema's order.
+    differences : tuple of RehearsedDifference
+        Those that were declared.
+    example : Summary
+        The report of the first run.
+    """
+
+    format: ClassVar[str] = "deniable rehearsal"
+    also: ClassVar = {"example": "example"}
+
+    contributors: int
+    runs: int
+    epsilon: float | Fraction
+    mechanism: str
+    confidence: float
+    questions: tuple[RehearsedQuestion, ...]
+    differences: tuple[RehearsedDifference, ...]
+    example: Summary = field(repr=False, metadata=HIDDEN)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A comparison that the report is meant to decide: which of two categories of a question is more frequent."""
+
+    name: str
+    first: str
+    second: str
+
+
+def rehearse(
+    collection: Collection,
+    contributors: int,
+    guess: Guess,
+    *,
+    runs: int = 200,
+    rng: SimulationRandomness,
+    differences: Sequence[Difference] = (),
+    confidence: float = 0.95,
+    progress: Callable[[int, int], None] | None = None,
+) -> Rehearsal:
+    """Organiser: collect from invented people many times, and count how often the report would mislead.
+
+    Parameters
+    ----------
+    collection : Collection
+        The survey.
+    contributors : int
+        How many people are expected.
+    guess : Guess
+        What they might answer.
+    runs : int
+        How often they report, >= 2.
+    rng : SimulationRandomness
+        Source of all runs.
+    differences : sequence of Difference
+        Pairs of categories whose order the report is meant to tell.
+    confidence : float
+        Of the report's intervals, in (0, 1).
+    progress : callable, optional
+        Called with (runs done, runs in all).
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, the guess is of other questions, a difference is of no category, or nothing is
+        known about the mechanism's reports without making them (mechanisms with a dealer).
+
+    Examples
+    --------
+    >>> from deniable import Schema
+    >>> from deniable.planning import collection
+    >>> schema = Schema((Attribute("smoker", ("yes", "no")),))
+    >>> guess = Guess.from_shares(schema, {"smoker": {"yes": 0.45, "no": 0.55}})
+    >>> found = rehearse(collection(schema, 1.0), 500, guess, runs=400, rng=SimulationRandomness(1))
+    >>> found.questions[0].top_wrong  # doctest: +ELLIPSIS
+    Rate(rate=..., lower=..., upper=..., runs=400)
+    """
+    runs = checked_integer("runs", runs, 2)
+    confidence = checked_probability("confidence", confidence, open_interval=True)
+    if guess.schema != collection.schema:
+        raise InvalidParameterError("guess must be of the collection's schema, it is of another one")
+    checked = [_checked(collection, one) for one in differences]
+    simulate = _simulator(collection, *guess.people(contributors))
+    columns = collection.schema.columns
+    counts = _counts(columns, *guess.people(contributors))
+    truths = [held / held.sum() for held in counts]
+    seen = [_Seen(column, truth, confidence) for column, truth in zip(columns, truths, strict=True)]
+    compared = [_Compared(seen[j], one, first, second) for one, j, first, second in checked]
+    example: Summary | None = None
+    for run in range(runs):
+        aggregate = simulate(rng)
+        estimates = collection.estimate(aggregate)
+        if example is None:
+            example = summarize(
+                estimates,
+                mechanism=collection.mechanism,
+                n=aggregate.n,
+                title=collection.title,
+                confidence=confidence,
+                truth=dict(zip(collection.schema.names, counts, strict=True)),
+                collection=collection.id,
+            )
+        for one, estimate in zip(seen, estimates.values(), strict=True):
+            one.look(estimate)
+        for difference in compared:
+            difference.look(estimates[difference.seen.column.name])
+        if progress is not None:
+            progress(run + 1, runs)
+    assert example is not None
+    return Rehearsal(
+        contributors,
+        runs,
+        collection.mechanism.epsilon,
+        collection.mechanism.name,
+        confidence,
+        tuple(one.result() for one in seen),
+        tuple(difference.result() for difference in compared),
+        example,
+    )
+
+
+def _checked(collection: Collection, one: Difference) -> tuple[Difference, int, int, int]:
+    """Return a difference with the number of its column and the codes of its categories."""
+    columns = collection.schema.columns
+    names = [column.name for column in columns]
+    if one.name not in names:
+        raise InvalidParameterError(f"difference must be of a question of the schema, {one.name!r} is none")
+    j = names.index(one.name)
+    labels = columns[j].labels
+    for label in (one.first, one.second):
+        if label not in labels:
+            raise InvalidParameterError(f"difference must be of categories of {one.name!r}, {label!r} is none")
+    if one.first == one.second:
+        raise InvalidParameterError(f"difference must be of two categories of {one.name!r}, got {one.first!r} twice")
+    return one, j, labels.index(one.first), labels.index(one.second)
+
+
+def _counts(columns: Sequence[Attribute], records: NDArray[np.int64], held: NDArray[np.int64]) -> list[Floats]:
+    return [np.bincount(records[:, j], held, column.k).astype(np.float64) for j, column in enumerate(columns)]
+
+
+def _simulator(
+    collection: Collection, records: NDArray[np.int64], held: NDArray[np.int64]
+) -> Callable[[SimulationRandomness], Aggregate]:
+    """Return what draws an aggregate of these people."""
+    mechanism: Any = collection.mechanism
+    single, several = is_oracle(collection.mechanism), is_records(collection.mechanism)
+    if collection.dealt or collection.schema.is_text or not (single or several):
+        raise InvalidParameterError(
+            f"the mechanism must be one whose aggregates can be drawn without reports, {mechanism.name} is none: "
+            "rehearse it with invented answers, randomize and estimate --truth"
+        )
+    counts = [one.astype(np.int64) for one in _counts(collection.schema.columns, records, held)]
+    given: tuple[Any, ...] = (records, held)
+    if single:
+        given = (counts[0],)
+    elif mechanism.simulates == "marginals":
+        given = (counts,)
+    return lambda rng: replace(mechanism.simulate_aggregate(*given, rng), collection=collection.id)
+
+
+class _Seen:
+    """What the runs show of one question, run by run."""
+
+    def __init__(self, column: Attribute, truth: Floats, confidence: float) -> None:
+        self.column, self.truth, self.confidence = column, truth, confidence
+        self.top_wrong: list[bool] = []
+        self.missed: list[float] = []
+        self.off: list[float] = []
+        scores = column.code_scores
+        self.asks_mean = column.ask == "mean" and scores is not None
+        if self.asks_mean:
+            assert scores is not None
+            counted = np.isfinite(scores)
+            answered = truth[counted].sum()
+            self.mean = float(truth[counted] @ scores[counted] / answered) if answered else math.nan
+
+    def look(self, estimate: Estimate) -> None:
+        """Compare one report with the truth."""
+        if self.asks_mean:
+            answer = estimate.mean()
+            lower, upper = answer.interval(self.confidence) if answer.has_interval else NOTHING
+            self.missed.append(float(_outside(self.mean, lower, upper)))
+            self.off.append(abs(answer.value - self.mean))
+            return
+        if estimate.n == 0:  # of a sampled question that nobody happened to report
+            self.top_wrong.append(True)
+            self.missed.append(0.0)
+            self.off.append(math.inf)
+            return
+        found = estimate.frequencies
+        self.top_wrong.append(bool(self.truth[int(found.argmax())] < self.truth.max()))
+        lower_ends, upper_ends = estimate.interval(self.confidence)
+        self.missed.append(float(np.mean(_outside(self.truth, lower_ends, upper_ends))))
+        self.off.append(100 * float(np.abs(found - self.truth).max()))
+
+    def result(self) -> RehearsedQuestion:
+        """Return what all runs showed."""
+        column = self.column
+        off = np.array(self.off)
+        off[np.isnan(off)] = math.inf
+        unit = "percentage points"
+        if self.asks_mean:
+            assert column.code_scores is not None
+            low, high = np.nanmin(column.code_scores), np.nanmax(column.code_scores)
+            unit = f"on the scale from {low:g} to {high:g}"
+        return RehearsedQuestion(
+            column.title or column.name,
+            "mean" if self.asks_mean else "shares",
+            unit,
+            None if self.asks_mean else Rate.of(np.array(self.top_wrong)),
+            Rate.mean(np.array(self.missed)),
+            float(np.quantile(off, CONFIDENCE, method="higher")),
+        )
+
+
+class _Compared:
+    """What the runs show of one declared difference."""
+
+    def __init__(self, seen: _Seen, difference: Difference, first: int, second: int) -> None:
+        self.seen, self.difference = seen, difference
+        self.weights = np.zeros(seen.column.k)
+        self.weights[[first, second]] = 1.0, -1.0
+        self.truth = float(self.weights @ seen.truth)
+        self.wrong: list[bool] = []
+        self.undecided: list[bool] = []
+        self.contrary: list[bool] = []
+
+    def look(self, estimate: Estimate) -> None:
+        """Compare one report with the truth."""
+        answer = estimate.linear(self.weights)
+        lower, upper = answer.interval(self.seen.confidence) if answer.has_interval else NOTHING
+        sign = np.sign(self.truth)
+        self.wrong.append(bool(np.sign(answer.value) != sign))
+        decided = 1 if lower > 0 else -1 if upper < 0 else 0
+        self.undecided.append(decided == 0)
+        self.contrary.append(decided != 0 and decided != sign)
+
+    def result(self) -> RehearsedDifference:
+        """Return what all runs showed."""
+        one = self.difference
+        rates = (Rate.of(np.array(events)) for events in (self.wrong, self.undecided, self.contrary))
+        return RehearsedDifference(self.seen.column.title or one.name, one.first, one.second, self.truth, *rates)
+
+
+def _outside(truth: Any, lower: Any, upper: Any) -> Any:
+    """Tell whether the truth is beyond an interval; by more than rounding."""
+    return (truth < lower - _ROUNDING) | (truth > upper + _ROUNDING)
