@@ -413,10 +413,10 @@ def test_means_of_numbers_through_the_whole_house() -> None:
 
 def test_questions_in_words() -> None:
     income = Attribute("income", kind="numeric", range=(0, 2.5), grid=6, missing="no answer")
-    assert question_text(income) == "'income' (number): 0 to 2.5, rounded to 6 points, 'no answer'"
+    assert question_text(income) == "'income' (number): 0 to 2.5, rounded at random to one of 6 points, 'no answer'"
     assert question_text(DEVICES) == "'devices' (any of them, 3 answers): 'phone', 'radio', 'tv'"
     stars = Attribute("stars", ("1", "2"), kind="ordered", title="Stars")
-    assert question_text(stars) == "'stars' (ordered, 2 answers): '1', '2'"
+    assert question_text(stars) == "'stars', 'Stars' (ordered, 2 answers): '1', '2'"
     found = inspect_collection(
         collection(Schema((income, DEVICES, stars, Attribute("age", edges=(9,)))), 1.0)
     ).to_dict()

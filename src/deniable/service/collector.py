@@ -150,5 +150,5 @@ def warm(survey: Survey) -> None:
     """Have every loop compiled that reports of this survey go through, so that nobody waits for it."""
     rng = SimulationRandomness(0)
     for rows in _WARM_ROWS:
-        codes = np.zeros((rows, len(survey.collection.schema.attributes)), dtype=np.int64)
+        codes = np.zeros((rows, len(survey.collection.schema.columns)), dtype=np.int64)
         survey.collection.aggregate(survey.collection.randomize(codes, rng))

@@ -150,7 +150,7 @@ def draft_page(collection: Collection, contributors: int | None = None) -> Surve
         title=collection.title or "Survey",
         intro=DRAFT + "say who asks, and why.",
         consent=DRAFT + "say what taking part means, and what is kept.",
-        questions={attribute.name: attribute.name for attribute in attributes},
+        questions={attribute.name: attribute.title or attribute.name for attribute in attributes},
         labels={attribute.name: list(attribute.labels) for attribute in attributes if listed(attribute)},
         thanks="Thank you. You can close this page.",
     )

@@ -325,6 +325,11 @@ class Attribute:
         """Codes without a place in an order of the answers: missing and other."""
         return tuple(range(len(self.categories), self.k))
 
+    @property
+    def range_texts(self) -> tuple[str, str]:
+        """The ends of a numeric attribute's range, as people read them."""
+        return self.categories[0], self.categories[-1]
+
     @cached_property
     def code_scores(self) -> NDArray[np.float64] | None:
         """What every code counts in a mean, float64[k]: NaN for missing and other, which count nowhere.

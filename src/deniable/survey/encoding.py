@@ -479,10 +479,9 @@ def _failure(attribute: Attribute, reason: int, row: int) -> InvalidInputError:
         short = f" of at most {MAX_DIGITS} digits" if attribute.kind == "numeric" else ""
         return InvalidInputError(f"answers of {where} must be finite numbers{short}")
     if reason == _OUTSIDE:
-        low, high = attribute.points.ends
+        ends = ", ".join(attribute.range_texts)
         return InvalidInputError(
-            f'answer of {where} must be in [{low:g}, {high:g}]; declare "clip": true in the schema to report the '
-            "nearer end instead"
+            f'answer of {where} must be in [{ends}]; declare "clip": true in the schema to report the nearer end instead'
         )
     if attribute.kind == "multiple":
         return UnknownCategoryError(

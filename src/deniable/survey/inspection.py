@@ -52,7 +52,13 @@ class Inspection:
             "sentences": list(self.sentences),
             "warnings": list(self.warnings),
             "attributes": [
-                {"name": attribute.name, "kind": _kind(attribute), "k": attribute.k, **_answers(attribute)}
+                {
+                    "name": attribute.name,
+                    "title": attribute.title,
+                    "kind": _kind(attribute),
+                    "k": attribute.k,
+                    **_answers(attribute),
+                }
                 for attribute in self.collection.schema.attributes
             ],
             "mechanism": self.collection.mechanism.name,
@@ -90,26 +96,26 @@ def inspect_collection(collection: Collection) -> Inspection:
 
 
 def question_text(attribute: Attribute) -> str:
-    """Return one question in a line: its name, quoted, and all answers that can be reported.
+    """Return one question in a line: its name and title, quoted, and all answers that can be reported.
 
     Examples
     --------
     >>> question_text(Attribute("age", edges=(20, 40), missing="no answer"))
     "'age' (number, 4 answers): '< 20', '20 to < 40', '>= 40', 'no answer'"
     """
+    name = f"{attribute.name!r}, {attribute.title!r}" if attribute.title else repr(attribute.name)
+    further = "".join(f", {label!r}" for label in attribute.labels[len(attribute.categories) :])
     if attribute.text:
-        return f"{attribute.name!r} (open text)"
+        return f"{name} (open text)"
     if attribute.dictionary is not None:
-        further = "".join(f", {label!r}" for label in attribute.labels[len(attribute.categories) :])
         words = f"the {len(attribute.categories):,} words of {attribute.dictionary.file!r}"
-        return f"{attribute.name!r} (dictionary): {words}{further}"
+        return f"{name} (dictionary): {words}{further}"
     if attribute.kind == "numeric":
-        low, high = attribute.points.ends
-        further = "".join(f", {label!r}" for label in attribute.labels[len(attribute.categories) :])
-        return f"{attribute.name!r} (number): {low:g} to {high:g}, rounded to {attribute.grid} points{further}"
+        low, high = attribute.range_texts
+        return f"{name} (number): {low} to {high}, rounded at random to one of {attribute.grid} points{further}"
     kind = {"ordered": "ordered, ", "multiple": "any of them, "}.get(attribute.kind, "")
     number = "number, " if attribute.edges is not None else ""
-    return f"{attribute.name!r} ({number}{kind}{attribute.k} answers): {', '.join(map(repr, attribute.labels))}"
+    return f"{name} ({number}{kind}{attribute.k} answers): {', '.join(map(repr, attribute.labels))}"
 
 
 def _kind(attribute: Attribute) -> str:
@@ -117,7 +123,7 @@ def _kind(attribute: Attribute) -> str:
         return "text"
     if attribute.dictionary is not None:
         return "dictionary"
-    return attribute.kind if attribute.edges is None else "intervals"
+    return "intervals" if attribute.edges is not None and attribute.kind == "categories" else attribute.kind
 
 
 def _answers(attribute: Attribute) -> dict[str, Any]:
