@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import SimulationRandomness
+from deniable.records.pivot.pivot_draws import copy_around, copy_in_turn
 from deniable.records.prior_draws import (
     _draw,
     checked_priors,
@@ -140,3 +141,23 @@ def test_codes_follow_their_priors() -> None:
     assert stats.binomtest(int((reports[:, 0] == 1).sum()), 200_000, 0.3).pvalue > FAMILY_WISE_ERROR
     seen = np.bincount(reports[:, 1], minlength=100)
     assert stats.chisquare(seen, np.arange(1, 101) / 5050 * 200_000).pvalue > FAMILY_WISE_ERROR
+
+
+def test_copies_in_one_loop_are_those_in_turn() -> None:
+    """The same words give the same bytes, whichever loop reads them."""
+    rng, d, n = np.random.default_rng(3), 7, 400
+    for k in (2, 5, 300):
+        lies = rng.integers(0, 2**64 // (k - 1), (d, d), dtype=np.uint64)
+        lies[0, 1], lies[2, 3] = 0, 2**64 // (k - 1) - 1
+        truths = lies * np.uint64(k - 1)
+        reciprocals = np.divide(1.0, lies.astype(np.float64), out=np.zeros(lies.shape), where=lies > 0)
+        words = rng.integers(0, 2**64, (n, d), dtype=np.uint64)
+        words[:d] = truths
+        codes, pivots = rng.integers(0, k, (n, d)), rng.integers(0, d, n).astype(np.uint8)
+        found = [np.zeros((n, d), dtype=np.uint16) for _ in range(4)]
+        runs = copy_in_turn.compiled, copy_around.compiled, copy_in_turn.interpreted, copy_around.interpreted
+        for run, reports in zip(runs, found, strict=True):
+            with np.errstate(over="ignore"):
+                run(words, codes, pivots, lies, truths, reciprocals, k, reports)
+            np.testing.assert_array_equal(reports, found[0])
+        assert int(found[0].max()) < k

@@ -89,12 +89,16 @@ def draw_points(
     """
     field, dimension = np.int64(q), np.int64(t)
     x, u = vectors[0], vectors[1]
+    # A quotient a // q is floor((a + 1/2)/q) in doubles: (a + 1/2)/q is at least 1/(2q) away from any integer, and the
+    # rounding error is less since a lies below 2^32.
+    reciprocal, shorter = 1.0 / float(q), 1.0 / float(max(q - 1, 1))
     for i in range(codes.shape[0]):
         # The value's vector; its first nonzero entry, at `first`, is 1.
         left, first = np.int64(codes[i]), dimension - 1
         while left > 0:
-            x[first] = (left - 1) % field
-            left = (left - 1) // field
+            rest = np.int64((float(left - 1) + 0.5) * reciprocal)
+            x[first] = left - 1 - rest * field
+            left = rest
             first -= 1
         # Entry `first` of the report is determined by its other entries, which `draw` says, and by the product <u, x>.
         draw, product = draws[i], np.int64(0)
@@ -109,8 +113,9 @@ def draw_points(
                 reports[i] = points + draw
                 continue
             draw -= before
-            product = draw % (field - 1) + 1
-            draw = points + draw // (field - 1)
+            rest = np.int64((float(draw) + 0.5) * shorter)
+            product = draw - rest * (field - 1) + 1
+            draw = points + rest
         # The other entries are a point of t - 1 dimensions: `length` digits, then 1, then zeros.
         length, power = np.int64(0), np.int64(1)
         while draw >= power:
@@ -122,10 +127,12 @@ def draw_points(
         total = product
         for j in range(last - 1, -1, -1):
             if j != first:
-                u[j] = draw % field
-                draw //= field
+                rest = np.int64((float(draw) + 0.5) * reciprocal)
+                u[j] = draw - rest * field
+                draw = rest
                 if j > first:
-                    total -= x[j] * u[j] % field
+                    # Below 2^32 each: with three dimensions or more, q < 2^16.
+                    total -= x[j] * u[j]
         if last > first:
             total -= x[last]
             u[first] = total % field

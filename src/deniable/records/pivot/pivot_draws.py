@@ -22,6 +22,10 @@ from deniable.records.prior_draws import prior_tables
 from deniable.records.uniform_draws import MAX_PRODUCT, uniform_rows
 
 _PIVOTS_PER_WORD = 16
+
+WIDE = 16
+"""Attributes from which on a record's targets are drawn in one loop."""
+
 _SIMULATED_CELLS = 1 << 20
 
 
@@ -59,12 +63,13 @@ def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, reports: N
     truths = lies * np.uint64(k - 1)
     reciprocals = np.divide(1.0, lies.astype(np.float64), out=np.zeros(lies.shape), where=lies > 0)
     pivots = sample_pivots(rng, len(codes), d)
+    copy = copy_around if d >= WIDE else copy_in_turn
     for rows, words in blocks(rng, len(codes), d):
-        _copy(words.reshape(-1, d), codes[rows], pivots[rows], lies, truths, reciprocals, k, reports[rows])
+        copy(words.reshape(-1, d), codes[rows], pivots[rows], lies, truths, reciprocals, k, reports[rows])
 
 
 @kernel
-def _copy(
+def copy_in_turn(
     words: Words,
     codes: Codes,
     pivots: Codes,
@@ -74,6 +79,7 @@ def _copy(
     k: int,
     reports: NDArray[Any],
 ) -> None:
+    """Overwrite reports[n, d] by words[n, d], the first of a row for the pivot; see `randomize_with_copies`."""
     d = words.shape[1]
     size = np.int64(k)
     for i in range(words.shape[0]):
@@ -94,6 +100,45 @@ def _copy(
             base = value if t == 0 else base
             j += 1
             j = np.int64(0) if j == d else j
+
+
+@kernel
+def copy_around(
+    words: Words,
+    codes: Codes,
+    pivots: Codes,
+    lies: Words,
+    truths: Words,
+    reciprocals: NDArray[np.float64],
+    k: int,
+    reports: NDArray[Any],
+) -> None:
+    """Do what `copy_in_turn` does, in loops over all targets of a record that vectorise."""
+    d = words.shape[1]
+    size = np.int64(k)
+    own = np.empty(d, dtype=np.int64)
+    for i in range(words.shape[0]):
+        row, s = np.uint64(i), np.uint64(pivots[np.uint64(i)])
+        lie, truth, reciprocal = lies[s], truths[s], reciprocals[s]
+        # How far every report lies behind the one that is copied, less one: without branches, it vectorises.
+        for t in range(d):
+            place = np.uint64(t)
+            word = min(words[row, place], truth[place])
+            # floor(word/lie) by a float product, off by at most one, corrected without leaving unsigned integers.
+            step = np.int64(float(word) * reciprocal[place])
+            product = np.uint64(step) * lie[place]
+            step += np.int64((product <= word) & (word - product >= lie[place])) - np.int64(product > word)
+            own[place] = np.int64(-1) if words[row, place] >= truth[place] else step
+        copies = np.int64(codes[row, s]) + 1 + own[0]
+        copies -= size if copies >= size else np.int64(0)
+        reports[row, s] = copies
+        # Around the circle from the pivot on, in two stretches.
+        for t in range(1, d - np.int64(s)):
+            value = copies + 1 + own[np.uint64(t)]
+            reports[row, s + np.uint64(t)] = value - (size if value >= size else np.int64(0))
+        for t in range(d - np.int64(s), d):
+            value = copies + 1 + own[np.uint64(t)]
+            reports[row, s + np.uint64(t) - np.uint64(d)] = value - (size if value >= size else np.int64(0))
 
 
 def simulate_copies(privatised: NDArray[np.int64], lies: NDArray[Any], rng: SimulationRandomness) -> NDArray[np.int64]:
