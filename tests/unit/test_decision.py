@@ -265,6 +265,19 @@ def test_the_mechanism_is_the_collections_own() -> None:
             assert Collection(schema, setting.mechanism).id == collection(schema, setting.epsilon).id
 
 
+def test_what_is_asked_decides_the_mechanism_that_is_compared() -> None:
+    asked = Attribute("stars", ("1", "2", "3", "4", "5"), kind="ordered", ask="mean")
+    for schema, name in (
+        (Schema((asked,)), "SquareWave"),
+        (Schema((asked, Attribute("mood", ("bad", "good")))), "SMP[ADP]"),
+    ):
+        (setting,) = decide(schema, 1000, ["1"], every=True).settings
+        assert setting.mechanism == collection(schema, "1").mechanism
+        names = [row.name for row in setting.mechanisms]
+        assert len(set(names)) == len(names)
+        assert [row.name for row in setting.mechanisms if row.chosen] == [name] == [setting.name]
+
+
 def test_what_one_liar_counts_for() -> None:
     # k = 100: (1 - q)/(p - q), of two questions twice that, since liars choose what they report.
     (setting,) = decide(questionnaire(100), 1000, ["1"], every=True).settings

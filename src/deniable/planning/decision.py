@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.mechanism import Mechanism
@@ -19,7 +19,7 @@ from deniable.core.result import HIDDEN, Result
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import DeniableError, InvalidParameterError
 from deniable.leakage.adversary.best_guess import BestGuess, best_guess
-from deniable.planning.candidates import Candidate, build, candidates_for
+from deniable.planning.candidates import build, candidates_for
 from deniable.planning.default import default_mechanism
 from deniable.planning.feasibility import cannot_work
 from deniable.planning.precision import MAX_CONTRIBUTORS, quantile
@@ -299,7 +299,7 @@ def _setting(
     return Setting(
         epsilon,
         mechanism,
-        name=next(row.name for row in rows if row.chosen),
+        name=next((row.name for row in rows if row.chosen), mechanism.name),
         reason=choice.reason,
         bits_per_report=mechanism.report_bits,
         odds=float(odds(most)),
@@ -328,38 +328,54 @@ def _rows(
     schema: Schema, chosen: Mechanism[Any], n: int, target: float | None, z: float, every: bool
 ) -> tuple[MechanismRow, ...]:
     """Return the mechanisms to compare, the chosen one among them, least error first."""
-    rows, found = [], False
-    for candidate, questions, reason in compared(schema, chosen.epsilon, every):
-        if not questions:
-            rows.append(MechanismRow(candidate.name, reason=reason, note=candidate.note))
-            continue
-        is_chosen = questions[0].mechanism == chosen and not found
-        found = found or is_chosen
-        rows.append(_row(candidate.name, questions, n, target, z, candidate.note, is_chosen))
-    if not found:
-        rows.append(_row(chosen.name, questions_of(schema, chosen), n, target, z, chosen.card.note, True))
+    rows = [
+        _row(name, questions, n, target, z, note, questions[0].mechanism == chosen)
+        if questions
+        else MechanismRow(name, reason=reason, note=note)
+        for name, questions, reason, note in compared(schema, chosen, every)
+    ]
     return tuple(sorted(rows, key=lambda row: (row.relative_half_width is None, row.relative_half_width or 0.0)))
 
 
-def compared(
-    schema: Schema, epsilon: float | Fraction, every: bool
-) -> list[tuple[Candidate, tuple[Question, ...], str]]:
-    """Return what mechanisms a plan of a schema compares make of its questions; nothing, and why, where they cannot."""
+class Compared(NamedTuple):
+    """What a mechanism makes of a schema's questions; nothing, and the reason, where it cannot."""
+
+    name: str
+    questions: tuple[Question, ...]
+    reason: str
+    note: str
+
+
+def compared(schema: Schema, chosen: Mechanism[Any], every: bool) -> list[Compared]:
+    """Return the mechanisms that a plan of a schema compares, the chosen one once among them.
+
+    Of several rows that build the chosen mechanism the first is kept; a row of its name that builds another one,
+    because it knows sizes and not what is asked, is that of the chosen one.
+    """
     offered = [one for one in candidates_for(len(schema.sizes)) if (every or one.recommendable) and not one.two_phases]
-    found: list[tuple[Candidate, tuple[Question, ...], str]] = []
+    own = questions_of(schema, chosen)
+    found: list[Compared] = []
+    missing = True
     for candidate in offered:
         try:
-            mechanism = build(candidate, schema.sizes, epsilon)
+            mechanism = build(candidate, schema.sizes, chosen.epsilon)
+            if candidate.name == chosen.name:
+                mechanism = chosen
+            if mechanism == chosen and not missing:
+                continue
             questions = questions_of(schema, mechanism)
             for question in questions:
                 question.variance  # noqa: B018  refuses what cannot be computed
         except DeniableError as error:
-            found.append((candidate, (), str(error)))
+            found.append(Compared(candidate.name, (), str(error), candidate.note))
             continue
         if questions:
-            found.append((candidate, questions, ""))
+            missing = missing and mechanism != chosen
+            found.append(Compared(candidate.name, questions, "", candidate.note))
         elif can_be_planned(mechanism):
-            found.append((candidate, (), "its error of a mean is not known"))
+            found.append(Compared(candidate.name, (), "its error of a mean is not known", candidate.note))
+    if missing and own:
+        found.append(Compared(chosen.name, own, "", chosen.card.note))
     return found
 
 

@@ -269,13 +269,10 @@ def _stop(schema: Schema, budget: Fraction, questions: tuple[Question, ...], law
     mechanism: Any = questions[0].mechanism
     guarantee = mechanism.privacy()
     most = max(guarantee.epsilon, guarantee.implemented_epsilon)
-    alternatives, found = [], False
-    for candidate, others, reason in compared(schema, mechanism.epsilon, every=True):
-        chosen = bool(others) and others[0].mechanism == mechanism and not found
-        found = found or chosen
-        alternatives.append(_alternative(candidate.name, others, chosen, reason))
-    if not found:
-        alternatives.append(_alternative(mechanism.name, questions, True, ""))
+    alternatives = [
+        _alternative(name, others, bool(others) and others[0].mechanism == mechanism, reason)
+        for name, others, reason, _ in compared(schema, mechanism, every=True)
+    ]
     alternatives.sort(key=lambda one: (one.variance is None, one.variance or 0.0))
     name = next(one.name for one in alternatives if one.chosen)
     return Stop(
