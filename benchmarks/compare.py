@@ -65,6 +65,7 @@ ROWS = (
     Row("SubsetSelection", {"k": 128}, 100_000),
     Row("SubsetSelection", {"k": 256}, 100_000),
     Row("SubsetSelection", {"k": 1024}, 100_000, 4.0),
+    Row("SquareWave", {"k": 256}, 1_000_000),
     Row("HE", {"k": 1024}, 1_000_000),
     Row("PGR", {"k": 1024}, 100_000),
     Row("OLH", {"k": 1024}, 20_000),

@@ -81,7 +81,8 @@ def distribution(label: str) -> Floats:
     with data_file(scale.data).open(encoding="utf-8", newline="") as file:
         counted = Counter(scale.codes(row, scale.k) for row in csv.DictReader(file))
     counts = np.array([counted[code] for code in range(scale.k)], dtype=np.float64)
-    return counts / counts.sum()
+    shares: Floats = counts / counts.sum()
+    return shares
 
 
 def invented(k: int) -> Floats:
