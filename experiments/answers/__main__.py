@@ -1,9 +1,9 @@
 """``python -m experiments.answers NAME``: run one experiment, ``all`` of them, or ``list`` them."""
 
-from experiments.answers import ordered
+from experiments.answers import ordered, pair_coverage, pairs
 from experiments.answers.paper import PAPER
 
-MODULES = (ordered,)
+MODULES = (ordered, pairs, pair_coverage)
 """Importing them registers their experiments."""
 
 if __name__ == "__main__":

@@ -1,0 +1,242 @@
+"""Crosstabs: coverage of intervals and level of tests, with reports drawn exactly in distribution.
+
+Contributors are drawn anew in every run: an interval of the population must cover the data set's own number, one of the
+contributors that of those who were drawn. What is not determined is counted apart.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections import Counter
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy import stats
+
+from deniable import SimulationRandomness
+from deniable.answers.crosstabs import crosstabs
+from deniable.core.answer import TARGETS
+from deniable.core.outputs import atomic_path
+from deniable.records.pair_sample import PairSample
+from deniable.records.split import SPLPairs
+from experiments.answers.paper import PAPER
+from experiments.answers.populations import population
+from experiments.harness import Cell, Run
+
+ADULT = ["sex", "income", "education", "marital-status", "race", "age"]
+BRFSS = ["GenHlth", "Income", "HighBP", "Diabetes_binary", "Education", "Smoker"]
+CARDIO = ["age", "cardio", "cholesterol", "gluc", "smoke", "gender"]
+SETTINGS: list[Cell] = [
+    {"data": data, "columns": columns, "pair": pair, "epsilon": epsilon, "n": n}
+    for data, columns, pair, epsilon, n in (
+        ("adult", ADULT, ["sex", "income"], 4.0, 500),
+        ("adult", ADULT, ["sex", "income"], 4.0, 5_000),
+        ("adult", ADULT, ["sex", "income"], 4.0, 20_000),
+        ("adult", ADULT, ["sex", "income"], 4.0, 1_000_000),
+        ("adult", ADULT, ["education", "income"], 2.0, 50_000),
+        ("adult", ADULT, ["race", "marital-status"], 1.0, 200_000),
+        ("brfss", BRFSS, ["HighBP", "Diabetes_binary"], 1.0, 20_000),
+        ("brfss", BRFSS, ["HighBP", "Diabetes_binary"], 1.0, 1_000_000),
+        ("brfss", BRFSS, ["GenHlth", "HighBP"], 1.5, 50_000),
+        ("brfss", BRFSS, ["Income", "GenHlth"], 3.0, 100_000),
+        ("cardio", CARDIO, ["cholesterol", "cardio"], 2.0, 30_000),
+        ("cardio", CARDIO, ["cardio", "smoke"], 0.7, 100_000),
+    )
+]
+PUBLIC: list[Cell] = [
+    {"data": "public", "columns": ["group", "answer", "reason", "coin", "die"], "pair": pair, "epsilon": 2.0, "n": n}
+    for pair, n in ((["group", "answer"], 20_000), (["answer", "reason"], 100_000))
+]
+QUESTIONS = ("cell", "share", "difference", "odds ratio", "difference, rho dropped")
+
+ASKED: Any = importlib.import_module("deniable.answers.crosstabs")
+
+
+def answers(table: NDArray[np.float64]) -> dict[str, float]:
+    """Return the numbers that are asked, of a true table: its first cells, first two rows, first two columns."""
+    shares = table[:2, 0] / table[:2].sum(axis=1)
+    odds = table[0, 0] * table[1, 1], table[0, 1] * table[1, 0]
+    return {
+        "cell": float(table[0, 0]),
+        "share": float(shares[0]),
+        "difference": float(shares[0] - shares[1]),
+        "odds ratio": odds[0] / odds[1] if odds[1] else math.inf,
+        "difference, rho dropped": float(shares[0] - shares[1]),
+    }
+
+
+def coverage(cell: Cell) -> Cell:
+    """Return how often every interval of 95% covered, and how often it was not determined."""
+    people = population(cell["data"]).of(tuple(cell["columns"]))
+    mechanism = PairSample(people.sizes, cell["epsilon"])
+    i, j = (people.names.index(name) for name in cell["pair"])
+    law = {"population": answers(people.table(people.shares, i, j))}
+    covered: Counter[tuple[str, str]] = Counter()
+    determined: Counter[tuple[str, str]] = Counter()
+    for run in range(cell["runs"]):
+        seed = cell["seed"] * 100_000 + run
+        held = people.draw(cell["n"], np.random.default_rng([seed, 2]))
+        some = held > 0
+        aggregate = mechanism.simulate_aggregate(people.records[some], held[some], SimulationRandomness(seed))
+        table = crosstabs(mechanism, aggregate)[i, j]
+        law["contributors"] = answers(people.table(held, i, j))
+        for target in TARGETS:
+            lower, upper = table.interval(target=target)
+            found = {
+                "cell": (float(lower[0, 0]), float(upper[0, 0])),
+                "share": table.conditional(0, given=0).interval(target=target),
+                "difference": table.difference(0, groups=(0, 1)).interval(target=target),
+                "odds ratio": table.odds_ratio().interval(target=target),
+            }
+            with mock.patch.object(ASKED, "_correlation", return_value=0.0):
+                found[QUESTIONS[-1]] = table.difference(0, groups=(0, 1)).interval(target=target)
+            for name, ends in found.items():
+                if all(map(math.isfinite, ends)):
+                    determined[target, name] += 1
+                    covered[target, name] += ends[0] <= law[target][name] <= ends[1]
+    return {
+        f"{target}: {name}, {what}": count[target, name] / total
+        for target in TARGETS
+        for name in QUESTIONS
+        for what, count, total in (
+            ("covered", covered, max(determined[target, name], 1)),
+            ("determined", determined, cell["runs"]),
+        )
+    }
+
+
+def report(run: Run, settings: list[Cell]) -> None:
+    """Compute and tabulate: a row for every setting and question."""
+    rows = []
+    for cell in run.cells(settings, coverage):
+        about = {"data": cell["data"], "pair": " x ".join(cell["pair"]), "epsilon": cell["epsilon"], "n": cell["n"]}
+        for name in QUESTIONS:
+            rows.append(
+                {**about, "question": name}
+                | {
+                    f"{target}, {what}": cell[f"{target}: {name}, {what}"]
+                    for target in TARGETS
+                    for what in ("covered", "determined")
+                }
+            )
+    run.show(rows, title=f"coverage of 95% intervals in {run.runs} runs")
+    run.save_table(rows)
+    _save(run, rows)
+    run.save_figure(picture(rows, run.runs))
+
+
+def _save(run: Run, rows: list[Cell]) -> None:
+    with atomic_path(run.folder / f"{run.name}.json") as temporary:
+        temporary.write_text(
+            json.dumps({"runs": run.runs, "seed": run.seed, "rows": rows}, indent=1) + "\n", encoding="utf-8"
+        )
+
+
+def picture(rows: list[Cell], runs: int) -> Figure:
+    """Draw the coverage of every question in every setting, with what chance allows around .95."""
+    figure = Figure(figsize=(8, 3.2))
+    axes = figure.subplots()
+    colours = dict(zip(QUESTIONS, ("#4477aa", "#228833", "#ee7733", "#aa3377", "#999999"), strict=True))
+    settings = list(dict.fromkeys((row["data"], row["pair"], row["epsilon"], row["n"]) for row in rows))
+    for q, name in enumerate(QUESTIONS):
+        own = [row for row in rows if row["question"] == name]
+        at = [settings.index((row["data"], row["pair"], row["epsilon"], row["n"])) + (q - 2) * 0.14 for row in own]
+        marker = "x" if name == QUESTIONS[-1] else "o"
+        axes.plot(at, [row["population, covered"] or math.nan for row in own], marker, color=colours[name], label=name)
+    spread = 2 * math.sqrt(0.95 * 0.05 / runs)
+    axes.axhspan(0.95 - spread, 0.95 + spread, color="#dddddd", zorder=0)
+    axes.set_xticks(
+        range(len(settings)),
+        [f"{data} {pair}\n$\\epsilon$ = {e:g}, n = {n:,}" for data, pair, e, n in settings],
+        rotation=35,
+        ha="right",
+        fontsize=7,
+    )
+    axes.set_ylabel("coverage where determined")
+    axes.legend(fontsize=7, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return figure
+
+
+@PAPER.experiment("pair-coverage", "Coverage of crosstabs' intervals in whole collections", runs=1000)
+def pair_coverage(run: Run) -> None:
+    """Draw from real data."""
+    report(run, SETTINGS)
+
+
+@PAPER.experiment("pair-coverage-public", "The same on a stated joint, without data", runs=1000, quick=20)
+def pair_coverage_public(run: Run) -> None:
+    """Draw from a public joint."""
+    report(run, PUBLIC)
+
+
+# ---------------------------------------------------------------- tests of independence
+
+TABLES: list[Cell] = [
+    {"sizes": sizes, "epsilon": epsilon, "n": n}
+    for sizes in ([2, 2], [3, 4], [5, 8], [16, 3], [10, 12])
+    for epsilon in (0.7, 1.5, 3.0)
+    for n in (500, 2_000, 10_000, 100_000)
+]
+
+
+def level(cell: Cell) -> Cell:
+    """Return how often the tests rejected independent attributes at .05, and with what power dependent ones."""
+    sizes = tuple(cell["sizes"])
+    margins = [np.linspace(1, 2, k) / np.linspace(1, 2, k).sum() for k in sizes]
+    independent = np.outer(*margins)
+    tilt = np.outer(np.linspace(-1, 1, sizes[0]), np.linspace(-1, 1, sizes[1]))
+    dependent = independent * (1 + 0.5 * (tilt - (independent * tilt).sum()))
+    records = np.stack(np.unravel_index(np.arange(independent.size), sizes), axis=1)
+    found: Counter[str] = Counter()
+    crowding = 0.0
+    for run in range(cell["runs"]):
+        seed = cell["seed"] * 100_000 + run
+        generator = np.random.default_rng([seed, 3])
+        for what, law in (("level", independent), ("power", dependent)):
+            held = generator.multinomial(cell["n"], law.ravel() / law.sum())
+            for name, mechanism in (
+                ("Wald", PairSample(sizes, cell["epsilon"])),
+                ("SPL", SPLPairs(sizes, cell["epsilon"])),
+            ):
+                aggregate = mechanism.simulate_aggregate(records, held, SimulationRandomness(seed))
+                tested = mechanism.tables(aggregate)[0, 1].independence()
+                crowding = max(crowding, tested.crowding)
+                p_value = stats.chi2.sf(tested.statistic, tested.degrees)
+                found[f"{name} {what}"] += bool(p_value < 0.05)
+    rates = {name: count / cell["runs"] for name, count in sorted(found.items())}
+    refused = crowding > ASKED.MOST_CROWDED
+    names = [f"{name} {what}" for name in ("Wald", "SPL") for what in ("level", "power")]
+    return {"crowding": crowding, "refused": bool(refused), **{name: rates.get(name, 0.0) for name in names}}
+
+
+@PAPER.experiment("independence", "Level and power of the tests of independence", runs=1000, quick=2)
+def independence(run: Run) -> None:
+    """Of the Wald test also where the library refuses it: why it does."""
+    tables = TABLES if run.runs > 20 else TABLES[:4]
+    rows = [{**row, "sizes": " x ".join(map(str, row["sizes"]))} for row in run.cells(tables, level)]
+    run.show(
+        rows, ["sizes", "epsilon", "n", "crowding", "refused", "Wald level", "Wald power", "SPL level", "SPL power"]
+    )
+    run.save_table(rows)
+    _save(run, rows)
+    figure = Figure(figsize=(6, 3.2))
+    axes = figure.subplots()
+    for refused, colour, label in ((False, "#4477aa", "given"), (True, "#cc3311", "refused")):
+        own = [row for row in rows if row["refused"] == refused]
+        axes.plot([row["crowding"] for row in own], [row["Wald level"] for row in own], "o", color=colour, label=label)
+    axes.axhline(0.05, color="black", linewidth=0.8)
+    axes.axvline(ASKED.MOST_CROWDED, color="black", linewidth=0.8, linestyle=":")
+    axes.set_xscale("log")
+    axes.set_xlabel("$(k_i + k_j)\\, v(K)/N$")
+    axes.set_ylabel("rejected, of independent attributes")
+    axes.legend(title="p-value", frameon=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    run.save_figure(figure)
