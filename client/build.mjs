@@ -1,7 +1,7 @@
 // Builds what is checked in under src/deniable/service/static: the same bytes from the same sources anywhere.
 
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { minify } from "terser";
@@ -23,18 +23,14 @@ const small = await minify(script.outputFiles[0].text, {
 });
 const sheet = await build({ ...common, entryPoints: ["survey.css"], minify: true, target: "chrome105" });
 
-const manifest = {};
-for (const name of readdirSync(target)) if (/^survey\.[0-9a-f]{16}\.(js|css)$/.test(name)) rmSync(`${target}${name}`);
-for (const [kind, content] of [["js", small.code], ["css", sheet.outputFiles[0].text]]) {
-  const name = `survey.${digest(content).slice(0, 16)}.${kind}`;
-  manifest[`survey.${kind}`] = name;
+const files = { "survey.js": small.code, "survey.css": sheet.outputFiles[0].text };
+for (const [name, content] of Object.entries(files)) {
   writeFileSync(`${target}${name}`, content);
   console.log(`${name}: ${Buffer.byteLength(content)} bytes, ${gzipSync(content, { level: 9 }).length} gzip`);
 }
 // What the npm package has.
 if (!process.argv[2]) {
   mkdirSync(`${root}client/dist`, { recursive: true });
-  writeFileSync(`${root}client/dist/deniable.js`, small.code);
-  writeFileSync(`${root}client/dist/survey.css`, sheet.outputFiles[0].text);
+  writeFileSync(`${root}client/dist/deniable.js`, files["survey.js"]);
+  writeFileSync(`${root}client/dist/survey.css`, files["survey.css"]);
 }
-writeFileSync(`${target}manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`);

@@ -60,7 +60,9 @@ function h<K extends keyof HTMLElementTagNameMap>(name: K, attributes: Attribute
 
 const RTL = /^(ar|ckb|dv|fa|he|ku|ps|sd|ug|ur|yi)\b/;
 const OTHER_TEXTS = "The texts of this page are of another survey.";
+/** So many answers are listed one by one. */
 const LISTED = 16;
+/** So many are looked at for examples. */
 const SCANNED = 4096;
 const EXAMPLES = 6;
 
@@ -73,7 +75,7 @@ function roundedUp(x: number): string {
 
 /** A chance as people read it: "53.4%", or "1 in 2e+41". */
 function chanceText([n, d]: Fraction): string {
-  if (n * 1000n >= d) return `${Number(((n * 10n ** 9n) / d).toString()) / 1e7}`.replace(/^(\d+\.?\d{0,2}).*/, "$1%");
+  if (n * 1000n >= d) return `${Number((Number((n * 10n ** 9n) / d) / 1e7).toPrecision(3))}%`;
   const most = n ? (d / n).toString() : "∞";
   return `1 in ${most.length < 7 ? most : `${most[0]}.${most[1]}e${most.length - 1}`}`;
 }
@@ -288,7 +290,7 @@ async function show(
       box.append(say(h("p", { class: "hint" }), "several"));
       const inputs = choices("checkbox", every, false);
       fields.set(one.name, () => chosen(inputs));
-    } else if (one.edges || one.grid || one.dictionary) {
+    } else if (one.grid || one.dictionary || (one.edges && one.labels.length > LISTED)) {
       const hint = h("span", { class: "hint" });
       const input = h("input", { id: name, autocomplete: "off", required: true });
       if (one.dictionary) wordField(one, input, hint);
@@ -305,7 +307,7 @@ async function show(
     } else {
       if (one.kind === "ordered") box.className = "scale";
       const inputs = choices("radio", every, true);
-      fields.set(one.name, () => chosen(inputs)[0] ?? null);
+      fields.set(one.name, () => inputs.findIndex((input) => input.checked));
     }
     return box;
   }

@@ -140,8 +140,11 @@ export const withWords = (attribute: Attribute, list: readonly string[]): Attrib
 
 // ---------------------------------------------------------------- answers to codes
 
-/** An answer as somebody typed or chose it: a text, several of them for boxes, or null where there is none. */
-export type Answer = string | readonly string[] | null;
+/**
+ * An answer as somebody gave it: a text that was typed, several for boxes, the code of a label that was chosen, or null
+ * where there is none.
+ */
+export type Answer = string | readonly string[] | number | null;
 
 /** Thrown for an answer that is none; names the question, never the answer. */
 export class AnswerError extends Error {
@@ -169,6 +172,10 @@ export function encode(attributes: readonly Attribute[], answers: readonly Answe
   return attributes.flatMap((one, j) => {
     const answer = answers[j] ?? null;
     if (one.kind === "multiple") return boxes(one, answer);
+    if (typeof answer === "number") {
+      must(!one.grid && answer >= 0 && answer < one.labels.length);
+      return [BigInt(answer)];
+    }
     must(answer === null || typeof answer === "string");
     return [BigInt(one.grid ? rounded(one, one.grid, answer, words) : one.edges ? interval(one, answer) : category(one, answer))];
   });
@@ -242,6 +249,7 @@ function rounded(one: Attribute, grid: Grid, answer: string | null, words: Words
 
 /** Which boxes are ticked: of a list; of a text divided at the separator, as a cell of a table has it. */
 function boxes(one: Attribute, answer: Answer): bigint[] {
+  must(typeof answer !== "number");
   const divided = typeof answer === "string" || (answer === null && one.missing === undefined);
   const parts = divided ? (answer ?? "").toString().split(one.separator) : (answer as readonly string[] | null);
   const ticked = new Set<number>();

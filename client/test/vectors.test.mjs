@@ -68,6 +68,12 @@ test("answers of every kind have the library's codes, or are refused where it re
   }
 });
 
+test("a label that was chosen is its code, of a list only", () => {
+  const attributes = schema(json({ attributes: [{ name: "a", categories: ["< 1", "1 to < 2", ">= 2"], edges: [1, 2] }] }));
+  assert.deepEqual(encode(attributes, [1], null), [1n]);
+  for (const wrong of [-1, 3]) assert.throws(() => encode(attributes, [wrong], null), Error);
+});
+
 test("documents have the library's ids and pass", async () => {
   for (const { name, document, id } of read("documents.json")) {
     const survey = await check(document, id.slice(0, 16));

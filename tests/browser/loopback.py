@@ -102,12 +102,11 @@ class Loopback:
         for asked, served in self.aliases.items():
             path = path.replace(asked, served)
         base = f"/api/v1/collections/{self.collection.id}"
-        manifest = json.loads((STATIC / "manifest.json").read_text())
         if path in self.html:
-            return 200, "text/html; charset=utf-8", self.html[path].format(**self.names(manifest)).encode()
+            return 200, "text/html; charset=utf-8", self.html[path].format(id=self.collection.id).encode()
         if path == "/s/demo":
-            return 200, "text/html; charset=utf-8", SHELL.format(**self.names(manifest)).encode()
-        if path.startswith("/static/") and path.removeprefix("/static/") in manifest.values():
+            return 200, "text/html; charset=utf-8", SHELL.format(id=self.collection.id).encode()
+        if path in ("/static/survey.js", "/static/survey.css"):
             kind = "text/javascript" if path.endswith(".js") else "text/css"
             return 200, kind, (STATIC / path.removeprefix("/static/")).read_bytes()
         if path == base:
@@ -120,13 +119,6 @@ class Loopback:
             if path == f"{base}/dictionary/{name}":
                 return 200, "text/plain; charset=utf-8", content
         return (204, "", b"") if path == "/favicon.ico" else problem(404, "not-found")
-
-    def names(self, manifest: dict[str, str]) -> dict[str, str]:
-        return {
-            "script": f"/static/{manifest['survey.js']}",
-            "style": f"/static/{manifest['survey.css']}",
-            "id": self.collection.id,
-        }
 
     def post(self, path: str, content: bytes) -> tuple[int, str, bytes]:
         base = f"/api/v1/collections/{self.collection.id}"
@@ -163,8 +155,8 @@ SHELL = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Survey</title>
-<link rel="stylesheet" href="{style}">
-<script type="module" src="{script}"></script>
+<link rel="stylesheet" href="/static/survey.css">
+<script type="module" src="/static/survey.js"></script>
 </head>
 <body>
 <main id="survey" data-collection="{id}" data-slug="demo" data-api="/api/v1"></main>
