@@ -20,7 +20,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.core.documents import Document
@@ -93,15 +93,18 @@ def public_app(collector: Collector, access: Access) -> ASGIApp:
     pages = _Pages(collector)
     api = Mount(
         "/api/v1",
-        routes=[
-            Route("/openapi.json", pages.openapi),
-            Route("/collections/{id}", pages.document),
-            Route("/collections/{id}/page", pages.page),
-            Route("/collections/{id}/state", pages.state),
-            Route("/collections/{id}/dictionary/{attribute}", pages.dictionary),
-            Route("/collections/{id}/receipts", _Receipts(collector, access), methods=["POST"]),
-            Route("/collections/{id}/reports", _Reports(collector, access), methods=["POST"]),
-        ],
+        Router(
+            [
+                Route("/openapi.json", pages.openapi),
+                Route("/collections/{id}", pages.document),
+                Route("/collections/{id}/page", pages.page),
+                Route("/collections/{id}/state", pages.state),
+                Route("/collections/{id}/dictionary/{attribute}", pages.dictionary),
+                Route("/collections/{id}/receipts", _Receipts(collector, access), methods=["POST"]),
+                Route("/collections/{id}/reports", _Reports(collector, access), methods=["POST"]),
+            ],
+            redirect_slashes=False,
+        ),
         middleware=_cors(access.page_origins),
     )
     app = Starlette(
@@ -374,4 +377,7 @@ def handlers() -> dict[Any, Any]:
         known = {404: "not-found", 405: "wrong-method"}
         return Problem(known.get(error.status_code, "malformed")).response()
 
-    return {Problem: problem, HTTPException: http}
+    async def broken(_: Request, __: Exception) -> Response:
+        return Problem("broken").response()
+
+    return {Problem: problem, HTTPException: http, Exception: broken}

@@ -147,6 +147,8 @@ def _serving(app: ASGIApp, listening: socket.socket) -> Iterator[None]:
         timeout_graceful_shutdown=GRACE_SECONDS,
         backlog=_BACKLOG,
     )
+    # Its lines have addresses, and ids where a path has them.
+    logging.getLogger("uvicorn.access").disabled = True
     server = uvicorn.Server(config)
     # Signals are the main thread's; a server elsewhere leaves them alone.
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

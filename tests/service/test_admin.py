@@ -1,0 +1,302 @@
+"""The admin port: who is let in, what they may do, and that a dashboard says what the command line says."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from deniable import SPL
+from deniable.cli import app
+from deniable.core.aggregate import Aggregate
+from deniable.errors import InvalidParameterError
+from deniable.service.auth import FREE_FAILURES, LINK, Logins, hash_password, is_password
+from deniable.service.server import Running
+from deniable.service.stores import open_store
+from deniable.survey.attribute import Attribute
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
+from tests.service.asking import ASKED, PASSWORD, Caller, Clock, bodies, body, collecting, open_survey, page, sqlite
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with collecting(sqlite(tmp_path_factory.mktemp("admin"))) as running:
+        collector = running.collector
+        for name, role in (("ann", "owner"), ("bob", "analyst")):
+            collector.store.add_analyst(name, role, hash_password(PASSWORD))
+        open_survey(collector.surveys)
+        collector.refresh()
+        call = Caller(running.public)
+        assert call.post(body(200)).status == 201
+        assert call.post(bodies(1, 900)[0]).status == 201
+        assert collector.drain() == 201
+        collector.refresh()
+        yield running
+
+
+def logged_in(here: Running, name: str = "ann") -> Caller:
+    call = Caller(here.admin, {"origin": here.admin})
+    answer = call("POST", "/session", {"name": name, "password": PASSWORD})
+    assert answer.status == 204
+    return Caller(here.admin, {"origin": here.admin, "cookie": answer.headers["set-cookie"].partition(";")[0]})
+
+
+# -------------------------------------------------------------------- who is let in
+
+
+def test_nothing_is_shown_to_strangers(here: Running) -> None:
+    stranger = Caller(here.admin, {"cookie": "__Host-deniable=guess"})
+    for path in ("results.json", "results.csv", "report.html", "aggregate"):
+        answer = stranger("GET", f"/surveys/smoking/{path}")
+        assert (answer.status, answer.problem) == (401, "login")
+    for path in ("/", "/surveys/smoking"):
+        answer = stranger("GET", path)
+        assert (answer.status, answer.headers["location"]) == (303, "/login")
+    assert stranger("GET", "/metrics").problem == "login"
+    owner = Caller(here.admin, {"origin": here.admin})
+    assert owner("POST", "/surveys/smoking/pause").problem == "login"
+    # The public port has none of it.
+    for path in ("/login", "/surveys/smoking/results.json", "/metrics"):
+        assert Caller(here.public)("GET", path).problem == "not-found"
+
+
+def test_a_session_is_a_cookie_that_scripts_and_other_origins_never_see(here: Running) -> None:
+    call = Caller(here.admin, {"origin": here.admin})
+    answer = call("POST", "/session", {"name": "ann", "password": PASSWORD})
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith("__Host-deniable=")
+    for part in ("HttpOnly", "Secure", "SameSite=strict", "Path=/", "Max-Age=43200"):
+        assert part in cookie
+    assert "Domain" not in cookie
+    secret = cookie.partition("=")[2].partition(";")[0]
+    with here.collector.store._reading() as run:
+        assert not any(secret in str(row) for row in run("SELECT * FROM sessions"))
+    me = logged_in(here)
+    assert me("GET", "/").status == 200
+    assert me("DELETE", "/session").status == 204
+    assert me("GET", "/").status == 303
+
+
+def test_posts_come_from_a_page_of_this_origin(here: Running) -> None:
+    for origin in ("https://evil.example", here.public, "null"):
+        call = Caller(here.admin, {"origin": origin})
+        assert call("POST", "/session", {"name": "ann", "password": PASSWORD}).problem == "not-allowed"
+    assert Caller(here.admin)("POST", "/session", {"name": "ann", "password": PASSWORD}).problem == "not-allowed"
+    me = logged_in(here)
+    crossed = Caller(here.admin, {**me.headers, "origin": "https://evil.example"})
+    assert crossed("POST", "/surveys/smoking/pause").problem == "not-allowed"
+    assert here.collector.surveys.status("smoking")["state"] == "open"
+
+
+def test_analysts_read_and_owners_change_and_both_are_written_down(here: Running) -> None:
+    assert logged_in(here, "bob")("POST", "/surveys/smoking/pause").problem == "not-allowed"
+    assert "data-act" not in logged_in(here, "bob")("GET", "/surveys/smoking").content.decode()
+    ann = logged_in(here)
+    assert 'data-act="pause"' in ann("GET", "/surveys/smoking").content.decode()
+    answer = ann("POST", "/surveys/smoking/pause")
+    assert (answer.status, answer.json["state"]) == (200, "paused")
+    answer = ann("POST", "/surveys/smoking/pause")
+    assert (answer.problem, "it is paused" in answer.json["detail"]) == ("malformed", True)
+    assert ann("POST", "/surveys/smoking/open").json["state"] == "open"
+    assert ann("POST", "/surveys/smoking/burn").problem == "not-found"
+    acts = [(who, act, about) for _, who, act, about in here.collector.store.noted()]
+    assert acts == [("ann", "pause", "smoking"), ("ann", "open", "smoking")]
+
+
+def test_wrong_passwords_make_everybody_wait_twice_as_long_each_time(tmp_path: Path) -> None:
+    store, now, clock = open_store(sqlite(tmp_path), migrate=True), [100.0], Clock()
+    store.add_analyst("ann", "owner", hash_password(PASSWORD))
+    logins = Logins(store, clock, now=lambda: now[0])
+    waits = []
+    for _ in range(FREE_FAILURES + 7):
+        assert logins.log_in("ann", "wrong") is None
+        waits.append(logins.wait())
+        now[0] += logins.wait()
+    assert waits == [0] * (FREE_FAILURES - 1) + [1, 2, 4, 8, 16, 32, 60, 60]
+    secret = logins.log_in("ann", PASSWORD)
+    assert secret is not None
+    assert logins.wait() == 0
+    found = logins.who(secret, "session")
+    assert found is not None
+    assert (found.name, found.role) == ("ann", "owner")
+    assert logins.who(secret, "token") is None
+    clock.move(hours=12)
+    assert logins.who(secret, "session") is None
+    # One link, one login; and none after a quarter of an hour.
+    link = logins.issue("ann", "link", LINK)
+    assert logins.redeem(link) is not None
+    assert logins.redeem(link) is None
+    late = logins.issue("ann", "link", LINK)
+    clock.move(minutes=15)
+    assert logins.redeem(late) is None
+    token = logins.issue("ann", "token", None)
+    clock.move(days=4000)
+    assert logins.who(token, "token") is not None
+    store.add_analyst("ann", "analyst", hash_password("another battery"))
+    assert logins.who(token, "token") is None
+    store.close()
+
+
+def test_of_a_password_scrypts_digest_is_stored() -> None:
+    stored = hash_password(PASSWORD)
+    assert stored.startswith("scrypt$32768$8$1$")
+    assert stored != hash_password(PASSWORD)
+    assert PASSWORD not in stored
+    assert is_password(PASSWORD, stored)
+    assert not is_password(PASSWORD + " ", stored)
+    with pytest.raises(InvalidParameterError, match="at least 12 characters, got 5"):
+        hash_password("short")
+
+
+def test_a_wrong_login_is_said_without_saying_what_was_wrong(here: Running) -> None:
+    call = Caller(here.admin, {"origin": here.admin})
+    answers = [
+        call("POST", "/session", given)
+        for given in ({"name": "ann", "password": "wrong"}, {"name": "nobody", "password": PASSWORD}, {"link": "x"})
+    ]
+    assert {answer.content for answer in answers} == {answers[0].content}
+    assert answers[0].problem == "login"
+    assert call("POST", "/session", {"name": 1}).problem == "malformed"
+
+
+def test_programs_have_tokens(here: Running) -> None:
+    token = Logins(here.collector.store, here.collector.clock).issue("bob", "token", None)
+    program = Caller(here.admin, {"authorization": f"Bearer {token}"})
+    text = program("GET", "/metrics").content.decode()
+    assert 'deniable_reports_total{outcome="counted"} 201' in text
+    assert 'deniable_drained{survey="smoking"} 201' in text
+    assert text.count("# TYPE deniable_commit_seconds histogram") == 1
+    assert program("GET", "/surveys/smoking/results.json").status == 200
+    assert Caller(here.admin, {"authorization": "Bearer x"})("GET", "/metrics").problem == "login"
+
+
+# -------------------------------------------------------------------- what is shown
+
+
+def estimated(here: Running, folder: Path, *options: str) -> dict[str, object]:
+    """What the command line says of the export."""
+    (folder / "survey.json").write_text(ASKED.to_json())
+    (folder / "x.aggregate").write_bytes(here.collector.surveys.export("smoking"))
+    arguments = ["estimate", str(folder / "survey.json"), str(folder / "x.aggregate"), "--json", *options]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found: dict[str, object] = json.loads(result.stdout)
+    return found
+
+
+def shown_numbers(text: str) -> list[list[str]]:
+    """The cells of the charts' rows in a dashboard's DOM."""
+    rows = re.findall(r'<tr>\s*<th scope="row">(.*?)</th>\s*<td class="chart">.*?</td>(.*?)</tr>', text, re.S)
+    return [[html.unescape(name), *re.findall(r"<td[^>]*>(.*?)</td>", cells)] for name, cells in rows]
+
+
+def test_results_are_what_the_command_line_says_and_the_page_shows_them(here: Running, tmp_path: Path) -> None:
+    me = logged_in(here)
+    answer = me("GET", "/surveys/smoking/results.json")
+    found = answer.json
+    assert (found["n"], found["state"], found["intervals"], found["waiting"]) == (201, "open", "any", 0)
+    assert [batch["n"] for batch in found["batches"]] == [201]
+    assert me("GET", "/surveys/smoking/results.json", if_none_match=answer.headers["etag"]).status == 304
+    said = estimated(here, tmp_path, "--target", "population")
+    for mine, theirs in zip(found["estimate"]["attributes"], said["attributes"], strict=True):  # type: ignore[call-overload]
+        for one, other in zip(mine["categories"], theirs["categories"], strict=True):
+            assert (one["category"], one["estimate"], one["standard_error"]) == (
+                other["category"],
+                other["estimate"],
+                other["standard_error"],
+            )
+            # At every look they are wider than at one.
+            assert one["lower"] < other["lower"] < other["upper"] < one["upper"]
+    text = me("GET", "/surveys/smoking").content.decode()
+    rows = shown_numbers(text)
+    assert [row[0] for row in rows] == ["yes", "no", "once"]
+    for row, known in zip(rows, found["estimate"]["attributes"][0]["categories"], strict=True):
+        numbers = [float(number) for number in re.findall(r"-?[\d.]+(?=%)", " ".join(row[1:]))]
+        exact = [100 * known[key] for key in ("estimate", "standard_error", "lower", "upper")]
+        assert numbers == pytest.approx(exact, abs=0.0501)
+    assert "<script>" not in text
+    assert "style=" not in text
+    assert "epsilon = 2 for the whole contributor" in text
+
+
+def test_downloads(here: Running, tmp_path: Path) -> None:
+    me = logged_in(here, "bob")
+    answer = me("GET", "/surveys/smoking/aggregate")
+    assert answer.headers["content-disposition"] == 'attachment; filename="smoking.aggregate"'
+    (tmp_path / "x.aggregate").write_bytes(answer.content)
+    assert Aggregate.load(tmp_path / "x.aggregate").n == 201
+    rows = list(csv.DictReader(io.StringIO(me("GET", "/surveys/smoking/results.csv").content.decode())))
+    found = me("GET", "/surveys/smoking/results.json").json["estimate"]["attributes"][0]["categories"]
+    assert [(row["category"], float(row["estimate"])) for row in rows] == [
+        (r["category"], r["estimate"]) for r in found
+    ]
+    report = me("GET", "/surveys/smoking/report.html").content.decode()
+    assert report.startswith("<!doctype html>")
+    assert "<script" not in report
+    assert me("GET", "/surveys/none/results.json").problem == "not-found"
+    assert me("GET", "/assets/page.css").status == 200
+    assert me("GET", "/assets/../admin.py").status == 404
+
+
+def test_while_a_survey_is_open_intervals_hold_at_every_look_or_are_not_drawn(tmp_path: Path) -> None:
+    """None where nobody planned a number of people; at the close, those of one look."""
+    with collecting(sqlite(tmp_path)) as here:
+        collector = here.collector
+        collector.store.add_analyst("ann", "owner", hash_password(PASSWORD))
+        collector.surveys.new("smoking", ASKED.to_json(), page(contributors=None), ".")
+        collector.surveys.open("smoking")
+        collector.refresh()
+        me = logged_in(here)
+        # Before the first batch there is no estimate, and the page says why.
+        text = me("GET", "/surveys/smoking").content.decode()
+        assert "There is no estimate yet" in text
+        assert "epsilon = 2" in text
+        assert me("GET", "/surveys/smoking/report.html").problem == "not-found"
+        Caller(here.public).post(body(100))
+        collector.drain()
+        collector.refresh()
+        found = me("GET", "/surveys/smoking/results.json").json
+        assert found["progress"] is None
+        assert all(row["lower"] is None for row in found["estimate"]["attributes"][0]["categories"])
+        assert me("POST", "/surveys/smoking/close", {"now": True}).json["state"] == "closed"
+        closed = me("GET", "/surveys/smoking/results.json").json
+        assert closed["intervals"] == "one"
+        said = estimated(here, tmp_path)
+        assert closed["estimate"] == said
+
+
+def test_progress_says_how_far_off_and_when(here: Running) -> None:
+    found = logged_in(here)("GET", "/surveys/smoking/results.json").json
+    worst = max(row["standard_error"] for row in found["estimate"]["attributes"][0]["categories"])
+    progress = found["progress"]
+    assert progress["points_now"] == pytest.approx(100 * 1.96 * worst, abs=0.01)
+    assert progress["points_planned"] == pytest.approx(progress["points_now"] * np.sqrt(201 / 500), abs=0.01)
+    assert (progress["per_day"], progress["days_left"]) == (201.0, 2)
+
+
+def test_two_attributes_and_strange_labels_are_shown_as_text(tmp_path: Path) -> None:
+    evil = Schema((Attribute("<b>a", ("<script>alert(1)</script>", "\"'&")), Attribute("b", ("x", "y"))))
+    asked = Collection(evil, SPL(sizes=evil.sizes, epsilon=4.0), title="<img src=x>")
+    with collecting(sqlite(tmp_path)) as here:
+        collector = here.collector
+        collector.store.add_analyst("ann", "owner", hash_password(PASSWORD))
+        open_survey(collector.surveys, "evil", asked)
+        collector.refresh()
+        Caller(here.public).post(body(50, collection=asked))
+        collector.drain()
+        collector.refresh()
+        me = logged_in(here)
+        for path in ("/surveys/evil", "/"):
+            text = me("GET", path).content.decode()
+            assert "<script>alert" not in text
+            assert "<img src" not in text
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in me("GET", "/surveys/evil").content.decode()

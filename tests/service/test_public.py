@@ -1,0 +1,510 @@
+"""The public port: what it takes, what it refuses and how it says so; nothing that is refused is queued."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deniable import GRR
+from deniable.errors import StoreError
+from deniable.files.wire import BINARY_TYPE, Body
+from deniable.service import ingest, receiving
+from deniable.service.ingest import MAX_QUEUE, Ingest, Outcome
+from deniable.service.limits import Limits, client_address, trusted_networks
+from deniable.service.problems import PROBLEMS
+from deniable.service.server import Running
+from deniable.survey.attribute import Attribute
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
+from tests.service.asking import ASKED, Caller, bodies, body, collecting, open_survey, page, sqlite
+
+API = f"/api/v1/collections/{ASKED.id}"
+OTHER = Collection(Schema((Attribute("drinks", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with collecting(sqlite(tmp_path_factory.mktemp("public"))) as running:
+        open_survey(running.collector.surveys)
+        open_survey(running.collector.surveys, "drinks", OTHER)
+        running.collector.refresh()
+        yield running
+
+
+@pytest.fixture
+def call(here: Running) -> Caller:
+    return Caller(here.public)
+
+
+def waiting(here: Running) -> int:
+    return here.collector.store.waiting(ASKED.id)
+
+
+# -------------------------------------------------------------------- what is taken
+
+
+def test_reports_are_counted_once_in_either_form(here: Running, call: Caller) -> None:
+    before = waiting(here)
+    (one,) = bodies(1, 10)
+    answers = [call.post(one), call.post(one)]
+    assert [(a.status, a.json) for a in answers] == [
+        (201, {"counted": 1, "already": 0, "invalid": 0}),
+        (200, {"counted": 0, "already": 1, "invalid": 0}),
+    ]
+    many = body(300, 10)
+    answer = call("POST", f"{API}/reports", many.to_binary(), content_type=BINARY_TYPE)
+    assert (answer.status, answer.json) == (200, {"counted": 299, "already": 1, "invalid": 0})
+    assert waiting(here) == before + 300
+    # The same id with another content: the first counts, and what comes later is not looked at.
+    (changed,) = bodies(1, 10, seed=2)
+    assert call.post(changed).json == {"counted": 0, "already": 1, "invalid": 0}
+    assert waiting(here) == before + 300
+
+
+def test_an_impossible_report_is_refused_alone_and_counted_out_of_many(here: Running, call: Caller) -> None:
+    before, seen = waiting(here), here.collector.store.rejections(ASKED.id).get("invalid-report", 0)
+    three = body(3, 1000)
+    impossible = Body(ASKED.id, three.ids, np.array([[0], [3], [2]], np.uint8))
+    answer = call.post(Body(ASKED.id, impossible.ids[1:2], impossible.rows[1:2]))
+    assert (answer.status, answer.problem) == (422, "invalid-report")
+    answer = call.post(impossible)
+    assert (answer.status, answer.json) == (200, {"counted": 2, "already": 0, "invalid": 1})
+    assert waiting(here) == before + 2
+    here.collector.ingest.write_rejections()
+    assert here.collector.store.rejections(ASKED.id)["invalid-report"] == seen + 2
+    # What was refused was not counted: an honest report of that id is.
+    assert call.post(Body(ASKED.id, three.ids[1:2], three.rows[1:2])).status == 201
+
+
+def test_a_receipt_says_whether_an_id_was_counted(call: Caller) -> None:
+    (one,) = bodies(1, 2000)
+    said = {"id": json.loads(one.to_json())["reports"][0]["id"]}
+    assert call("POST", f"{API}/receipts", said).problem == "not-counted"
+    call.post(one)
+    answer = call("POST", f"{API}/receipts", said)
+    assert (answer.status, answer.content) == (204, b"")
+    # In another survey it was not.
+    assert call("POST", f"/api/v1/collections/{OTHER.id}/receipts", said).problem == "not-counted"
+    for bad in ({"id": "short"}, {"id": said["id"], "more": 1}, [], {"id": 7}):
+        assert call("POST", f"{API}/receipts", bad).problem == "malformed"
+    assert call("POST", f"{API}/receipts", {"id": "A" * 5000}).problem == "too-large"
+    assert call("POST", f"{API}/receipts", b"{}", content_type="text/plain").problem == "unsupported"
+    assert call("POST", "/api/v1/collections/none/receipts", said).problem == "unknown-collection"
+
+
+def test_documents_are_byte_for_byte_what_was_given(call: Caller) -> None:
+    answer = call("GET", API)
+    assert answer.content.decode() == ASKED.to_json()
+    assert answer.headers["etag"] == f'"{ASKED.id}"'
+    assert "immutable" in answer.headers["cache-control"]
+    assert call("GET", API, if_none_match=answer.headers["etag"]).status == 304
+    answer = call("GET", f"{API}/page")
+    assert answer.content.decode() == page()
+    assert call("GET", f"{API}/page", if_none_match=answer.headers["etag"]).status == 304
+    state = call("GET", f"{API}/state").json
+    assert set(state) == {"state", "closes_at", "accepts_until", "now"}
+    assert state["state"] == "open"
+
+
+def test_the_words_of_a_dictionary_are_served(here: Running, call: Caller, tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("apple\npear\nplum\n")
+    asked = Collection(Schema((Attribute.from_dictionary("fruit", words),)), GRR(k=3, epsilon=1.0))
+    here.collector.surveys.new("fruit", asked.to_json(), None, str(tmp_path))
+    here.collector.refresh()
+    answer = call("GET", f"/api/v1/collections/{asked.id}/dictionary/fruit")
+    assert answer.content == words.read_bytes()
+    assert call("GET", f"/api/v1/collections/{asked.id}/dictionary/pear").problem == "not-found"
+    assert call("GET", f"/api/v1/collections/{asked.id}/state").json["state"] == "draft"
+    assert call("POST", f"/api/v1/collections/{asked.id}/reports", {}).problem == "not-open"
+
+
+def test_health(here: Running, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call("GET", "/health/live").content == b"alive\n"
+    assert call("GET", "/health/ready").content == b"ready\n"
+
+    def broken() -> None:
+        raise StoreError("gone")
+
+    monkeypatch.setattr(here.collector.store, "ready", broken)
+    answer = call("GET", "/health/ready")
+    assert (answer.status, answer.problem) == (503, "store")
+    assert int(answer.headers["retry-after"]) > 0
+
+
+# -------------------------------------------------------------------- what is refused
+
+ONE = bodies(1, 5000)[0]
+GOOD = ONE.to_json()
+HOSTILE: dict[str, tuple[bytes, str]] = {
+    "nothing": (b"", "malformed"),
+    "depth": (b"[" * 100_000, "malformed"),
+    "objects in objects": (b'{"a":' * 50_000, "malformed"),
+    "an unknown key": (GOOD.replace(b'"reports"', b'"x":1,"reports"'), "malformed"),
+    "a leaf": (GOOD.replace(b'"report":', b'"leaf":"AAAA","report":'), "malformed"),
+    "bad base64": (GOOD.replace(b'"id":"', b'"id":"!', 1)[:-1] + b"}", "malformed"),
+    "a long report": (GOOD.replace(b'"}]', b'AAAA"}]'), "malformed"),
+    "bytes": (bytes(range(256)), "malformed"),
+    "another collection": (bodies(1, 5000, OTHER)[0].to_json(), "wrong-collection"),
+    "no reports": (GOOD.split(b"[")[0] + b"[]}", "malformed"),
+    "too many": (body(10_001).to_json(), "too-large"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_bodies_meet_the_problem_that_is_named_and_queue_nothing(
+    here: Running, call: Caller, kind: str
+) -> None:
+    content, problem = HOSTILE[kind]
+    before = waiting(here)
+    answer = call("POST", f"{API}/reports", content, content_type="application/json")
+    assert answer.problem == problem
+    assert waiting(here) == before
+    assert b"Traceback" not in answer.content
+    assert len(answer.content) < 500
+
+
+def test_hostile_binary_bodies(here: Running, call: Caller) -> None:
+    before = waiting(here)
+    good = ONE.to_binary()
+    expected = {good[:-1]: "malformed", good[:31]: "malformed", good[:32]: "malformed", b"": "malformed"}
+    expected |= {bodies(1, 0, OTHER)[0].to_binary(): "wrong-collection", body(10_001).to_binary(): "too-large"}
+    for content, problem in expected.items():
+        assert call("POST", f"{API}/reports", content, content_type=BINARY_TYPE).problem == problem
+    assert waiting(here) == before
+
+
+def test_formats_methods_and_addresses_that_there_are_not(call: Caller) -> None:
+    for headers in (
+        {},
+        {"content-type": "text/html"},
+        {"content-type": "application/json", "content-encoding": "gzip"},
+    ):
+        assert call("POST", f"{API}/reports", GOOD, **headers).problem == "unsupported"
+    assert call("GET", f"{API}/reports").problem == "wrong-method"
+    assert call("DELETE", API).problem == "wrong-method"
+    for path in (
+        "/",
+        "/api/v1",
+        "/api/v1/collections/",
+        f"{API}/",
+        "/static/../public.py",
+        "/static/public.py",
+        "/s/none",
+        "/%00",
+        "/api/v1/collections/%2e%2e%2f",
+    ):
+        assert call("GET", path).status == 404
+        assert call("GET", path).problem in ("not-found", "unknown-collection")
+
+
+def test_a_slow_body_and_a_slow_header_do_not_stay(here: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiving.read_body, "__defaults__", (0.3,))
+    host, port = urlsplit(here.public).netloc.split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        began = time.monotonic()
+        head = (
+            f"POST {API}/reports HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{{"
+        )
+        connection.sendall(head.encode())
+        answer = b""
+        while part := connection.recv(4096):
+            answer += part
+        assert answer.startswith(b"HTTP/1.1 408")
+        assert b"urn:deniable:problem:slow" in answer
+        assert 0.25 < time.monotonic() - began < 4
+    # What says beforehand that it is too large is refused before it is sent.
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        head = head.replace("content-length: 500", "content-length: 9999999").removesuffix("{")
+        connection.sendall(head.encode())
+        assert connection.recv(4096).startswith(b"HTTP/1.1 413")
+    # Who hangs up in the middle is nobody to answer.
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.sendall(head.replace("9999999", "500").encode() + b"{")
+    assert Caller(here.public)("GET", "/health/live").status == 200
+
+
+def test_the_deadline_of_a_body_is_ten_seconds() -> None:
+    assert receiving.read_body.__defaults__ == (10.0,)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def like(description: dict[str, Any], schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Values of a schema of the description, or nearly."""
+    if "$ref" in schema:
+        return like(description, description["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+    if schema.get("type") == "object":
+        exact = st.fixed_dictionaries({k: like(description, v) for k, v in schema["properties"].items()})
+        return exact | st.dictionaries(st.sampled_from([*schema["properties"], "leaf"]), JSON, max_size=3)
+    if schema.get("type") == "array":
+        return st.lists(like(description, schema["items"]), max_size=3)
+    if "pattern" in schema:
+        return st.from_regex(schema["pattern"].replace("^", r"\A").replace("$", r"\Z")) | st.just(ASKED.id)
+    return JSON
+
+
+def test_whatever_fits_the_description_meets_an_answer_of_the_description(here: Running, call: Caller) -> None:
+    description = call("GET", "/api/v1/openapi.json").json
+    known = set(PROBLEMS)
+    assert description["openapi"].startswith("3.1")
+    posts = {path: found["post"] for path, found in description["paths"].items() if "post" in found}
+    assert set(posts) == {"/collections/{id}/receipts", "/collections/{id}/reports"}
+
+    @settings(max_examples=int(os.environ.get("DENIABLE_EXAMPLES", "60")), suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        path, operation = data.draw(st.sampled_from(sorted(posts.items())))
+        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        content = data.draw(like(description, schema) | JSON)
+        where = data.draw(st.sampled_from([ASKED.id, OTHER.id, "0" * 64]))
+        answer = call("POST", "/api/v1" + path.replace("{id}", where), json.dumps(content).encode(), **TYPE)
+        assert str(answer.status) in operation["responses"]
+        if answer.status >= 400:
+            assert answer.problem in known
+        else:
+            stated = operation["responses"][str(answer.status)]
+            assert ("content" in stated) == bool(answer.content)
+
+    check()
+
+
+TYPE = {"content-type": "application/json"}
+
+
+# -------------------------------------------------------------------- limits
+
+
+def test_limits_are_by_network_minute_and_hour() -> None:
+    now = [0.0]
+    limits = Limits(3, 5, now=lambda: now[0])
+    assert [limits.wait("192.0.2.7") for _ in range(3)] == [0, 0, 0]
+    assert limits.wait("192.0.2.200") == 61
+    assert limits.wait("192.0.3.7") == 0
+    assert limits.wait("::ffff:192.0.2.9") == 61
+    now[0] = 60.5
+    assert [limits.wait("192.0.2.7") for _ in range(2)] == [0, 0]
+    assert limits.wait("192.0.2.7") == 3540
+    now[0] = 3600.0
+    assert limits.wait("192.0.2.7") == 0
+    assert limits.wait("2001:db8:1:200::1") == 0
+    assert limits.wait("2001:db8:1:2ff::9") == 0
+    assert limits.wait("2001:db8:1:201::5") == 0
+    assert limits.wait("2001:db8:1:2aa::5") > 0
+    assert limits.wait("2001:db8:1:301::5") == 0
+    assert not any("192" in repr(value) or "2001" in repr(value) for value in vars(limits).values())
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ([], "10.0.0.1"),
+        ([("x-forwarded-for", "1.1.1.1, 2.2.2.2")], "2.2.2.2"),
+        ([("x-forwarded-for", "1.1.1.1"), ("x-forwarded-for", "2.2.2.2, 10.9.9.9")], "2.2.2.2"),
+        ([("forwarded", 'for=1.1.1.1, for="[2001:db8::7]:4711";proto=https')], "2001:db8::7"),
+        ([("forwarded", "for=_hidden"), ("x-forwarded-for", "2.2.2.2")], "_hidden"),
+        ([("x-forwarded-for", "2.2.2.2:80")], "2.2.2.2"),
+    ],
+)
+def test_a_trusted_proxys_right_most_untrusted_hop_counts(headers: list[tuple[str, str]], expected: str) -> None:
+    from starlette.datastructures import Headers
+
+    raw = Headers(raw=[(name.encode(), value.encode()) for name, value in headers])
+    trusted = trusted_networks(["10.0.0.0/8"])
+    assert client_address("10.0.0.1", raw, trusted) == expected
+    # Nobody else's word is taken.
+    assert client_address("9.9.9.9", raw, trusted) == "9.9.9.9"
+
+
+def test_too_many_requests_of_a_network_are_turned_away(tmp_path: Path) -> None:
+    from deniable.service.config import LimitsShape
+
+    with collecting(sqlite(tmp_path), trusted_proxies=["127.0.0.0/8"]) as here:
+        assert here.collector.surveys.list() == []
+    from deniable.service.config import Configuration
+    from deniable.service.server import running
+
+    settings_ = Configuration(
+        database=sqlite(tmp_path),
+        public="127.0.0.1:0",
+        admin="127.0.0.1:0",
+        limits=LimitsShape(per_minute=3, per_hour=5),
+        trusted_proxies=["127.0.0.0/8"],
+    )
+    with running(settings_) as here:
+        open_survey(here.collector.surveys)
+        here.collector.refresh()
+        call = Caller(here.public, {"x-forwarded-for": "192.0.2.1"})
+        statuses = [call.post(one).status for one in bodies(3)]
+        answer = call.post(bodies(1, 50)[0])
+        assert statuses == [201] * 3
+        assert (answer.status, answer.problem) == (429, "too-many")
+        assert 0 < int(answer.headers["retry-after"]) <= 61
+        assert Caller(here.public, {"x-forwarded-for": "198.51.100.1"}).post(bodies(1, 50)[0]).status == 201
+        assert call("GET", f"{API}/state").status == 200
+
+
+# -------------------------------------------------------------------- the queue
+
+
+def test_a_full_queue_and_a_broken_store_are_said_at_once(
+    here: Running, call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(ingest, "MAX_QUEUE", 5)
+        answer = call.post(body(6, 7000))
+        assert (answer.status, answer.problem) == (503, "busy")
+        assert answer.headers["retry-after"] == "1"
+
+    def broken(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(here.collector.store, "take", broken)
+        answer = call.post(body(6, 7000))
+        assert (answer.status, answer.problem) == (503, "store")
+
+    def mad(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(here.collector.store, "take", mad)
+        assert call.post(body(6, 7000)).problem == "broken"
+    assert call.post(body(6, 7000)).status == 201
+    assert MAX_QUEUE == 20_000
+
+
+def test_what_waits_is_committed_together_and_answered_after_the_commit(
+    here: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one commit runs the next gathers, and nobody is answered before theirs is done."""
+    import asyncio
+    import threading
+
+    collector = here.collector
+    gate, sizes, committed = threading.Event(), [], []
+    take = collector.store.take
+
+    def slow(posted: Any) -> Any:
+        sizes.append(sum(len(one.ids) for one in posted.values()))
+        gate.wait(5)
+        found = take(posted)
+        committed.append(sizes[-1])
+        return found
+
+    monkeypatch.setattr(collector.store, "take", slow)
+    queue = Ingest(collector.store, collector.metrics, collector.clock)
+    queue.start()
+    held = collector.held(ASKED.id)
+    assert held is not None
+
+    async def send() -> list[Outcome]:
+        waiting = [asyncio.create_task(queue.submit(held.survey, one)) for one in bodies(50, 8000)]
+        await asyncio.sleep(0.2)
+        assert not any(task.done() for task in waiting)
+        assert not committed
+        gate.set()
+        return await asyncio.gather(*waiting)
+
+    outcomes = asyncio.run(send())
+    queue.stop()
+    assert outcomes == [Outcome(1, 0, 0)] * 50
+    assert sum(sizes) == 50
+    assert len(sizes) <= 3
+
+
+# -------------------------------------------------------------------- headers, origins and logs
+
+
+def test_headers_that_nothing_can_be_slipped_through(call: Caller) -> None:
+    for path in (API, "/health/live", "/nowhere"):
+        headers = call("GET", path).headers
+        policy = headers["content-security-policy"]
+        for rule in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "form-action 'none'"):
+            assert rule in policy
+        assert "unsafe" not in policy
+        assert "require-trusted-types-for 'script'" in policy
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert "set-cookie" not in headers
+        assert "server" not in headers
+        assert "strict-transport-security" not in headers
+
+
+def test_pages_elsewhere_may_upload_if_they_are_named(tmp_path: Path) -> None:
+    with collecting(sqlite(tmp_path), page_origin=["https://pages.example"], trusted_proxies=["127.0.0.1/32"]) as here:
+        open_survey(here.collector.surveys)
+        here.collector.refresh()
+        named, stranger = (
+            Caller(here.public, {"origin": o}) for o in ("https://pages.example", "https://evil.example")
+        )
+        answer = named.post(bodies(1)[0])
+        assert (answer.status, answer.headers["access-control-allow-origin"]) == (201, "https://pages.example")
+        assert "access-control-allow-credentials" not in answer.headers
+        preflight = {"access_control_request_method": "POST", "access_control_request_headers": "content-type"}
+        assert named("OPTIONS", f"{API}/reports", **preflight).status == 200
+        assert "access-control-allow-origin" not in stranger("GET", API).headers
+        assert stranger("OPTIONS", f"{API}/reports", **preflight).status == 400
+        # Nowhere else.
+        assert "access-control-allow-origin" not in named("GET", "/health/live").headers
+        # Behind a proxy that is trusted, TLS is remembered.
+        secure = named("GET", API, x_forwarded_proto="https")
+        assert secure.headers["strict-transport-security"] == "max-age=31536000"
+
+
+def test_the_log_has_templates_and_nobody(here: Running, call: Caller, caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("deniable.service")
+    level, propagate = logger.level, logger.propagate
+    logger.setLevel(logging.INFO)
+    logger.propagate = True
+    try:
+        with caplog.at_level(logging.INFO):
+            (one,) = bodies(1, 9000)
+            name = json.loads(one.to_json())["reports"][0]["id"]
+            call.post(one, **{"user-agent": "Somebody/1.0", "x-forwarded-for": "203.0.113.9"})
+            call("POST", f"{API}/receipts?secret=1", {"id": name})
+            call("GET", "/nowhere/at-all?who=me")
+            call("GET", f"{API}/dictionary/smoker")
+    finally:
+        logger.setLevel(level)
+        logger.propagate = propagate
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.rpartition(" ")[0] for line in lines] == [
+        "POST /api/v1/collections/{id}/reports 201",
+        "POST /api/v1/collections/{id}/receipts 204",
+        "GET (unknown) 404",
+        "GET /api/v1/collections/{id}/dictionary/{attribute} 404",
+    ]
+    for secret in (name, "Somebody", "203.0.113", "127.0.0.1", "secret", "who", ASKED.id, "nowhere"):
+        assert secret not in "\n".join(lines)
+
+
+def test_a_bug_is_logged_without_what_it_was_about(
+    here: Running, call: Caller, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Any:
+        raise ValueError("a secret of somebody's")
+
+    monkeypatch.setattr(here.collector, "held", broken)
+    answer = call("GET", API)
+    assert (answer.status, answer.problem) == (500, "broken")
+    assert b"secret" not in answer.content
+    assert "secret" not in caplog.text

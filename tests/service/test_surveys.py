@@ -1,0 +1,305 @@
+"""Surveys from draft to closed, by hand and by the clock; what is refused on the way, and what an export is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable import GRR, CountMeanSketch, QuotaRR
+from deniable.core.aggregate import Aggregate
+from deniable.errors import DuplicateReportsError, FileFormatError, InvalidParameterError, MismatchError, StoreError
+from deniable.files import aggregate_files
+from deniable.files.wire import from_wire
+from deniable.service.collector import Collector
+from deniable.service.stores import open_store
+from deniable.service.survey_page import DRAFT, SurveyPage, draft_page, moment, read_page, unfinished
+from deniable.service.surveys import Surveys
+from deniable.survey.attribute import Attribute
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
+from tests.service.asking import ASKED, SCHEMA, Caller, Clock, bodies, body, collecting, open_survey, page, sqlite
+
+API = f"/api/v1/collections/{ASKED.id}"
+
+
+@pytest.fixture
+def surveys(tmp_path: Path) -> Iterator[Surveys]:
+    store = open_store(sqlite(tmp_path), migrate=True)
+    yield Surveys(store, Clock())
+    store.close()
+
+
+# -------------------------------------------------------------------- the page
+
+
+def test_a_drafted_page_is_to_be_written_before_people_read_it(surveys: Surveys) -> None:
+    drafted = surveys.new("smoking", ASKED.to_json(), None, ".", contributors=300)["page"]
+    found = read_page(drafted, "page", ASKED)
+    assert (found.contributors, found.min_batch, found.retention, found.access) == (300, 100, "aggregate", "open")
+    assert found.languages["en"].labels == {"smoker": ["yes", "no", "once"]}
+    assert unfinished(found) == "languages.en.intro"
+    with pytest.raises(InvalidParameterError, match=r"languages.en.intro is empty or a draft"):
+        surveys.open("smoking")
+    for key, place in (("intro", "languages.en.intro"), ("consent", "languages.en.consent"), ("contact", "contact")):
+        for text in ("", "  ", DRAFT + "x"):
+            changed = page().replace(
+                {"intro": "We ask.", "consent": "You may.", "contact": "us@example.org"}[key], text
+            )
+            assert unfinished(read_page(changed, "page", ASKED)) == place
+
+
+def changed(**changes: Any) -> str:
+    return page(**changes)
+
+
+BAD_PAGES: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "few in a batch": ({"min_batch": 19}, InvalidParameterError, "min_batch must be >= 20, got min_batch=19"),
+    "no people": ({"contributors": 0}, InvalidParameterError, "contributors must be >= 1"),
+    "no zone": ({"closes_at": "2026-05-01T00:00:00"}, InvalidParameterError, "closes_at must be a time with its zone"),
+    "no time": ({"opens_at": "tomorrow"}, InvalidParameterError, "opens_at must be a time"),
+    "closed before": (
+        {"opens_at": "2026-05-02T00:00:00Z", "closes_at": "2026-05-01T00:00:00Z"},
+        InvalidParameterError,
+        "closes_at must be after opens_at",
+    ),
+    "grace": ({"grace_hours": -1.0}, InvalidParameterError, "grace_hours must be from 0 to 8784"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_PAGES)
+def test_terms_out_of_bounds_are_refused(surveys: Surveys, kind: str) -> None:
+    changes, error, said = BAD_PAGES[kind]
+    with pytest.raises(error, match=said):
+        surveys.new("smoking", ASKED.to_json(), page(**changes), ".")
+    assert surveys.list() == []
+
+
+def test_a_page_is_that_of_its_collection_word_for_word(surveys: Surveys) -> None:
+    other = Collection(SCHEMA, GRR(k=3, epsilon=1.0))
+    with pytest.raises(MismatchError, match="is the page of collection"):
+        surveys.new("smoking", other.to_json(), page(), ".")
+    words = draft_page(ASKED).languages["en"]
+    for change, said in (
+        ({"labels": {"smoker": ["yes", "no"]}}, "must be 3 different texts"),
+        ({"labels": {"smoker": ["yes", "no", "no"]}}, "must be 3 different texts"),
+        ({"labels": {}}, "labels must be given for smoker"),
+        ({"questions": {"drinks": "?"}}, "questions must be those of the schema, smoker"),
+    ):
+        bad = draft_page(ASKED).model_copy(update={"languages": {"de": words.model_copy(update=change)}})
+        with pytest.raises(MismatchError, match=said):
+            read_page(bad.to_json(), "page", ASKED)
+    with pytest.raises(FileFormatError, match="extra inputs"):
+        read_page(page().replace('"contact"', '"dealer": null, "contact"'), "page", ASKED)
+    with pytest.raises(InvalidParameterError, match="at least one language"):
+        read_page(draft_page(ASKED).model_copy(update={"languages": {}}).to_json(), "page", ASKED)
+
+
+def test_what_a_page_cannot_ask_is_refused(surveys: Surveys, tmp_path: Path) -> None:
+    for slug in ("", "-a", "A", "a/b", "a" * 65, "ä"):
+        with pytest.raises(InvalidParameterError, match="slug must be"):
+            surveys.new(slug, ASKED.to_json(), page(), ".")
+    dealt = Collection(SCHEMA, QuotaRR(n=10, k=3, epsilon=1.0, deal_id="deal"))
+    with pytest.raises(InvalidParameterError, match="must need no dealer, got QuotaRR"):
+        surveys.new("dealt", dealt.to_json(), None, ".")
+    words = tmp_path / "words.txt"
+    words.write_text("".join(f"{'w' * 40}{i}\n" for i in range(50_000)))
+    large = Collection(Schema((Attribute.from_dictionary("word", words),)), CountMeanSketch(50_000, 1.0, 16, "spread"))
+    with pytest.raises(InvalidParameterError, match="must have at most 2097152 bytes"):
+        surveys.new("large", large.to_json(), None, str(tmp_path))
+
+
+def test_a_time_says_its_zone() -> None:
+    assert moment("2026-05-01T02:00:00+02:00", "x") == moment("2026-05-01T00:00:00Z", "x")
+
+
+# -------------------------------------------------------------------- states
+
+
+def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Surveys) -> None:
+    open_survey(surveys)
+    assert surveys.pause("smoking")["state"] == "paused"
+    with pytest.raises(InvalidParameterError, match="must be open to become paused, it is paused"):
+        surveys.pause("smoking")
+    assert surveys.open("smoking")["state"] == "open"
+    with pytest.raises(StoreError, match="the survey 'smoking' is open: what it asks is fixed"):
+        surveys.new("smoking", ASKED.to_json(), page(min_batch=50), ".")
+    with pytest.raises(StoreError, match="this collection is that of the survey 'smoking'"):
+        surveys.new("again", ASKED.to_json(), page(), ".")
+    assert surveys.close("smoking")["state"] == "closing"
+    with pytest.raises(InvalidParameterError, match="must be open or paused to be closed, it is closing"):
+        surveys.close("smoking")
+    for act in (surveys.open, surveys.pause):
+        with pytest.raises(InvalidParameterError, match="it is closing"):
+            act("smoking")
+    assert surveys.close("smoking", now=True)["state"] == "closed"
+    for act in (surveys.open, surveys.pause):
+        with pytest.raises(InvalidParameterError, match="it is closed"):
+            act("smoking")
+    with pytest.raises(InvalidParameterError, match=r"must name a survey \(smoking\), got slug='other'"):
+        surveys.status("other")
+
+
+def test_the_clock_opens_closes_and_ends_grace_and_nothing_else(tmp_path: Path) -> None:
+    """Also set back: what was closed stays closed; reports do not know what time it is."""
+    clock = Clock()
+    store = open_store(sqlite(tmp_path), migrate=True)
+    collector = Collector(store, clock)
+    surveys = collector.surveys
+    terms = {"opens_at": "2026-05-01T13:00:00Z", "closes_at": "2026-05-02T12:00:00Z", "grace_hours": 2.0}
+    open_survey(surveys, **terms)
+
+    def state() -> tuple[str, str]:
+        collector.refresh()
+        surveys.tick({held.row.id: held.survey for held in collector.all_held()})
+        collector.refresh()
+        held = collector.held(ASKED.id)
+        assert held is not None
+        return held.row.state, held.state(clock)
+
+    assert state() == ("open", "draft")
+    clock.move(hours=1)
+    assert state() == ("open", "open")
+    clock.move(days=-400)
+    assert state() == ("open", "draft")
+    clock.move(days=400, hours=22.99)
+    assert state() == ("open", "open")
+    clock.move(minutes=1)
+    # Before anybody has written it down, devices are told so.
+    held = collector.held(ASKED.id)
+    assert held is not None
+    assert held.state(clock) == "closing"
+    assert held.accepts_until == "2026-05-02T14:00:00+00:00"
+    assert state() == ("closing", "closing")
+    one = body(5)
+    from deniable.service.stores.store import Posted
+
+    assert store.take({ASKED.id: Posted(one.ids, one.rows)})[ASKED.id] is not None
+    clock.move(hours=1, minutes=59)
+    assert state() == ("closing", "closing")
+    clock.move(days=-1)
+    assert state() == ("closing", "closing")
+    clock.move(days=1, minutes=1)
+    assert state() == ("closed", "closed")
+    assert store.sum(ASKED.id)[1] == 5
+    assert store.take({ASKED.id: Posted(one.ids, one.rows)})[ASKED.id] is None
+    clock.move(days=-10)
+    assert state()[0] == "closed"
+    # Receipts go thirty days after the close.
+    clock.move(days=39)
+    state()
+    assert store.counted(ASKED.id, bytes(16))
+    clock.move(days=2)
+    state()
+    assert not store.counted(ASKED.id, bytes(16))
+    store.close()
+
+
+def test_devices_draw_only_while_open_and_what_was_drawn_is_taken_until_grace_ends(tmp_path: Path) -> None:
+    with collecting(sqlite(tmp_path)) as here:
+        surveys, call = here.collector.surveys, Caller(here.public)
+        surveys.new("smoking", ASKED.to_json(), page(), ".")
+
+        def posted(start: int) -> str:
+            here.collector.refresh()
+            answer = call.post(bodies(1, start)[0])
+            return "" if answer.status == 201 else answer.problem
+
+        def state() -> str:
+            return str(call("GET", f"{API}/state").json["state"])
+
+        assert (posted(0), state()) == ("not-open", "draft")
+        surveys.open("smoking")
+        assert (posted(1), state()) == ("", "open")
+        surveys.pause("smoking")
+        assert (posted(2), state()) == ("not-open", "paused")
+        surveys.open("smoking")
+        surveys.close("smoking")
+        assert (posted(3), state()) == ("", "closing")
+        # Closed between the look at the state and the commit: the commit's look counts.
+        store = here.collector.store
+        store.drain(ASKED.id, 1, surveys.load(ASKED.id).fold, "2026-05-01", close=True)
+        answer = call.post(bodies(1, 4)[0])
+        assert (answer.status, answer.problem) == (410, "closed")
+        assert (posted(5), state()) == ("closed", "closed")
+        assert store.sum(ASKED.id)[1] == 2
+        here.collector.ingest.write_rejections()
+        assert store.rejections(ASKED.id)["not-open"] == 2
+
+
+# -------------------------------------------------------------------- exports
+
+
+def test_the_export_is_what_aggregate_makes_of_what_was_acknowledged(tmp_path: Path) -> None:
+    with collecting(sqlite(tmp_path)) as here:
+        open_survey(here.collector.surveys)
+        here.collector.refresh()
+        sent = bodies(60)
+        assert [Caller(here.public).post(one).status for one in (*sent[:60], *sent[:6])] == [201] * 60 + [200] * 6
+        assert here.collector.drain() == 60
+        exported = here.collector.surveys.export("smoking")
+        again = here.collector.surveys.export("smoking")
+    (tmp_path / "posted.jsonl").write_bytes(b"\n".join(one.to_json() for one in sent))
+    expected = aggregate_files(ASKED, [tmp_path / "posted.jsonl"], tmp_path / "posted.aggregate")
+    (tmp_path / "exported.aggregate").write_bytes(exported)
+    found = Aggregate.load(tmp_path / "exported.aggregate")
+    assert (found.n, found.mechanism, found.collection) == (60, expected.mechanism, expected.collection)
+    assert np.array_equal(found.counts, expected.counts)
+    (source,) = found.batches
+    assert source.startswith("collector:")
+    assert again == exported
+    with pytest.raises(DuplicateReportsError):
+        found + found
+    ASKED.estimate(found)
+
+
+def test_kept_reports_are_shuffled_batches_that_add_up_to_the_sum(surveys: Surveys, tmp_path: Path) -> None:
+    open_survey(surveys, retention="reports")
+    store, survey = surveys.store, surveys.load(ASKED.id)
+    from deniable.service.stores.store import Posted
+
+    for start in (0, 40):
+        one = body(40, start)
+        store.take({ASKED.id: Posted(one.ids, one.rows)})
+        assert surveys.drain(surveys.row("smoking"), survey) == 40
+    files = surveys.export_reports("smoking")
+    assert sorted(files) == ["batch-000001.parquet", "batch-000002.parquet"]
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    found = aggregate_files(ASKED, [tmp_path / name for name in files], tmp_path / "sum")
+    (tmp_path / "exported").write_bytes(surveys.export("smoking"))
+    assert np.array_equal(found.counts, Aggregate.load(tmp_path / "exported").counts)
+    assert found.n == 80
+
+
+def test_of_more_counters_than_a_collector_keeps_it_keeps_reports(
+    surveys: Surveys, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("deniable.service.surveys.MAX_COUNTERS", 2)
+    with pytest.raises(InvalidParameterError, match="retention must be 'reports' for 3 counters"):
+        surveys.new("smoking", ASKED.to_json(), page(), ".")
+    open_survey(surveys, retention="reports")
+    one = body(40)
+    from deniable.service.stores.store import Posted
+
+    surveys.store.take({ASKED.id: Posted(one.ids, one.rows)})
+    assert surveys.drain(surveys.row("smoking"), surveys.load(ASKED.id)) == 40
+    with pytest.raises(InvalidParameterError, match="export the reports and add them up"):
+        surveys.export("smoking")
+    ((name, content),) = surveys.export_reports("smoking").items()
+    (tmp_path / name).write_bytes(content)
+    found = aggregate_files(ASKED, [tmp_path / name], tmp_path / "sum")
+    assert np.array_equal(found.counts, ASKED.mechanism.aggregate(from_wire(ASKED.mechanism, one.rows)).counts)
+
+
+def test_a_survey_that_keeps_no_reports_exports_none(surveys: Surveys) -> None:
+    open_survey(surveys)
+    with pytest.raises(InvalidParameterError, match="keeps no reports"):
+        surveys.export_reports("smoking")
+
+
+def test_pages_compare_by_what_they_say() -> None:
+    assert SurveyPage.model_validate(draft_page(ASKED).model_dump()) == draft_page(ASKED)
