@@ -6,6 +6,8 @@
 # make mutants  60 small faults, drawn by SEED=1, and whether a test notices; half an hour; results/mutants-1.json
 # make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
 # make crash-files   kill -9 at 30 random moments of every command that writes (minutes)
+# make crash    kill -9 and database stops under load, 20 and 10 at random moments, both databases (minutes); results/crash.json
+# make load     how many reports a collector takes, and what they cost; results/load.json
 # make fuzz     every reader of files against atheris, a minute each, results/fuzz.json
 # make ways     how many modules a command walks through, and calls that climb; results/ways.json
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
@@ -18,7 +20,7 @@ SEED ?= 1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick intervals mutants soak crash-files fuzz ways coverage client vectors bench bench-compare clean
+.PHONY: demo test check quick intervals mutants soak crash-files crash load fuzz ways coverage client vectors bench bench-compare clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -46,6 +48,12 @@ soak: $(VENV)/.installed-dev
 
 crash-files: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.crash_files --kills 30 -o results/crash-files.json
+
+crash: $(VENV)/.installed-dev
+	$(RUN)/python -m tests.crash_collector -o results/crash.json
+
+load: $(VENV)/.installed-dev
+	$(RUN)/python -m benchmarks.load --postgres -o results/load.json
 
 fuzz: $(VENV)/.installed-dev
 	$(RUN)/pip install --quiet --group fuzz

@@ -97,7 +97,7 @@ def test_a_receipt_says_whether_an_id_was_counted(call: Caller) -> None:
     assert (answer.status, answer.content) == (204, b"")
     # In another survey it was not.
     assert call("POST", f"/api/v1/collections/{OTHER.id}/receipts", said).problem == "not-counted"
-    for bad in ({"id": "short"}, {"id": said["id"], "more": 1}, [], {"id": 7}):
+    for bad in [{"id": "short"}, {"id": said["id"], "more": 1}, {}, {"id": 7}]:
         assert call("POST", f"{API}/receipts", bad).problem == "malformed"
     assert call("POST", f"{API}/receipts", {"id": "A" * 5000}).problem == "too-large"
     assert call("POST", f"{API}/receipts", b"{}", content_type="text/plain").problem == "unsupported"

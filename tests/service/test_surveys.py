@@ -149,7 +149,11 @@ def test_the_clock_opens_closes_and_ends_grace_and_nothing_else(tmp_path: Path) 
     store = open_store(sqlite(tmp_path), migrate=True)
     collector = Collector(store, clock)
     surveys = collector.surveys
-    terms = {"opens_at": "2026-05-01T13:00:00Z", "closes_at": "2026-05-02T12:00:00Z", "grace_hours": 2.0}
+    terms: dict[str, Any] = {
+        "opens_at": "2026-05-01T13:00:00Z",
+        "closes_at": "2026-05-02T12:00:00Z",
+        "grace_hours": 2.0,
+    }
     open_survey(surveys, **terms)
 
     def state() -> tuple[str, str]:

@@ -321,13 +321,12 @@ class _Receipts:
 @functools.cache
 def bundles() -> dict[str, tuple[str, bytes, str]]:
     """Return the bundles of `static`: by name, the name with its content's digest, the content, and its media type."""
-    found = {}
-    for path in sorted(STATIC.iterdir()):
-        if path.suffix in _MEDIA_TYPES:
-            content = path.read_bytes()
-            digest = hashlib.sha256(content).hexdigest()[:16]
-            found[path.name] = (f"{path.stem}.{digest}{path.suffix}", content, _MEDIA_TYPES[path.suffix])
-    return found
+    path = STATIC / "manifest.json"
+    listed: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {
+        name: (hashed, (STATIC / hashed).read_bytes(), _MEDIA_TYPES[Path(name).suffix])
+        for name, hashed in listed.items()
+    }
 
 
 @functools.cache

@@ -1,0 +1,218 @@
+"""How much a collector takes: processes apart, on the loopback, durable; ``make load`` writes results/load.json.
+
+Processor time per report is the figure to trust; rates and waits are floors where the machine has other work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from deniable import SPL, SimulationRandomness
+from deniable.core.outputs import write_text
+from deniable.files.wire import BINARY_TYPE, ID_BYTES, JSON_TYPE, Body, to_wire
+from deniable.service.control import ask
+from deniable.service.survey_page import draft_page
+from deniable.survey.attribute import Attribute
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
+
+SCHEMA = Schema(tuple(Attribute(f"a{j}", ("a", "b", "c", "d")) for j in range(12)))
+ASKED = Collection(SCHEMA, SPL(sizes=SCHEMA.sizes, epsilon=12.0), title="load")
+CONNECTIONS = 64
+_CODE = """
+import sys
+from deniable.service import ingest
+from deniable.service.config import Configuration, LimitsShape
+from deniable.service.server import running, wait_for_signal
+ingest.MAX_COMMIT = int(sys.argv[2])
+configuration = Configuration(
+    database=sys.argv[1], public="127.0.0.1:0", admin="127.0.0.1:0", limits=LimitsShape(off=True)
+)
+with running(configuration, migrate=True) as here:
+    print(here.public, flush=True)
+    wait_for_signal()
+"""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One kind of load.
+
+    Parameters
+    ----------
+    what : str
+        In words.
+    reports : int
+        How many were counted.
+    per_second : float
+        Reports, by the clock.
+    p50, p99 : float
+        Milliseconds until a request was answered.
+    processor : float
+        Microseconds of the collector's processor time for a report.
+    resident : float
+        MiB of the collector's memory afterwards.
+    load : float
+        Load average of the machine when it ended: what else it had to do.
+    """
+
+    what: str
+    reports: int
+    per_second: float
+    p50: float
+    p99: float
+    processor: float
+    resident: float
+    load: float
+
+
+class Served:
+    """A collector in a process of its own."""
+
+    def __init__(self, database: str, most_per_commit: int) -> None:
+        command = [sys.executable, "-c", _CODE, database, str(most_per_commit)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.public = self.process.stdout.readline().strip()
+
+    def seconds(self) -> float:
+        """Processor time so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident(self) -> float:
+        """Memory now, in MiB."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    def close(self) -> None:
+        """End it."""
+        self.process.send_signal(signal.SIGTERM)
+        if self.process.wait(60):
+            raise RuntimeError("the collector did not end as it should")
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@contextmanager
+def served(database: str, most_per_commit: int = 4096) -> Iterator[Served]:
+    """Run a collector with an open survey."""
+    page = draft_page(ASKED, 1_000_000)
+    words = page.languages["en"].model_copy(update={"intro": "x", "consent": "x"})
+    text = page.model_copy(update={"languages": {"en": words}, "contact": "x"}).to_json()
+    ask(database, {"verb": "new", "slug": "load", "document": ASKED.to_json(), "page": text, "folder": "."})
+    ask(database, {"verb": "open", "slug": "load"})
+    here = Served(database, most_per_commit)
+    try:
+        yield here
+    finally:
+        here.close()
+
+
+def requests(reports: int, each: int, kind: str) -> list[bytes]:
+    """Return whole requests, so that making them costs nothing while time is taken."""
+    generator = np.random.default_rng(reports)
+    codes = generator.integers(0, 4, (min(reports, 10_000), 12))
+    pool = to_wire(ASKED.mechanism, ASKED.randomize(codes, SimulationRandomness(1)))
+    found = []
+    for _ in range(reports // each):
+        ids = np.frombuffer(secrets.token_bytes(ID_BYTES * each), np.uint8).reshape(each, ID_BYTES)
+        body = Body(ASKED.id, ids, pool[generator.integers(0, len(pool), each)])
+        content = body.to_json() if kind == JSON_TYPE else body.to_binary()
+        head = f"POST /api/v1/collections/{ASKED.id}/reports HTTP/1.1\r\nhost: load\r\ncontent-type: {kind}\r\n"
+        found.append(f"{head}content-length: {len(content)}\r\n\r\n".encode() + content)
+    return found
+
+
+async def _send(origin: str, queue: list[bytes], waits: list[float]) -> None:
+    host, _, port = urlsplit(origin).netloc.partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    while queue:
+        request = queue.pop()
+        began = time.perf_counter()
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
+        await reader.readexactly(length)
+        waits.append(time.perf_counter() - began)
+        if not head.startswith(b"HTTP/1.1 201"):
+            raise RuntimeError(head.decode())
+    writer.close()
+
+
+def load(here: Served, what: str, reports: int, each: int = 1, kind: str = JSON_TYPE) -> Figures:
+    """Send so many reports over `CONNECTIONS` connections, and return what it took."""
+    queue, waits = requests(reports, each, kind), list[float]()
+    used, began = here.seconds(), time.perf_counter()
+
+    async def send() -> None:
+        await asyncio.gather(*(_send(here.public, queue, waits) for _ in range(CONNECTIONS)))
+
+    asyncio.run(send())
+    took = time.perf_counter() - began
+    p50, p99 = np.percentile(waits, (50, 99)) * 1000
+    found = Figures(
+        what=what,
+        reports=reports,
+        per_second=round(reports / took, 1),
+        p50=round(float(p50), 1),
+        p99=round(float(p99), 1),
+        processor=round(1e6 * (here.seconds() - used) / reports, 1),
+        resident=round(here.resident(), 1),
+        load=os.getloadavg()[0],
+    )
+    print(found, flush=True)
+    return found
+
+
+def measure(database: str, alone: str, many: int) -> list[Figures]:
+    """Return all figures of one kind of database; `alone` is another one of its kind."""
+    with served(alone, most_per_commit=1) as here:
+        single = load(here, "one commit per report, 64 connections", 1_000)
+    with served(database) as here:
+        figures = [single, load(here, "warm-up", 2_000)]
+        figures.append(load(here, "single reports (JSON), 64 connections", 20_000))
+        figures.append(load(here, "batches of 100 (binary), 64 connections", many, 100, BINARY_TYPE))
+        figures.append(load(here, f"single reports (JSON) with {many:,} receipts there", 20_000))
+    return figures
+
+
+def main() -> None:
+    """Run everything and write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reports", type=int, default=1_000_000, help="in batches")
+    parser.add_argument("--postgres", action="store_true", help="PostgreSQL as well")
+    parser.add_argument("-o", "--output", type=Path, default=Path("results/load.json"))
+    options = parser.parse_args()
+    found: dict[str, list[dict[str, object]]] = {}
+    with tempfile.TemporaryDirectory(dir=".") as name:
+        figures = measure(f"sqlite:{name}/a.db", f"sqlite:{name}/b.db", options.reports)
+        found["sqlite"] = [asdict(one) for one in figures]
+    if options.postgres:
+        from tests.service import postgres
+
+        with postgres.server() as server:
+            figures = measure(server.database(), server.database(), options.reports)
+            found["postgresql"] = [asdict(one) for one in figures]
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    write_text(options.output, json.dumps({"cores": os.cpu_count(), "figures": found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

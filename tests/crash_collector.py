@@ -1,0 +1,300 @@
+"""kill -9 and database stops at random moments under load: nothing acknowledged is lost, nothing counted twice.
+
+``make crash`` runs all of it (`python -m tests.crash_collector`), the tests a few kills. Senders with one report each
+keep what they send, as JSON Lines, and try again whenever they get no answer, the same bytes; one in ten reports is
+sent once more on purpose. A survey is drained all the while. Every sender goes on until it is answered, so in the end
+the export must be what `deniable aggregate` makes of the acknowledged reports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.outputs import write_text
+from deniable.files import aggregate_files
+from deniable.service.control import ask
+from tests.service import postgres
+from tests.service.asking import ASKED, Caller, bodies, page
+
+SENDERS = 8
+START_SECONDS = 60.0
+_CODE = """
+import sys
+from pathlib import Path
+from deniable.service.config import Configuration, LimitsShape
+from deniable.service.server import running, wait_for_signal
+configuration = Configuration(
+    database=sys.argv[1], public="127.0.0.1:0", admin="127.0.0.1:0", limits=LimitsShape(off=True)
+)
+with running(configuration, migrate=True, drain_seconds=0.05) as here:
+    print(here.public, flush=True)
+    wait_for_signal()
+"""
+
+
+@dataclass
+class Outcome:
+    """What happened.
+
+    Parameters
+    ----------
+    store : str
+        Which database.
+    collectors, kills, stops : int
+        Processes on it, how many were killed, and how often the database was stopped.
+    sent, acknowledged, duplicates, unanswered : int
+        Reports made, of them acknowledged, sent once more on purpose, and requests without an answer.
+    counted, lost, twice : int
+        Reports in the export; acknowledged ones that are not; reports that count more than once.
+    equal : bool
+        Whether the export's counts are those of `deniable aggregate`.
+    """
+
+    store: str
+    collectors: int
+    kills: int
+    stops: int
+    sent: int
+    acknowledged: int
+    duplicates: int
+    unanswered: int
+    counted: int
+    lost: int
+    twice: int
+    equal: bool
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing was lost or counted twice."""
+        return not self.lost and not self.twice and self.equal
+
+
+class Collector:
+    """A process that is started again whenever it was killed."""
+
+    def __init__(self, database: str) -> None:
+        self._database = database
+        self.public = ""
+        self._process: subprocess.Popen[str] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start it; where its database is away, try again."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            command = [sys.executable, "-c", _CODE, self._database]
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            assert self._process.stdout is not None
+            self.public = self._process.stdout.readline().strip()
+            if self.public:
+                return
+            self._end()
+            time.sleep(0.1)
+        raise RuntimeError("the collector does not start")
+
+    def kill(self, number: int = signal.SIGKILL) -> int:
+        """Send it a signal, and return how it ended."""
+        assert self._process is not None
+        self._process.send_signal(number)
+        return self._end()
+
+    def _end(self) -> int:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        code = self._process.wait(60)
+        self._process.stdout.close()
+        return code
+
+
+class _Sender(threading.Thread):
+    """Sends its reports one by one, each until it is acknowledged."""
+
+    def __init__(self, which: int, reports: int, collectors: list[Collector], seed: int) -> None:
+        super().__init__(daemon=True)
+        self._bodies = bodies(reports, which * 1_000_000, seed=which)
+        self._collectors, self._random = collectors, random.Random(seed)
+        self.acknowledged: list[bytes] = []
+        self.unanswered = self.duplicates = 0
+        self.hurry = threading.Event()
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            for one in self._bodies:
+                if self.hurry.is_set():
+                    return
+                self._until_answered(one)
+                self.acknowledged.append(one.to_json())
+                if self._random.random() < 0.1:
+                    self.duplicates += 1
+                    self._until_answered(one)
+        except Exception as error:
+            self.failure = error
+
+    def _until_answered(self, one: object) -> None:
+        while True:
+            public = self._random.choice(self._collectors).public
+            try:
+                status = Caller(public).post(one).status  # type: ignore[arg-type]
+            except OSError:
+                status = 0
+            except Exception as error:
+                # Half an answer is none.
+                if type(error).__module__ != "http.client":
+                    raise
+                status = 0
+            if status in (200, 201):
+                return
+            if status not in (0, 503):
+                raise AssertionError(f"status {status}")
+            self.unanswered += 1
+            time.sleep(self._random.uniform(0, 0.05))
+
+
+def crash(
+    store: str,
+    database: str,
+    folder: Path,
+    *,
+    kills: int,
+    collectors: int = 1,
+    stop: Callable[[], None] | None = None,
+    stops: int = 0,
+    pause: float = 0.5,
+    seed: int = 1,
+) -> Outcome:
+    """Kill collectors and stop their database while reports come in; then compare."""
+    for request in (
+        {"verb": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."},
+        {"verb": "open", "slug": "smoking"},
+    ):
+        ask(database, request)
+    running = [Collector(database) for _ in range(collectors)]
+    senders = [_Sender(which, 100_000, running, seed + which) for which in range(SENDERS)]
+    for sender in senders:
+        sender.start()
+    chosen = random.Random(seed)
+    events = ["kill"] * kills + ["stop"] * stops
+    chosen.shuffle(events)
+    try:
+        for event in events:
+            # A moment after something was acknowledged, at random within a few commits.
+            before = sum(len(sender.acknowledged) for sender in senders)
+            _until(lambda before=before: sum(len(s.acknowledged) for s in senders) > before + 20)  # type: ignore[misc]
+            time.sleep(chosen.uniform(0, pause))
+            if event == "kill":
+                victim = chosen.choice(running)
+                victim.kill()
+                victim.start()
+            elif stop is not None:
+                stop()
+        before = sum(len(sender.acknowledged) for sender in senders)
+        _until(lambda: sum(len(s.acknowledged) for s in senders) > before + 50)
+    finally:
+        for sender in senders:
+            sender.hurry.set()
+        for sender in senders:
+            sender.join(120)
+        codes = [one.kill(signal.SIGTERM) for one in running]
+    failures = [sender.failure for sender in senders if sender.failure is not None]
+    assert not failures, failures
+    assert codes == [0] * collectors, codes
+    return _compared(store, database, folder, senders, collectors, kills, stops)
+
+
+def _compared(
+    store: str, database: str, folder: Path, senders: list[_Sender], collectors: int, kills: int, stops: int
+) -> Outcome:
+    ask(database, {"verb": "close", "slug": "smoking", "now": True})
+    import base64
+
+    content = base64.b64decode(ask(database, {"verb": "export", "slug": "smoking"})["files"][""])
+    (folder / "export.aggregate").write_bytes(content)
+    exported = Aggregate.load(folder / "export.aggregate")
+    lines = [line for sender in senders for line in sender.acknowledged]
+    (folder / "acknowledged.jsonl").write_bytes(b"\n".join(lines))
+    expected = aggregate_files(ASKED, [folder / "acknowledged.jsonl"], folder / "expected.aggregate")
+    return Outcome(
+        store=store,
+        collectors=collectors,
+        kills=kills,
+        stops=stops,
+        sent=len(lines),
+        acknowledged=len(lines),
+        duplicates=sum(sender.duplicates for sender in senders),
+        unanswered=sum(sender.unanswered for sender in senders),
+        counted=exported.n,
+        lost=max(0, expected.n - exported.n),
+        twice=max(0, exported.n - expected.n),
+        equal=bool(np.array_equal(exported.counts, expected.counts)),
+    )
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RuntimeError("no report was acknowledged for two minutes")
+        time.sleep(0.01)
+
+
+def main() -> None:
+    """Run everything and write what happened."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--stops", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("-o", "--output", type=Path, default=Path("results/crash.json"))
+    options = parser.parse_args()
+    outcomes = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        outcomes.append(
+            crash("sqlite", f"sqlite:{folder / 'a.db'}", folder, kills=options.kills, pause=1.0, seed=options.seed)
+        )
+        print(outcomes[-1], flush=True)
+    with postgres.server() as server, tempfile.TemporaryDirectory() as name:
+
+        def stop() -> None:
+            server.stop("immediate")
+            server.start()
+
+        outcomes.append(
+            crash(
+                "postgresql",
+                server.database(),
+                Path(name),
+                kills=options.kills,
+                collectors=2,
+                stop=stop,
+                stops=options.stops,
+                pause=1.0,
+                seed=options.seed,
+            )
+        )
+        print(outcomes[-1], flush=True)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    found = [{**asdict(outcome), "held": outcome.held} for outcome in outcomes]
+    write_text(options.output, json.dumps({"seed": options.seed, "runs": found}, indent=1) + "\n")
+    if not all(outcome.held for outcome in outcomes):
+        raise SystemExit("something acknowledged was lost, or counted twice")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONPATH", "src")
+    main()

@@ -1,0 +1,393 @@
+"""The verbs, on the database or through its collector alike; sending once; a process that ends and loses nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from deniable import GRR, SecureRandomness
+from deniable.cli import app
+from deniable.core.aggregate import Aggregate
+from deniable.errors import (
+    AlreadyRandomizedError,
+    FileFormatError,
+    InvalidParameterError,
+    StoreInUseError,
+    UploadError,
+)
+from deniable.files import ReportReader, randomize_file
+from deniable.files.wire import to_wire
+from deniable.service.config import address, read_configuration
+from deniable.service.control import ask
+from deniable.service.sending import Remote, bulk_ids, send_file
+from deniable.service.server import GRACE_SECONDS
+from deniable.service.stores import open_store
+from deniable.survey.collection import Collection
+from tests.service.asking import ASKED, PASSWORD, SCHEMA, Caller, bodies, collecting, open_survey, page, sqlite, until
+
+
+def run(*arguments: object) -> Result:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "survey.json").write_text(ASKED.to_json())
+    (tmp_path / "page.json").write_text(page())
+    (tmp_path / "answers.csv").write_text("smoker\n" + "yes\nno\nonce\nno\n" * 10)
+    return tmp_path
+
+
+@pytest.fixture(params=["file", "collector"])
+def database(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
+    """A database that nobody serves, or one that a collector does: then verbs go through its socket."""
+    url = sqlite(folder)
+    if request.param == "file":
+        yield url
+    else:
+        with collecting(url):
+            yield url
+
+
+def survey(database: str, *arguments: object) -> Any:
+    result = run("survey", *arguments, "--database", database, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_a_survey_from_draft_to_export(database: str, folder: Path) -> None:
+    made = survey(database, "new", "smoking", folder / "survey.json", folder / "page.json", "--contributors", 900)
+    assert set(made) == {"slug", "collection", "state", "page"}
+    assert json.loads(made["page"])["contributors"] == 900
+    assert survey(database, "list")["surveys"] == [
+        {"slug": "smoking", "collection": ASKED.id, "state": "draft", "n": 0}
+    ]
+    assert survey(database, "open", "smoking")["state"] == "open"
+    assert survey(database, "pause", "smoking")["state"] == "paused"
+    status = survey(database, "status", "smoking")
+    keys = "slug collection state n batches waiting contributors opens_at closes_at accepts_until rejections"
+    assert " ".join(status) == keys
+    result = run("survey", "pause", "smoking", "--database", database)
+    assert result.exit_code == 2
+    assert result.output == "error: the survey 'smoking' must be open to become paused, it is paused\n"
+    assert survey(database, "close", "smoking")["state"] == "closing"
+    assert survey(database, "close", "smoking", "--now")["state"] == "closed"
+    assert survey(database, "export", "smoking", "-o", folder / "x.aggregate") == {
+        "files": [str(folder / "x.aggregate")]
+    }
+    assert Aggregate.load(folder / "x.aggregate").collection == ASKED.id
+    assert run("survey", "backup", "-o", folder / "copy.db", "--database", database).exit_code == 0
+    assert stat.S_IMODE(os.stat(folder / "copy.db").st_mode) == 0o600
+    again = f"sqlite:{folder / 'again.db'}"
+    assert run("survey", "restore", folder / "copy.db", "--database", again).exit_code == 0
+    assert survey(again, "status", "smoking")["state"] == "closed"
+
+
+def test_a_page_is_drafted_beside_the_survey_and_never_over_one(database: str, folder: Path) -> None:
+    result = run("survey", "new", "smoking", folder / "survey.json", "--database", database)
+    assert result.exit_code == 2
+    assert "page.json exists: give it as PAGE" in result.output
+    (folder / "page.json").unlink()
+    result = run("survey", "new", "smoking", folder / "survey.json", "--database", database)
+    assert result.exit_code == 0, result.output
+    assert '"format": "deniable survey page"' in (folder / "page.json").read_text()
+    result = run("survey", "open", "smoking", "--database", database)
+    assert "languages.en.intro is empty or a draft" in result.output
+    (folder / "page.json").write_text(page())
+    assert survey(database, "new", "smoking", folder / "survey.json", folder / "page.json")["state"] == "draft"
+    assert survey(database, "open", "smoking")["state"] == "open"
+
+
+def test_what_is_left_out_is_asked_for(database: str) -> None:
+    for arguments, said in (
+        (("open",), "SLUG must be given"),
+        (("new", "smoking"), "SURVEY must be given"),
+        (("export", "smoking"), "--output must be given"),
+    ):
+        result = run("survey", *arguments, "--database", database)
+        assert result.exit_code == 2
+        assert said in result.output
+
+
+def test_an_analyst_is_added_with_a_password_from_a_file(database: str, folder: Path) -> None:
+    (folder / "password").write_text(PASSWORD + "\n")
+    arguments = (
+        "analyst",
+        "add",
+        "ann",
+        "--role",
+        "owner",
+        "--password-file",
+        folder / "password",
+        "--token",
+        "--json",
+    )
+    result = run(*arguments, "--database", database)
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert set(said) == {"name", "role", "token"}
+    result = run("survey", "list", "--database", database, "--json")
+    assert PASSWORD not in result.output
+
+
+def test_the_socket_is_its_owners_and_goes_with_the_collector(folder: Path) -> None:
+    deep = folder / ("d" * 100)
+    deep.mkdir()
+    url = sqlite(deep)
+    path = deep / "survey.db.socket"
+    with collecting(url) as here:
+        open_survey(here.collector.surveys)
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+        # The collector takes notice at once.
+        assert ask(url, {"verb": "pause", "slug": "smoking"})["state"] == "paused"
+        held = here.collector.of_slug("smoking")
+        assert held is not None
+        assert held.row.state == "paused"
+        for request, said in (
+            ({"verb": "burn"}, "verb must be one of"),
+            ({"verb": "open"}, "could not do it: TypeError"),
+            ({"verb": "open", "slug": "none"}, "must name a survey"),
+        ):
+            with pytest.raises(Exception, match=said):
+                ask(url, request)
+        (entry, *_) = here.collector.store.noted()
+        assert entry[1:] == ("command line", "pause", "smoking")
+    assert not path.exists()
+    # A database that is held by no collector is in use, and nobody answers.
+    store = open_store(url)
+    with pytest.raises(StoreInUseError, match="its collector does not answer"):
+        ask(url, {"verb": "list"})
+    store.close()
+
+
+# -------------------------------------------------------------------- send
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Any]]:
+    with collecting(sqlite(tmp_path_factory.mktemp("send"))) as here:
+        open_survey(here.collector.surveys)
+        here.collector.refresh()
+        yield here.public, here.collector
+
+
+def test_send_draws_once_keeps_and_sends_what_it_kept(url: tuple[str, Any], folder: Path, state: Path) -> None:
+    public, collector = url
+    before = collector.store.waiting(ASKED.id)
+    link = f"{public}/s/smoking#{ASKED.id[:16]}"
+    result = run("send", folder / "survey.json", folder / "answers.csv", link, "--json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout[result.stdout.index("{") :])
+    assert (said["n"], said["counted"], said["already"], said["invalid"], said["drawn"]) == (40, 40, 0, 0, True)
+    kept = Path(said["kept"])
+    assert kept.parent == state / "sent"
+    assert stat.S_IMODE(os.stat(kept.parent).st_mode) == 0o700
+    content = kept.read_bytes()
+    # Again: the same bytes, nothing is drawn, nothing counts twice.
+    result = run("send", folder / "survey.json", folder / "answers.csv", public)
+    assert result.exit_code == 0
+    assert "sent as they were kept, nothing was drawn" in result.output
+    assert "0 are counted now, 40 were before, 0 are invalid" in result.output
+    assert kept.read_bytes() == content
+    assert collector.store.waiting(ASKED.id) == before + 40
+    # Nothing depends on an answer: the name is of the path.
+    assert "yes" not in kept.name
+    # Without what was kept, the ledger remembers.
+    kept.unlink()
+    with pytest.raises(AlreadyRandomizedError):
+        send_file(ASKED, folder / "answers.csv", public)
+
+
+def test_reports_are_sent_in_bulk_with_ids_that_follow_from_them(url: tuple[str, Any], folder: Path) -> None:
+    public, collector = url
+    randomize_file(ASKED, folder / "answers.csv", folder / "reports.parquet", SecureRandomness())
+    sent = send_file(ASKED, folder / "reports.parquet", public)
+    assert (sent.n, sent.counted, sent.drawn, sent.kept) == (40, 40, False, folder / "reports.parquet")
+    assert send_file(ASKED, folder / "reports.parquet", public).already == 40
+    reader = ReportReader(folder / "reports.parquet", ASKED)
+    import hashlib
+
+    for row in (0, 39):
+        said = b"deniable bulk" + bytes.fromhex(reader.digest) + row.to_bytes(8, "little")
+        expected = hashlib.sha256(said).digest()[:16]
+        assert bulk_ids(reader.digest, row, 1).tobytes() == expected
+        assert collector.store.counted(ASKED.id, expected)
+    assert to_wire(ASKED.mechanism, next(iter(reader))).shape == (40, 1)
+
+
+def test_nothing_is_drawn_for_a_survey_that_takes_nothing(tmp_path: Path, folder: Path, state: Path) -> None:
+    with collecting(sqlite(tmp_path)) as here:
+        collector = here.collector
+        with pytest.raises(UploadError, match="There is no such collection here"):
+            send_file(ASKED, folder / "answers.csv", here.public)
+        open_survey(collector.surveys)
+        collector.surveys.pause("smoking")
+        collector.refresh()
+        with pytest.raises(UploadError, match="it is paused: nothing was drawn"):
+            send_file(ASKED, folder / "answers.csv", here.public)
+        assert not list(state.rglob("*.parquet"))
+        collector.surveys.open("smoking")
+        collector.refresh()
+        assert send_file(ASKED, folder / "answers.csv", here.public).counted == 40
+    waits: list[float] = []
+    with pytest.raises(UploadError, match=r"did not answer after 12 tries .*; run the same command again later"):
+        send_file(ASKED, folder / "answers.csv", here.public, sleep=waits.append)
+    # Full jitter up to twice as long each time, and never more than a minute.
+    assert len(waits) == 12
+    assert all(wait <= min(60, 0.5 * 2**i) for i, wait in enumerate(waits))
+    assert len(set(waits)) == 12
+
+
+def test_a_collector_that_is_busy_is_asked_again_until_it_counts(
+    url: tuple[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    public, collector = url
+    answers = folder / "others.csv"
+    answers.write_text("smoker\nyes\nno\n")
+    failures = iter([StoreInUseError("later")] * 3)
+    take = collector.store.take
+
+    def sometimes(posted: Any) -> Any:
+        for error in failures:
+            raise error
+        return take(posted)
+
+    monkeypatch.setattr(collector.store, "take", sometimes)
+    waits: list[float] = []
+    assert send_file(ASKED, answers, public, sleep=waits.append).counted == 2
+    # What the collector asks for is waited at least.
+    assert len(waits) == 3
+    assert min(waits) >= 2
+
+
+def test_links_and_addresses_are_checked_first() -> None:
+    other = Collection(SCHEMA, GRR(k=3, epsilon=1.0))
+    for address_ in ("survey.example", "ftp://x", ""):
+        with pytest.raises(InvalidParameterError, match="url must be an address"):
+            Remote(address_, ASKED)
+    with pytest.raises(InvalidParameterError, match="the link is of another collection"):
+        Remote(f"https://x.example/s/smoking#{ASKED.id[:16]}", other)
+
+
+# -------------------------------------------------------------------- the configuration
+
+
+def test_settings_come_from_file_environment_and_options_and_the_last_wins(tmp_path: Path) -> None:
+    path = tmp_path / "collector.toml"
+    path.write_text(
+        'database = "sqlite:a.db"\npublic = "127.0.0.1:1"\npage_origin = ["https://a.example"]\n'
+        "[limits]\nper_minute = 7\n"
+    )
+    environment = {
+        "DENIABLE_PUBLIC": "127.0.0.1:2",
+        "DENIABLE_LIMITS_PER_HOUR": "9",
+        "DENIABLE_TRUSTED_PROXIES": "10.0.0.0/8,::1/128",
+    }
+    found = read_configuration(path, {"database": "sqlite:b.db", "public": None, "no_limits": False}, environment)
+    assert (found.database, found.public, found.admin) == ("sqlite:b.db", "127.0.0.1:2", "127.0.0.1:8081")
+    assert (found.limits.per_minute, found.limits.per_hour, found.limits.off) == (7, 9, False)
+    assert (found.page_origin, found.trusted_proxies) == (["https://a.example"], ["10.0.0.0/8", "::1/128"])
+    assert read_configuration(None, {"no_limits": True}, {}).limits.off
+    assert read_configuration(None, {}, {"DENIABLE_LIMITS_OFF": "yes"}).limits.off
+    for text, said in (("nonsense", "is not TOML"), ("more = 1", "more: extra inputs"), ("public = 1", "public: ")):
+        path.write_text(text)
+        with pytest.raises(FileFormatError, match=said):
+            read_configuration(path, {}, {})
+    for origin in ("pages.example", "https://pages.example/x", "https://"):
+        with pytest.raises(InvalidParameterError, match="page_origin must be an origin"):
+            read_configuration(None, {"page_origin": [origin]}, {})
+    with pytest.raises(InvalidParameterError, match="public must be HOST:PORT, got 'here'"):
+        address("here", "public")
+
+
+# -------------------------------------------------------------------- the process
+
+
+PATIENCE = 60
+"""Seconds for what takes one on a machine that does nothing else."""
+
+
+@contextlib.contextmanager
+def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A collector in a process of its own, with its public address."""
+    command = [sys.executable, "-m", "deniable.cli", "serve", "--database", sqlite(folder), "--migrate", "--no-limits"]
+    environment = {**os.environ, "DENIABLE_PUBLIC": "127.0.0.1:0", "DENIABLE_ADMIN": "127.0.0.1:0"}
+    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stderr is not None
+    try:
+        first = process.stderr.readline()
+        assert first.startswith("collecting at http://127.0.0.1:"), first + process.stderr.read()
+        yield process, first.split()[2].rstrip(",")
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def test_sigterm_ends_it_and_what_was_acknowledged_is_there(folder: Path) -> None:
+    ask(sqlite(folder), {"verb": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."})
+    ask(sqlite(folder), {"verb": "open", "slug": "smoking"})
+    with served(folder) as (process, public):
+        call = Caller(public)
+        assert [call.post(one).status for one in bodies(30)] == [201] * 30
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    status = ask(sqlite(folder), {"verb": "status", "slug": "smoking"})
+    assert status["waiting"] + status["n"] == 30
+    assert not (folder / "survey.db.socket").exists()
+    assert GRACE_SECONDS < 10
+
+
+def test_the_demonstration_runs_with_one_command(tmp_path: Path) -> None:
+    pytest.importorskip("statsmodels")
+    command = [sys.executable, "-m", "deniable.cli", "serve", "--demo", "--rehearse", "60"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        survey_line, login_line, done = (process.stdout.readline() for _ in range(3))
+        assert done.startswith("60 simulated contributors have answered")
+        link, login = survey_line.split()[1], login_line.split()[1]
+        public, admin = link.partition("/s/")[0], login.partition("/login")[0]
+        answer = Caller(public)("GET", "/s/demo")
+        assert answer.status == 200
+        assert b'data-collection="' + link.partition("#")[2].encode() in answer.content
+        call = Caller(admin, {"origin": admin})
+        secret = login.partition("#")[2]
+        cookie = call("POST", "/session", {"link": secret}).headers["set-cookie"].partition(";")[0]
+        assert call("POST", "/session", {"link": secret}).problem == "login"
+        me = Caller(admin, {"cookie": cookie})
+        until(lambda: me("GET", "/surveys/demo/results.json").json["n"] == 60, PATIENCE)
+        assert me("GET", "/surveys/demo").status == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_a_rehearsal_is_of_real_answers() -> None:
+    pytest.importorskip("statsmodels")
+    from deniable.service.demo import demo_collection, demonstration, rehearse
+
+    with demonstration() as (here, _, __):
+        assert rehearse(here.public, demo_collection(), 40) == 40
+        here.collector.drain()
+        aggregate = demo_collection().mechanism
+        counts, n, _ = here.collector.store.sum(demo_collection().id)
+        assert n == 40
+        assert np.frombuffer(counts, "<i8").shape == (aggregate.state_size,)
