@@ -109,6 +109,7 @@ def test_defaults_that_are_written_out_change_nothing() -> None:
     assert Attribute("a", ("1", "2"), kind="ordered", ask="shares", clip=False, separator=";", title="") == plain
     numeric = Attribute("a", kind="numeric", range=(0, 1), grid=3)
     assert Attribute("a", ("0", "0.5", "1"), kind="numeric", range=(0.0, 1.0), grid=3, ask="mean") == numeric
+    assert Attribute("a", kind="numeric", range=[np.int64(0), np.float64(1)], grid=np.int16(3)) == numeric  # type: ignore[arg-type]
     assert "ask" not in numeric.to_dict()
     assert (plain.ask, numeric.ask, DEVICES.ask, Attribute("a", ("x", "y")).ask) == (
         "shares",

@@ -192,6 +192,7 @@ class Attribute:
                 raise InvalidParameterError(f"categories of {where} are the points of its grid: leave out any others")
             categories = points.labels
             object.__setattr__(self, "range", points.ends)
+            object.__setattr__(self, "grid", points.size)
         object.__setattr__(self, "categories", categories)
 
     def _check_labels(self, where: str) -> None:

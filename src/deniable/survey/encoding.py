@@ -480,9 +480,8 @@ def _failure(attribute: Attribute, reason: int, row: int) -> InvalidInputError:
         return InvalidInputError(f"answers of {where} must be finite numbers{short}")
     if reason == _OUTSIDE:
         ends = ", ".join(attribute.range_texts)
-        return InvalidInputError(
-            f'answer of {where} must be in [{ends}]; declare "clip": true in the schema to report the nearer end instead'
-        )
+        remedy = 'declare "clip": true in the schema to report the nearer end instead'
+        return InvalidInputError(f"answer of {where} must be in [{ends}]; {remedy}")
     if attribute.kind == "multiple":
         return UnknownCategoryError(
             f"unknown box of {where}: the schema has {_listed(list(attribute.labels))}, and cells are divided at "

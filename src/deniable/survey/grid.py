@@ -22,6 +22,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from deniable.errors import InvalidParameterError
 
 MAX_POINTS = 1024
@@ -105,11 +107,11 @@ class Grid:
         if ends is None or size is None:
             key, example = ("range", "range=(0, 100)") if ends is None else ("grid", "grid=101")
             raise InvalidParameterError(f"{key} of {where} must be given: it is of kind 'numeric', as in {example}")
-        if isinstance(size, bool) or not isinstance(size, int) or not 2 <= size <= MAX_POINTS:
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= MAX_POINTS:
             raise InvalidParameterError(f"grid of {where} must be an integer in [2, {MAX_POINTS}], got grid={size!r}")
         if isinstance(ends, str) or not isinstance(ends, Sequence) or len(ends) != 2:
             raise InvalidParameterError(f"range of {where} must be two numbers, got range={ends!r}")
-        if any(isinstance(end, bool) or not isinstance(end, (int, float)) for end in ends):
+        if any(isinstance(end, bool) or not isinstance(end, (int, float, np.integer)) for end in ends):
             raise InvalidParameterError(f"range of {where} must be two numbers, got range={ends!r}")
         low, high = ends
         # The comparison is false for NaN, too; integers are compared before they are made floats.
@@ -117,7 +119,7 @@ class Grid:
             raise InvalidParameterError(
                 f"range of {where} must increase, within [-1e15, 1e15], got range={[low, high]}"
             )
-        grid = cls((float(low) + 0.0, float(high) + 0.0), size)
+        grid = cls((float(low) + 0.0, float(high) + 0.0), int(size))
         if len(set(grid.labels)) < size:
             raise InvalidParameterError(
                 f"grid of {where} must have points that differ as numbers of 15 digits, got grid={size} on "
