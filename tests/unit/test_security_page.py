@@ -19,8 +19,9 @@ NAMED = set(re.findall(r"`([^`]+)`", PAGE))
 NAME = re.compile(
     r"[\w.*-]*\.(json|parquet|aggregate|html|png|csv|lock|partial|resume|nbi|nbc|arrow|db|sqlite|txt|log)"
 )
-READ_ONLY = {".csv", ".parquet", "page.html"}
-"""Endings of what the program reads, and a template in the package."""
+SHIPPED = {path.name for folder in ("templates", "static") for path in (ROOT / "src").rglob(f"{folder}/*")}
+READ_ONLY = {".csv", ".parquet"} | SHIPPED
+"""Endings of what the program reads, and what lies in the package: templates, and what a collector serves."""
 
 
 def texts(tree: ast.AST) -> Iterator[str]:
@@ -34,8 +35,9 @@ def texts(tree: ast.AST) -> Iterator[str]:
 
 def names_in(directory: Path) -> set[str]:
     found = {text for path in directory.rglob("*.py") for text in texts(ast.parse(path.read_text()))}
+    found = {text for text in found if NAME.fullmatch(text)}
     modules = {text for text in found if (ROOT / "src" / f"{text.replace('.', '/')}.py").is_file()}
-    return {text for text in found if NAME.fullmatch(text)} - modules - READ_ONLY
+    return found - modules - READ_ONLY
 
 
 def is_named(name: str) -> bool:
