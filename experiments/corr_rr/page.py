@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from statistics import geometric_mean, median
+from statistics import median
 
 from experiments.pages import Page, Results, number_of, setting, traced
 
@@ -20,17 +20,21 @@ def _agreement(r: Results) -> list[str]:
         for method, shown in (("RS+RFD", "RS+RFD, clipped"), ("Corr-RR", "Corr-RR")):
             beyond = of(kind, method, "|z| > 3", ".0f")
             beyond = f"**{beyond}**" if (kind, method) == ("as_described", "Corr-RR") else beyond
-            mean, most = (of(kind, method, column, spec) for column, spec in (("ours/paper", ".2f"), ("largest", ".1f")))
+            mean, most = (
+                of(kind, method, column, spec) for column, spec in (("ours/paper", ".2f"), ("largest", ".1f"))
+            )
             quotes.append(f"| {words} | {shown} | {beyond} | {of(kind, method, 'chi2/cell', '.2f')} | {mean}, {most} |")
-    wrong = sum(r.value("agreement-summary", "|z| > 3", data="equal_marginals", method=m) for m in ("RS+RFD", "Corr-RR"))
+    wrong = sum(
+        r.value("agreement-summary", "|z| > 3", data="equal_marginals", method=m) for m in ("RS+RFD", "Corr-RR")
+    )
     described = of("as_described", "Corr-RR", "|z| > 3", ".0f")
     quotes.append(f"On data with uniform marginals {traced(360 - wrong, '.0f')} of the {setting('360')} cells")
     quotes.append(
         f"{described} of the {setting('180')} Corr-RR cells do not, by up to a factor of "
         f"{of('as_described', 'Corr-RR', 'largest', '.1f')}"
     )
-    beyond = sorted((abs(float(row["z"])) for row in r.rows("agreement-beyond")), reverse=True)
-    quotes.append(f"The cells of equal marginals beyond {setting('3')} have {_listed(beyond, '.1f')}")
+    largest = sorted((abs(float(row["z"])) for row in r.rows("agreement-beyond")), reverse=True)
+    quotes.append(f"The cells of equal marginals beyond {setting('3')} have {_listed(largest, '.1f')}")
     least, most = (r.number("agreement-unclipped", column, ".0f") for column in ("least", "most"))
     quotes.append(f"the raw estimates have {least} to {most} times the printed error")
     third = r.number("agreement-summary", "|z| > 3", ".0f", data="shared_marginals", method="Corr-RR")
@@ -52,7 +56,9 @@ def _table_2(r: Results) -> list[str]:
         r.number("table-2", "exact", ".2f", source="as_described", data="SynA", rho=rho, pair="X1 X2")
         for rho in (0.1, 0.5, 0.9)
     ]
-    path = sorted({row["paper"] for row in r.rows("table-2", source="equal_marginals", data="SynB", rho=0.9)}, reverse=True)
+    path = sorted(
+        {row["paper"] for row in r.rows("table-2", source="equal_marginals", data="SynB", rho=0.9)}, reverse=True
+    )
     return [
         f"all {traced(sum(z <= 3 for z in equal), 'd')} agree (largest z {traced(max(equal), '.1f')})",
         f"they would be {first[0]}, {first[1]} and {first[2]} for rho = .1, .5 and .9; "
@@ -63,17 +69,28 @@ def _table_2(r: Results) -> list[str]:
 
 def _real_data(r: Results) -> list[str]:
     def correlations(data: str) -> list[str]:
-        return [traced(float(value), spec) for value, spec in zip(r.text("real-data", "correlations", data=data).split(" to "), _SPECS[data], strict=True)]
+        return [
+            traced(float(value), spec)
+            for value, spec in zip(
+                r.text("real-data", "correlations", data=data).split(" to "), _SPECS[data], strict=True
+            )
+        ]
 
     clave, mushroom, adult, nursery = (correlations(name) for name in ("Clave", "Mushroom", "Adult", "Nursery"))
     printed = {name: r.text("real-data", "printed", data=name).split(" to ") for name in _SPECS}
-    shown = {name: [traced(float(value), ".3g" if name != "Adult" else ".2f") for value in values] for name, values in printed.items()}
+    shown = {
+        name: [traced(float(value), ".3g" if name != "Adult" else ".2f") for value in values]
+        for name, values in printed.items()
+    }
     rows = {float(row["epsilon"]): row for row in r.rows("statements-real", data="Mushroom")}
     ratios = [
         f"{number_of(row, 'Corr-RR over RS+RFD', '.2f')} +- {number_of(row, 'two standard errors', '.2f')}"
         for row in rows.values()
     ]
-    places = {name: [int(float(row["place"])) for row in r.rows("statements-real", data=name)] for name in ("Clave", "Mushroom", "Adult")}
+    places = {
+        name: [int(float(row["place"])) for row in r.rows("statements-real", data=name)]
+        for name in ("Clave", "Mushroom", "Adult")
+    }
     assert all(found[4] == 4 for found in places.values()), "the page says: last of four at epsilon .5 on all three"
     assert all(found[:3] == [1, 1, 1] for found in (places["Clave"], places["Adult"])), "the page says: first up to .3"
     return [
@@ -186,13 +203,17 @@ def _held_out(r: Results) -> list[str]:
         return f"{best} | {' | '.join(middle)} | {number_of(one, 'worst', '.2f')} | {number_of(one, 'above 1.05', '.0f')} |"
 
     cells = r.rows("held-out")
-    ratio, error, other, spread = ([float(one[c]) for one in cells] for c in ("ratio", "error", "any ratio", "any error"))
+    ratio, error, other, spread = (
+        [float(one[c]) for one in cells] for c in ("ratio", "error", "any ratio", "any error")
+    )
     sure = [value for value, e in zip(ratio, error, strict=True) if value - 2 * e > 1]
     lost = sorted(value for value in ratio if value > 1.05)
     any_lost = [(value, e) for value, e in zip(other, spread, strict=True) if value > 1.05]
     any_sure = sorted((value for value, e in any_lost if value - 2 * e > 1), reverse=True)
     any_not = sorted(value for value, e in any_lost if value - 2 * e <= 1)
-    relative, any_relative = (sorted(e / v for e, v in zip(es, vs, strict=True)) for es, vs in ((error, ratio), (spread, other)))
+    relative, any_relative = (
+        sorted(e / v for e, v in zip(es, vs, strict=True)) for es, vs in ((error, ratio), (spread, other))
+    )
     place = len(cells) * 19 // 20
     bands = ((0, 0.3), (0.3, 1), (1, 2), (2, math.inf))
     middle = [
@@ -242,19 +263,22 @@ def _large(r: Results) -> list[str]:
     for k in (16, 64, 256):
         plain, first, now = (
             r.rows("large-k-summary", settings_with=kind, k=k, version=version)[0]
-            for kind, version in (("no dominant category", "present"), ("a dominant category", "first"), ("a dominant category", "present"))
+            for kind, version in (
+                ("no dominant category", "present"),
+                ("a dominant category", "first"),
+                ("a dominant category", "present"),
+            )
         )
-        cells = [f"{number_of(one, 'geometric mean', '.2f')}, {number_of(one, 'worst', '.2f')}" for one in (plain, first, now)]
+        cells = [
+            f"{number_of(one, 'geometric mean', '.2f')}, {number_of(one, 'worst', '.2f')}"
+            for one in (plain, first, now)
+        ]
         cells[2] = f"**{cells[2]}**" if k == 256 else cells[2]
         quotes.append(f"| {setting(k)} | {' | '.join(cells)} |")
     for people in (2_000, 200_000):
         means = [r.value("large-k-noise", "geometric mean", people=people, k=k) for k in (16, 64, 256)]
         quotes.append(f"at n = {people:,}{' over four attributes' if people == 2_000 else ''} {_listed(means, '.2f')}")
-    hard = [
-        float(row["ratio"])
-        for row in r.rows("large-k-lost", k=256, epsilon=0.5)
-        if row["source"] == "spike"
-    ]
+    hard = [float(row["ratio"]) for row in r.rows("large-k-lost", k=256, epsilon=0.5) if row["source"] == "spike"]
     quotes.append(f"({traced(min(hard), '.1f')} to {traced(max(hard), '.1f')})")
     return quotes
 
@@ -267,3 +291,123 @@ def _coverage(r: Results) -> list[str]:
         assert all(abs(v - 0.95) <= 3 * float(one[f"{target} error"]) for v, one in zip(found, rows, strict=True))
         quotes.append(f"{words} ({traced(min(found), '.3f')} to {traced(max(found), '.3f')})")
     return [f"in {traced(len(rows), 'd')} settings (n =", *quotes]
+
+
+# -------------------------------------------------------------------------------------------------------------- claims
+
+_DATA = ("with equal marginals", "as described")
+
+
+def _ratio(r: Results, figures: str, claim: str, data: str) -> str:
+    """Return the ratios of a claim in one or two figures; their range where a claim is about several cells."""
+    found = []
+    for figure in figures.split():
+        low, high = (
+            r.value("claims", column, figure=figure, claim=claim, data=data) for column in ("smallest", "largest")
+        )
+        spec = ".2f" if high < 1.1 else ".1f"
+        found.append(traced(low, spec) if low == high else f"{traced(low, spec)} to {traced(high, spec)}")
+    return ", ".join(found)
+
+
+def _cells(r: Results, figures: str, claim: str, data: str) -> tuple[int, int]:
+    held = [r.text("claims", "holds", figure=figure, claim=claim, data=data).split("/") for figure in figures.split()]
+    return sum(int(one) for one, _ in held), sum(int(all_) for _, all_ in held)
+
+
+def _claims(r: Results) -> list[str]:
+    def both(figures: str, claim: str) -> tuple[str, str]:
+        equal, described = (_ratio(r, figures, claim, data) for data in _DATA)
+        return equal, described
+
+    best = "Corr-RR best everywhere"
+    every = "figure-3 figure-4 figure-5 figure-6 figure-9 figure-10 figure-13 figure-14"
+    (equal_held, equal_all), (held, cells) = (_cells(r, every, best, data) for data in _DATA)
+    a, b = both("figure-3 figure-4", "70% below SPL")
+    half, described_half = both("figure-5 figure-6", "half of RS+RFD")
+    quarter, described_quarter = both("figure-5 figure-6", "a quarter of SPL")
+    below, described_below = both("figure-7 figure-8", "60% below the best baseline")
+    about, described_about = both("figure-7 figure-8", "about half of it")
+    worse, described_worse = both("figure-7 figure-8", "worse than RS+RFD")
+    falls, rises = both("figure-7 figure-8", "falls with rho")
+    rfd, described_rfd = both("figure-9 figure-10", "40% below RS+RFD")
+    third, described_third = both("figure-9 figure-10", "a third of SPL")
+    quotes = [
+        f"{traced(equal_held, 'd')} of {traced(equal_all, 'd')} cells | {traced(held, 'd')} of {traced(cells, 'd')} |",
+        f"epsilon .1 | {a}: yes | {b}: yes |",
+        f"at d = 6, epsilon .1 | {half} and {quarter}: yes | {described_half}: no; {described_quarter}: yes |",
+        f"below the best of the others at d = 4, rho .9 | {below}: yes | {described_below}: no |",
+        f"about half of it at rho .1 | {about}: better | {described_about}: yes |",
+        f"worse than RS+RFD at d = 2, rho .1 | {worse}: no | {described_worse}: yes |",
+        f"falls as rho rises | {falls} of it: no | rises to {rises} times: no |",
+        f"a third of SPL | {rfd} and {third}: yes | {described_rfd} and {described_third}: partly |",
+    ]
+    for start, figure, claim in (
+        ("rho .9, epsilon 1", "v1-figure-4", "60% below SPL"),
+        ("binary, a third of SPL or less at epsilon 1", "v1-figure-8", "a third of SPL or less"),
+        ("80% below SPL at d = 6, epsilon 1", "v1-figure-10", "80% below SPL"),
+        ("half of SPL at epsilon 5", "v1-figure-11", "half of SPL at epsilon 5"),
+    ):
+        equal, described = both(figure, claim)
+        yes = ": yes" if figure == "v1-figure-10" else ""
+        quotes.append(f"{start} | {equal}: yes | {described}{yes} |")
+    seven = [_ratio(r, "v1-figure-7", "90% below SPL", data) for data in _DATA]
+    wins = [_cells(r, "v1-figure-7", best, data) for data in _DATA]
+    shown = [
+        f"{ratio}; {traced(won, 'd')} of {traced(all_, 'd')}" for ratio, (won, all_) in zip(seven, wins, strict=True)
+    ]
+    quotes.append(f"best everywhere | {shown[0]} | {shown[1]} |")
+    nine = [
+        [_ratio(r, "v1-figure-9", claim, data) for claim in ("a fifth of RS+FD at best", "60% below SPL")]
+        for data in _DATA
+    ]
+    quotes.append(f"at d = 6, epsilon 1 | {nine[0][0]}, {nine[0][1]}: yes | {nine[1][0]}, {nine[1][1]} |")
+    eleven = [
+        [_ratio(r, "v1-figure-11", claim, data) for claim in ("60% below RS+RFD", "a third of SPL")] for data in _DATA
+    ]
+    quotes.append(
+        f"a third of SPL at epsilon 1 | {eleven[0][0]}, {eleven[0][1]}: yes | {eleven[1][0]}, {eleven[1][1]}: partly |"
+    )
+    trends = (
+        "falls by 40% from rho .5 to .9",
+        "falls by half from rho .1 to .9, epsilon 3",
+        "falls by half from rho .1 to .9, epsilon 5",
+    )
+    thirteen = [[_ratio(r, "v1-figure-13", claim, data) for claim in trends] for data in _DATA]
+    quotes.append(f"epsilon 1, 3, 5 | {', '.join(thirteen[0])} of it: no | {', '.join(thirteen[1])} times: no |")
+    clave, adult = (_cells(r, "figure-11", f"best on {name}", "real") for name in ("Clave", "Adult"))
+    assert clave == adult, "the page says: at so many of five, both"
+    quotes.append(f"best of four at every epsilon | at {traced(clave[0], 'd')} of {traced(clave[1], 'd')}, both |")
+    won, of = _cells(r, "v1-figure-14", "best on Clave", "real")
+    fifth = _ratio(r, "v1-figure-14", "Clave: a fifth of SPL", "real")
+    quotes.append(
+        f"best everywhere | {fifth}; {traced(won, 'd')} of {traced(of, 'd')}: its marginals are nearly uniform |"
+    )
+    nursery = [
+        _ratio(r, "v1-figure-14", f"Nursery: {claim}", "real")
+        for claim in ("70% below RS+FD", "70% below RS+RFD", "as SPL at epsilon 5")
+    ]
+    quotes.append(f"| {nursery[0]} and {nursery[1]}; ")
+    quotes.append(f", {nursery[2]} times SPL at 5 |")
+    mushroom = [
+        _ratio(r, "v1-figure-14", f"Mushroom: {claim}", "real") for claim in ("80% below SPL", "60% below RS+FD")
+    ]
+    quotes.append(f"at epsilon 1 | {mushroom[0]}; {mushroom[1]} |")
+    return quotes
+
+
+def quotes(r: Results) -> list[str]:
+    """Return sentences and rows of the page, numbers marked."""
+    parts = (
+        *(_agreement, _table_2, _real_data, _errors, _claims, _beside, _variants, _held_out, _chosen_on, _large),
+        _coverage,
+    )
+    return [quote for part in parts for quote in part(r)]
+
+
+PAGE = Page(
+    name="corr_rr",
+    quotes=quotes,
+    stated={},
+    pictures={},
+)

@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable.records.pivot.copy_probabilities import pairwise_copy_probabilities
 from deniable.records.pivot.corr_rr_error import expected_error
-from experiments.corr_rr.claims import BASELINES, CLAIM_RUNS, RFD
+from experiments.corr_rr.claims import BASELINES, CLAIM_RUNS, RFD, figure_cells
 from experiments.corr_rr.layouts import LAYOUTS, SOURCES
 from experiments.corr_rr.measure import measure
 from experiments.corr_rr.methods import DEFAULT
@@ -22,17 +22,11 @@ from experiments.harness import Cell, Run
 FOUR = (*BASELINES, "Corr-RR")
 PAPER_FIGURES = tuple(name for name in LAYOUTS if not name.startswith("v1-") and name != "figure-11")
 PREPRINT_FIGURES = tuple(name for name in LAYOUTS if name.startswith("v1-"))
-REAL_RUNS = 100
-"""Runs of Figure 11, as in the paper; there are few cells."""
 
 
-def figure_cells(run: Run, figures: Iterable[str], runs: int) -> list[Cell]:
-    """Measure the cells of some figures, in each figure's own cache."""
-    return [
-        cell
-        for figure in figures
-        for cell in replace(run, name=figure, runs=runs).cells(LAYOUTS[figure].all_cells(), measure)
-    ]
+def cells_of(run: Run, figures: Iterable[str]) -> list[Cell]:
+    """Measure the cells of some figures as `claims` does."""
+    return [cell for figure in figures for cell in figure_cells(replace(run, runs=CLAIM_RUNS), figure)]
 
 
 def error(cell: Cell, method: str, post: str = "raw") -> float:
@@ -74,7 +68,7 @@ def beside_default(name: str, cells: list[Cell]) -> Cell:
     "statements", "What the page says of errors beside the tables: cells, exact biases, the default", runs=100
 )
 def statements(run: Run) -> None:
-    """Measure what single sentences speak of; figures in their own caches, at the runs of `claims`."""
+    """Measure what single sentences speak of; figures as `claims` has them."""
     (plain,) = (
         cell
         for cell in replace(run, name="table-6").cells(settings("6", "as_described"), measure)
@@ -103,9 +97,9 @@ def statements(run: Run) -> None:
     ]
     run.save_table(correlated, "-rho")
 
-    paper = figure_cells(run, PAPER_FIGURES, CLAIM_RUNS)
-    real = figure_cells(run, ("figure-11",), REAL_RUNS)
-    preprint = figure_cells(run, PREPRINT_FIGURES, CLAIM_RUNS)
+    paper = cells_of(run, PAPER_FIGURES)
+    real = cells_of(run, ("figure-11",))
+    preprint = cells_of(run, PREPRINT_FIGURES)
     families = {source: [cell for cell in paper if cell["source"] == source] for source in SOURCES}
     families |= {"real": real, "preprint": preprint}
     beside = [beside_default(name, cells) for name, cells in families.items()]
