@@ -45,7 +45,7 @@ def difference(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool)
     >>> may, june = (grr.estimate(grr.simulate_aggregate([yes, 2000 - yes], rng)) for yes in (900, 1100))
     >>> rise = difference(june["0"], may["0"], independent=True)
     >>> round(rise.value, 3), [round(end, 3) for end in rise.interval()]
-    (0.1, [0.063, 0.138])
+    (0.105, [0.079, 0.131])
     """
     one, other = _checked_pair(a, b, independent)
     return weighted_sum([(1.0, one), (-1.0, other)], f"difference: {one.question} - {other.question}")

@@ -68,7 +68,7 @@ def worst_case(answer: Answer, missing: float) -> WorstCase:
     >>> estimate = grr.estimate(grr.simulate_aggregate([300, 700], SimulationRandomness(1)))
     >>> bounds = worst_case(estimate.total("0"), missing=0.2)
     >>> round(bounds.lower.value, 2), round(bounds.upper.value, 2)
-    (0.24, 0.44)
+    (0.26, 0.46)
     """
     share = checked_probability("missing", missing)
     none = rescaled(answer, 1 - share, 0.0, f"{answer.question}, if none of the missing hold it")

@@ -138,7 +138,7 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
     >>> east, west = (grr.estimate(grr.simulate_aggregate([yes, 1000 - yes], rng)) for yes in (200, 600))
     >>> both = strata({"east": east, "west": west}, {"east": "0.75", "west": "0.25"})
     >>> round(both.total("0").value, 2), [round(end, 2) for end in both.total("0").interval()]
-    (0.31, [0.28, 0.35])
+    (0.32, [0.3, 0.34])
     """
     if not estimates or set(estimates) != set(weights):
         raise InvalidParameterError(

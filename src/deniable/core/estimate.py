@@ -504,7 +504,7 @@ class Estimate(Questions):
         >>> size = oue.estimate(size).named("size", ["S", "M", "L"])
         >>> more = size.linear({"L": 1.0, "S": -1.0})
         >>> round(more.standard_error, 4), [round(end, 2) for end in more.interval()]
-        (0.0815, [-0.18, 0.14])
+        (0.0658, [-0.17, 0.08])
         """
         return self._answered(self._checked_weights(weights), 0.0, question or f"weighted sum{self._about}")
 

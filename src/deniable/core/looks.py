@@ -59,7 +59,7 @@ def bounds(
     Examples
     --------
     >>> [end.round(3) for end in bounds(np.array([60]), 100, np.array(0.75), np.array(0.25), 2, 0.05, 100)]
-    [array([0.395]), array([0.981])]
+    [array([0.409]), array([0.969])]
     """
     p, q = (np.broadcast_to(side, counts.shape) for side in (p, q))
     lower, upper = np.empty((2, len(counts)))

@@ -231,7 +231,7 @@ class Mechanism(ABC, Generic[Reports]):
         --------
         >>> from deniable import GRR, OUE
         >>> [round(lever, 2) for lever in GRR(k=100, epsilon=1.0).levers()]
-        [58.61, -0.58]
+        [58.62, -0.58]
         >>> round(OUE(k=100, epsilon=1.0).levers().up, 2)
         3.16
         """

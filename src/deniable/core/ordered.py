@@ -40,7 +40,7 @@ class Cdf:
     >>> grr = GRR(k=3, epsilon=4.0)
     >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2] * 40)).named("stars", ["1", "2", "3"])
     >>> stars.cdf().values.round(3)
-    array([0.193, 0.386, 1.   ])
+    array([0.193, 0.385, 1.   ])
     >>> stars.quantiles([0.5])[0].label, stars.quantiles([0.5])[0].interval(0.9)
     ('3', ('3', '3'))
     """

@@ -138,8 +138,8 @@ def levers(targets: int, k: int, sizes: tuple[int, int], p: Probability, q: Prob
     --------
     A report that supports one of four values, two of which are targets:
 
-    >>> levers(2, 4, (1, 1), Fraction(1, 2), Fraction(1, 6))
-    Levers(up=2.0, down=-1.0)
+    >>> [round(lever, 3) for lever in levers(2, 4, (1, 1), Fraction(1, 2), Fraction(1, 6))]
+    [2.0, -1.0]
     """
     gain, expected = float(p - q), targets * float(q)
     least, most = sizes

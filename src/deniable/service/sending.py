@@ -136,7 +136,7 @@ def bulk_ids(digest: str, first: int, n: int) -> Rows:
     Examples
     --------
     >>> bulk_ids("00" * 32, 0, 1).tobytes().hex()
-    'a1a3b8a2bbf2a5e7a1c8ab4c5b7f0d0e'
+    'fb41d5de3c65ac438f469df970e744f1'
     """
     start = b"deniable bulk" + bytes.fromhex(digest)
     ids = b"".join(
