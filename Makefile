@@ -15,7 +15,10 @@
 # make vectors  what client and library must agree on, byte for byte; tests/vectors/wire
 # make bench-compare REV=...  whether every mechanism is as fast as it was at another revision, in turns; results/compare.json
 # make bench    side by side with peers (its own virtual environment)
-PYTHON ?= python3.11
+# Whichever Python from 3.11 on there is; where there is none, uv fetches one.
+FITS := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for one in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+	command -v $$one >/dev/null 2>&1 && $$one -c "$(FITS)" >/dev/null 2>&1 && echo $$one && break; done)
 SEED ?= 1
 VENV := .venv
 RUN := $(VENV)/bin
@@ -88,11 +91,15 @@ bench: $(VENV)/.installed-dev .venv-peers/.installed
 	touch $@
 
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
-	$(RUN)/pip install --quiet --upgrade pip
+	@if [ -n "$(PYTHON)" ]; then $(PYTHON) -m venv $(VENV); \
+	elif command -v uv >/dev/null 2>&1; then uv venv --quiet --seed --python 3.11 $(VENV); \
+	else echo "Python 3.11 or later is needed, and there is none: install it (https://www.python.org), or uv" \
+	"(https://docs.astral.sh/uv), or name one with make PYTHON=..." >&2; exit 1; fi
+	@$(RUN)/pip install --quiet --disable-pip-version-check --upgrade pip
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
-	$(RUN)/pip install --quiet --editable ".[demo]"
+	@echo "installing into $(VENV), which takes a minute"
+	@$(RUN)/pip install --quiet --disable-pip-version-check --editable ".[demo]"
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from deniable.answers import Summary, summarize
 from deniable.core.outputs import atomic_path
+from deniable.core.privacy import odds_text
 from deniable.core.randomness import SecureRandomness
 from deniable.errors import MissingExtraError, OutputError
 from deniable.files import aggregate_files, randomize_file, read_truth
@@ -159,14 +160,15 @@ def run_demo(folder: Path, console: Console, epsilons: Sequence[str] = EPSILONS)
         for command in run.commands(schema_file, answers):
             console.print(shlex.join(command), soft_wrap=True)
         console.print()
-        print_page(console, estimate_page(summaries[-1]))
+        print_page(console, estimate_page(summaries[-1], budgets=True))
+    lead = (learned(summaries), protected(summaries), NEGATIVE)
     introduction = (
         f"{table.num_rows:,} readers of Redbook answered its questionnaire. Here every one of them is a contributor "
         f"with {len(schema.names)} answers, randomised on her own. Because this is a demonstration, the true "
         f"frequencies are shown as well. {cost}",
         BINNING,
     )
-    save_html(estimate_page(*summaries, title=TITLE, introduction=introduction), page)
+    save_html(estimate_page(*summaries, title=TITLE, introduction=introduction, lead=lead), page)
     files.append(page)
     console.print()
     for epsilon, summary in zip(epsilons, summaries, strict=True):
@@ -174,7 +176,51 @@ def run_demo(folder: Path, console: Console, epsilons: Sequence[str] = EPSILONS)
     print_line(console, "Files:")
     for path in files:
         console.print(f"  {path}", soft_wrap=True)
+    for line in lead:
+        console.print()
+        print_line(console, line)
+    console.print()
+    console.print(f"Open {page}", soft_wrap=True, style="bold")
     return DemoResult(tuple(summaries), tuple(files))
+
+
+NEGATIVE = (
+    "An estimate may lie below 0% or above 100%: noise is taken off on average, not from each number. Cutting it at 0% "
+    "would make it biased; the interval says what can be true."
+)
+
+
+def learned(summaries: Sequence[Summary]) -> str:
+    """Return what was learned about the first question's most frequent answer, in one sentence.
+
+    Which answer that is, the last summary says, the one of the largest budget.
+    """
+    last = summaries[-1].attributes[0]
+    top = int(last.estimate.argmax())
+    found = []
+    for summary in summaries:
+        row = summary.attributes[0]
+        half = 100 * (row.upper[top] - row.lower[top]) / 2
+        said = f" answered {row.categories[top]!r} to {row.attribute!r}" if not found else ""
+        found.append(
+            f"{100 * row.estimate[top]:.0f}% +- {half:.0f} points{said} at epsilon {summary.guarantee.epsilon:g}"
+        )
+    truth = "" if last.truth is None else f" (the truth, which no collector sees: {100 * last.truth[top]:.1f}%)"
+    return (
+        f"What was learned: {last.categories[top]!r} is the answer to {last.attribute!r} of {', '.join(found)}{truth}."
+    )
+
+
+def protected(summaries: Sequence[Summary]) -> str:
+    """Return what protects one woman, in one sentence."""
+    factors = [
+        f"{odds_text(summary.guarantee.epsilon)} times at epsilon {summary.guarantee.epsilon:g}"
+        for summary in summaries
+    ]
+    return (
+        "What protects one woman: whatever she answered, whoever looks at her report and whatever else they know, the "
+        f"odds about her move by at most {', '.join(factors)}."
+    )
 
 
 @dataclass(frozen=True)

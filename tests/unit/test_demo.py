@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import html
 import io
 import re
 import shlex
@@ -89,6 +90,30 @@ def test_what_is_printed(demo: tuple[Path, DemoResult, str]) -> None:
     assert "costs epsilon = 5 in all" in " ".join(text.split())
     tables = [line for line in text.splitlines() if not line.startswith(("deniable ", "  /"))]
     assert max(map(cell_len, tables)) <= 80
+
+
+def test_it_ends_with_what_was_learned_and_what_protects(demo: tuple[Path, DemoResult, str]) -> None:
+    folder, result, text = demo
+    end = " ".join(text[text.index("Files:") :].split())
+    halves = []
+    for summary in result.summaries:
+        row = summary.attributes[0]
+        assert row.attribute == "affairs"
+        half = 100 * (row.upper[0] - row.lower[0]) / 2
+        halves.append(half)
+        assert f"{100 * row.estimate[0]:.0f}% +- {half:.0f} points at epsilon {summary.guarantee.epsilon:g}" in end
+    assert halves[0] > 2 * halves[1]
+    assert "'none' is the answer to 'affairs'" in end
+    assert "(the truth, which no collector sees: 67.8%)" in end
+    assert "the odds about her move by at most 2.72 times at epsilon 1, 54.6 times at epsilon 4" in end
+    assert "may lie below 0%" in end
+    assert text.rstrip().splitlines()[-1] == f"Open {folder / 'report.html'}"
+    # The page opens with the same sentences, before it lists guarantees.
+    page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+    assert page.index("What was learned: ") < page.index("What protects one woman") < page.index("What is promised")
+    # Every table of both runs names its epsilon.
+    for epsilon in (1, 4):
+        assert len(re.findall(rf"^epsilon = {epsilon}: [\d,]+ reports$", text, re.M)) == 6
 
 
 def test_page_holds_both_runs(demo: tuple[Path, DemoResult, str]) -> None:

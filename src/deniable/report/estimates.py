@@ -41,8 +41,25 @@ _CUT = (
 )
 
 
-def estimate_page(*summaries: Summary, title: str = "", introduction: Sequence[str] = ()) -> Page:
+def estimate_page(
+    *summaries: Summary,
+    title: str = "",
+    introduction: Sequence[str] = (),
+    lead: Sequence[str] = (),
+    budgets: bool = False,
+) -> Page:
     """Return the page of an estimate, or of several of the same attributes, for instance at different epsilon.
+
+    Parameters
+    ----------
+    *summaries : Summary
+        At least one.
+    title : str
+        Heading; by default the summary's own, quoted.
+    introduction, lead : sequence of str
+        Paragraphs below the heading, and before everything else; as of `Page`.
+    budgets : bool
+        Name the epsilon at every table, as is done where there are several.
 
     Raises
     ------
@@ -78,11 +95,12 @@ def estimate_page(*summaries: Summary, title: str = "", introduction: Sequence[s
         title=title or (repr(summaries[0].title) if summaries[0].title else "Estimated frequencies"),
         cards=tuple(guarantee_card(one.guarantee, names, *_facts(one)) for one in summaries),
         sections=tuple(
-            Section(name, tuple(_part(summary, summary.attributes[j], several) for summary in summaries))
+            Section(name, tuple(_part(summary, summary.attributes[j], several or budgets) for summary in summaries))
             for j, name in enumerate(names)
         ),
         notes=tuple(text for text in dict.fromkeys(notes) if text),
         introduction=tuple(introduction),
+        lead=tuple(lead),
         brief="; ".join(f"{budget_text(one.guarantee)}, n = {one.n:,}, {mechanism_text(one)}" for one in summaries),
         footer="Made by deniable."
         + (" The truth is shown because somebody knows it here; a collector never does." if known else ""),

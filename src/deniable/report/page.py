@@ -202,6 +202,8 @@ class Page:
         How to read them; before the numbers on a page that scrolls, after them in a terminal.
     introduction : tuple of str
         Paragraphs below the heading.
+    lead : tuple of str
+        What was learned, before everything else, on pages that scroll: never words of whoever made the survey.
     brief : str
         The most important facts in one line, for a picture's head.
     footer : str
@@ -213,6 +215,7 @@ class Page:
     sections: tuple[Section, ...]
     notes: tuple[str, ...] = ()
     introduction: tuple[str, ...] = ()
+    lead: tuple[str, ...] = ()
     brief: str = ""
     footer: str = "Made by deniable."
 
