@@ -197,7 +197,7 @@ def learned(summaries: Sequence[Summary]) -> str:
     """
     last = summaries[-1].attributes[0]
     top = int(last.estimate.argmax())
-    found = []
+    found: list[str] = []
     for summary in summaries:
         row = summary.attributes[0]
         half = 100 * (row.upper[top] - row.lower[top]) / 2
@@ -206,9 +206,7 @@ def learned(summaries: Sequence[Summary]) -> str:
             f"{100 * row.estimate[top]:.0f}% +- {half:.0f} points{said} at epsilon {summary.guarantee.epsilon:g}"
         )
     truth = "" if last.truth is None else f" (the truth, which no collector sees: {100 * last.truth[top]:.1f}%)"
-    return (
-        f"What was learned: {last.categories[top]!r} is the answer to {last.attribute!r} of {', '.join(found)}{truth}."
-    )
+    return f"What was learned: {', '.join(found)}{truth}."
 
 
 def protected(summaries: Sequence[Summary]) -> str:

@@ -101,9 +101,10 @@ def test_it_ends_with_what_was_learned_and_what_protects(demo: tuple[Path, DemoR
         assert row.attribute == "affairs"
         half = 100 * (row.upper[0] - row.lower[0]) / 2
         halves.append(half)
-        assert f"{100 * row.estimate[0]:.0f}% +- {half:.0f} points at epsilon {summary.guarantee.epsilon:g}" in end
+        said = " answered 'none' to 'affairs'" if len(halves) == 1 else ""
+        number = f"{100 * row.estimate[0]:.0f}% +- {half:.0f} points{said} at epsilon {summary.guarantee.epsilon:g}"
+        assert number in end
     assert halves[0] > 2 * halves[1]
-    assert "'none' is the answer to 'affairs'" in end
     assert "(the truth, which no collector sees: 67.8%)" in end
     assert "the odds about her move by at most 2.72 times at epsilon 1, 54.6 times at epsilon 4" in end
     assert "may lie below 0%" in end
