@@ -8,9 +8,9 @@ For who writes pages and clients:
 * ``GET /s/{slug}`` is a shell that the server renders from ``templates/survey.html``; what it contains is built in the
   browser. The shell says ``<main id="survey" data-collection="<id>" data-slug="<slug>" data-api="/api/v1">`` and loads
   one module and one sheet.
-* Bundles lie in ``static/`` under names with 16 hex digits of their SHA-256, ``survey.<digits>.js``, listed by their
-  plain names in ``static/manifest.json``. They are served as ``/static/<name>``, immutable, and under the plain name;
-  the shell refers to the former, and `deniable serve` prints them. A link to a survey is
+* Bundles lie in ``static/`` as they are built, ``survey.js`` and ``survey.css`` among them. They are served under their
+  names, which may change, and, immutable, with 16 hex digits of their SHA-256, ``/static/survey.<digits>.js``: the
+  shell refers to the latter, and `deniable serve` prints them. A link to a survey is
   ``<origin>/s/<slug>#<first 16 hex digits of the collection's id>``.
 * The survey document (`deniable.service.survey_page`), problem documents (`deniable.service.problems`) and results
   (`deniable.service.results`) have an example each in ``tests/vectors/service``.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route, Router
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.core.documents import Document
@@ -91,25 +90,18 @@ class Receipt(Document):
 def public_app(collector: Collector, access: Access) -> ASGIApp:
     """Return the application of the public port."""
     pages = _Pages(collector)
-    api = Mount(
-        "/api/v1",
-        Router(
-            [
-                Route("/openapi.json", pages.openapi),
-                Route("/collections/{id}", pages.document),
-                Route("/collections/{id}/page", pages.page),
-                Route("/collections/{id}/state", pages.state),
-                Route("/collections/{id}/dictionary/{attribute}", pages.dictionary),
-                Route("/collections/{id}/receipts", _Receipts(collector, access), methods=["POST"]),
-                Route("/collections/{id}/reports", _Reports(collector, access), methods=["POST"]),
-            ],
-            redirect_slashes=False,
-        ),
-        middleware=_cors(access.page_origins),
-    )
+    reports, receipts = _Reports(collector, access), _Receipts(collector, access)
+    cors, here = _cors(access.page_origins), "/api/v1/collections/{id}"
     app = Starlette(
         routes=[
-            api,
+            # What comes most is found first.
+            Route(f"{here}/reports", reports, methods=_posted(cors), middleware=cors),
+            Route(f"{here}/receipts", receipts, methods=_posted(cors), middleware=cors),
+            Route(f"{here}/state", pages.state, middleware=cors),
+            Route(here, pages.document, middleware=cors),
+            Route(f"{here}/page", pages.page, middleware=cors),
+            Route(f"{here}/dictionary/{{attribute}}", pages.dictionary, middleware=cors),
+            Route("/api/v1/openapi.json", pages.openapi, middleware=cors),
             Route("/s/{slug}", pages.survey),
             Route("/static/{name}", static_file),
             Route("/health/live", pages.live),
@@ -119,6 +111,11 @@ def public_app(collector: Collector, access: Access) -> ASGIApp:
     )
     app.router.redirect_slashes = False
     return Shield(app, security_headers(), access.secure)
+
+
+def _posted(cors: Sequence[Middleware]) -> list[str]:
+    """Return the methods of an address that is posted to: a browser asks first whether another origin's page may."""
+    return ["POST", "OPTIONS"] if cors else ["POST"]
 
 
 def _cors(origins: Sequence[str]) -> list[Middleware]:
@@ -248,7 +245,7 @@ class _Reports:
         if outcome.invalid == body.n == 1:
             # Counted already, where it was found.
             return Problem("invalid-report").response()
-        content = json.dumps(outcome._asdict(), separators=(",", ":"))
+        content = f'{{"counted":{outcome.counted},"already":{outcome.already},"invalid":{outcome.invalid}}}'
         return Response(content, 201 if outcome.counted == body.n else 200, media_type=JSON_TYPE)
 
 
@@ -321,12 +318,13 @@ class _Receipts:
 @functools.cache
 def bundles() -> dict[str, tuple[str, bytes, str]]:
     """Return the bundles of `static`: by name, the name with its content's digest, the content, and its media type."""
-    path = STATIC / "manifest.json"
-    listed: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return {
-        name: (hashed, (STATIC / hashed).read_bytes(), _MEDIA_TYPES[Path(name).suffix])
-        for name, hashed in listed.items()
-    }
+    found = {}
+    for path in sorted(STATIC.iterdir()):
+        if path.suffix in _MEDIA_TYPES:
+            content = path.read_bytes()
+            digest = hashlib.sha256(content).hexdigest()[:16]
+            found[path.name] = (f"{path.stem}.{digest}{path.suffix}", content, _MEDIA_TYPES[path.suffix])
+    return found
 
 
 @functools.cache

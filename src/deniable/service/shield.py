@@ -96,7 +96,8 @@ class Shield:
             access.error("%s %s broke: %s", scope["method"], _template(scope), type(error).__name__)
             if not status:
                 await Problem("broken").response()(scope, receive, sending)
-        access.info("%s %s %s %s", scope["method"], _template(scope), status, _bucket(time.perf_counter() - began))
+        if access.isEnabledFor(logging.INFO):
+            access.info("%s %s %s %s", scope["method"], _template(scope), status, _bucket(time.perf_counter() - began))
 
 
 def _template(scope: MutableMapping[str, Any]) -> str:

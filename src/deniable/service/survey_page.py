@@ -31,6 +31,8 @@ class Words(Document):
     ----------
     title, intro, consent, thanks : str
         Heading; who asks and why; what taking part means; the last words.
+    interface : dict of str to str
+        Words of the page itself, where its own do not serve; it has English ones for all.
     questions : dict of str to str
         The question of every attribute.
     labels : dict of str to list of str
@@ -43,6 +45,7 @@ class Words(Document):
     consent: str
     questions: dict[str, str]
     labels: dict[str, list[str]] = Field(default_factory=dict)
+    interface: dict[str, str] = Field(default_factory=dict)
     thanks: str
 
 
@@ -91,7 +94,11 @@ class SurveyPage(Document):
 
     def to_json(self) -> str:
         """Return the document."""
-        return document_text(FORMAT, self.model_dump())
+        data = self.model_dump()
+        for words in data["languages"].values():
+            if not words["interface"]:
+                del words["interface"]
+        return document_text(FORMAT, data)
 
 
 def page_hash(text: str) -> str:
