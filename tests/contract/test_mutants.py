@@ -46,7 +46,7 @@ def test_randomize_that_spends_1_1_epsilon(case: Case) -> None:
 def test_estimator_with_p_and_q_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
     from deniable.core.estimate import affine_estimate as honest
 
-    monkeypatch.setattr(pure_module, "affine_estimate", lambda counts, n, p, q: honest(counts, n, q, p))
+    monkeypatch.setattr(pure_module, "affine_estimate", lambda counts, n, p, q, **more: honest(counts, n, q, p, **more))
     with pytest.raises(AssertionError):
         laws.unbiased(GRR(k=3, epsilon=1.0))
 
