@@ -46,7 +46,9 @@ def test_randomize_that_spends_1_1_epsilon(case: Case) -> None:
 def test_estimator_with_p_and_q_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
     from deniable.core.estimate import affine_estimate as honest
 
-    monkeypatch.setattr(pure_module, "affine_estimate", lambda counts, n, p, q, **more: honest(counts, n, q, p, **more))
+    monkeypatch.setattr(
+        pure_module, "affine_estimate", lambda counts, n, p, q, *rest, **more: honest(counts, n, q, p, *rest, **more)
+    )
     with pytest.raises(AssertionError):
         laws.unbiased(GRR(k=3, epsilon=1.0))
 
