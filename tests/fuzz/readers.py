@@ -21,6 +21,7 @@ from deniable.survey.collection import Collection
 from deniable.survey.dictionary_file import read_dictionary, read_lines
 from deniable.survey.drafting import draft_schema
 from deniable.survey.schema import Attribute, Schema
+from tests.messy import files as messy
 from tests.unit.survey_files import SCHEMA, SURVEY, answers_file
 from tests.vectors import kinds
 
@@ -60,6 +61,7 @@ READERS: dict[str, tuple[str, Reader]] = {
     "shares": (".parquet", lambda path: list(ShareReader(path, DEALT).batches())),
     "csv": (".csv", _answers),
     "parquet": (".parquet", _answers),
+    "workbook": (".xlsx", _answers),
     "dictionary": (".txt", read_dictionary),
     "lines": (".txt", read_lines),
 }
@@ -81,6 +83,8 @@ def valid(name: str) -> bytes:
         path, rng = Path(directory) / f"valid{READERS[name][0]}", SimulationRandomness(1)
         if name in ("csv", "parquet"):
             answers_file(path, 20)
+        elif name == "workbook":
+            return (Path(messy.__file__).parent / "workbook.xlsx").read_bytes()
         elif name in DOCUMENTS:
             return (Path(kinds.__file__).parent / DOCUMENTS[name]).read_bytes()
         elif name in ("answers of kinds", "draft"):

@@ -117,6 +117,28 @@ def typed() -> bytes:
     return sink.getvalue()
 
 
+def workbook() -> bytes:
+    """A spreadsheet with types, a formula, an empty line, a second sheet, and no entries in the last cells."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append(["stars", "owns", "amount", "when", "agrees", "remark"])
+    stars, owns = np.random.default_rng(22).integers(1, 6, N).tolist(), _boxes(23, "; ")
+    amounts = np.random.default_rng(24).uniform(0, 40, N).round(2).tolist()
+    for i in range(N):
+        day = datetime.datetime(2024, 1 + i % 12, 1 + i % 28)
+        sheet.append([float(stars[i]), owns[i] or None, amounts[i], day, bool(i % 3), None])
+        if i == N // 2:
+            sheet.append([None] * 6)
+    sheet["A2"] = "=1+1"
+    book.create_sheet("notes").append(["not", "this"])
+    book.properties.created = book.properties.modified = datetime.datetime(2024, 1, 1)
+    sink = io.BytesIO()
+    book.save(sink)
+    return sink.getvalue()
+
+
 FILES = {
     "spreadsheet.csv": spreadsheet,
     "tabs.csv": tabs,
@@ -126,6 +148,7 @@ FILES = {
     "boxes.csv": boxes,
     "identifiers.csv": identifiers,
     "typed.parquet": typed,
+    "workbook.xlsx": workbook,
 }
 
 if __name__ == "__main__":

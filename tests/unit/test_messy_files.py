@@ -1,4 +1,4 @@
-"""Eight files as people have them: what is drafted from each, and that the draft reads the file it came from."""
+"""Files as people have them: what is drafted from each, and that the draft reads the file it came from."""
 
 from __future__ import annotations
 
@@ -93,6 +93,20 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
             "attribute 'month': 3 of 23 categories are held by fewer than 5 people",
             "column 'remark' is left out: it looks like an identifier",
             "column 'wave' is left out: it holds a single answer",
+        ],
+    ),
+    "workbook.xlsx": (
+        [
+            {"name": "stars", "kind": "ordered", "categories": ["1", "2", "3", "4", "5"], "missing": "missing"},
+            {"name": "owns", **BOXES},
+            {"name": "amount", "kind": "numeric", "range": [0, 40], "grid": 41},
+            {"name": "agrees", "categories": ["false", "true"]},
+        ],
+        [
+            "'owns': several answers",
+            "'amount': its range",
+            "'when' is left out: it holds dates",
+            "'remark' is left out",
         ],
     ),
     "typed.parquet": (

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -158,6 +159,20 @@ def test_kinds_on_the_command_line(name: str, tmp_path: Path) -> None:
 def test_readings_show_nothing() -> None:
     readings = KINDS.read({"a": [9.876], "b": ["x"], "c": ["1"]})
     assert not leaks(repr(readings) + str(readings))
+
+
+def test_a_workbook(tmp_path: Path) -> None:
+    path, survey = tmp_path / "a.xlsx", dn.Collection(LISTED, dn.SPL(sizes=(2, 2), epsilon=1.0))
+    for line in ([WORD, 1], ["x", CODE], ["x", 1, WORD]):
+        book = openpyxl.Workbook()
+        for one in (["a", "b"], line):
+            book.active.append(one)
+        book.save(path)
+        silent(lambda: randomize_file(survey, path, tmp_path / "r.parquet", RNG))
+    whole = path.read_bytes()
+    for start in range(0, len(whole), 400):
+        path.write_bytes(whole[:start] + WORD.encode() + whole[start + len(WORD) :])
+        silent(lambda: randomize_file(survey, path, tmp_path / "r.parquet", RNG))
 
 
 def test_a_damaged_gzip_file(tmp_path: Path) -> None:

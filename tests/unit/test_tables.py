@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import gzip
 import io
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.errors import DeniableError, FileFormatError, InvalidInputError, InvalidParameterError
+from deniable.errors import (
+    DeniableError,
+    FileFormatError,
+    InvalidInputError,
+    InvalidParameterError,
+    MissingExtraError,
+)
 from deniable.files.formats import csv_files
 from deniable.files.formats.tables import open_answers
 
@@ -194,6 +203,66 @@ def test_what_divides_the_cells_is_found(
     with open_answers(path) as reader:
         (batch,) = reader
         assert batch.to_pydict() == columns
+
+
+def _workbook(path: Path, *lines: list[Any]) -> Path:
+    book = openpyxl.Workbook()
+    for line in lines:
+        book.active.append(line)
+    book.save(path)
+    return path
+
+
+def test_workbooks_say_what_csv_would(tmp_path: Path) -> None:
+    day = datetime.datetime(2024, 5, 1)
+    path = _workbook(
+        tmp_path / "a.xlsx",
+        ["name", "n", "x", "day", "time", "yes"],
+        ["Zoë, A", 3.0, 0.1, day, day.replace(hour=9), True],
+        [None, 10**14, 1e300, None, None, None],
+        [None, None, None, None, None, None],
+        ["=1+1", -0.5, None, day.date(), None, False],
+    )
+    with open_answers(path) as reader:
+        (batch,) = reader
+        assert (reader.rows, reader.done, reader.unit) == (3, 3, "rows")
+    assert batch.to_pydict() == {
+        "name": ["Zoë, A", "", ""],
+        "n": ["3", str(10**14), "-0.5"],
+        "x": ["0.1", "1e+300", ""],
+        "day": ["2024-05-01", "", "2024-05-01"],
+        "time": ["2024-05-01 09:00:00", "", ""],
+        "yes": ["true", "", "false"],
+    }
+    with open_answers(path, ["yes", "n"]) as reader:
+        assert [one.column_names for one in reader] == [["yes", "n"]]
+
+
+def test_workbooks_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.xlsx"
+    ragged = r"must have 2 cells in every record, got 3 in row 2$"
+    _workbook(path, ["a", "b"], [1, 2], [1, 2, 3])
+    with pytest.raises(InvalidInputError, match=ragged), open_answers(path) as reader:
+        list(reader)
+    with pytest.raises(InvalidInputError, match=r"its first sheet is empty$"):
+        open_answers(_workbook(path))
+    _workbook(path, ["a", "b"])
+    with pytest.raises(InvalidInputError, match=r"holds no answers"), open_answers(path) as reader:
+        list(reader)
+    with pytest.raises(InvalidInputError, match=r"must have columns of different names"):
+        open_answers(_workbook(path, ["a", "a"], [1, 2]))
+    whole = path.read_bytes()
+    for content in (b"", b"a,b\n1,2\n", whole[:-30], b"PK\x03\x04" + b"x" * 50):
+        path.write_bytes(content)
+        with pytest.raises(
+            FileFormatError, match=r"a.xlsx is not a workbook \(.xlsx\), or is damaged or locked$"
+        ) as caught:
+            open_answers(path)
+        assert caught.value.__cause__ is None
+        assert caught.value.__suppress_context__
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "deniable\[excel\]"; or save the sheet as CSV$'):
+        open_answers(path)
 
 
 def test_what_divides_the_cells_can_be_said(tmp_path: Path) -> None:

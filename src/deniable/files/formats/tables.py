@@ -1,4 +1,4 @@
-"""Answers from CSV and Parquet files, in batches: memory does not grow with the rows."""
+"""Answers from CSV and Parquet files and workbooks, in batches: memory does not grow with the rows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from deniable.errors import DeniableError, FileFormatError, InvalidInputError
 from deniable.files.formats.csv_files import CsvFile, checked_delimiter, found_delimiter
+from deniable.files.formats.workbooks import SUFFIXES, Workbook
 from deniable.survey.encoding import check_columns
 
 BATCH_ROWS = 1 << 16
@@ -67,7 +68,11 @@ class AnswerReader:
         self.rows = 0
         self._file = file
         self._wanted = tuple(self.columns if columns is None else columns)
-        check_columns(list(self.columns), self._wanted, str(path))
+        try:
+            check_columns(list(self.columns), self._wanted, str(path))
+        except InvalidInputError:
+            file.close()
+            raise
 
     @property
     def done(self) -> int:
@@ -103,13 +108,13 @@ class AnswerReader:
 def open_answers(
     path: str | os.PathLike[str], columns: Sequence[str] | None = None, *, delimiter: str | None = None
 ) -> AnswerReader:
-    r"""Open a CSV or Parquet file of answers, one row per contributor.
+    r"""Open a CSV or Parquet file or a workbook of answers, one row per contributor.
 
     CSV (``.csv``, ``.tsv``, gzipped or not) is UTF-8 text with a header; every cell is text, line ends inside quotes
     belong to the cell, a byte-order mark is dropped. In a file of one column an empty line is a missing answer.
     Parquet and gzip are recognised by their content, whatever the file is called, and so is what divides the cells of
     CSV: a comma (of ``.tsv`` a tab) if the first records then have equally many cells, at least two; else whichever of
-    comma, semicolon, tab and bar does that.
+    comma, semicolon, tab and bar does that. Of a workbook (``.xlsx``, extra ``excel``) the first sheet is read.
 
     Parameters
     ----------
@@ -154,6 +159,8 @@ def open_answers(
         raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
     if head.startswith(b"PAR1"):
         return AnswerReader(path, ParquetFile(path), columns)
+    if path.name.lower().endswith(SUFFIXES):
+        return AnswerReader(path, Workbook(path), columns)
     for magic, kind in _FOREIGN.items():
         if head.startswith(magic):
             raise FileFormatError(f"{path} is {kind}: answers must be CSV (UTF-8) or Parquet")
@@ -162,7 +169,7 @@ def open_answers(
     if name.endswith(".parquet"):
         raise FileFormatError(f"{path} is not a Parquet file, or is damaged")
     if usual is None:
-        kinds = ", ".join((*_SUFFIXES, ".parquet"))
+        kinds = ", ".join((*_SUFFIXES, ".parquet", ".xlsx"))
         raise FileFormatError(f"cannot tell what kind of file {path} is: its name must end in one of {kinds}")
     compressed = head.startswith(b"\x1f\x8b")
     chosen = found_delimiter(path, usual, compressed) if delimiter is None else checked_delimiter(delimiter)

@@ -1,0 +1,146 @@
+"""Answers from spreadsheets (.xlsx): the first sheet, every cell as the text that CSV would have.
+
+The reader is openpyxl's (extra ``excel``). What it says about a damaged file may quote cells, so it is never passed on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from deniable.errors import DeniableError, FileFormatError, InvalidInputError, MissingExtraError
+
+BATCH_ROWS = 1 << 14
+
+SUFFIXES = (".xlsx", ".xlsm")
+
+
+class Workbook:
+    """The first sheet of a workbook, its first line the column names, read once from front to back.
+
+    A line without any entry is no record. Of a formula the value counts that the spreadsheet stored with it. Whole
+    numbers are written without a point, dates as 2026-05-01, truth values as true and false.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The header.
+    total : int
+        Number of lines that the sheet claims to have, the unit of `position`.
+
+    Raises
+    ------
+    MissingExtraError
+        If openpyxl is not installed.
+    FileFormatError
+        If the file cannot be read.
+    InvalidInputError
+        If the sheet is empty.
+    """
+
+    unit = "rows"
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import openpyxl
+        except ImportError as error:
+            raise MissingExtraError(
+                f'to read {path} openpyxl is needed: pip install "deniable[excel]"; or save the sheet as CSV'
+            ) from error
+        self.path = path
+        self._rows = 0
+        with contextlib.ExitStack() as opened:
+            self._file = opened.enter_context(path.open("rb"))
+            with self._readable():
+                sheet = openpyxl.load_workbook(self._file, read_only=True, data_only=True).worksheets[0]
+                # What the file says about its size may be wrong: too small, lines would be cut off.
+                self.total = int(sheet.max_row or 0)
+                sheet.reset_dimensions()
+                self._lines: Iterator[tuple[Any, ...]] = sheet.iter_rows(values_only=True)
+            self.columns = tuple(next(self._records(), ()))
+            if not self.columns:
+                raise InvalidInputError(f"{path} holds no line of column names: its first sheet is empty")
+            opened.pop_all()
+
+    def position(self) -> int:
+        """Return the number of records read so far."""
+        return self._rows
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield record batches of text columns."""
+        places = [self.columns.index(name) for name in columns]
+        pending: list[list[str]] = []
+        for record in self._records():
+            if len(record) > len(self.columns):
+                raise InvalidInputError(
+                    f"{self.path} must have {len(self.columns)} cells in every record, got {len(record)} in row "
+                    f"{self._rows + len(pending) + 1}"
+                )
+            record += [""] * (len(self.columns) - len(record))
+            pending.append([record[place] for place in places])
+            if len(pending) == BATCH_ROWS:
+                yield self._batch(columns, pending)
+                pending = []
+        if pending:
+            yield self._batch(columns, pending)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _batch(self, columns: Sequence[str], records: list[list[str]]) -> pa.RecordBatch:
+        self._rows += len(records)
+        texts = zip(*records, strict=True)
+        return pa.record_batch([pa.array(column, pa.string()) for column in texts], names=list(columns))
+
+    def _records(self) -> Iterator[list[str]]:
+        """Yield lines with an entry, without the empty cells at their ends."""
+        while True:
+            with self._readable():
+                line = next(self._lines, None)
+                if line is None:
+                    return
+                record = [_text(cell) for cell in line]
+            while record and not record[-1]:
+                record.pop()
+            if record:
+                yield record
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            with warnings.catch_warnings():
+                # Of what else is in the file: styles, rules, pictures.
+                warnings.simplefilter("ignore")
+                yield
+        except DeniableError:
+            raise
+        except Exception:
+            # Of an archive of XML by a foreign parser anything may come, and it may quote the content.
+            raise FileFormatError(f"{self.path} is not a workbook (.xlsx), or is damaged or locked") from None
+
+
+def _text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return str(int(cell))
+    if isinstance(cell, datetime.datetime):
+        midnight = cell.time() == datetime.time()
+        return cell.date().isoformat() if midnight else cell.isoformat(sep=" ")
+    if isinstance(cell, (datetime.date, datetime.time)):
+        return cell.isoformat()
+    return str(cell)
