@@ -11,6 +11,7 @@
 # make fuzz     every reader of files against atheris, a minute each, results/fuzz.json
 # make ways     how many modules a command walks through, and calls that climb; results/ways.json
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
+# make engines  the Spark engine on two workers of this machine (Java 17 or later)
 # make client   the browser client's bundle, from client/src, and its tests (node and npm)
 # make vectors  what client and library must agree on, byte for byte; tests/vectors/wire
 # make bench-compare REV=...  whether every mechanism is as fast as it was at another revision, in turns; results/compare.json
@@ -23,7 +24,7 @@ SEED ?= 1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick intervals mutants soak crash-files crash load fuzz ways coverage client vectors bench bench-compare clean
+.PHONY: demo test check quick intervals mutants soak crash-files crash load fuzz ways coverage engines client vectors bench bench-compare clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -78,6 +79,10 @@ client:
 
 vectors: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.wire_vectors
+
+engines: $(VENV)/.installed-dev
+	$(RUN)/pip install --quiet -e ".[spark]"
+	DENIABLE_ENGINES=1 $(RUN)/pytest tests/engines
 
 bench-compare: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks.compare $(REV)

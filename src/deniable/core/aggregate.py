@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -170,6 +171,26 @@ class Aggregate:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the content of the file, into a path that `atomic_path` gave; see `save`."""
+        self._write(str(path))
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file that `save` writes: to be sent from one machine to another.
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> aggregate = GRR(k=3, epsilon=1.0).aggregate([0, 2, 2])
+        >>> Aggregate.from_bytes(aggregate.to_bytes()) == aggregate
+        True
+        """
+        import pyarrow as pa
+
+        sink = pa.BufferOutputStream()
+        self._write(sink)
+        content: bytes = sink.getvalue().to_pybytes()
+        return content
+
+    def _write(self, sink: Any) -> None:
         import pyarrow as pa
 
         header = {
@@ -181,7 +202,7 @@ class Aggregate:
             "batches": sorted(self.batches),
         }
         table = pa.table({"counts": self.counts}).replace_schema_metadata({"deniable": canonical_json(header)})
-        with pa.ipc.new_file(str(path), table.schema) as writer:
+        with pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
 
     @classmethod
@@ -195,24 +216,41 @@ class Aggregate:
         """
         import pyarrow as pa
 
+        hint = ": it is a Parquet file, as reports are; add them up first (deniable aggregate)"
+        return cls._read(lambda: pa.OSFile(str(path), "rb"), str(path), hint if _is_parquet(path) else "")
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Aggregate:
+        """Return the aggregate whose `to_bytes` these are, or the content of a file that `save` wrote.
+
+        Raises
+        ------
+        FileFormatError
+            If the bytes are damaged, foreign, of another format version, or hold what no reports add up to.
+        """
+        import pyarrow as pa
+
+        return cls._read(lambda: pa.BufferReader(content), "the content", "")
+
+    @classmethod
+    def _read(cls, open_source: Callable[[], Any], name: str, hint: str) -> Aggregate:
+        import pyarrow as pa
+
         from deniable.core.documents import loads
 
         try:
-            with pa.OSFile(str(path), "rb") as source:
+            with open_source() as source:
                 table = pa.ipc.open_file(source).read_all()
             header = loads((table.schema.metadata or {})[b"deniable"])
             found = header["format"], header["version"]
             counts = table.column("counts").to_numpy()
         except FileNotFoundError as error:
-            raise FileFormatError(f"there is no file {path}") from error
+            raise FileFormatError(f"there is no file {name}") from error
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-            hint = ": it is a Parquet file, as reports are; add them up first (deniable aggregate)"
-            raise FileFormatError(
-                f"{path} is not an aggregate file{hint if _is_parquet(path) else ', or is damaged'}"
-            ) from error
+            raise FileFormatError(f"{name} is not an aggregate file{hint or ', or is damaged'}") from error
         if found != (FORMAT, FORMAT_VERSION) or isinstance(found[1], (bool, float)):
             raise FileFormatError(
-                f"{path} must be a {FORMAT} of version {FORMAT_VERSION}, got {found[0]!r} of version {found[1]!r}"
+                f"{name} must be a {FORMAT} of version {FORMAT_VERSION}, got {found[0]!r} of version {found[1]!r}"
             )
         try:
             mechanism, batches = from_spec(header["mechanism"]), header["batches"]
@@ -222,9 +260,9 @@ class Aggregate:
                 raise ValueError("collection must be a string and batches a list of strings")
             return cls(mechanism, counts, header["n"], header["collection"], frozenset(batches))
         except DamagedStateError as error:
-            raise FileFormatError(f"{path}: {error}") from error
+            raise FileFormatError(f"{name}: {error}") from error
         except (KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"{path} has a damaged header: {error}") from error
+            raise FileFormatError(f"{name} has a damaged header: {error}") from error
 
 
 def _is_parquet(path: str | os.PathLike[str]) -> bool:

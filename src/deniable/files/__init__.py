@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from deniable.files.formats.columns import report_arrays as report_arrays
     from deniable.files.formats.reports import ReportReader as ReportReader
     from deniable.files.formats.reports import write_reports as write_reports
     from deniable.files.formats.tables import AnswerReader as AnswerReader
@@ -27,6 +28,7 @@ else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
         {
+            "deniable.files.formats.columns": "report_arrays",
             "deniable.files.formats.reports": "ReportReader write_reports",
             "deniable.files.formats.tables": "AnswerReader open_answers",
             "deniable.files.jobs.aggregating": "DraftResult Progress RandomizeResult aggregate_files "

@@ -28,7 +28,7 @@ from pydantic import TypeAdapter, ValidationError
 from deniable.core.documents import Document
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidReportError, TooLargeError
-from deniable.files.formats.columns import report_arrays
+from deniable.files.formats.columns import arrays_of
 from deniable.records.mixed_reports import field_bytes, packed, unpacked
 
 JSON_TYPE = "application/json"
@@ -107,7 +107,7 @@ def to_wire(mechanism: Mechanism[Any], reports: Any) -> Rows:
     >>> rows.tolist(), from_wire(grr, rows).tolist()
     ([[231, 3], [2, 1]], [999, 258])
     """
-    arrays = report_arrays(reports, mechanism.report_fields)
+    arrays = arrays_of(reports, mechanism.report_fields)
     return packed(mechanism, tuple(arrays), report_width(mechanism))
 
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from deniable.core.mechanism import ReportField
+from deniable.core.checks import listed
+from deniable.core.mechanism import Mechanism, ReportField
 from deniable.errors import FileFormatError, InvalidReportError
 
 
@@ -22,7 +24,7 @@ def arrow_type(field: ReportField) -> pa.DataType:
     )
 
 
-def report_arrays(reports: Any, fields: tuple[ReportField, ...]) -> list[NDArray[Any]]:
+def arrays_of(reports: Any, fields: tuple[ReportField, ...]) -> list[NDArray[Any]]:
     """Return the columns of a batch of reports, checked against the mechanism's fields."""
     parts = [reports] if len(fields) == 1 else list(reports)
     if len(parts) != len(fields):
@@ -82,3 +84,58 @@ def check_column(schema: pa.Schema, field: ReportField, path: str) -> None:
         same = found == expected
     if not same:
         raise FileFormatError(f"{path}: column {field.name!r} must have the type {expected}, got {found}")
+
+
+def report_arrays(batch: pa.RecordBatch | pa.Table, mechanism: Mechanism[Any]) -> Any:
+    """Return the reports in an Arrow batch, in the mechanism's report type: for engines that keep reports in columns.
+
+    Engines widen types: a uint8 comes back as a signed integer, as a decimal where there is none that is large enough,
+    fixed-size binary as binary, and a fixed-size list as a list. All are taken back, exactly or not at all.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch or pyarrow.Table
+        With a column for each of `mechanism.report_fields`; others are not looked at.
+    mechanism : Mechanism
+        Whose reports they are.
+
+    Raises
+    ------
+    InvalidReportError
+        If a column is absent, a value is null, or a column's values do not fit its field.
+
+    Examples
+    --------
+    >>> from deniable import SMP
+    >>> smp = SMP(sizes=(2, 300), epsilon=1.0)
+    >>> reports = report_arrays(pa.table({"attribute": [0, 1], "value": [1, 299]}), smp)
+    >>> reports.value.dtype, smp.aggregate(reports).n
+    (dtype('uint16'), 2)
+    """
+    table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+    arrays = []
+    for field in mechanism.report_fields:
+        if table.schema.get_field_index(field.name) < 0:
+            raise InvalidReportError(f"a batch must have the column {field.name!r}, got {listed(table.column_names)}")
+        column = table.column(field.name).combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # of no chunks
+            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        arrays.append(to_numpy(_taken_back(column, field), field, "the batch", 0))
+    return mechanism.report_type(*arrays)
+
+
+def _taken_back(column: pa.Array, field: ReportField) -> pa.Array:
+    kind = arrow_type(field)
+    try:
+        if pa.types.is_fixed_size_list(kind) and not pa.types.is_fixed_size_list(column.type):
+            lengths = pc.list_value_length(column)
+            if column.null_count or not pc.all(pc.equal(lengths, field.width), min_count=0).as_py():
+                raise ValueError
+            values = column.flatten().cast(kind.value_type)
+            return pa.FixedSizeListArray.from_arrays(values, type=kind)
+        return column if column.type == kind else column.cast(kind)
+    except (pa.ArrowException, ValueError):
+        # Not chained: it may quote a report.
+        raise InvalidReportError(
+            f"report field {field.name!r} must have values of the type {kind}, got others in a column of {column.type}"
+        ) from None

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -27,7 +28,7 @@ from deniable.core.outputs import Commit, atomic_path
 from deniable.core.randomness import Randomness, draw
 from deniable.core.spec import canonical_json, content_hash
 from deniable.errors import FileFormatError, MismatchError
-from deniable.files.formats.columns import arrow_type, check_column, report_arrays, to_arrow, to_numpy
+from deniable.files.formats.columns import arrays_of, arrow_type, check_column, to_arrow, to_numpy
 from deniable.files.formats.tables import open_parquet, parquet_batches, parquet_errors
 from deniable.survey.collection import Collection, short_id
 
@@ -103,7 +104,7 @@ def write_reports(
         pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as writer,
     ):
         for reports in batches:
-            arrays = report_arrays(reports, fields)
+            arrays = arrays_of(reports, fields)
             digest.update(arrays)
             columns = [to_arrow(array, field) for array, field in zip(arrays, fields, strict=True)]
             ids = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(arrays[0]), np.int8)), pa.array([collection.id]))
@@ -158,8 +159,8 @@ class ReportReader:
         with open_parquet(self.path) as file, parquet_errors(self.path):
             self.n: int = file.metadata.num_rows
             schema = file.schema_arrow
-            metadata = (file.metadata.metadata or {}).get(_METADATA)
-        stated = _stated(metadata, self.path)
+            metadata = file.metadata.metadata
+        stated = stated_batch(metadata, self.path)
         if stated["collection"] != collection.id:
             raise MismatchError(
                 f"{self.path} holds reports of collection {short_id(stated['collection'])}, "
@@ -189,26 +190,37 @@ class ReportReader:
             columns = [*(field.name for field in fields), ID_COLUMN]
             for batch in parquet_batches(file, self.path, batch_rows(mechanism), columns):
                 with parquet_errors(self.path):
-                    self._check_ids(batch.column(ID_COLUMN), digest.n)
+                    check_ids(batch.column(ID_COLUMN), self.collection.id, str(self.path), digest.n)
                     arrays = [to_numpy(batch.column(field.name), field, str(self.path), digest.n) for field in fields]
                 digest.update(arrays)
                 yield mechanism.report_type(*arrays)
         if digest.hexdigest(self._number) != self.digest:
             raise FileFormatError(f"{self.path} is damaged: its reports have not the digest {short_id(self.digest)}")
 
-    def _check_ids(self, ids: pa.Array, start: int) -> None:
-        if (
-            ids.null_count == 0
-            and pa.types.is_dictionary(ids.type)
-            and ids.dictionary.to_pylist() == [self.collection.id]
-        ):
-            return
-        for row, value in enumerate(ids.to_pylist()):
-            if value != self.collection.id:
-                raise MismatchError(
-                    f"row {start + row + 1} of {self.path} is of collection {short_id(str(value or ''))}, "
-                    f"not of {short_id(self.collection.id)}"
-                )
+
+def check_ids(ids: pa.Array, collection: str, source: str, start: int) -> None:
+    """Raise MismatchError, naming the row, unless all ids are the collection's; `start` rows of the source came before.
+
+    Parameters
+    ----------
+    ids : pyarrow.Array
+        Of text, plain or dictionary-encoded.
+    collection : str
+        The id that they must be.
+    source : str
+        What the rows are of, for the message.
+    start : int
+        Rows that came before.
+    """
+    distinct = ids.dictionary if pa.types.is_dictionary(ids.type) else pc.unique(ids)
+    if ids.null_count == 0 and distinct.to_pylist() == [collection]:
+        return
+    for row, value in enumerate(ids.to_pylist()):
+        if value != collection:
+            raise MismatchError(
+                f"row {start + row + 1} of {source} is of collection {short_id(str(value or ''))}, "
+                f"not of {short_id(collection)}"
+            )
 
 
 class _Digest:
@@ -237,10 +249,16 @@ def _id_field() -> pa.Field:
     return pa.field(ID_COLUMN, pa.dictionary(pa.int8(), pa.string()), False)
 
 
-def _stated(metadata: bytes | None, path: Path) -> dict[str, str]:
-    """Return what a file's metadata say about it, if they are those of a report file."""
+def stated_batch(metadata: dict[bytes, bytes] | None, path: Path) -> dict[str, str]:
+    """Return what a file's metadata say about it: its collection, batch_number and digest.
+
+    Raises
+    ------
+    FileFormatError
+        If they are not those of a report file, or of another format version.
+    """
     try:
-        stated: Any = loads(metadata or b"null")
+        stated: Any = loads((metadata or {}).get(_METADATA) or b"null")
     except ValueError:
         stated = None
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:

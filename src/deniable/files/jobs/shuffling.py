@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import Mechanism
 from deniable.core.randomness import Randomness, Words, draw
-from deniable.files.formats.columns import report_arrays
+from deniable.files.formats.columns import arrays_of
 
 BLOCK_ROWS = 1 << 17
 """Reports permuted among each other."""
@@ -66,7 +66,7 @@ def shuffled(mechanism: Mechanism[Any], batches: Iterable[Any], rows: int, rng: 
             yield mechanism.report_type(*(array.take(order[first : first + rows], axis=0) for array in held))
 
     for reports in batches:
-        arrays = report_arrays(reports, fields)
+        arrays = arrays_of(reports, fields)
         done = 0
         while done < len(arrays[0]):
             part = min(len(arrays[0]) - done, 2 * block - count)

@@ -1,0 +1,374 @@
+"""Apache Spark: answers of a DataFrame become stored reports, and a DataFrame of reports becomes an aggregate.
+
+Nothing lazy is returned. A DataFrame that randomised whenever it was looked at would make other reports of the same
+contributors for every action, and spend epsilon again; so `randomize` writes files and returns what was written.
+
+Spark runs a task again that failed, and a second copy of one that is slow. Every attempt makes reports of its own,
+under a name of its own where nobody looks. Spark takes the result of one attempt per task, and only the file that it
+names becomes visible, with all others or not at all. Sums of tasks carry the number of their partition: none is added
+twice.
+
+Files are those of `deniable randomize`: `deniable aggregate` adds them up, and `aggregate` those that it wrote.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.randomness import SecureRandomness
+from deniable.errors import (
+    DuplicateReportsError,
+    EmptyAggregateError,
+    FileFormatError,
+    InvalidInputError,
+    InvalidParameterError,
+    InvalidReportError,
+    MismatchError,
+    OutputError,
+)
+from deniable.files.formats.columns import report_arrays
+from deniable.files.formats.reports import ID_COLUMN, batch_rows, check_ids, stated_batch, write_reports
+from deniable.files.jobs.shuffling import shuffled
+from deniable.survey.collection import Collection, short_id
+from deniable.survey.encoding import check_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WIDTH = 16
+"""Partial sums are added up in so many tasks before they come to the driver."""
+
+_WRITTEN = "partition int, file string, n long, digest string, error string"
+_SUMMED = "partition int, sum binary, error string"
+
+_ERRORS = {
+    "InvalidInputError": InvalidInputError,
+    "InvalidReportError": InvalidReportError,
+    "MismatchError": MismatchError,
+}
+
+
+def randomize(answers: DataFrame, collection: Collection, path: str) -> DataFrame:
+    """Contributors in bulk: randomise a DataFrame of answers into a directory of report files, and return those.
+
+    Randomness is made where the tasks run, from the operating system. Within a file the order of the reports is random;
+    which task a report comes from can be seen. There is no ledger: who randomises the same answers twice spends epsilon
+    twice.
+
+    Parameters
+    ----------
+    answers : pyspark.sql.DataFrame
+        One row per contributor, with the columns that the schema asks for. It is evaluated once.
+    collection : Collection
+        What is asked and how it is randomised.
+    path : str
+        A directory that does not exist, or its URI, as the driver and all executors see it; made with all reports in
+        it, or not at all where the file system can rename a directory.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The stored reports.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism needs shares from a dealer.
+    InvalidInputError
+        If a column is absent, an answer cannot be encoded (naming partition, row and attribute), or there are none.
+    OutputError
+        If the directory exists.
+    """
+    if collection.dealt:
+        raise InvalidParameterError(f"collection must be one without a dealer, got {collection.mechanism.name}")
+    asked = collection.schema.asked
+    check_columns(list(answers.columns), asked, "the DataFrame")
+    store = Store.at(path)
+    store.start()
+    try:
+        task = partial(_attempt, partial(write_part, collection, store))
+        chosen = answers.select(*(f"`{name.replace('`', '``')}`" for name in asked))
+        written = [Part(*row) for row in chosen.mapInArrow(task, _WRITTEN).collect()]
+        _raise_first((part.partition, part.error) for part in written)
+        if not any(part.n for part in written):
+            raise InvalidInputError("the DataFrame holds no answers: at least one row is needed")
+        store.commit(written)
+    finally:
+        store.discard()
+    return answers.sparkSession.read.parquet(store.uri)
+
+
+def aggregate(reports: DataFrame, collection: Collection) -> Aggregate:
+    """Collector: add up a DataFrame of reports, in the tasks and then in a tree.
+
+    Parameters
+    ----------
+    reports : pyspark.sql.DataFrame
+        With the columns of a report file.
+    collection : Collection
+        Which the reports must belong to.
+
+    Returns
+    -------
+    Aggregate
+        What `deniable aggregate` makes of the same files. Its batches are those of the files that the DataFrame reads,
+        whose digests are believed, if it holds all their reports; else one of a new name.
+
+    Raises
+    ------
+    MismatchError
+        If a row is of another collection.
+    InvalidReportError
+        If a column is absent, or the mechanism cannot have produced a report.
+    DuplicateReportsError
+        If the DataFrame holds reports of its files twice.
+    EmptyAggregateError
+        If there are no reports.
+    """
+    names = [field.name for field in collection.mechanism.report_fields]
+    absent = [name for name in (*names, ID_COLUMN) if name not in reports.columns]
+    if absent:
+        raise InvalidReportError(f"the DataFrame must have the column {absent[0]!r}, got {', '.join(reports.columns)}")
+    call = uuid.uuid4().hex
+    parts = reports.select(*names, ID_COLUMN).mapInArrow(
+        partial(_attempt, partial(sum_part, collection, call)), _SUMMED
+    )
+    # By the partition's number: a task that runs again sends its sum where it went before.
+    sums = parts.repartition(WIDTH, "partition").mapInArrow(
+        partial(_attempt, partial(merge_parts, collection)), _SUMMED
+    )
+    found = sums.collect()
+    _raise_first((row[0], row[2]) for row in found)
+    total = sum(
+        (Aggregate.from_bytes(bytes(row[1])) for row in found), Aggregate.empty(collection.mechanism, collection.id)
+    )
+    missing = {f"{call} {number}" for number in range(len(total.batches))} ^ total.batches
+    if missing:
+        raise DuplicateReportsError(f"every partition must be added once, got others: {len(missing)} of them")
+    if total.n == 0:
+        raise EmptyAggregateError("the DataFrame holds no reports: at least one is needed")
+    return replace(total, batches=_batches(reports.inputFiles(), collection, total.n, call))
+
+
+# ---------------------------------------------------------------- what tasks do
+
+
+class Part(NamedTuple):
+    """What one attempt of a task wrote.
+
+    Parameters
+    ----------
+    partition : int
+        The task's number.
+    file : str
+        Name of the file that it wrote; "" if it had no answers.
+    n : int
+        Number of reports.
+    digest : str
+        The file's digest.
+    error : str
+        What is wrong with the answers; "" if nothing is.
+    """
+
+    partition: int
+    file: str
+    n: int
+    digest: str
+    error: str
+
+
+def _attempt(
+    work: Callable[[int, Iterable[pa.RecordBatch]], pa.RecordBatch], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Do the work of one attempt of a task, and yield its one row."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    yield work(context.partitionId(), batches)
+
+
+def write_part(
+    collection: Collection, store: Store, partition: int, batches: Iterable[pa.RecordBatch]
+) -> pa.RecordBatch:
+    """Randomise the answers of a partition into a file of this attempt's own; return `Part` as a batch of one row.
+
+    What is wrong with answers is returned: to try again would not mend it.
+    """
+    rng, mechanism = SecureRandomness(), collection.mechanism
+
+    def reports() -> Iterator[Any]:
+        rows = 0
+        for batch in batches:
+            if batch.num_rows:
+                codes = collection.schema.read(batch, first_row=rows + 1).codes(rng)
+                rows += batch.num_rows
+                yield collection.randomize(codes, rng)
+
+    name = f"part-{partition:05d}-{uuid.uuid4().hex}.parquet"
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            local = Path(directory) / name
+            ordered = shuffled(mechanism, reports(), batch_rows(mechanism), rng.spawn())
+            written = write_reports(local, collection, ordered, rng)
+            if written.n == 0:
+                return _row(Part(partition, "", 0, "", ""))
+            store.put(local, name)
+    except InvalidInputError as error:
+        return _row(Part(partition, "", 0, "", _named(error, f"partition {partition}: ")))
+    return _row(Part(partition, name, written.n, written.digest, ""))
+
+
+def sum_part(collection: Collection, call: str, partition: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+    """Add up the reports of a partition; return its number, the aggregate's bytes and what is wrong, as one row."""
+    total = Aggregate.empty(collection.mechanism, collection.id)
+    try:
+        for batch in batches:
+            if batch.num_rows:
+                check_ids(batch.column(ID_COLUMN), collection.id, f"partition {partition}", total.n)
+                try:
+                    total += collection.aggregate(report_arrays(batch, collection.mechanism))
+                except InvalidReportError as error:
+                    raise InvalidReportError(f"{error} (rows counted from row {total.n + 1})") from None
+    except (InvalidReportError, MismatchError) as error:
+        return _sum_row(partition, b"", _named(error, f"partition {partition}: "))
+    return _sum_row(partition, replace(total, batches=frozenset({f"{call} {partition}"})).to_bytes(), "")
+
+
+def merge_parts(collection: Collection, partition: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+    """Add up aggregates of partitions, as rows of `sum_part`, to one row."""
+    total = Aggregate.empty(collection.mechanism, collection.id)
+    for batch in batches:
+        for content, error in zip(batch.column("sum"), batch.column("error"), strict=True):
+            if error.as_py():
+                return _sum_row(partition, b"", error.as_py())
+            total += Aggregate.from_bytes(content.as_py())
+    return _sum_row(partition, total.to_bytes(), "")
+
+
+def _row(part: Part) -> pa.RecordBatch:
+    kinds = (pa.int32(), pa.string(), pa.int64(), pa.string(), pa.string())
+    return pa.record_batch(
+        [pa.array([value], kind) for value, kind in zip(part, kinds, strict=True)], names=part._fields
+    )
+
+
+def _sum_row(partition: int, content: bytes, error: str) -> pa.RecordBatch:
+    columns = [pa.array([partition], pa.int32()), pa.array([content], pa.binary()), pa.array([error], pa.string())]
+    return pa.record_batch(columns, names=["partition", "sum", "error"])
+
+
+def _named(error: Exception, where: str) -> str:
+    kind = next(name for name, known in _ERRORS.items() if isinstance(error, known))
+    return f"{kind}|{where}{error}"
+
+
+def _raise_first(errors: Iterable[tuple[int, str]]) -> None:
+    found = sorted(pair for pair in errors if pair[1])
+    if found:
+        kind, _, message = found[0][1].partition("|")
+        raise _ERRORS[kind](message)
+
+
+# ---------------------------------------------------------------- where files lie
+
+
+class Store(NamedTuple):
+    """A directory that appears as a whole: attempts write beside it, and those that count are moved into it.
+
+    Parameters
+    ----------
+    files : pyarrow.fs.FileSystem
+        Where it lies; pickled into tasks.
+    directory : str
+        Its path there.
+    uri : str
+        Its name for Spark.
+    staging : str
+        Path of the hidden directory beside it, of this run alone.
+    """
+
+    files: fs.FileSystem
+    directory: str
+    uri: str
+    staging: str
+
+    @classmethod
+    def at(cls, path: str) -> Store:
+        """Return the store of a path or URI, which must not exist."""
+        if "://" in path:
+            files, directory = fs.FileSystem.from_uri(path)
+            uri = path
+        else:
+            files, directory = fs.LocalFileSystem(), str(Path(path).absolute())
+            uri = Path(directory).as_uri()
+        if files.get_file_info(directory).type != fs.FileType.NotFound:
+            raise OutputError(f"cannot write {path}: it exists")
+        place = PurePosixPath(directory)
+        # Spark and `deniable aggregate` look at no name that begins like this.
+        return cls(files, directory, uri, str(place.with_name(f"_{place.name}-{uuid.uuid4().hex}.partial")))
+
+    def start(self) -> None:
+        """Driver: make room for attempts."""
+        self.files.create_dir(f"{self.staging}/attempts")
+        self.files.create_dir(f"{self.staging}/reports")
+
+    def put(self, local: Path, name: str) -> None:
+        """Task: copy a finished file to where attempts lie; fails if the run is over by now."""
+        fs.copy_files(
+            str(local), f"{self.staging}/attempts/{name}", source_filesystem=fs.LocalFileSystem(),
+            destination_filesystem=self.files,
+        )  # fmt: skip
+
+    def commit(self, written: Iterable[Part]) -> None:
+        """Driver: let the files of these attempts appear, one per partition, all at once."""
+        partitions: set[int] = set()
+        for part in written:
+            if part.partition in partitions:
+                raise DuplicateReportsError(f"partition {part.partition} must have been written once, got it twice")
+            partitions.add(part.partition)
+            if part.file:
+                self.files.move(f"{self.staging}/attempts/{part.file}", f"{self.staging}/reports/{part.file}")
+        self.files.move(f"{self.staging}/reports", self.directory)
+
+    def discard(self) -> None:
+        """Driver: remove what other attempts wrote, and with it the room for attempts that are still under way."""
+        if self.files.get_file_info(self.staging).type != fs.FileType.NotFound:
+            self.files.delete_dir(self.staging)
+
+
+def _batches(uris: Iterable[str], collection: Collection, n: int, call: str) -> frozenset[str]:
+    """Return the digests of the report files that hold exactly n reports, or one new name."""
+    fresh = frozenset({hashlib.sha256(call.encode()).hexdigest()})
+    digests: dict[str, str] = {}
+    rows = 0
+    for uri in uris:
+        files, path = fs.FileSystem.from_uri(uri)
+        try:
+            with files.open_input_file(path) as source:
+                metadata = pq.read_metadata(source)
+            stated = stated_batch(metadata.metadata, Path(path))
+        except (FileFormatError, OSError, pa.ArrowException):
+            return fresh
+        if stated["collection"] != collection.id:
+            return fresh
+        digest = stated["digest"]
+        if digest in digests:
+            raise DuplicateReportsError(f"{uri} and {digests[digest]} hold the same batch {short_id(digest)}")
+        digests[digest] = uri
+        rows += metadata.num_rows
+    if digests and n > rows:
+        raise DuplicateReportsError(f"the DataFrame must hold every report once, got {n} of {rows} in its files")
+    return frozenset(digests) if digests and n == rows else fresh
