@@ -70,10 +70,10 @@ def functionals(k: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print and write."""
-    found = {"verbs": [row for k in (16, 256, 1024) for row in verbs(k)], "functionals": functionals(1024)}
-    for row in found["verbs"]:  # type: ignore[union-attr]
+    found: dict[str, Any] = {"verbs": [row for k in (16, 256, 1024) for row in verbs(k)], "functionals": functionals(1024)}
+    for row in found["verbs"]:
         print("k = {k:>4}, {verb}: {ns:5.2f} ns per report, limit {limit:.2f} ns".format_map(row))
-    times: Any = found["functionals"]
+    times = found["functionals"]
     print(", ".join(f"{name}: {seconds:.4f}" + " s" * (name != "k") for name, seconds in times.items()))
     print(f"first functional of k = 1024 within {FIRST} s: {'yes' if times['first'] <= FIRST else 'NO'}")
     RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,39 +17,36 @@ from deniable.oracles import SquareWave
 from deniable.postprocess import postprocess, smooth
 from deniable.records.best_oracle import oracles_for
 
-# Counts of reports and what independent code makes of them.
-SHORT = (
-    (5, 1.0, 1),
-    [1799, 2490, 3628, 4165, 3628, 2490, 1799],
-    [0.056786266, 0.24154203, 0.40334342, 0.24154203, 0.056786266],
-)
-LONG = (
-    (16, 1.0, 4),
-    [
-        *(522, 548, 591, 654, 737, 838, 947, 1056, 1154, 1218, 1250, 1246),
-        *(1208, 1137, 1044, 937, 828, 731, 651, 593, 553, 530, 516, 510),
-    ],
-    [
-        *(0.02048641, 0.031302427, 0.047578089, 0.069480697, 0.094088448, 0.11536079, 0.12711091, 0.12602103),
-        *(0.11262481, 0.090556997, 0.065376177, 0.043016254, 0.026478881, 0.015735706, 0.0092654532, 0.0055169259),
-    ],
-)
+CASES = json.loads((Path(__file__).parents[1] / "vectors" / "ordered.json").read_text())["cases"]
+"""Counts of reports, and what independent code makes of them."""
 
 
 def state(wave: SquareWave, counts: list[int]) -> Aggregate:
     return Aggregate(wave, np.array(counts), sum(counts))
 
 
-@pytest.mark.parametrize(("parameters", "counts", "expected"), [SHORT, LONG])
-def test_it_agrees_with_independent_code(parameters: Any, counts: list[int], expected: list[float]) -> None:
-    wave = SquareWave(*parameters)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"k={case['k']}")
+def test_it_agrees_with_independent_code(case: dict[str, Any]) -> None:
+    wave, counts = SquareWave(case["k"], case["epsilon"], case["b"]), case["counts"]
     found = smooth(wave, state(wave, counts))
-    assert np.abs(found.frequencies - expected).max() < 1e-6
+    assert np.abs(found.frequencies - case["evidence_frequencies"]).max() < 1e-6
     assert found.processing == ("smooth",)
     assert found.raw is not None
     assert np.array_equal(found.raw.frequencies, wave.estimate(state(wave, counts)).frequencies)
     with pytest.raises(NoIntervalError, match="smooth"):
         found.interval()
+
+
+def test_means_and_quantiles_of_what_was_decoded_have_no_intervals() -> None:
+    wave, counts = SquareWave(5, 1.0, 1), CASES[0]["counts"]
+    found = smooth(wave, state(wave, counts)).named("stars", ["1", "2", "3", "4", "5"], [1, 2, 3, 4, 5])
+    assert found.mean().value == pytest.approx(3, abs=1e-6)
+    assert found.cdf().values == pytest.approx(np.cumsum(CASES[0]["evidence_frequencies"]), abs=1e-5)
+    median = found.quantiles([0.5])[0]
+    assert median.label == "3"
+    for read in (found.mean().interval, found.cdf().band, median.interval):
+        with pytest.raises(NoIntervalError, match="smooth"):
+            read()
 
 
 def distances(wave: SquareWave, truth: NDArray[np.int64], runs: int) -> tuple[float, float]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from deniable.oracles.square_wave import SquareWave, randomize_wave
 from deniable.oracles.wave_weights import Wave, make_wave, mean_window
 from deniable.testing import laws
 
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ordered.json").read_text())
 EVERY_WINDOW = [(k, window) for k in range(2, 9) for window in range(k + 1)]
 
 
@@ -49,27 +52,20 @@ def test_every_window_is_exactly_private_and_its_weights_undo_it_exactly(epsilon
             assert undone.tolist() == scores
 
 
-@pytest.mark.parametrize(
-    ("k", "epsilon", "window", "far", "near_total"),
-    [
-        (5, 1.0, 1, 1517645295935836686, 12376162889966204872),
-        (16, 1.0, 4, 467425839252283261, 11435356484925302701),
-        (64, 2.0, 8, 97801587388534136, 12285244068231901048),
-    ],
-)
-def test_thresholds_are_those_of_independent_code(
-    k: int, epsilon: float, window: int, far: int, near_total: int
-) -> None:
-    wave = SquareWave(k, epsilon, window)
-    assert wave.implemented_ratio() == Fraction(near_total, (2 * window + 1) * far)
+@pytest.mark.parametrize("setting", VECTORS["thresholds"])
+def test_thresholds_are_those_of_independent_code(setting: str) -> None:
+    (k, epsilon, window), expected = setting.split(","), VECTORS["thresholds"][setting]
+    wave = SquareWave(int(k), epsilon, int(window))
+    assert wave.implemented_ratio() == Fraction(expected["ratio_max"])
     channel = wave.channel(exact=True)
-    assert channel[0, -1] == Fraction(far, SCALE)
-    assert channel[0, 0] == Fraction(near_total, (2 * window + 1) * SCALE)
+    assert channel[0, -1] == Fraction(expected["far"], SCALE)
+    assert channel[0, 0] == Fraction(expected["near_total"], wave.wave.width * SCALE)
 
 
 def test_windows_of_the_paper_are_those_of_independent_code() -> None:
-    found = [SquareWave(k, e, "paper").window for k in (5, 16, 64, 256) for e in (0.5, 1.0, 2.0, 4.0)]
-    assert found == [1, 1, 0, 0, 5, 4, 2, 0, 22, 16, 8, 1, 91, 65, 33, 7]
+    for setting, window in VECTORS["windows"].items():
+        k, epsilon = setting.split(",")
+        assert SquareWave(int(k), epsilon, "paper").window == window, setting
     # e^t - 1 - t cancels in floats here; the limit of the formula is half the domain.
     assert SquareWave(256, 1e-6, "paper").window == 127
 
@@ -104,14 +100,14 @@ def test_weights_are_those_of_the_dense_formula(k: int, window: int) -> None:
     assert np.abs(wave.gls_weights(scores) - expected).max() < 1e-11 * np.abs(expected).max()
 
 
-def test_the_mean_is_that_of_independent_code() -> None:
-    counts = np.array([1799, 2490, 3628, 4165, 3628, 2490, 1799])
-    weights = SquareWave(5, 1.0, 1).gls_weights(np.arange(5) / 4)
-    expected = [-1.268459237, -0.465953154, -0.302506083, 0.5, 1.302506083, 1.465953154, 2.268459237]
-    assert weights == pytest.approx(expected, abs=1e-9)
+@pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: f"k={case['k']}")
+def test_the_mean_is_that_of_independent_code(case: dict[str, Any]) -> None:
+    counts = np.array(case["counts"])
+    weights = SquareWave(case["k"], case["epsilon"], case["b"]).gls_weights(np.linspace(0, 1, case["k"]))
+    assert weights == pytest.approx(case["gls_mean_weights"], abs=1e-9)
     n, mean = counts.sum(), weights @ counts / counts.sum()
-    assert mean == pytest.approx(0.5, abs=1e-12)
-    assert np.sqrt((weights**2 @ counts / n - mean**2) / n) == pytest.approx(0.007171865500419415, rel=1e-12)
+    assert mean == pytest.approx(case["mean"], abs=1e-12)
+    assert np.sqrt((weights**2 @ counts / n - mean**2) / n) == pytest.approx(case["mean_se"], rel=1e-12)
 
 
 def test_thousands_of_codes_agree_with_the_channel_in_blocks() -> None:
