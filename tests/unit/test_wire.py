@@ -34,8 +34,6 @@ from deniable.survey.schema import Attribute, Schema
 from tests.contract.cases import CASES, grid
 from tests.unit.survey_files import SURVEY
 
-VECTORS = Path(__file__).parents[1] / "vectors" / "service"
-
 
 def columns(reports: Any) -> list[Any]:
     return list(reports) if isinstance(reports, tuple) else [reports]

@@ -1,0 +1,56 @@
+"""What the page about collecting tells people to type works, line by line; its Python runs with that of all pages."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from deniable.cli import app
+from deniable.core.aggregate import Aggregate
+from deniable.service.config import read_configuration
+from deniable.service.problems import PROBLEMS
+from tests.service.asking import PASSWORD, SCHEMA
+
+DOCS = Path(__file__).parents[2] / "docs"
+COLLECTING = (DOCS / "collecting.md").read_text(encoding="utf-8")
+DEPLOYMENT = (DOCS / "deployment.md").read_text(encoding="utf-8")
+
+
+def test_the_commands_work_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    SCHEMA.save("schema.json")
+    Path("password.txt").write_text(PASSWORD)
+    blocks = re.findall(r"```sh\n(.*?)```", COLLECTING, re.S)
+    lines = [shlex.split(line) for block in blocks for line in block.splitlines()]
+    assert len(lines) == 8
+    for line in lines:
+        if line[:3] == ["deniable", "survey", "new"] and line[-1] == "page.json":
+            page = json.loads(Path("page.json").read_text())
+            words = page["languages"]["en"]
+            assert [words["intro"][:6], words["consent"][:6], page["contact"][:6]] == ["DRAFT:"] * 3
+            words |= {"intro": "We ask.", "consent": "You may."}
+            Path("page.json").write_text(json.dumps({**page, "contact": "us@example.org"}))
+        result = CliRunner().invoke(app, line[1:], catch_exceptions=False)
+        assert result.exit_code == 0, (line, result.output)
+    assert Aggregate.load("smoking.aggregate").n == 0
+
+
+def test_the_configuration_is_one(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", DEPLOYMENT, re.S)
+    (tmp_path / "collector.toml").write_text(text)
+    found = read_configuration(tmp_path / "collector.toml", {}, {})
+    assert found.trusted_proxies == ["127.0.0.1/32"]
+    assert tomllib.loads(text)["limits"] == {"per_minute": 30, "per_hour": 300}
+
+
+def test_the_problems_are_those_that_there_are() -> None:
+    (listed,) = re.findall(r"urn:deniable:problem:` and one of: (.*?)Try again", COLLECTING, re.S)
+    named = re.findall(r"`([a-z-]+)`(?: \((\d+))?", listed)
+    assert {name for name, _ in named} <= set(PROBLEMS)
+    assert all(PROBLEMS[name][0] == int(status) for name, status in named if status)
