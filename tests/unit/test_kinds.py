@@ -27,9 +27,11 @@ from deniable import (
     SimulationRandomness,
     collection,
 )
+from deniable.answers import summarize
 from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError, UnknownCategoryError
 from deniable.oracles.square_wave import SquareWave
 from deniable.records.best_oracle import oracles_for
+from deniable.report.estimates import estimate_page
 from deniable.survey.attribute import VERSION_2
 from deniable.survey.inspection import inspect_collection, question_text
 from tests.vectors import kinds
@@ -268,7 +270,7 @@ def test_boxes_are_columns_with_names_that_read_well() -> None:
     assert schema.sizes == (2, 2, 2, 2)
     assert [column.labels for column in schema.columns[1:]] == [("no", "yes")] * 3
     titled = Attribute("devices", ("phone", "tv"), kind="multiple", title="What is at home?").columns
-    assert [column.title for column in titled] == ["What is at home?: phone", "What is at home?: tv"]
+    assert [column.title for column in titled] == ["What is at home? phone", "What is at home? tv"]
     with pytest.raises(InvalidParameterError, match="names of attributes must be distinct, got 'devices: tv' twice"):
         Schema((DEVICES, Attribute("devices: tv", ("x", "y"))))
 
@@ -392,6 +394,29 @@ def test_what_is_asked_decides_the_mechanism() -> None:
     assert split.reason.endswith("; means of 'b' are read from its codes")
     hidden = collection(Schema((stars, asked_of("b"))), 1.0, hide_sampled_attribute=True)
     assert hidden.mechanism.name in ("RS+FD", "SPL")
+
+
+def test_titles_stand_above_what_was_learned() -> None:
+    """In JSON beside the name, on pages before it; boxes have the title of their question."""
+    schema = Schema(
+        (
+            Attribute("sex", ("f", "m")),
+            Attribute("stars", ("1", "2"), kind="ordered", title="Stars of two"),
+            Attribute("own", ("phone", "tv"), kind="multiple", title="What is at home"),
+        )
+    )
+    survey = collection(schema, 1.0)
+    total = survey.aggregate(survey.randomize(np.zeros((50, 4), dtype=np.int64), SimulationRandomness(1)))
+    summary = summarize(survey.estimate(total), mechanism=survey.mechanism, n=50)
+    headings = [section.heading for section in estimate_page(summary).sections]
+    assert headings == [
+        "sex",
+        "Stars of two (stars)",
+        "What is at home: phone (own: phone)",
+        "What is at home: tv (own: tv)",
+    ]
+    rows = json.loads("".join(summary.json_parts()))["attributes"]
+    assert [row.get("title") for row in rows] == [None, "Stars of two", "What is at home: phone", "What is at home: tv"]
 
 
 def asked_of(name: str) -> Attribute:

@@ -53,6 +53,8 @@ class AttributeSummary(Result):
         True frequencies, where somebody knows them.
     total : int
         Number of categories that those here were selected from (`Summary.selection`); 0 if they are all.
+    title : str
+        What people read instead of the name; "" if there is nothing.
     """
 
     also: ClassVar = {"categories": "rows"}
@@ -67,6 +69,7 @@ class AttributeSummary(Result):
     processed: Floats | None = field(default=None, metadata=HIDDEN)
     truth: Floats | None = field(default=None, metadata=HIDDEN)
     total: int = field(default=0, metadata={"json": "selected_from", **OPTIONAL})
+    title: str = field(default="", metadata=OPTIONAL)
 
     @cached_property
     def covered(self) -> NDArray[np.bool_]:
@@ -231,6 +234,7 @@ class Summary(Result):
         )
         for j, row in enumerate(self.attributes):
             own = {"attribute": row.attribute, "reports": row.reports}
+            own |= {"title": row.title} if row.title else {}
             own |= {"selected_from": row.total} if row.total else {}
             text = json.dumps(own, ensure_ascii=False, allow_nan=False).removesuffix("}")
             yield f'{"," if j else ""}\n    {text}, "categories": ['
@@ -437,4 +441,5 @@ def _attribute(
         upper=upper,
         processed=None if estimate.raw is None else estimate.frequencies,
         truth=truth,
+        title=estimate.title,
     )

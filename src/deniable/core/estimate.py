@@ -139,6 +139,8 @@ class Estimate(Questions):
         Which collections, batches of reports and earlier phases it was made from.
     part : Part, optional
         Of which larger estimate it is a part.
+    title : str, optional
+        What people read instead of the attribute's name.
 
     Raises
     ------
@@ -175,6 +177,7 @@ class Estimate(Questions):
     unranked: tuple[int, ...] = field(default=(), repr=False)
     source: frozenset[str] = field(default=frozenset(), repr=False)
     part: Part | None = field(default=None, repr=False)
+    title: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         frequencies = _frozen(self.frequencies)
@@ -458,15 +461,19 @@ class Estimate(Questions):
         labels: Sequence[str],
         scores: ArrayLike | None = None,
         unranked: Sequence[int] = (),
+        title: str = "",
     ) -> Estimate:
         """Return the same estimate under an attribute's name and its categories' names.
 
-        With their scores, if they have some, and the codes that have no place in an order of the answers.
+        With their scores, if they have some, the codes that have no place in an order of the answers, and what people
+        read instead of the name.
         """
-        raw = self.raw.named(attribute, labels, scores, unranked) if self.raw is not None else None
+        raw = self.raw.named(attribute, labels, scores, unranked, title) if self.raw is not None else None
         known = self.scores if scores is None else np.asarray(scores, dtype=np.float64)
         rest = tuple(unranked)
-        return replace(self, attribute=attribute, labels=tuple(labels), scores=known, unranked=rest, raw=raw)
+        return replace(
+            self, attribute=attribute, labels=tuple(labels), scores=known, unranked=rest, raw=raw, title=title
+        )
 
     def of(self, source: frozenset[str]) -> Estimate:
         """Return the same estimate, saying which collections, batches and earlier phases it was made from."""

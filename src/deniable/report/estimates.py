@@ -96,7 +96,7 @@ def estimate_page(
         cards=tuple(guarantee_card(one.guarantee, names, *_facts(one)) for one in summaries),
         sections=tuple(
             Section(name, tuple(_part(summary, summary.attributes[j], several or budgets) for summary in summaries))
-            for j, name in enumerate(names)
+            for j, name in enumerate(map(_heading, summaries[0].attributes))
         ),
         notes=tuple(text for text in dict.fromkeys(notes) if text),
         introduction=tuple(introduction),
@@ -105,6 +105,11 @@ def estimate_page(
         footer="Made by deniable."
         + (" The truth is shown because somebody knows it here; a collector never does." if known else ""),
     )
+
+
+def _heading(row: AttributeSummary) -> str:
+    """Return the question as people read it, with the name that verbs and methods take."""
+    return f"{row.title} ({row.attribute})" if row.title else row.attribute
 
 
 def mechanism_text(summary: Summary) -> str:

@@ -311,7 +311,8 @@ class Attribute:
         """
         if self.kind != "multiple":
             return (self,)
-        titled = f"{self.title}: " if self.title else ""
+        colon = "" if self.title.endswith(("?", ".", "!", ":")) else ":"
+        titled = self.title and f"{self.title}{colon} "
         return tuple(
             Attribute(f"{self.name}: {label}", BOX, title=titled and f"{titled}{label}") for label in self.labels
         )

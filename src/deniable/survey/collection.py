@@ -232,9 +232,13 @@ class Collection:
         parts = [result] if isinstance(result, Estimate) else [result[j] for j in range(len(self.schema.columns))]
         return RecordEstimate(
             {
-                attribute.name: part.named(attribute.name, part.labels)
-                if attribute.text
-                else part.named(attribute.name, attribute.labels, attribute.code_scores, attribute.unranked)
+                attribute.name: part.named(
+                    attribute.name,
+                    part.labels if attribute.text else attribute.labels,
+                    attribute.code_scores,
+                    attribute.unranked,
+                    attribute.title,
+                )
                 for attribute, part in zip(self.schema.columns, parts, strict=True)
             }
         )
