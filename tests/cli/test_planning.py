@@ -49,6 +49,20 @@ def test_epsilons_and_all_mechanisms(run: Run) -> None:
     assert "RS+FD[GRR]" in names[1]
 
 
+def test_pairs(run: Run) -> None:
+    result = run("plan", "--schema", "schema.json", "--contributors", "20000", "--pairs")
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stdout.split())
+    assert re.search(r"smoker x colour 8 [\d. ]+ Half-width of one cell", text)
+    assert "PairSample" in text
+    made = run("collection", "--schema", "schema.json", "--epsilon", "1", "--pairs", "-o", "pairs.json")
+    assert "mechanism: PairSample" in made.stdout
+    assert "one drawn pair of attributes" in " ".join(made.stdout.split())
+    refused = run("collection", "--schema", "schema.json", "--epsilon", "1", "--pairs", "--full-record", "-o", "p.json")
+    assert refused.exit_code == 2
+    assert "pairs and full-record exclude each other" in refused.stderr
+
+
 def test_a_survey_that_cannot_work_is_said_to_alike(run: Run, questionnaire: Path) -> None:
     plan = " ".join(run("plan", "--schema", questionnaire, "--contributors", "8000", "--epsilon", "1").stdout.split())
     making = ("collection", "--schema", questionnaire, "--epsilon", "1", "-o", "survey.json")

@@ -32,6 +32,7 @@ from deniable.planning.decision import sure_text
 from deniable.planning.precision import attribute_variance
 from deniable.planning.question_error import MeanVariance, ShareVariance
 from deniable.planning.questions import can_be_planned
+from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.records.sample import SMP, AdaptiveSMP
 
@@ -202,6 +203,40 @@ def test_no_guess_beats_the_promise() -> None:
         sure = float(sure_text(epsilon).rstrip("%")) / 100
         assert best_guess(GRR(2, epsilon)).after == pytest.approx(sure, abs=1e-3)
         assert (best_guess(GRR(2, epsilon)).after or 1) <= sure
+
+
+# ---------------------------------------------------------------- pairs
+
+
+@pytest.mark.parametrize("mechanism", [PairSample((2, 3, 2), 1.0), PairSample((3, 3), 2.0, "0.25")], ids=repr)
+def test_the_best_guess_from_a_pair(mechanism: Any) -> None:
+    for j in range(len(mechanism.sizes)):
+        assert best_guess(mechanism, j).after == pytest.approx(bayes(mechanism.channel(), mechanism.sizes, j), rel=1e-9)
+
+
+def test_pairs_are_planned_as_their_covariance_says() -> None:
+    stars = Attribute("stars", ("1", "2", "3"), kind="ordered", ask="mean")
+    for schema, singles in ((questionnaire(4, 5, 4), 0), (Schema((*questionnaire(4, 5).attributes, stars)), 0.25)):
+        (setting,) = decide(schema, 8000, ["1"], target=4, pairs=True).settings
+        mechanism: Any = setting.mechanism
+        assert mechanism == collection(schema, "1", pairs=True).mechanism
+        assert (mechanism.name, float(mechanism.singles)) == ("PairSample", singles)
+        assert [(one.first, one.second) for one in setting.pairs] == [
+            (schema.names[i], schema.names[j]) for i, j in ((0, 1), (0, 2), (1, 2))
+        ]
+        tables = mechanism.expected_tables(8000)
+        for (i, j), one in zip(tables, setting.pairs, strict=True):
+            assert one.half_width == pytest.approx(100 * Z * tables.consistent(i, j).standard_errors().max(), rel=1e-9)
+            assert one.reports == pytest.approx(8000 * (1 - singles) / 3)
+            exact = 8000 * (one.half_width / 4) ** 2
+            assert one.contributors_needed is not None
+            assert exact * (1 - 2.1e-4) <= one.contributors_needed <= exact + 1
+        for j, question in enumerate(setting.questions):
+            if question.ask == "shares":
+                worst = max(mechanism.variance(f, 8000, j) for f in np.linspace(0, 1, 1001))
+                assert question.half_width == pytest.approx(100 * Z * math.sqrt(worst), rel=1e-5)
+    with pytest.raises(InvalidParameterError, match="pairs is about collections of several attributes"):
+        decide(questionnaire(2), 100, pairs=True)
 
 
 # ---------------------------------------------------------------- warnings

@@ -96,6 +96,9 @@ def collection(
         bool,
         typer.Option("--hide-sampled-attribute", help="Do not tell which attribute was sampled; costs precision."),
     ] = False,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Tables of every two questions are wanted (deniable crosstab).")
+    ] = False,
     contributors: Annotated[
         int | None,
         typer.Option("--contributors", help="How many are expected: warns if they are too few for an answer."),
@@ -120,7 +123,7 @@ def collection(
         mechanism = HeavyHitters.name
     if oracle is not None:
         chosen["oracle"] = oracle.upper()
-    _check_wishes(full_record, hide_sampled, mechanism, questions)
+    _check_wishes(full_record, hide_sampled, pairs, mechanism, questions)
     if mechanism is not None:
         result = Collection(questions, build_mechanism(mechanism, questions.sizes, epsilon, chosen), version, title)
     elif chosen:
@@ -131,6 +134,7 @@ def collection(
             epsilon,
             full_record=full_record,
             hide_sampled_attribute=hide_sampled,
+            pairs=pairs,
             contributors=contributors if hide_sampled else None,
         )
         result = Collection(questions, default.mechanism, version, title)
@@ -181,9 +185,12 @@ def print_collection(result: Collection) -> None:
     print_line(screen, f"mechanism: {result.mechanism.name} ({parameters})")
 
 
-def _check_wishes(full_record: bool, hide_sampled: bool, mechanism: str | None, questions: Schema) -> None:
+def _check_wishes(full_record: bool, hide_sampled: bool, pairs: bool, mechanism: str | None, questions: Schema) -> None:
     """Raise InvalidParameterError if there is nothing that a wish about the default for records could decide."""
-    wishes = {"full-record": full_record, "hide-sampled-attribute": hide_sampled}
+    wishes = {"full-record": full_record, "hide-sampled-attribute": hide_sampled, "pairs": pairs}
+    if pairs and (full_record or hide_sampled):
+        other = "full-record" if full_record else "hide-sampled-attribute"
+        raise InvalidParameterError(f"pairs and {other} exclude each other: leave out --pairs or --{other}")
     for wish in (name for name, wished in wishes.items() if wished):
         if mechanism is not None:
             raise InvalidParameterError(f"{wish} chooses the mechanism: leave out --mechanism or --{wish}")

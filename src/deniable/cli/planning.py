@@ -37,6 +37,9 @@ def plan(
         typer.Option("--target", help="With --schema: wanted half-width in percentage points; 3 is +-3."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="With --schema: compare every mechanism.")] = False,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="With --schema: plan for tables of every two questions, too.")
+    ] = False,
     target_error: Annotated[
         float | None,
         typer.Option("--target-error", help="With --sizes: wanted half-width as a fraction; 0.01 is one point."),
@@ -71,7 +74,7 @@ def plan(
     """
     if (schema is None) == (sizes is None):
         raise InvalidParameterError("exactly one of --schema and --sizes must be given")
-    questionnaire = {"target": target, "all": every or None, "html": html}
+    questionnaire = {"target": target, "all": every or None, "pairs": pairs or None, "html": html}
     comparison = {
         "target-error": target_error,
         "frequency": frequency,
@@ -85,7 +88,9 @@ def plan(
         if html is not None:
             check_output(html, [schema])
         asked = Schema.load(schema)
-        decision = decide(asked, contributors, epsilon or EPSILONS, target=target, confidence=confidence, every=every)
+        decision = decide(
+            asked, contributors, epsilon or EPSILONS, target=target, confidence=confidence, every=every, pairs=pairs
+        )
         print_result(decision, decision_page(decision), as_json)
         if html is not None:
             with writing(html), progress("computing") as report:

@@ -22,6 +22,7 @@ from deniable.leakage.adversary.best_guess import BestGuess, best_guess
 from deniable.planning.candidates import build, candidates_for
 from deniable.planning.default import default_mechanism
 from deniable.planning.feasibility import cannot_work
+from deniable.planning.pair_error import PairPlan, pair_plans
 from deniable.planning.precision import MAX_CONTRIBUTORS, quantile
 from deniable.planning.questions import Question, can_be_planned, questions_of
 from deniable.survey.collection import Collection
@@ -129,6 +130,8 @@ class Setting(Result):
         In the schema's order.
     mechanisms : tuple of MechanismRow
         Least error first.
+    pairs : tuple of PairPlan
+        The tables of all pairs of questions, if they were asked for.
     """
 
     also: ClassVar = {"mechanism": "name"}
@@ -144,6 +147,7 @@ class Setting(Result):
     warning: str
     questions: tuple[QuestionPlan, ...]
     mechanisms: tuple[MechanismRow, ...]
+    pairs: tuple[PairPlan, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,7 @@ def decide(
     target: float | None = None,
     confidence: float = 0.95,
     every: bool = False,
+    pairs: bool = False,
 ) -> Decision:
     """Organiser: return how precise every question's answer will be, and what it costs, for several budgets.
 
@@ -222,6 +227,8 @@ def decide(
         Of the intervals, in (0, 1).
     every : bool
         Compare every mechanism whose errors can be planned, not only those that a collection chooses from.
+    pairs : bool
+        Plan for tables of all pairs of questions, too: for `PairSample`.
 
     Raises
     ------
@@ -252,7 +259,7 @@ def decide(
             "schema must have categories: how often open text is found is no matter of an interval; give its answers "
             "a list, or a dictionary"
         )
-    settings = tuple(_setting(schema, budget, n, target, confidence, every) for budget in budgets)
+    settings = tuple(_setting(schema, budget, n, target, confidence, every, pairs) for budget in budgets)
     return Decision(n, confidence, target, settings)
 
 
@@ -288,9 +295,9 @@ def sure_text(epsilon: float) -> str:
 
 
 def _setting(
-    schema: Schema, epsilon: float | Fraction, n: int, target: float | None, confidence: float, every: bool
+    schema: Schema, epsilon: float | Fraction, n: int, target: float | None, confidence: float, every: bool, pairs: bool
 ) -> Setting:
-    choice, z = default_mechanism(schema, epsilon), quantile(confidence)
+    choice, z = default_mechanism(schema, epsilon, pairs=pairs), quantile(confidence)
     mechanism = choice.mechanism
     questions = questions_of(schema, mechanism)
     rows = _rows(schema, mechanism, n, target, z, every)
@@ -308,6 +315,7 @@ def _setting(
         warning=cannot_work(Collection(schema, mechanism), n, confidence),
         questions=tuple(_question(question, n, target, z) for question in questions),
         mechanisms=rows,
+        pairs=pair_plans(schema, mechanism, n, target, z) if pairs else (),
     )
 
 

@@ -13,7 +13,7 @@ from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.oracles.sketch.ocms import ocms_choice
 from deniable.oracles.square_wave import SquareWave
 from deniable.planning._recommend import recommend
-from deniable.planning.records import MechanismChoice, records_default
+from deniable.planning.records import MechanismChoice, paired_default, records_default
 from deniable.records.best_oracle import oracles_for
 from deniable.records.sample import SMP, AdaptiveSMP
 from deniable.survey.collection import Collection
@@ -29,6 +29,7 @@ def default_mechanism(
     full_record: bool = False,
     hide_sampled_attribute: bool = False,
     contributors: int | None = None,
+    pairs: bool = False,
 ) -> MechanismChoice:
     """Return the mechanism that a collection uses when nobody names one, and why; a pure function.
 
@@ -48,8 +49,12 @@ def default_mechanism(
     >>> default_mechanism(Schema((Attribute("smoker", ("yes", "no")),)), 1.0).mechanism
     GRR(k=2, epsilon=1.0)
     """
-    sizes, wishes = schema.sizes, {"full_record": full_record, "hide_sampled_attribute": hide_sampled_attribute}
+    sizes = schema.sizes
+    wishes = {"full_record": full_record, "hide_sampled_attribute": hide_sampled_attribute, "pairs": pairs}
     if len(sizes) > 1:
+        means = [j for j, column in enumerate(schema.columns) if column.ask == "mean"]
+        if pairs and means and not (full_record or hide_sampled_attribute):
+            return paired_default(sizes, checked_epsilon(epsilon), means)
         choice = records_default(sizes, epsilon, contributors=contributors, **wishes)
         return choice if any(wishes.values()) else _of_means(choice, schema)
     for wish, wished in wishes.items():
@@ -92,6 +97,7 @@ def collection(
     full_record: bool = False,
     hide_sampled_attribute: bool = False,
     contributors: int | None = None,
+    pairs: bool = False,
     **settings: Any,
 ) -> Collection:
     """Collector: return a collection, of the default mechanism unless one is named; its `reason` says which, and why.
@@ -106,7 +112,7 @@ def collection(
         A name as `deniable.core.mechanism` takes it; then `settings` are its other parameters.
     title, version
         As of `Collection`.
-    full_record, hide_sampled_attribute, contributors
+    full_record, hide_sampled_attribute, contributors, pairs
         Wishes about the default for records, see `records_default`.
     **settings
         Parameters of the mechanism that was named.
@@ -125,7 +131,7 @@ def collection(
     >>> survey.randomize({"smoker": ["no", "yes"]}, SecureRandomness()).shape
     (2,)
     """
-    wishes = {"full_record": full_record, "hide_sampled_attribute": hide_sampled_attribute}
+    wishes = {"full_record": full_record, "hide_sampled_attribute": hide_sampled_attribute, "pairs": pairs}
     if mechanism is None:
         if settings:
             raise InvalidParameterError(f"mechanism must be named to set {', '.join(settings)}")

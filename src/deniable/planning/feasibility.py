@@ -12,6 +12,7 @@ from deniable.errors import DeniableError
 from deniable.planning.default import default_mechanism
 from deniable.planning.precision import MAX_CONTRIBUTORS, quantile
 from deniable.planning.questions import Question, questions_of
+from deniable.records.joint import has_tables
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
 
@@ -79,20 +80,23 @@ def _remedies(
     for question in questions:
         errors[question.source] = max(errors[question.source], question.relative_error(n))
     easiest = [schema.attributes[j] for j in sorted(range(len(errors)), key=errors.__getitem__)]
-    few = _most(len(easiest) - 1, lambda m: _works(Schema(tuple(easiest[:m])), epsilon, n, z))
+    pairs = has_tables(worst.mechanism)
+    few = _most(len(easiest) - 1, lambda m: _works(Schema(tuple(easiest[:m])), epsilon, n, z, pairs))
     if few:
         found.append(f"{few} of these questions" if few > 1 else "a single one of these questions")
     # In tenths, and never one that contributors would be warned of.
     highest, own = int(10 * HIGH_EPSILON), exact(epsilon)
-    lower = _most(highest, lambda tenths: Fraction(tenths, 10) <= own or not _works(schema, Fraction(tenths, 10), n, z))
+    lower = _most(
+        highest, lambda tenths: Fraction(tenths, 10) <= own or not _works(schema, Fraction(tenths, 10), n, z, pairs)
+    )
     if lower < highest:
         found.append(f"epsilon = {(lower + 1) / 10:g}")
     return found
 
 
-def _works(schema: Schema, epsilon: float | Fraction, n: int, z: float) -> bool:
+def _works(schema: Schema, epsilon: float | Fraction, n: int, z: float, pairs: bool) -> bool:
     try:
-        mechanism = default_mechanism(schema, epsilon).mechanism
+        mechanism = default_mechanism(schema, epsilon, pairs=pairs).mechanism
     except DeniableError:
         return False
     questions = questions_of(schema, mechanism)

@@ -13,7 +13,7 @@ which contributors hold what. Each side may choose its frequency oracles.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -27,6 +27,7 @@ from deniable.planning.candidates import Candidate, build, candidates_for
 from deniable.planning.precision import mean_variance
 from deniable.planning.rows import PlanRow, best_row
 from deniable.planning.two_phase import corr_rr_plan
+from deniable.records.pair_sample import PairSample, singles_for
 from deniable.records.pivot.corr_rr import CorrRR
 
 REFERENCE_N = 1_000_000
@@ -73,6 +74,7 @@ def records_default(
     full_record: bool = False,
     hide_sampled_attribute: bool = False,
     contributors: int | None = None,
+    pairs: bool = False,
 ) -> MechanismChoice:
     """Return the mechanism of least expected error for records of several attributes, and why; a pure function.
 
@@ -93,6 +95,8 @@ def records_default(
         not ask for it, and it costs precision. `RSFD`, or Corr-RR in two phases, or `SPL`, which samples none.
     contributors : int, optional
         How many are expected. Corr-RR is considered only if this is given: its bias does not fall with their number.
+    pairs : bool
+        Tables of all pairs of attributes are wanted, `PairSample`. Shares of single attributes are its by-product.
 
     Raises
     ------
@@ -115,6 +119,11 @@ def records_default(
     if len(domains) < 2:
         raise InvalidParameterError(f"sizes must be of two or more attributes, got sizes={domains}: use recommend")
     expected = None if contributors is None else checked_integer("contributors", contributors, 20)
+    if pairs:
+        if full_record or hide_sampled_attribute:
+            wish = "full_record" if full_record else "hide_sampled_attribute"
+            raise InvalidParameterError(f"pairs and {wish} exclude each other: who reports a pair shows which")
+        return paired_default(domains, budget)
     split = SPLIT[:1] if full_record else SPLIT
     if hide_sampled_attribute:
         return _hidden(domains, budget, split, FAKE[:1] if full_record else FAKE, expected)
@@ -127,6 +136,40 @@ def records_default(
         return MechanismChoice(mechanism, f"splitting the budget ({best.name}) has {compared}")
     how = "one sampled attribute, coded into a full record," if full_record else "one sampled attribute"
     return MechanismChoice(mechanism, f"{how} has {compared}{_oracles(mechanism)}")
+
+
+def paired_default(sizes: tuple[int, ...], epsilon: float | Fraction, means: Collection[int] = ()) -> MechanismChoice:
+    """Return `PairSample`: one pair of attributes with the whole budget, or for means now and then one attribute.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Domain sizes of two or more attributes.
+    epsilon : float or Fraction
+        Budget of the whole contributor.
+    means : collection of int
+        Attributes whose mean is asked: they are reported alone, too, through square waves.
+
+    Raises
+    ------
+    InvalidParameterError, TooLargeError
+        If there are no two attributes, or the table of a pair is too large.
+
+    Examples
+    --------
+    >>> choice = paired_default((4, 5, 6), 1.0)
+    >>> choice.mechanism.name, choice.mechanism.singles
+    ('PairSample', Fraction(0, 1))
+    """
+    reason = "one drawn pair of attributes with the whole budget: every pair has a table"
+    if not means:
+        return MechanismChoice(PairSample(sizes, epsilon), reason)
+    mechanism = PairSample(sizes, epsilon, FOR_MEANS, singles_for(sizes, epsilon, means))
+    return MechanismChoice(mechanism, f"{reason}; one report in four is of one attribute, square waves for means")
+
+
+FOR_MEANS = Fraction(1, 4)
+"""Share of the contributors who report one attribute alone where means are asked beside tables."""
 
 
 def _hidden(

@@ -26,6 +26,8 @@ def decision_page(decision: Decision) -> Page:
     sections = [Section("How far off an answer may be, either way", _errors(questions, budgets))]
     if decision.target is not None:
         sections.append(Section(f"Contributors needed for {_target(decision)}", (_needed(questions, budgets),)))
+    if settings[0].pairs:
+        sections.append(Section("Tables of two questions", _pairs(settings, budgets)))
     sections.append(Section("What contributors are promised", _promises(settings)))
     sections.append(Section("Mechanisms", _mechanisms(settings)))
     title = f"Plan for {decision.contributors:,} contributors"
@@ -64,6 +66,23 @@ def _needed(questions: Sequence[tuple[QuestionPlan, ...]], budgets: Sequence[str
         for i in range(len(budgets))
     ]
     return Table.of(["question", "answers", *budgets], [*_named(questions), *cells])
+
+
+def _pairs(settings: Sequence[Setting], budgets: Sequence[str]) -> tuple[Table | Text, ...]:
+    pairs = [*zip(*(setting.pairs for setting in settings), strict=True)]
+    shown = sorted(pairs, key=lambda row: -row[0].half_width)[:_PAIRS]
+    columns = [
+        [f"{row[0].first} x {row[0].second}" for row in shown],
+        [str(row[0].cells) for row in shown],
+        *([_number(row[i].half_width) for row in shown] for i in range(len(budgets))),
+    ]
+    rest = f" These are the {_PAIRS} largest of {len(pairs):,}; --json has all." if len(pairs) > _PAIRS else ""
+    words = f"Half-width of one cell in percentage points of all contributors, where all cells are alike.{rest}"
+    return Table.of(["table", "cells", *budgets], columns), Text((words,))
+
+
+_PAIRS = 20
+"""Tables that a page lists."""
 
 
 def _promises(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:

@@ -7,13 +7,16 @@ the best guess takes a value that the report makes likeliest. This is the Bayes 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from deniable.core.checks import checked_integer
 from deniable.core.mechanism import Mechanism
 from deniable.leakage.prior.mechanism_leakage import enumerated
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
+from deniable.oracles.subset import SubsetSelection
 from deniable.records.record import RecordMechanism, is_records
 
 
@@ -80,7 +83,47 @@ def _of_oracle(oracle: FrequencyOracle[Any]) -> BestGuess:
     return BestGuess(1 / oracle.k, after)
 
 
+def _of_pairs(mechanism: Any, j: int, without: float) -> BestGuess:
+    """Return the guess from one report of a drawn pair, or of an attribute alone."""
+    after, exact = 0.0, True
+    for part, share in zip(mechanism.parts, mechanism.choice_probabilities, strict=True):
+        found = without
+        if part.attributes == (j,):
+            own = _of_oracle(part.oracle)
+            if own.after is None:
+                return BestGuess(without, None)
+            found, exact = own.after, exact and own.exact
+        elif j in part.attributes:
+            found = _of_subset(part.oracle, mechanism.domain[j])
+        after += float(share) * found
+    return BestGuess(without, after, exact)
+
+
+def _of_subset(oracle: SubsetSelection, k: int) -> float:
+    """Return the guess about one of two attributes whose pair is reported by subset selection.
+
+    A reported set holds c_v cells of the row of value v; the best guess is a row that holds most of them, and is right
+    with probability p/omega E + (1-p)/(K-omega) (K/k - E), E the mean of the largest of the c_v over all sets.
+    """
+    cells, size = oracle.k, oracle.omega
+    row = cells // k
+    sets = math.comb(cells, size)
+    # Sets none of whose rows holds more than m cells: a coefficient of (sum_{i <= m} C(row, i) z^i)^k.
+    largest = Fraction(0)
+    for m in range(min(row, size)):
+        counts = [1] + [0] * size
+        for _ in range(k):
+            counts = [
+                sum(counts[t - i] * math.comb(row, i) for i in range(min(m, row, t) + 1)) for t in range(size + 1)
+            ]
+        largest += 1 - Fraction(counts[size], sets)
+    p, _ = oracle.support_probabilities
+    return float(p / size * largest + (1 - p) / (cells - size) * (row - largest))
+
+
 def _of_records(mechanism: RecordMechanism[Any], j: int, without: float) -> BestGuess:
+    if mechanism.reveals == "pairs":
+        return _of_pairs(mechanism, j, without)
     if mechanism.reveals not in ("all", "one"):
         return BestGuess(without, None)
     own = _of_oracle(mechanism.oracles[j])
