@@ -1,0 +1,146 @@
+"""The proxy of the page about deployment, as it stands there but for places: TLS, forwarded addresses, slow headers."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import http.client
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from deniable.service.config import Configuration, LimitsShape
+from deniable.service.server import running
+from tests.service.asking import ASKED, bodies, open_survey, sqlite, until
+from tests.service.conftest import absent
+
+PAGE = (Path(__file__).parents[2] / "docs" / "deployment.md").read_text(encoding="utf-8")
+API = f"/api/v1/collections/{ASKED.id}"
+
+
+def certificate(folder: Path) -> None:
+    """Write a certificate of survey.example.org, signed by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "survey.example.org")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("survey.example.org")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    form = serialization.Encoding.PEM
+    (folder / "fullchain.pem").write_bytes(made.public_bytes(form))
+    kept = key.private_bytes(form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "privkey.pem").write_bytes(kept)
+
+
+@contextlib.contextmanager
+def proxied(public: str, folder: Path) -> Iterator[int]:
+    """Run nginx before a collector, on a free port."""
+    certificate(folder)
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    (server,) = re.findall(r"```nginx\n(.*?)```", PAGE, re.S)
+    for old, new in (
+        ("listen 443", f"listen {port}"),
+        ("http://127.0.0.1:8080", public),
+        ("/etc/letsencrypt/live/survey.example.org", str(folder)),
+        ("/var/log/nginx/survey.log", str(folder / "error.log")),
+        ("client_header_timeout 10s", "client_header_timeout 1s"),
+    ):
+        assert old in server, old
+        server = server.replace(old, new)
+    places = "".join(
+        f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    text = f"pid {folder}/pid;\nerror_log {folder}/main.log;\nevents {{}}\nhttp {{\n{places}{server}}}\n"
+    (folder / "nginx.conf").write_text(text)
+    program = shutil.which("nginx") or "/usr/sbin/nginx"
+    command = [program, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        until(lambda: process.poll() is not None or _listens(port), 30)
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        yield port
+    finally:
+        process.terminate()
+        process.wait(30)
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_behind_the_proxy_of_the_page(tmp_path: Path) -> None:
+    if shutil.which("nginx") is None and not Path("/usr/sbin/nginx").exists():
+        absent("nginx", "DENIABLE_NGINX")
+    settings = Configuration(
+        database=sqlite(tmp_path),
+        public="127.0.0.1:0",
+        admin="127.0.0.1:0",
+        trusted_proxies=["127.0.0.1/32"],
+        limits=LimitsShape(per_minute=4, per_hour=100),
+    )
+    with running(settings, migrate=True) as here, proxied(here.public, tmp_path) as port:
+        open_survey(here.collector.surveys)
+        here.collector.refresh()
+        trusted = ssl.create_default_context(cafile=str(tmp_path / "fullchain.pem"))
+
+        def asked(
+            method: str, path: str, content: bytes | None = None, source: str = "127.0.0.2", **headers: str
+        ) -> int:
+            raw = socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(source, 0))
+            connection = http.client.HTTPConnection("survey.example.org")
+            connection.sock = trusted.wrap_socket(raw, server_hostname="survey.example.org")
+            with contextlib.closing(connection):
+                connection.request(method, path, content, {k.replace("_", "-"): v for k, v in headers.items()})
+                answer = connection.getresponse()
+                assert answer.getheader("strict-transport-security") == "max-age=31536000"
+                assert answer.getheader("content-security-policy", "").startswith("default-src 'none'")
+                answer.read()
+                return answer.status
+
+        assert asked("GET", "/s/smoking") == 200
+        sent = bodies(8)
+        # Whatever somebody says of their address, the proxy's word counts: all of these are one network's.
+        statuses = [
+            asked(
+                "POST", f"{API}/reports", one.to_json(), content_type="application/json", x_forwarded_for=f"9.9.{i}.9"
+            )
+            for i, one in enumerate(sent[:6])
+        ]
+        assert statuses == [201] * 4 + [429] * 2
+        other = {"source": "127.0.1.2", "content_type": "application/json"}
+        assert asked("POST", f"{API}/reports", sent[6].to_json(), **other) == 201
+        # Slow headers are ended by the proxy, which the collector's port alone would keep.
+        raw = socket.create_connection(("127.0.0.1", port), timeout=20)
+        with trusted.wrap_socket(raw, server_hostname="survey.example.org") as slow:
+            began = time.monotonic()
+            slow.sendall(b"GET / HTTP/1.1\r\nhost: survey.example.org\r\nx-slow: ")
+            answer = b""
+            with contextlib.suppress(ConnectionError, ssl.SSLError):
+                while part := slow.recv(4096):
+                    answer += part
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 408")
+            assert time.monotonic() - began < 19
+        assert "127.0.0.2" not in (tmp_path / "error.log").read_text()
+        assert urlsplit(here.public).hostname == "127.0.0.1"
