@@ -122,7 +122,7 @@ class _ChartView:
     def widths(self) -> list[float]:
         """Widths of the columns of numbers, in units of the font's height."""
         columns = zip(self.header, *(row.cells for row in self.rows), strict=True)
-        return [1 + max(0.55 * max(map(cell_len, cells)), min(0.5 * len(name), 8)) for name, *cells in columns][1:]
+        return [1 + max(0.55 * max(map(cell_len, cells)), min(0.6 * len(name), 8)) for name, *cells in columns][1:]
 
 
 def _chart(chart: IntervalChart, axis: _Axis) -> _ChartView:

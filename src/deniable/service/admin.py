@@ -27,7 +27,7 @@ from deniable.service.collector import Collector, Held
 from deniable.service.control import perform
 from deniable.service.limits import Network
 from deniable.service.problems import Problem
-from deniable.service.public import TEMPLATES, Access, handlers, render_template
+from deniable.service.public import TEMPLATES, Access, bundles, handlers, render_template
 from deniable.service.receiving import read_body
 from deniable.service.results import Results, results
 from deniable.service.shield import Shield, security_headers
@@ -270,6 +270,7 @@ def _assets() -> dict[str, tuple[bytes, str]]:
         "dashboard.js": (own["dashboard.js"], "text/javascript"),
         "dashboard.css": (own["dashboard.css"], "text/css"),
         "page.css": (sheet().encode(), "text/css"),
+        "survey.svg": bundles()["survey.svg"][1:],
     }
 
 

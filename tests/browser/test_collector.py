@@ -1,0 +1,145 @@
+"""The collector in a browser: a person answers, the batch comes in, and the dashboard says what the results say."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deniable.service.auth import LINK, Logins, hash_password
+from deniable.service.server import Running
+from tests.browser.test_survey_page import AXE, violations
+from tests.service.asking import ASKED, PASSWORD, Caller, body, collecting, open_survey, sqlite, until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Open = Callable[..., "Page"]
+
+
+def pictured(page: Page, name: str) -> None:
+    """Keep a picture for somebody to look at, if a folder for them is named."""
+    if folder := os.environ.get("DENIABLE_PICTURES"):
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+def accessible(page: Page) -> None:
+    """Axe finds nothing wrong, where it is installed (npm ci in client/)."""
+    if AXE.exists():
+        assert not violations(page)
+
+
+def logged_in(here: Running, open_page: Open, **options: Any) -> Page:
+    secret = Logins(here.collector.store, here.collector.clock).issue("ann", "link", LINK)
+    page = open_page(f"{here.admin}/login#{secret}", **options)
+    page.wait_for_url(f"{here.admin}/")
+    assert secret not in page.url
+    return page
+
+
+def numbers(page: Page) -> list[list[str]]:
+    """Return category, estimate, standard error and interval of every row of the charts in the DOM."""
+    found: list[list[str]] = page.eval_on_selector_all(
+        "table.charted tbody tr",
+        "rows => rows.map(row => [...row.querySelectorAll('th, td.number')].map(cell => cell.textContent.trim()))",
+    )
+    return found
+
+
+def shown(page: Page, data: dict[str, Any]) -> None:
+    """The DOM says what the results say, to the digits that it shows."""
+    rows = numbers(page)
+    known = [row for attribute in data["estimate"]["attributes"] for row in attribute["categories"]]
+    assert [row[0] for row in rows] == [row["category"] for row in known]
+    for cells, row in zip(rows, known, strict=True):
+        texts = re.findall(r"-?[\d.]+(?=%)", " ".join(cells[1:]))
+        exact = [row[key] for key in ("estimate", "standard_error", "lower", "upper") if row[key] is not None]
+        assert len(texts) == len(exact)
+        for text, value in zip(texts, exact, strict=True):
+            decimals = len(text.partition(".")[2])
+            assert abs(float(text) - 100 * value) <= 0.500001 * 10**-decimals
+    assert page.inner_text("[data-field=n]").replace(",", "") == str(data["n"])
+
+
+def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open_page: Open, browser: Browser) -> None:
+    with collecting(sqlite(tmp_path), drain_seconds=0.2) as here:
+        collector = here.collector
+        collector.store.add_analyst("ann", "owner", hash_password(PASSWORD))
+        open_survey(collector.surveys)
+        collector.refresh()
+        page = logged_in(here, open_page)
+        page.click("text=smoking")
+        page.wait_for_selector("text=There is no estimate yet")
+        pictured(page, "dashboard-empty")
+        accessible(page)
+
+        # Nineteen others, and one who uses the page: a batch is twenty people.
+        Caller(here.public).post(body(19))
+        # Not a strict page: before it draws it asks for a receipt, and a browser writes "404" to its console.
+        person = browser.new_page(viewport={"width": 390, "height": 800})
+        person.goto(f"{here.public}/s/smoking#{ASKED.id[:16]}")
+        person.wait_for_selector("[data-state=form]")
+        pictured(person, "page-form")
+        assert collector.store.sum(ASKED.id)[1] == 0
+        person.check("input[name=agree]")
+        person.check("input[name=deniable-0][value='1']")
+        person.click("button[type=submit]")
+        person.wait_for_selector("[data-state=counted]", timeout=30_000)
+        pictured(person, "page-counted")
+        person.close()
+        until(lambda: collector.store.sum(ASKED.id)[1] == 20, 30)
+
+        # The page looks every ten seconds.
+        page.wait_for_selector("[data-field=n]:text-is('20')", timeout=40_000)
+        me = Caller(here.admin, {"cookie": "; ".join(f"{c['name']}={c['value']}" for c in page.context.cookies())})
+        found = me("GET", "/surveys/smoking/results.json").json
+        assert (found["n"], found["intervals"]) == (20, "any")
+        shown(page, found)
+        pictured(page, "dashboard-open")
+        accessible(page)
+
+        Caller(here.public).post(body(380, start=1000))
+        until(lambda: collector.store.sum(ASKED.id)[1] == 400, 30)
+        page.set_viewport_size({"width": 320, "height": 700})
+        page.reload()
+        shown(page, me("GET", "/surveys/smoking/results.json").json)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+        pictured(page, "dashboard-narrow")
+
+        collector.surveys.close("smoking", now=True)
+        collector.refresh()
+        page.set_viewport_size({"width": 1200, "height": 900})
+        page.reload()
+        closed = me("GET", "/surveys/smoking/results.json").json
+        assert closed["intervals"] == "one"
+        shown(page, closed)
+        pictured(page, "dashboard-closed")
+
+
+def test_owners_pause_with_a_button_and_log_out(tmp_path: Path, open_page: Open) -> None:
+    with collecting(sqlite(tmp_path)) as here:
+        collector = here.collector
+        collector.store.add_analyst("ann", "owner", hash_password(PASSWORD))
+        open_survey(collector.surveys)
+        collector.refresh()
+        page = open_page(f"{here.admin}/", dark=True)
+        page.wait_for_url(f"{here.admin}/login")
+        pictured(page, "login")
+        accessible(page)
+        page.fill("#name", "ann")
+        page.fill("#password", PASSWORD)
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{here.admin}/")
+        pictured(page, "surveys-dark")
+        page.click("text=smoking")
+        page.click("button[data-act=pause]")
+        page.wait_for_selector("[data-field=state]:text-is('paused')")
+        assert collector.surveys.status("smoking")["state"] == "paused"
+        page.click("button[data-act=open]")
+        page.wait_for_selector("[data-field=state]:text-is('open')")
+        page.click("#logout")
+        page.wait_for_url(f"{here.admin}/login")
+        page.goto(f"{here.admin}/surveys/smoking")
+        page.wait_for_url(f"{here.admin}/login")
