@@ -13,6 +13,7 @@
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
 # make engines  the Spark engine on two workers of this machine (Java 17 or later)
 # make client   the browser client's bundle, from client/src, and its tests (node and npm)
+# make client-law  100,000 reports of every mechanism in the client against its exact law; results/client-law.json
 # make vectors  what client and library must agree on, byte for byte; tests/vectors/wire
 # make bench-compare REV=...  whether every mechanism is as fast as it was at another revision, in turns; results/compare.json
 # make bench    side by side with peers (its own virtual environment)
@@ -24,7 +25,7 @@ SEED ?= 1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick intervals mutants soak crash-files crash load fuzz ways coverage engines client vectors bench bench-compare clean
+.PHONY: demo test check quick intervals mutants soak crash-files crash load fuzz ways coverage engines client client-law vectors bench bench-compare clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -76,6 +77,9 @@ coverage: $(VENV)/.installed-dev
 
 client:
 	cd client && npm ci && npm run check && npm run build && npm test
+
+client-law: $(VENV)/.installed-dev
+	$(RUN)/python -m tests.client_law -o results/client-law.json
 
 vectors: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.wire_vectors

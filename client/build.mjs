@@ -18,7 +18,7 @@ const small = await minify(script.outputFiles[0].text, {
   module: true,
   compress: { passes: 3, ecma: 2020, unsafe_arrows: true },
   // Members of this bundle alone; nothing that is read of a document, or that other pages use, has such names.
-  mangle: { properties: { regex: /^(_.*|likely|unlikely|supports|bolder|reading|chances|respond|learnedFrom|polynomial|degree|perAttribute)$/ } },
+  mangle: { properties: { regex: /^(chances|respond|own|polynomial|degree)$/ } },
   format: { ecma: 2020, preamble: `/* deniable client, Apache-2.0, of sources ${digest(sources.map(read).join(""))} */` },
 });
 const sheet = await build({ ...common, entryPoints: ["survey.css"], minify: true, target: "chrome105" });
