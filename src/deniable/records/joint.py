@@ -119,6 +119,8 @@ class JointTable(ABC):
     def covariance(self, weights: ArrayLike, target: Target = "contributors") -> Floats:
         """Return the covariance matrix of several questions, float64[m, m]; parameters as for `variances`."""
         rows = self._flat(weights)
+        if rows.size * len(rows) <= _BLOCK:
+            return self._targeted(rows[:, None, :], rows[None, :, :], target)
         return np.stack([self._targeted(one[None, :], rows, target) for one in rows])
 
     @final

@@ -348,7 +348,8 @@ def _heat_map(sheet: _Sheet, chart: HeatMap) -> None:
                         "ha": "center",
                         "va": "center",
                     }
-                    axes.text(x + 0.5, y + 0.5, chart.number(float(value)).removeprefix("0"), **style)
+                    number = chart.number(float(value))
+                    axes.text(x + 0.5, y + 0.5, number if "%" in number else number.removeprefix("0"), **style)
         scale = min(tall, 2.6)
         box = (
             (left + width + 0.25) / sheet.width,

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from deniable.core.aggregate import Aggregate
@@ -31,6 +32,7 @@ from deniable.errors import InvalidParameterError, MismatchError, UnknownCategor
 from deniable.postprocess.dependence import Decoded, DecodedTable, dependence_decode
 from deniable.records.dependence.association import CramersV, sampled_cramers_v
 from deniable.records.joint import JointTables, has_tables
+from deniable.records.pair_sample import PairSample
 from deniable.records.pairs import attribute_pairs
 from deniable.survey.collection import Collection
 
@@ -304,20 +306,18 @@ class Crosstab:
     def cramers_v(self) -> Answer:
         """Return Cramer's V of the population, from 0 (independent) to 1, corrected for noise.
 
-        The interval is that of V^2, z standard errors either way, cut to [0, 1]; it counts noise and sampling, whatever
-        the target.
+        The interval takes V^2 for a noncentral chi-squared variable (`CramersV.bounds`); it counts noise and sampling,
+        whatever the target.
         """
         question = "Cramer's V"
         if not self.n:
             return self._answer(question, math.nan, lambda _: math.nan, lambda _z, _target: NOTHING)
         found = self._association
-
-        def bounds(z: float, target: Target) -> Bounds:  # noqa: ARG001
-            ends = (found.squared + sign * z * found.squared_standard_error for sign in (-1, 1))
-            lower, upper = (math.sqrt(min(max(end, 0.0), 1.0)) for end in ends)
-            return lower, upper
-
-        return self._answer(question, min(found.corrected, 1.0), lambda _: math.nan, bounds)
+        value = min(found.corrected, 1.0)
+        return replace(
+            self._answer(question, value, lambda _: math.nan, lambda _z, _target: NOTHING),
+            bounds=lambda tail, _: found.bounds(tail),
+        )
 
     @cached_property
     def _association(self) -> CramersV:
@@ -465,6 +465,85 @@ class Crosstabs(Mapping[tuple[Any, Any], Crosstab]):
 
     def __len__(self) -> int:
         return len(self.tables)
+
+
+@dataclass(frozen=True)
+class CrosstabError(Result):
+    """How precise a pair's table will be; made by `crosstab_error`.
+
+    Parameters
+    ----------
+    reports : float
+        Expected number of reports of the pair.
+    cell : float
+        Half-width of the interval of a cell, the widest.
+    difference : float
+        Half-width of the interval of the difference of two groups' shares of one answer, the widest; infinite where it
+        will not be determined.
+    tested : bool
+        Whether the test of independence will not be refused.
+    contributors_for_test : int
+        From how many contributors on it will not be.
+    """
+
+    reports: float
+    cell: float
+    difference: float
+    tested: bool
+    contributors_for_test: int
+
+
+def crosstab_error(
+    mechanism: PairSample,
+    contributors: int,
+    pair: tuple[int, int],
+    *,
+    truth: Callable[[tuple[int, ...]], ArrayLike] | None = None,
+    confidence: float = 0.95,
+    target: Target = "contributors",
+) -> CrosstabError:
+    """Planner: return how precise the table of a pair will be, before anybody is asked.
+
+    Parameters
+    ----------
+    mechanism : PairSample
+        How contributors will report.
+    contributors : int
+        How many are expected.
+    pair : (int, int)
+        The attributes; groups are the first one's categories.
+    truth : callable, optional
+        The assumed frequencies, as `PairSample.expected_tables` takes them; uniform by default.
+    confidence, target
+        Of the intervals.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable.records.pair_sample import PairSample
+    >>> found = crosstab_error(PairSample((4, 5, 2, 3), 2.0), 20_000, (0, 1))
+    >>> round(found.cell, 3), round(found.difference, 2), found.tested
+    (0.023, 0.14, True)
+    """
+    sizes = mechanism.sizes
+    tables = Crosstabs(mechanism.expected_tables(contributors, truth), range(len(sizes)), [()] * len(sizes))
+    table = tables[pair]
+    labels = tuple(tuple(map(str, range(sizes[j]))) for j in pair)
+    table = replace(table, labels=(labels[0], labels[1]))
+    lower, upper = table.interval(confidence, target=target)
+    widest = 0.0
+    for of in range(len(labels[1])):
+        for groups in combinations(range(len(labels[0])), 2):
+            low, high = table.difference(of, groups=groups).interval(confidence, target=target)
+            widest = max(widest, (high - low) / 2)
+    crowding = table._own.independence().crowding
+    needed = math.ceil(crowding * contributors / MOST_CROWDED)
+    half = float((upper - lower).max() / 2)
+    return CrosstabError(float(table._own.n), half, widest, crowding <= MOST_CROWDED, needed)
 
 
 def crosstabs(source: Any, aggregate: Aggregate) -> Crosstabs:

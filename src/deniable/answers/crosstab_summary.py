@@ -1,0 +1,288 @@
+"""A crosstab with what analysts read beside it, as data: sentences first, then tables, intervals and the test.
+
+Sentences are made from the numbers. The difference that is spoken of is the clearest of all, between any two rows and
+for any column; its interval allows for that choice (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.answers.crosstab import Crosstab, Independence
+from deniable.core.answer import Answer, Target
+from deniable.core.checks import checked_probability
+from deniable.core.privacy import Guarantee
+from deniable.core.result import HIDDEN, Result
+from deniable.postprocess.dependence import NEARLY_INDEPENDENT
+
+Floats = NDArray[np.float64]
+
+VISIBLE = 0.05
+"""Below this p-value a sentence says that two answers go together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Difference(Result):
+    """The clearest difference between two rows.
+
+    Parameters
+    ----------
+    of : str
+        The column.
+    groups : (str, str)
+        The two rows, the one with the larger share first.
+    value, lower, upper : float
+        The difference, and its interval.
+    comparisons : int
+        Number of differences that it was chosen from, which the interval allows for.
+    """
+
+    of: str
+    groups: tuple[str, str]
+    value: float
+    lower: float
+    upper: float
+    comparisons: int
+
+
+@dataclass(frozen=True, eq=False)
+class CrosstabSummary(Result):
+    """A crosstab as analysts read it; made by `summarize_crosstab`.
+
+    Parameters
+    ----------
+    title : str
+        Of the collection; may be empty.
+    rows, columns : str
+        The attributes.
+    row_labels, column_labels : tuple of str
+        Their categories.
+    reports, contributors : int
+        Number of reports about this pair, and of all.
+    confidence : float
+        Of the intervals.
+    target : {"contributors", "population"}
+        What the intervals of cells, shares and the difference cover.
+    raw : float64[rows, columns]
+        Unbiased joint frequencies from this pair's reports alone.
+    consistent, standard_errors, lower, upper : float64[rows, columns]
+        Unbiased joint frequencies that agree with all other tables, with their errors and intervals.
+    shares, share_lower, share_upper : float64[rows, columns]
+        Share of every column within every row; bounds are NaN where they are not determined.
+    difference : Difference or None
+        The clearest difference between two rows; None where none is determined.
+    independence : Independence
+        The test.
+    association, association_lower, association_upper : float
+        Cramer's V of the population.
+    decoded : float64[rows, columns]
+        The table after the step "dependence"; it has no intervals.
+    dependence : float
+        Mean share of the raw interaction that this step kept.
+    guarantee : Guarantee
+        What was promised to the contributors.
+    collection : str
+        Id of the collection, or "".
+    """
+
+    format = "deniable crosstab"
+    also: ClassVar = {"sentences": "sentences", "step": "step"}
+
+    title: str
+    rows: str
+    columns: str
+    row_labels: tuple[str, ...]
+    column_labels: tuple[str, ...]
+    reports: int
+    contributors: int
+    confidence: float
+    target: Target
+    raw: Floats
+    consistent: Floats
+    standard_errors: Floats
+    lower: Floats
+    upper: Floats
+    shares: Floats
+    share_lower: Floats
+    share_upper: Floats
+    difference: Difference | None
+    independence: Independence
+    association: float
+    association_lower: float
+    association_upper: float
+    decoded: Floats
+    dependence: float
+    guarantee: Guarantee = field(metadata=HIDDEN)
+    collection: str = ""
+
+    @property
+    def step(self) -> str:
+        """Name of the step that made `decoded`."""
+        return "dependence"
+
+    @property
+    def level_text(self) -> str:
+        """The confidence as "95%", without digits that are not there."""
+        return f"{100 * self.confidence:.10g}%"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the numbers say, the most important first."""
+        found = (self._test_sentence, self._difference_sentence, self._association_sentence, self._decoder_sentence)
+        return tuple(sentence for sentence in found if sentence)
+
+    @property
+    def _test_sentence(self) -> str:
+        test, both = self.independence, f"{self.rows!r} and {self.columns!r}"
+        if not test.determined:
+            asked = f"; a test needs {test.reports_needed:,}" if test.reports_needed else ""
+            return f"Whether {both} go together is not determined: {self.reports:,} reports of this pair{asked}."
+        chance = "less than 1 in 1,000" if test.p_value < 0.001 else f"{test.p_value:.3f}"
+        if test.p_value < VISIBLE:
+            return f"{both} go together: of independent answers reports would show as much with probability {chance}."
+        return (
+            f"These reports do not show that {both} go together: of independent answers they would show as much with "
+            f"probability {test.p_value:.2f}. That is no proof that they do not."
+        )
+
+    @property
+    def _difference_sentence(self) -> str:
+        found = self.difference
+        if found is None:
+            return f"No difference between two groups of {self.rows!r} is determined: too few reports of this pair."
+        one, other = (self.row_labels.index(group) for group in found.groups)
+        column = self.column_labels.index(found.of)
+        clear = found.lower > 0
+        allowed = (
+            f", an interval that allows for the choice among {found.comparisons:,}" if found.comparisons > 1 else ""
+        )
+        ends = f"{100 * found.lower:.1f} to {100 * found.upper:.1f} points with {self.level_text} confidence{allowed}"
+        if not clear:
+            return f"No two groups of {self.rows!r} differ for certain; the clearest is in {found.of!r}: {ends}."
+        return (
+            f"{found.of!r} is the answer of {self._share(one, column)} of {found.groups[0]!r} and of "
+            f"{self._share(other, column)} of {found.groups[1]!r}; the difference is {ends}."
+        )
+
+    def _share(self, row: int, column: int) -> str:
+        # An estimate beyond what can be is shown as the nearest that can.
+        return f"{100 * min(max(float(self.shares[row, column]), 0.0), 1.0):.0f}%"
+
+    @property
+    def _association_sentence(self) -> str:
+        if not self.reports:
+            return ""
+        ends = f"{self.association_lower:.2f} to {self.association_upper:.2f}"
+        return f"Cramer's V is {self.association:.2f} ({ends}); 0 is independence, 1 the strongest dependence."
+
+    @property
+    def _decoder_sentence(self) -> str:
+        if not self.dependence < NEARLY_INDEPENDENT:
+            return ""
+        return (
+            "The decoded table is essentially that of independent answers: for want of reports or of dependence, it "
+            f"keeps {100 * self.dependence:.0f}% of what the raw table has beyond its margins."
+        )
+
+
+def summarize_crosstab(
+    table: Crosstab,
+    guarantee: Guarantee,
+    *,
+    title: str = "",
+    collection: str = "",
+    confidence: float = 0.95,
+    target: Target = "contributors",
+) -> CrosstabSummary:
+    """Return everything an analyst reads of a crosstab.
+
+    Parameters
+    ----------
+    table : Crosstab
+        Rows are the groups that shares are compared between.
+    guarantee : Guarantee
+        What was promised to the contributors.
+    title, collection : str
+        Of the collection.
+    confidence, target
+        Of the intervals, see `Crosstab.interval`.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.answers import crosstabs
+    >>> from deniable.records.pair_sample import PairSample
+    >>> pairs = PairSample(sizes=(2, 2), epsilon=2.0)
+    >>> held = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> aggregate = pairs.simulate_aggregate(held, [4000, 1000, 2000, 3000], SimulationRandomness(1))
+    >>> summary = summarize_crosstab(crosstabs(pairs, aggregate)[0, 1], pairs.privacy())
+    >>> print(summary.sentences[0])
+    '0' and '1' go together: of independent answers reports would show as much with probability less than 1 in 1,000.
+    """
+    level = checked_probability("confidence", confidence, open_interval=True)
+    lower, upper = table.interval(level, target=target)
+    shares, share_lower, share_upper = table.conditionals(level, target=target)
+    association = table.cramers_v()
+    low, high = association.interval(level)
+    return CrosstabSummary(
+        title=title,
+        rows=table.names[0],
+        columns=table.names[1],
+        row_labels=table.labels[0],
+        column_labels=table.labels[1],
+        reports=table.n,
+        contributors=table.contributors,
+        confidence=level,
+        target=target,
+        raw=table.raw,
+        consistent=table.consistent,
+        standard_errors=table.standard_errors(target),
+        lower=lower,
+        upper=upper,
+        shares=shares,
+        share_lower=share_lower,
+        share_upper=share_upper,
+        difference=_clearest(table, level, target),
+        independence=table.independence(),
+        association=association.value,
+        association_lower=low,
+        association_upper=high,
+        decoded=table.decoded.frequencies,
+        dependence=table.decoded.dependence,
+        guarantee=guarantee,
+        collection=collection,
+    )
+
+
+MOST_COMPARED = 2_000
+"""Differences that are looked at for the clearest; beyond, only neighbours of the widest spread would be."""
+
+
+def _clearest(table: Crosstab, confidence: float, target: Target) -> Difference | None:
+    """Return the difference that is most standard errors from 0, of the first column alone where there are two."""
+    rows, columns = len(table.labels[0]), len(table.labels[1])
+    asked = [(pair, of) for of in range(1 if columns == 2 else columns) for pair in combinations(range(rows), 2)]
+    best: tuple[float, Any, Answer] | None = None
+    for pair, of in asked[:MOST_COMPARED]:
+        answer = table.difference(of, groups=pair)
+        error = answer.standard_error_for(target)
+        if not (error > 0 and math.isfinite(answer.value)):
+            continue
+        if answer.determined(confidence, target=target, simultaneous=len(asked)):
+            clear = abs(answer.value) / error
+            if best is None or clear > best[0]:
+                best = clear, (pair, of), answer
+    if best is None:
+        return None
+    _, (pair, of), answer = best
+    lower, upper = answer.interval(confidence, target=target, simultaneous=len(asked))
+    one, other = (table.labels[0][row] for row in pair)
+    if answer.value < 0:
+        one, other, lower, upper = other, one, -upper, -lower
+    return Difference(table.labels[1][of], (one, other), abs(answer.value), lower, upper, len(asked))

@@ -1,0 +1,168 @@
+"""A crosstab as a page: what it says first, then the table as a heat map, and shares group by group."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deniable.answers.crosstab_summary import CrosstabSummary
+from deniable.report.guarantee import budget_text, guarantee_card
+from deniable.report.page import Floats, HeatMap, IntervalChart, Mark, Page, Part, Section, Table, Text
+
+MAX_COLUMNS = 12
+"""Columns that get a chart of their own."""
+
+_RAW = (
+    "Tables are raw and unbiased: they agree with each other about every single frequency, and a cell may be below 0%. "
+    "Correcting that by hand would make them biased."
+)
+_DECODED = (
+    'The decoded table (the step "dependence") draws what the reports do not show towards independence. It is often '
+    "nearer to the truth, and has no intervals."
+)
+_NOT_DETERMINED = "Where a share has no interval it is not determined: too few reports of that group."
+
+
+def crosstab_page(summary: CrosstabSummary) -> Page:
+    """Return the page of a crosstab.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.answers import crosstabs
+    >>> from deniable.answers.crosstab_summary import summarize_crosstab
+    >>> from deniable.records.pair_sample import PairSample
+    >>> pairs = PairSample(sizes=(2, 3), epsilon=2.0)
+    >>> aggregate = pairs.simulate_aggregate([[0, 0], [1, 1], [1, 2]], [400, 300, 300], SimulationRandomness(1))
+    >>> page = crosstab_page(summarize_crosstab(crosstabs(pairs, aggregate)[0, 1], pairs.privacy()))
+    >>> [section.heading for section in page.sections]
+    ['What it says', 'All answers: shares of everybody', "Shares of '1' within each group of '0'", 'Decoded']
+    """
+    facts = f"collection {summary.collection}" if summary.collection else ""
+    title = f"{summary.rows!r} and {summary.columns!r}"
+    return Page(
+        title=f"{summary.title!r}: {title}" if summary.title else title,
+        cards=(guarantee_card(summary.guarantee, (), *filter(None, (facts, _numbers(summary)))),),
+        sections=(
+            Section("What it says", (Text(summary.sentences, items=True),)),
+            Section("All answers: shares of everybody", (*_everybody(summary),)),
+            Section(f"Shares of {summary.columns!r} within each group of {summary.rows!r}", tuple(_groups(summary))),
+            *((Section("Decoded", (_decoded(summary), Text((_DECODED,)))),) if summary.reports else ()),
+        ),
+        notes=(_interval_text(summary), _RAW, _NOT_DETERMINED if _gaps(summary) else ""),
+        brief=f"{budget_text(summary.guarantee)}; {_numbers(summary)}",
+    )
+
+
+def _numbers(summary: CrosstabSummary) -> str:
+    return f"{summary.reports:,} of {summary.contributors:,} contributors reported these two answers together"
+
+
+def _interval_text(summary: CrosstabSummary) -> str:
+    who = f"these {summary.contributors:,} contributors"
+    of = f"{who}: noise only" if summary.target == "contributors" else f"the population that {who} were drawn from"
+    return f"The {summary.level_text} intervals are about {of}. Each holds for itself."
+
+
+def _gaps(summary: CrosstabSummary) -> bool:
+    return bool(np.isnan(summary.share_lower).any())
+
+
+def percent(value: float) -> str:
+    """Return a share as a percentage with one digit."""
+    return f"{100 * value:.1f}%"
+
+
+def _cell(summary: CrosstabSummary, row: int, column: int) -> str:
+    value, low, high = (one[row, column] for one in (summary.consistent, summary.lower, summary.upper))
+    which = f"{summary.row_labels[row]} and {summary.column_labels[column]}"
+    return f"{which}: {percent(value)} ({percent(low)} to {percent(high)})"
+
+
+def _map(summary: CrosstabSummary, values: Floats, spoken: bool) -> HeatMap:
+    scale = float(np.nanmax(values, initial=0.0)) or 1.0
+
+    def said(row: int, column: int) -> str:
+        if spoken:
+            return _cell(summary, row, column)
+        which = f"{summary.row_labels[row]} and {summary.column_labels[column]}"
+        return f"{which}: {percent(float(values[row, column]))}"
+
+    return HeatMap(
+        summary.row_labels,
+        summary.column_labels,
+        summary.rows,
+        summary.columns,
+        values,
+        scale,
+        percent,
+        said,
+        nothing="no reports",
+        top="the largest cell",
+    )
+
+
+def _everybody(summary: CrosstabSummary) -> tuple[Part, ...]:
+    if not summary.reports:
+        return (Text(("No report of this pair: there is no table.",)),)
+    rows, columns = summary.consistent.shape
+    cells = [(row, column) for row in range(rows) for column in range(columns)]
+    value, low, high = (one.ravel() for one in (summary.consistent, summary.lower, summary.upper))
+    ends = [f"{percent(summary.lower[at])} to {percent(summary.upper[at])}" for at in cells]
+    table = Table.of(
+        [f"{summary.rows}, {summary.columns}", "estimate", f"{summary.level_text} interval", "decoded"],
+        [
+            [f"{summary.row_labels[row]}, {summary.column_labels[column]}" for row, column in cells],
+            [percent(summary.consistent[at]) for at in cells],
+            ends,
+            [percent(summary.decoded[at]) for at in cells],
+        ],
+    )
+    chart = IntervalChart(
+        table,
+        (
+            Mark("interval", f"{summary.level_text} interval", np.stack([low, high], axis=1)),
+            Mark("estimate", "estimate", value),
+        ),
+        lambda share: f"{100 * share:g}%",
+        rank=value,
+        rest="cells",
+    )
+    return (_map(summary, summary.consistent, spoken=True), chart)
+
+
+def _groups(summary: CrosstabSummary) -> list[Part]:
+    """Return a chart of every column's share in every group, groups below each other; of two columns one is enough."""
+    rows, columns = summary.shares.shape
+    shown = 1 if columns == 2 else min(columns, MAX_COLUMNS)
+    cells = [(row, column) for column in range(shown) for row in range(rows)]
+    value, low, high = (
+        np.array([one[at] for at in cells]) for one in (summary.shares, summary.share_lower, summary.share_upper)
+    )
+    table = Table.of(
+        [f"{summary.columns}: {summary.rows}", "share", f"{summary.level_text} interval"],
+        [
+            [f"{summary.column_labels[column]}: {summary.row_labels[row]}" for row, column in cells],
+            ["-" if np.isnan(one) else percent(one) for one in value],
+            [
+                "not determined" if np.isnan(a) else f"{percent(a)} to {percent(b)}"
+                for a, b in zip(low, high, strict=True)
+            ],
+        ],
+    )
+    chart = IntervalChart(
+        table,
+        (
+            Mark("interval", f"{summary.level_text} interval", np.stack([low, high], axis=1)),
+            Mark("estimate", "share within the group", np.where(np.isnan(low), np.nan, value)),
+        ),
+        lambda share: f"{100 * share:g}%",
+        rest="shares",
+    )
+    rest = f"The shares of {summary.column_labels[1]!r} are what is left to 100%." if columns == 2 else ""
+    if columns > MAX_COLUMNS:
+        rest = f"{columns - MAX_COLUMNS} more columns: --json lists all."
+    return [chart, *([Text((rest,))] if rest else [])]
+
+
+def _decoded(summary: CrosstabSummary) -> HeatMap:
+    return _map(summary, summary.decoded, spoken=False)

@@ -1,0 +1,81 @@
+"""From a schema to a table of two answers, in a terminal, as data, as a page and as a picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from tests.cli.conftest import Run, run_all
+
+MADE = (
+    "collection --schema schema.json --epsilon 4 --pairs -o survey.json",
+    "randomize survey.json answers.csv -o reports.parquet",
+    "aggregate survey.json reports.parquet -o all.aggregate",
+)
+
+
+@pytest.fixture
+def made(run: Run) -> Run:
+    """4,000 reports of the only pair, at epsilon 4."""
+    run_all(run, *MADE)
+    return run
+
+
+def test_a_table_comes_with_sentences_intervals_and_the_guarantee_first(made: Run) -> None:
+    shown = made("crosstab", "survey.json", "all.aggregate", "colour", "smoker", "--png", "c.png", "--html", "c.html")
+    assert shown.exit_code == 0, shown.output
+    lines = shown.stdout.splitlines()
+    assert lines[0].startswith("epsilon = 4 for the whole contributor")
+    assert max(map(len, lines)) <= 80
+    flat = " ".join(shown.stdout.split())
+    assert "4,000 of 4,000 contributors reported these two answers together" in flat
+    assert "do not show that 'colour' and 'smoker' go together" in flat
+    assert (
+        flat.index("What it says")
+        < flat.index("All answers")
+        < flat.index("Shares of 'smoker'")
+        < flat.index("Decoded")
+    )
+    page = Path("c.html").read_text()
+    assert "<script" not in page
+    assert page.count("<svg") >= 4
+    height, width, _ = imread("c.png").shape
+    assert height > 1000
+    assert width > 700
+
+
+def test_the_same_as_data(made: Run) -> None:
+    data = json.loads(made("crosstab", "survey.json", "all.aggregate", "colour", "smoker", "--json").stdout)
+    turned = json.loads(made("crosstab", "survey.json", "all.aggregate", "smoker", "colour", "--json").stdout)
+    assert (data["rows"], data["columns"], data["reports"], data["step"]) == ("colour", "smoker", 4000, "dependence")
+    assert np.allclose(data["consistent"], np.transpose(turned["consistent"]))
+    assert np.allclose(np.sum(data["shares"], axis=1), 1)
+    # 30% smoke and half choose red, independently: the fixture's law.
+    assert data["lower"][0][0] - 0.01 < 0.5 * 0.3 < data["upper"][0][0] + 0.01
+    assert data["independence"]["p_value"] > 0.001
+    assert np.isclose(np.sum(data["decoded"]), 1)
+    assert data["sentences"][0].startswith("These reports do not show")
+
+
+def test_what_cannot_be_asked_is_refused(made: Run) -> None:
+    for line, says in (
+        ("crosstab survey.json all.aggregate colour size", "attribute must be among smoker, colour, got 'size'"),
+        ("crosstab survey.json all.aggregate colour colour", "two different attributes"),
+        ("crosstab survey.json all.aggregate colour smoker --html all.aggregate", "must not be one of the inputs"),
+        ("collection --schema schema.json --epsilon 1 --pairs --full-record -o x.json", "pairs and full-record exclude each other"),
+    ):
+        refused = made(*line.split())
+        assert refused.exit_code == 2
+        assert says in refused.stderr
+    run_all(
+        made,
+        "collection --schema schema.json --epsilon 1 --mechanism SMP -o smp.json",
+        "randomize smp.json answers.csv -o smp.parquet --again",
+        "aggregate smp.json smp.parquet -o smp.aggregate",
+    )
+    refused = made("crosstab", "smp.json", "smp.aggregate", "colour", "smoker")
+    assert "ask again with PairSample" in refused.stderr

@@ -1,0 +1,118 @@
+"""What a page about two answers says: sentences that follow from the numbers, also where there are none."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from deniable import Attribute, Schema, SimulationRandomness
+from deniable.answers import crosstab_error, crosstabs, summarize_crosstab
+from deniable.answers.crosstab_summary import CrosstabSummary
+from deniable.errors import InvalidParameterError
+from deniable.planning import records_default
+from deniable.planning.default import collection
+from deniable.records.pair_sample import PairSample
+from deniable.report import crosstab_page, draw, print_page, render_html
+
+
+def summary(n: int, strength: float, epsilon: float = 3.0) -> CrosstabSummary:
+    """Two teams of whom one is more content, by `strength`, and a question that nothing follows."""
+    schema = Schema(
+        (Attribute("team", ("sales", "labs")), Attribute("content", ("yes", "no")), Attribute("coin", ("a", "b")))
+    )
+    survey = collection(schema, epsilon, pairs=True, title="<b>Staff")
+    mechanism: Any = survey.mechanism
+    generator = np.random.default_rng(4)
+    team, coin = generator.integers(0, 2, n), generator.integers(0, 2, n)
+    content = (generator.random(n) > 0.5 + strength * (0.5 - team)).astype(int)
+    reports = mechanism.randomize(np.stack([team, content, coin], axis=1), SimulationRandomness(2))
+    table = crosstabs(survey, survey.aggregate(reports))["team", "content"]
+    return summarize_crosstab(table, survey.privacy(), title=survey.title, collection=survey.id)
+
+
+def test_sentences_follow_from_the_numbers() -> None:
+    strong = summary(20_000, 0.8)
+    first, second, third = strong.sentences
+    assert first.startswith("'team' and 'content' go together")
+    assert second.startswith("'yes' is the answer of 89% of ")
+    assert second.endswith("points with 95% confidence.")
+    assert strong.difference is not None
+    assert strong.difference.groups == ("sales", "labs")
+    assert strong.difference.lower < 0.8 < strong.difference.upper
+    assert third.startswith("Cramer's V is 0.")
+    assert strong.association_lower < 0.8 < strong.association_upper
+    nothing = summary(20_000, 0.0)
+    assert nothing.sentences[0].startswith("These reports do not show")
+    assert nothing.sentences[1].startswith("No two groups of 'team' differ for certain")
+    assert nothing.association_lower == 0
+    few = summary(12, 0.0)
+    assert "is not determined" in few.sentences[0]
+
+
+def test_the_page_says_everything_in_every_form() -> None:
+    found = summary(20_000, 0.8)
+    page = crosstab_page(found)
+    console = Console(width=80, record=True, file=io.StringIO())
+    print_page(console, page)
+    text = console.export_text()
+    assert text.startswith("epsilon = 3 for the whole contributor")
+    assert "The shares of 'no' are what is left to 100%." in text
+    html = render_html(page)
+    assert "&lt;b&gt;Staff" in html
+    assert "<b>Staff" not in html
+    texts = [one.get_text() for one in draw(page).findobj() if hasattr(one, "get_text")]
+    assert any("team" in one for one in texts)
+    assert any(one.endswith("%") for one in texts)
+
+
+def test_a_pair_without_reports_has_a_page_too() -> None:
+    mechanism = PairSample((2, 2, 2), 1.0)
+    reports = mechanism.randomize(np.zeros((300, 3), dtype=int), SimulationRandomness(1))
+    some = type(reports)(reports.choice[reports.choice == 0], reports.payload[reports.choice == 0])
+    table = crosstabs(mechanism, mechanism.aggregate(some))[1, 2]
+    found = summarize_crosstab(table, mechanism.privacy())
+    assert found.difference is None
+    assert [section.heading for section in crosstab_page(found).sections][-1].startswith("Shares of")
+    assert "there is no table" in render_html(crosstab_page(found))
+    draw(crosstab_page(found))
+    assert found.to_dict()["raw"] == [[None, None], [None, None]]
+
+
+def test_tables_are_the_default_where_they_are_asked() -> None:
+    assert records_default([3, 4, 2], 1.0, pairs=True).mechanism == PairSample((3, 4, 2), 1.0)
+    schema = Schema(
+        (Attribute("a", ("x", "y")), Attribute("stars", ("1", "2", "3", "4", "5"), kind="ordered", ask="mean"))
+    )
+    survey = collection(schema, 1, pairs=True)
+    mechanism: Any = survey.mechanism
+    assert float(mechanism.singles) == 0.25
+    assert [oracle.name for oracle in mechanism.oracles] == ["SubsetSelection", "SquareWave"]
+    assert "square waves for means" in survey.reason
+    with pytest.raises(InvalidParameterError, match="pairs and hide_sampled_attribute exclude each other"):
+        records_default([3, 4], 1.0, hide_sampled_attribute=True, pairs=True)
+    with pytest.raises(InvalidParameterError, match="pairs is about collections of several"):
+        collection(Schema((Attribute("a", ("x", "y")),)), 1, pairs=True)
+
+
+def test_planned_errors_are_those_of_the_reports_that_come() -> None:
+    """At the assumed table: the interval's half-width that a collection finds, to a tenth; and refusals agree."""
+    found = summary(20_000, 0.8)
+    pair = np.array([[0.45, 0.05], [0.05, 0.45]])
+
+    def truth(attributes: tuple[int, ...]) -> Any:
+        return pair if attributes == (0, 1) else np.full((2,) * len(attributes), 0.5 ** len(attributes))
+
+    planned = crosstab_error(PairSample((2, 2, 2), 3.0), 20_000, (0, 1), truth=truth)
+    assert planned.cell == pytest.approx(float((found.upper - found.lower).max() / 2), rel=0.1)
+    assert found.difference is not None
+    assert planned.difference == pytest.approx((found.difference.upper - found.difference.lower) / 2, rel=0.1)
+    assert planned.reports == pytest.approx(20_000 / 3)
+    tight = crosstab_error(PairSample((4, 4, 4), 1.0), 300, (0, 1))
+    assert not tight.tested
+    again = crosstab_error(PairSample((4, 4, 4), 1.0), tight.contributors_for_test, (0, 1))
+    assert again.tested
+    assert crosstab_error(PairSample((4, 4, 4), 1.0), 300, (2, 0)).cell == pytest.approx(tight.cell)
