@@ -162,7 +162,7 @@ def test_where_nothing_is_known_of_liars_or_of_looks_is_refused() -> None:
     dealt = quota.estimate(quota.simulate_aggregate([3, 1], SimulationRandomness(1)))
     with pytest.raises(NoIntervalError, match="lying contributors"):
         dealt.interval(liars=0.1)
-    with pytest.raises(NoIntervalError, match='looks="any"'):
+    with pytest.raises(NoIntervalError, match='looks="any" is known'):
         dealt.interval(target="population", looks="any", planned=10)
     with pytest.raises(NoIntervalError, match="for the population only"):
         estimate.interval(looks="any", planned=10)

@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deniable.answers.crosstab_summary import CrosstabSummary as CrosstabSummary
-    from deniable.answers.crosstab_summary import summarize_crosstab as summarize_crosstab
+    from deniable.answers.asked import Asked as Asked
+    from deniable.answers.asked import Reading as Reading
+    from deniable.answers.comparison import Comparison as Comparison
+    from deniable.answers.comparison import compare as compare
     from deniable.answers.crosstab import Crosstab as Crosstab
     from deniable.answers.crosstab import CrosstabError as CrosstabError
     from deniable.answers.crosstab import Crosstabs as Crosstabs
     from deniable.answers.crosstab import Independence as Independence
     from deniable.answers.crosstab import crosstab_error as crosstab_error
     from deniable.answers.crosstab import crosstabs as crosstabs
+    from deniable.answers.crosstab_summary import CrosstabSummary as CrosstabSummary
+    from deniable.answers.crosstab_summary import summarize_crosstab as summarize_crosstab
+    from deniable.answers.crosstabs import Crosstab as Crosstab
+    from deniable.answers.crosstabs import Crosstabs as Crosstabs
+    from deniable.answers.crosstabs import Independence as Independence
+    from deniable.answers.crosstabs import crosstabs as crosstabs
     from deniable.answers.functionals import functional as functional
     from deniable.answers.functionals import functional_weights as functional_weights
     from deniable.answers.independent import difference as difference
@@ -34,6 +42,8 @@ else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
         {
+            "deniable.answers.asked": "Asked Reading",
+            "deniable.answers.comparison": "Comparison compare",
             "deniable.answers.functionals": "functional functional_weights",
             "deniable.answers.crosstab_summary": "CrosstabSummary summarize_crosstab",
             "deniable.answers.crosstab": "Crosstab CrosstabError Crosstabs Independence crosstab_error crosstabs",

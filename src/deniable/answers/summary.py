@@ -6,7 +6,9 @@ A list that was selected by its own estimates needs intervals that hold for ever
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -17,14 +19,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.answers.asked import Asked, Curve, Reading, Row
 from deniable.core.answer import Target
 from deniable.core.checks import checked_integer
-from deniable.core.estimate import Estimate, Floats, RecordEstimate
+from deniable.core.estimate import Estimate, Floats, Looks, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.spec import to_spec
-from deniable.errors import InvalidInputError
+from deniable.errors import InvalidInputError, NoIntervalError
 from deniable.records.phases.phases import Phases
 
 Selection = Literal["all", "top", "queries", "found"]
@@ -55,6 +58,8 @@ class AttributeSummary(Result):
         Number of categories that those here were selected from (`Summary.selection`); 0 if they are all.
     title : str
         What people read instead of the name; "" if there is nothing.
+    note : str
+        Why its intervals allow for neither liars nor any look, where that was asked and others' do.
     """
 
     also: ClassVar = {"categories": "rows"}
@@ -70,6 +75,7 @@ class AttributeSummary(Result):
     truth: Floats | None = field(default=None, metadata=HIDDEN)
     total: int = field(default=0, metadata={"json": "selected_from", **OPTIONAL})
     title: str = field(default="", metadata=OPTIONAL)
+    note: str = field(default="", metadata=OPTIONAL)
 
     @cached_property
     def covered(self) -> NDArray[np.bool_]:
@@ -144,6 +150,16 @@ class Summary(Result):
         Names of the mechanisms of earlier phases whose reports the estimate combines.
     biased : tuple of str
         Why estimates of the mechanism itself are biased, where they are: those have no intervals.
+    liars : float
+        Fraction of the contributors whose reports may be anything, which the intervals allow for.
+    looks : {"one", "any"}
+        Whether the intervals of all looks at a growing collection hold together.
+    planned : int or None
+        Contributors that were planned before the first look.
+    answers : tuple of Row
+        Means, totals and quantiles that were asked for.
+    curves : tuple of Curve
+        Distribution functions that quantiles were read from.
     """
 
     format = "deniable estimate"
@@ -164,6 +180,11 @@ class Summary(Result):
     together: int = field(default=0, metadata=HIDDEN)
     earlier: tuple[str, ...] = field(default=(), metadata=HIDDEN)
     biased: tuple[str, ...] = field(default=(), metadata=HIDDEN)
+    liars: float = field(default=0.0, metadata=HIDDEN)
+    looks: Looks = field(default="one", metadata=HIDDEN)
+    planned: int | None = field(default=None, metadata=HIDDEN)
+    answers: tuple[Row, ...] = field(default=(), metadata=OPTIONAL)
+    curves: tuple[Curve, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def level_text(self) -> str:
@@ -189,6 +210,16 @@ class Summary(Result):
             else f"the frequency in the population that these {self.n:,} contributors were drawn from: "
             "the noise of the randomisation and of the sampling"
         )
+        if self.liars:
+            together += (
+                f", even if up to {100 * self.liars:.10g}% of all contributors lie together, knowing all; it "
+                "is then about the honest"
+            )
+        if self.looks == "any":
+            together += (
+                "; so do those of every look at this collection while it grows, whoever stops looking when, if "
+                "contributors arrive in an order that has nothing to do with their answers"
+            )
         text = f"The {self.level_text} interval covers {covers}{together}."
         return f"{text} Where there is none: {without[0].lower()}{without[1:]}" if without else text
 
@@ -213,7 +244,9 @@ class Summary(Result):
     def interval(self) -> dict[str, Any]:
         """What the intervals are: confidence, target, whether they hold together, and the same in words."""
         names = ("confidence", "target", "simultaneous")
-        return {name: getattr(self, name) for name in names} | {"covers": self.interval_text}
+        further: dict[str, Any] = {"liars": self.liars} if self.liars else {}
+        further |= {"looks": self.looks, "planned": self.planned} if self.looks == "any" else {}
+        return {name: getattr(self, name) for name in names} | further | {"covers": self.interval_text}
 
     @property
     def promised(self) -> dict[str, Any]:
@@ -224,6 +257,21 @@ class Summary(Result):
     def specification(self) -> dict[str, Any]:
         """The mechanism as data."""
         return to_spec(self.mechanism)
+
+    def csv(self) -> str:
+        """Return all numbers as CSV, one frequency or answer a row; empty where a number does not exist."""
+        text = io.StringIO()
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(("attribute", "question", "category", *_COLUMNS, "lowest", "highest"))
+        for own in self.attributes:
+            for found in own.iterate():
+                numbers = (found.get(name) for name in _COLUMNS)
+                lines.writerow((own.attribute, "frequency", found["category"], *map(_cell, numbers), "", ""))
+        for answer in self.answers:
+            values = (answer.value, answer.standard_error, answer.lower, answer.upper)
+            ends = (answer.lowest, answer.highest)
+            lines.writerow(("", answer.question, answer.category, *map(_cell, values), "", "", *ends))
+        return text.getvalue()
 
     def json_parts(self) -> Iterator[str]:
         """Yield the JSON text of `to_dict` piece by piece, one category per line: for domains of millions."""
@@ -236,6 +284,7 @@ class Summary(Result):
             own = {"attribute": row.attribute, "reports": row.reports}
             own |= {"title": row.title} if row.title else {}
             own |= {"selected_from": row.total} if row.total else {}
+            own |= {"note": row.note} if row.note else {}
             text = json.dumps(own, ensure_ascii=False, allow_nan=False).removesuffix("}")
             yield f'{"," if j else ""}\n    {text}, "categories": ['
             comma = ""
@@ -261,6 +310,10 @@ def summarize(
     top: int | None = None,
     queries: Mapping[str, ArrayLike] | None = None,
     looked_at: int = 0,
+    asked: Asked | None = None,
+    liars: float = 0.0,
+    looks: Looks = "one",
+    planned: int | None = None,
 ) -> Summary:
     """Analyst: put intervals, and what they must allow for, beside an estimate.
 
@@ -298,6 +351,10 @@ def summarize(
         at the estimates.
     looked_at : int
         For estimates that a search found: how many candidates it looked at; the intervals then hold for all of them.
+    asked : Asked, optional
+        Means, totals and quantiles to answer as well.
+    liars, looks, planned
+        As `Estimate.interval` takes them.
 
     Raises
     ------
@@ -320,26 +377,31 @@ def summarize(
     if top is not None:
         checked_integer("top", top, 1)
     named = _named(estimates)
-    asked = None if queries is None else {name: np.asarray(queries[name], dtype=np.intp) for name in named}
+    codes = None if queries is None else {name: np.asarray(queries[name], dtype=np.intp) for name in named}
     comparisons = sum(
-        estimate.k if asked is None else len(asked[name]) for name, estimate in named.items() if estimate.n
+        estimate.k if codes is None else len(codes[name]) for name, estimate in named.items() if estimate.n
     )
-    comparisons = looked_at or comparisons
+    questions = asked or Asked()
+    comparisons = looked_at or comparisons + questions.count(named)
     simultaneous = simultaneous or top is not None or looked_at > 0
-    together: bool | int = comparisons if simultaneous and comparisons else False
+    together = comparisons if simultaneous and comparisons else 1
+    reading = Reading(confidence, target, together, liars, looks, planned)
     attributes = tuple(
-        _attribute(name, estimate, confidence, target, together, None if truth is None else truth.get(name), truth_n)
+        _attribute(name, estimate, reading, None if truth is None else truth.get(name), truth_n)
         for name, estimate in named.items()
     )
+    if attributes and all(row.note for row in attributes):
+        raise NoIntervalError(attributes[0].note)
+    rows, curves = questions.of(named, reading, n)
     processing = next((_steps(estimate) for estimate in named.values() if estimate.raw is not None), ())
     biased = [step for estimate in named.values() for step in (estimate.raw or estimate).processing]
     records = None
     if truth is not None:
         records = truth_n or max((round(float(np.sum(np.asarray(counts)))) for counts in truth.values()), default=0)
     selection: Selection = "found" if looked_at else "all"
-    if asked is not None:
+    if codes is not None:
         selection = "queries"
-        attributes = tuple(row.select(asked[row.attribute]) for row in attributes)
+        attributes = tuple(row.select(codes[row.attribute]) for row in attributes)
     elif top is not None:
         selection = "found" if looked_at else "top"
         attributes = tuple(
@@ -360,6 +422,11 @@ def summarize(
         collection=collection,
         selection=selection,
         together=comparisons if simultaneous else 0,
+        liars=liars,
+        looks=looks,
+        planned=planned,
+        answers=rows,
+        curves=curves,
     )
 
 
@@ -399,6 +466,11 @@ def summarize_phases(phases: Phases, estimates: RecordEstimate, **options: Any) 
     return dataclasses.replace(summary, guarantee=phases.privacy(), earlier=earlier)
 
 
+def _cell(value: float | None) -> str:
+    """Return a number in full precision, nothing for what does not exist."""
+    return "" if value is None or not math.isfinite(value) else repr(value)
+
+
 def _named(estimates: Estimate | RecordEstimate | Mapping[str, Estimate]) -> dict[str, Estimate]:
     if isinstance(estimates, Estimate):
         return {estimates.attribute or "value": estimates}
@@ -413,16 +485,18 @@ def _steps(estimate: Estimate) -> tuple[str, ...]:
 def _attribute(
     name: str,
     estimate: Estimate,
-    confidence: float,
-    target: Target,
-    together: bool | int,
+    reading: Reading,
     counts: ArrayLike | None,
     truth_n: int | None,
 ) -> AttributeSummary:
     raw = estimate if estimate.raw is None else estimate.raw
     # A mechanism's own estimate may be biased, with nothing raw behind it.
     nothing = np.full(raw.k, np.nan)
-    lower, upper = raw.interval(confidence, target=target, simultaneous=together) if raw.is_raw else (nothing, nothing)
+    lower, upper, note = nothing, nothing, ""
+    try:
+        lower, upper = raw.interval(**reading.full) if raw.is_raw else (nothing, nothing)
+    except NoIntervalError as error:
+        note = str(error)
     truth = None
     if counts is not None:
         known = np.asarray(counts, dtype=np.float64)
@@ -430,7 +504,7 @@ def _attribute(
             raise InvalidInputError(f"truth of {name!r} must have {raw.k} counts, got shape={known.shape}")
         total = truth_n or known.sum()
         truth = known / total if total > 0 else np.full(raw.k, np.nan)
-    errors = raw.standard_errors_for(target)
+    errors = raw.standard_errors_for(reading.target)
     return AttributeSummary(
         attribute=name,
         categories=raw.labels,
@@ -442,4 +516,5 @@ def _attribute(
         processed=None if estimate.raw is None else estimate.frequencies,
         truth=truth,
         title=estimate.title,
+        note=note,
     )

@@ -42,6 +42,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "merge": ("collecting", "Add up aggregates of one collection."),
     "estimate": ("reading", "Print frequencies with standard errors and intervals."),
     "crosstab": ("crossing", "Print how two answers go together."),
+    "compare": ("comparing", "Say what changed between two collections."),
     "heavy-hitters": ("hunting", "Find the frequent strings nobody listed."),
     "learn": ("phasing", "Learn the next phase of a survey from those so far."),
     "combine": ("phasing", "Print the estimates of all phases of a survey together."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,10 +13,11 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.answers import Summary, summarize
-from deniable.cli._app import check_output, console, note, progress, save_page, verb
+from deniable.answers import Asked, Summary, summarize
+from deniable.cli._app import check_output, console, note, progress, save_page, verb, writing
 from deniable.cli.collecting import CollectionFile
 from deniable.core.aggregate import Aggregate
+from deniable.core.outputs import write_text
 from deniable.dealt.several_deals import estimate_deals
 from deniable.errors import InvalidParameterError
 from deniable.files import read_truth
@@ -23,6 +25,13 @@ from deniable.postprocess import POSTPROCESSORS
 from deniable.report import estimate_page, print_page
 from deniable.survey.collection import Collection
 from deniable.survey.dictionary_file import read_lines
+
+
+class LooksName(StrEnum):
+    """How often somebody looks, as the command line spells it."""
+
+    one = "one"
+    any = "any"
 
 
 class TargetName(StrEnum):
@@ -76,6 +85,30 @@ def estimate(
         str | None,
         typer.Option("--queries", metavar="FILE|A,B,...", help="List these only: a file of lines, or words."),
     ] = None,
+    means: Annotated[
+        list[str] | None,
+        typer.Option("--mean", metavar="A", help="Also the mean of attribute A, which has scores; repeatable."),
+    ] = None,
+    totals: Annotated[
+        list[str] | None,
+        typer.Option("--total", metavar="A=X,Y", help="Also the share of several categories together; repeatable."),
+    ] = None,
+    quantiles: Annotated[
+        list[str] | None,
+        typer.Option("--quantiles", metavar="A=.25,.5", help="Also quantiles of ordered answers; repeatable."),
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Also write all numbers as CSV.")] = None,
+    looks: Annotated[
+        LooksName,
+        typer.Option("--looks", help="any: intervals of all looks at a growing collection hold together."),
+    ] = LooksName.one,
+    planned: Annotated[
+        int | None,
+        typer.Option("--planned", metavar="N", help="Contributors planned before the first look, for --looks any."),
+    ] = None,
+    liars: Annotated[
+        float, typer.Option("--liars", metavar="A", help="Fraction of contributors who may report anything.")
+    ] = 0.0,
 ) -> None:
     """Print frequencies with standard errors and intervals.
 
@@ -83,16 +116,19 @@ def estimate(
     """
     checked_postprocess(postprocess)
     inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
-    for output in filter(None, (plot, html)):
+    for output in filter(None, (plot, html, csv)):
         check_output(output, inputs)
     if top is not None and queries is not None:
         raise InvalidParameterError("top and queries exclude each other: what was asked for is not selected")
+    if looks == LooksName.any and (target != TargetName.population or planned is None):
+        raise InvalidParameterError("--looks any needs --target population, and --planned N as before the first look")
     if deals and estimator is not None:
         raise InvalidParameterError("estimator and deal exclude each other: deals have one estimator")
     collection = Collection.load(survey)
     if collection.schema.is_text:
         raise InvalidParameterError(f"{survey} asks for open text: read it with deniable heavy-hitters")
-    asked = None if queries is None else _asked(collection, queries)
+    chosen = None if queries is None else _asked(collection, queries)
+    asked = parse_questions(collection, means or (), totals or (), quantiles or ())
     reports = Aggregate.load(aggregate)
     parts = [reports, *map(Aggregate.load, deals or [])]
     estimates = estimate_deals(collection, parts) if deals else collection.estimate(reports, estimator=estimator)
@@ -113,9 +149,51 @@ def estimate(
         truth=counts,
         collection=collection.id,
         top=top,
-        queries=asked,
+        queries=chosen,
+        asked=asked,
+        liars=liars,
+        looks=looks.value,
+        planned=planned,
     )
+    if csv is not None:
+        with writing(csv):
+            write_text(csv, summary.csv())
     show(summary, plot, html, as_json)
+
+
+def parse_questions(
+    collection: Collection, means: Sequence[str], totals: Sequence[str], quantiles: Sequence[str]
+) -> Asked:
+    """Return the questions behind --mean A, --total A=x,y and --quantiles A=.25,.5.
+
+    Raises
+    ------
+    InvalidParameterError
+        If one cannot be read.
+    """
+    parts = []
+    for name, rest in (_divided("total", text, "A=x,y") for text in totals):
+        column = next((one for one in collection.schema.columns if one.name == name), None)
+        # A category may have a comma of its own.
+        parts.append((name, (rest,) if column is not None and rest in column.labels else tuple(rest.split(","))))
+    shares = []
+    for name, rest in (_divided("quantiles", text, "A=.25,.5") for text in quantiles):
+        try:
+            shares.append((name, tuple(float(share) for share in rest.split(","))))
+        except ValueError:
+            raise InvalidParameterError(
+                f"quantiles must be numbers between 0 and 1, as A=.25,.5, got {rest!r}"
+            ) from None
+    return Asked(tuple(means), tuple(parts), tuple(shares))
+
+
+def _divided(flag: str, text: str, example: str) -> tuple[str, str]:
+    name, found, rest = text.partition("=")
+    if not found or not name or not rest:
+        raise InvalidParameterError(
+            f"{flag} must be an attribute, an equals sign and a list, as {example}, got {text!r}"
+        )
+    return name, rest
 
 
 def checked_postprocess(postprocess: str | None) -> None:

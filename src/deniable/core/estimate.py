@@ -417,8 +417,13 @@ class Estimate(Questions):
             )
         planned = checked_integer("planned", planned, 1)
         if target != "population" or self.support is None:
-            why = "for the population only" if target != "population" else "where reports support values independently"
-            raise NoIntervalError(f'an interval for looks="any" is known {why}; use target="population", looks="one"')
+            if target != "population":
+                raise NoIntervalError(
+                    'an interval for looks="any" is known for the population only: target="population"'
+                )
+            raise NoIntervalError(
+                'no interval for looks="any" is known: of these reports no single count has a known law'
+            )
         from deniable.core import looks as sequence  # loads scipy
 
         return sequence.bounds(
@@ -554,6 +559,25 @@ class Estimate(Questions):
             return replace(rescaled(answer, factor, offset + constant), value=value)
         errors = {target: math.sqrt(self._variance(weights, target)) for target in TARGETS}
         return Answer(value, errors, **about, refusal=_not_determined(errors))
+
+    def pooled(self, labels: str | Sequence[str]) -> Estimate | None:
+        """Analyst: return several categories as the estimate of one, exact; None where their counts are no one count.
+
+        One category is one anywhere, and any of GRR are: a report of any of them is one report. So intervals for them
+        are known that other sums do not have, despite liars and at every look.
+
+        Raises
+        ------
+        UnknownCategoryError
+            If there is no such category.
+        InvalidParameterError
+            If one is named twice.
+        """
+        weights = self._marked([labels] if isinstance(labels, str) else list(labels))
+        found = self._as_one(weights, np.flatnonzero(weights)) if self.is_raw else None
+        if found is None or found[1] != 1.0 or found[2] != 0.0:
+            return None
+        return found[0]
 
     def _as_one(self, weights: Floats, chosen: NDArray[np.intp]) -> tuple[Estimate, float, float] | None:
         """Return (estimate of one category, factor, offset) that the weights come to; None if they come to none."""

@@ -78,12 +78,24 @@ class Cdf:
         lower, upper = np.array([*found, (1.0, 1.0)]).T
         return lower, upper
 
-    def band(self, confidence: float = 0.95, target: Target = "contributors") -> tuple[Floats, Floats]:
+    def band(
+        self, confidence: float = 0.95, target: Target = "contributors", simultaneous: int = 1
+    ) -> tuple[Floats, Floats]:
         """Return (lower, upper), each float64[m], between which the whole curve lies with `confidence`.
 
         Bonferroni's intervals, made to rise as every distribution function does, within [0, 1].
+
+        Parameters
+        ----------
+        confidence : float
+            Coverage in (0, 1).
+        target : {"contributors", "population"}
+            What it covers.
+        simultaneous : int
+            How many intervals shall hold together, of which those of the band are a part; at least as many as it has.
         """
-        lower, upper = self.interval(confidence, target=target, simultaneous=True)
+        together = max(checked_comparisons(simultaneous, 1), len(self.answers), 1)
+        lower, upper = self.interval(confidence, target=target, simultaneous=together)
         lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
         return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
 
@@ -126,9 +138,11 @@ class Quantile:
         """Its score; NaN where categories have none."""
         return self._score(self.place)
 
-    def places(self, confidence: float = 0.95, target: Target = "contributors") -> tuple[int, int]:
-        """Return the places in the cdf of the lowest and the highest category that the band allows."""
-        lower, upper = self.cdf.band(confidence, target)
+    def places(
+        self, confidence: float = 0.95, target: Target = "contributors", simultaneous: int = 1
+    ) -> tuple[int, int]:
+        """Return the places in the cdf of the lowest and the highest category that the band allows; see `Cdf.band`."""
+        lower, upper = self.cdf.band(confidence, target, simultaneous)
         if not self.cdf.answers or np.isnan(lower).any():
             return 0, len(self.cdf.labels) - 1
         most = int(np.argmax(lower >= self.p))
@@ -136,7 +150,9 @@ class Quantile:
         # A band that holds no distribution function crosses itself: then whatever lies between, and the estimate.
         return min(least, most, self.place), max(least, most, self.place)
 
-    def interval(self, confidence: float = 0.95, *, target: Target = "contributors") -> tuple[str, str]:
+    def interval(
+        self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: int = 1
+    ) -> tuple[str, str]:
         """Return the lowest and the highest category that the band allows; all quantiles' hold together.
 
         Raises
@@ -144,12 +160,14 @@ class Quantile:
         NoIntervalError
             If no valid one is known.
         """
-        least, most = self.places(confidence, target)
+        least, most = self.places(confidence, target, simultaneous)
         return self.cdf.labels[least], self.cdf.labels[most]
 
-    def bounds(self, confidence: float = 0.95, *, target: Target = "contributors") -> tuple[float, float]:
+    def bounds(
+        self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: int = 1
+    ) -> tuple[float, float]:
         """Return the scores of `interval`; NaN where categories have none."""
-        least, most = self.places(confidence, target)
+        least, most = self.places(confidence, target, simultaneous)
         return self._score(least), self._score(most)
 
     def _score(self, place: int) -> float:

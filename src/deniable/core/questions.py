@@ -250,13 +250,19 @@ class Questions(ABC):
             return self._shifted(weights, question)
         return self._quotient(weights, self._indicator(codes), f"{question} (of those who gave an answer that counts)")
 
+    @property
     @final
-    def _order(self, question: str) -> NDArray[np.intp]:
-        self._check_whole(question)
+    def ranked(self) -> NDArray[np.intp]:
+        """Codes of the ordered categories, the lowest first: by their scores, else by their codes."""
         if self.scores is None:
             return np.setdiff1d(np.arange(self.k), self.unranked)
         order = np.argsort(self.scores, kind="stable")
         return order[~np.isnan(self.scores[order])]
+
+    @final
+    def _order(self, question: str) -> NDArray[np.intp]:
+        self._check_whole(question)
+        return self.ranked
 
     @final
     def _place(self, label: str, order: NDArray[np.intp]) -> int:

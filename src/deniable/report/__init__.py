@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from deniable.report.answers import comparison_page as comparison_page
     from deniable.report.crosstabs import crosstab_page as crosstab_page
     from deniable.report.decisions import decision_page as decision_page
     from deniable.report.estimates import estimate_page as estimate_page
@@ -30,6 +31,7 @@ else:
         __name__,
         {
             "deniable.report.crosstabs": "crosstab_page",
+            "deniable.report.answers": "comparison_page",
             "deniable.report.decisions": "decision_page",
             "deniable.report.estimates": "estimate_page",
             "deniable.report.explorer": "render_explorer save_explorer",

@@ -12,6 +12,7 @@ import numpy as np
 from deniable.answers.summary import AttributeSummary, Summary
 from deniable.core.spec import to_spec
 from deniable.errors import InvalidParameterError
+from deniable.report.answers import answer_notes, answer_sections
 from deniable.report.guarantee import budget_text, guarantee_card
 from deniable.report.page import IntervalChart, Mark, Page, Part, Section, Table, Text
 
@@ -86,6 +87,8 @@ def estimate_page(
     notes = [_RANDOMISED, *(summary.interval_text for summary in summaries), _RAW]
     notes += [_SELECTED.get(summary.selection, "") for summary in summaries]
     notes += [_processing_text(summary) for summary in summaries]
+    notes += [note for summary in summaries for note in answer_notes(summary)]
+    notes += [f"{row.title or row.attribute}: {row.note}." for one in summaries for row in one.attributes if row.note]
     for summary in summaries:
         hits, total = summary.coverage or (0, 0)
         marked = " An asterisk marks the others." if hits < total else ""
@@ -94,9 +97,12 @@ def estimate_page(
     return Page(
         title=title or (repr(summaries[0].title) if summaries[0].title else "Estimated frequencies"),
         cards=tuple(guarantee_card(one.guarantee, names, *_facts(one)) for one in summaries),
-        sections=tuple(
-            Section(name, tuple(_part(summary, summary.attributes[j], several or budgets) for summary in summaries))
-            for j, name in enumerate(map(_heading, summaries[0].attributes))
+        sections=(
+            *(section for summary in summaries for section in answer_sections(summary)),
+            *(
+                Section(name, tuple(_part(summary, summary.attributes[j], several or budgets) for summary in summaries))
+                for j, name in enumerate(map(_heading, summaries[0].attributes))
+            ),
         ),
         notes=tuple(text for text in dict.fromkeys(notes) if text),
         introduction=tuple(introduction),
@@ -183,6 +189,7 @@ def _part(summary: Summary, row: AttributeSummary, several: bool) -> Part:
         marks.append(Mark("truth", "truth", row.truth))
     asked = summary.selection == "queries"
     caption = [f"{row.reports:,} reports"] if row.reports != summary.n or several else []
+    caption += ["no intervals, see below"] if row.note else []
     caption += [f"these {len(row.categories)} of {row.total:,} were asked for"] if asked else []
     return IntervalChart(
         _table(summary, row),

@@ -1,0 +1,373 @@
+"""Answers as data: what was asked, the number with its interval, and a sentence that says both.
+
+Sentences are made from the numbers alone: what the reports do not determine they say so, and where an interval of a
+difference contains 0 no direction is named.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.answer import Answer, Target
+from deniable.core.checks import listed
+from deniable.core.estimate import Estimate, Looks
+from deniable.core.ordered import Cdf, Quantile
+from deniable.core.result import HIDDEN, OPTIONAL, Result
+from deniable.errors import InvalidParameterError, NoIntervalError
+
+Floats = NDArray[np.float64]
+Unit = Literal["share", "score", "category"]
+
+_DIGITS = 3
+"""Digits of a score's standard error that its answer shows, at most."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How intervals are read: once, for all numbers of a page.
+
+    Parameters
+    ----------
+    confidence : float
+        Coverage.
+    target : {"contributors", "population"}
+        What they cover.
+    together : int
+        How many intervals hold together.
+    liars : float
+        Fraction of contributors whose reports may be anything.
+    looks : {"one", "any"}
+        Whether all looks at a growing collection hold together.
+    planned : int, optional
+        Contributors that were planned before the first look.
+    """
+
+    confidence: float = 0.95
+    target: Target = "contributors"
+    together: int = 1
+    liars: float = 0.0
+    looks: Looks = "one"
+    planned: int | None = None
+
+    @property
+    def single(self) -> dict[str, Any]:
+        """The parameters of `Answer.interval`."""
+        return {"confidence": self.confidence, "target": self.target, "simultaneous": self.together}
+
+    @property
+    def full(self) -> dict[str, Any]:
+        """The parameters of `Estimate.interval`."""
+        return {**self.single, "liars": self.liars, "looks": self.looks, "planned": self.planned}
+
+    @property
+    def plain(self) -> bool:
+        """Whether one look at honest contributors is read."""
+        return not self.liars and self.looks == "one"
+
+    @property
+    def level(self) -> str:
+        """The confidence as "95%"."""
+        return f"{100 * self.confidence:.10g}%"
+
+
+@dataclass(frozen=True, eq=False)
+class Row(Result):
+    """One answer: NaN, or an empty text, where something does not exist; an end may be infinite.
+
+    Parameters
+    ----------
+    question : str
+        What was asked.
+    unit : {"share", "score", "category"}
+        What the numbers are; for a category they are scores, where it has one.
+    value, standard_error, lower, upper : float
+        The answer, its standard error and its interval.
+    category, lowest, highest : str
+        Of a quantile: the category, and the interval's ends.
+    note : str
+        Why there is no interval, where there is none.
+    sentence : str
+        All of it in words.
+    """
+
+    question: str
+    unit: Unit
+    value: float
+    standard_error: float
+    lower: float
+    upper: float
+    sentence: str
+    category: str = field(default="", metadata=OPTIONAL)
+    lowest: str = field(default="", metadata=OPTIONAL)
+    highest: str = field(default="", metadata=OPTIONAL)
+    note: str = field(default="", metadata=OPTIONAL)
+
+    @property
+    def write(self) -> Callable[[float], str]:
+        """What writes a number of this row: a percentage, or a score with the digits that its error leaves."""
+        return shares(self.standard_error) if self.unit == "share" else scores(self.standard_error)
+
+    @property
+    def interval_text(self) -> str:
+        """The interval in a table's cell."""
+        if self.unit == "category":
+            return f"{self.lowest} to {self.highest}" if self.lowest else "-"
+        return "-" if math.isnan(self.lower) else f"{self.write(self.lower)} to {self.write(self.upper)}"
+
+    @property
+    def value_text(self) -> str:
+        """The answer in a table's cell."""
+        return self.category if self.unit == "category" else self.write(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve(Result):
+    """A distribution function with its band.
+
+    Parameters
+    ----------
+    attribute : str
+        Its attribute.
+    categories : tuple of str
+        In order, the lowest first.
+    value, lower, upper : float64[m]
+        Share of answers up to each category, and the band; NaN where there is none.
+    """
+
+    also: ClassVar = {"categories": "rows"}
+
+    attribute: str
+    categories: tuple[str, ...] = field(metadata=HIDDEN)
+    value: Floats = field(metadata=HIDDEN)
+    lower: Floats = field(metadata=HIDDEN)
+    upper: Floats = field(metadata=HIDDEN)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What is known up to every category."""
+        names = ("category", "value", "lower", "upper")
+        columns = (self.categories, self.value.tolist(), self.lower.tolist(), self.upper.tolist())
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which questions somebody asks of estimates, by attribute.
+
+    Parameters
+    ----------
+    means : tuple of str
+        Attributes whose mean is asked.
+    totals : tuple of (str, tuple of str)
+        Attribute and categories.
+    quantiles : tuple of (str, tuple of float)
+        Attribute and shares.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> grr = GRR(k=3, epsilon=3.0)
+    >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2] * 20)).named("stars", ["1", "2", "3"], [1, 2, 3])
+    >>> rows, curves = Asked(means=("stars",)).of({"stars": stars})
+    >>> rows[0].sentence
+    "The mean of 'stars' among these 100 contributors is 2.449 (95% interval: 2.348 to 2.549)."
+    """
+
+    means: tuple[str, ...] = ()
+    totals: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    quantiles: tuple[tuple[str, tuple[float, ...]], ...] = ()
+
+    def count(self, estimates: Mapping[Any, Estimate]) -> int:
+        """Return how many intervals these answers add, those of the quantiles' bands included."""
+        bands = sum(max(estimates[name].k - 1, 0) for name, _ in self.quantiles if name in estimates)
+        return len(self.means) + len(self.totals) + bands
+
+    def of(
+        self,
+        estimates: Mapping[Any, Estimate],
+        reading: Reading | None = None,
+        contributors: int | None = None,
+    ) -> tuple[tuple[Row, ...], tuple[Curve, ...]]:
+        """Analyst: return the answers, and the distribution functions that quantiles were read from.
+
+        Parameters
+        ----------
+        estimates : mapping of attribute to Estimate
+            What a collection's estimate is.
+        reading : Reading, optional
+            How intervals are read.
+        contributors : int, optional
+            How many there are, for the sentences; those of the estimate by default.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is no such attribute, or it has no scores.
+        UnknownCategoryError
+            If it has no such category.
+        """
+        read = reading or Reading()
+        rows: list[Row] = []
+        curves: list[Curve] = []
+        for name in self.means:
+            one = _attribute(estimates, name)
+            about = f"the mean of {_called(one)}{_counted(one)}"
+            rows.append(_row(one.mean(), "score", about, read, contributors or one.contributors))
+        for name, labels in self.totals:
+            one = _attribute(estimates, name)
+            these = " or ".join(map(repr, labels))
+            about = f"the share of {these} of {_called(one)}"
+            rows.append(_total(one, labels, about, read, contributors or one.contributors))
+        for name, shares_ in self.quantiles:
+            one = _attribute(estimates, name)
+            cdf = one.cdf()
+            about = f"{_called(one)}{_counted(one)}"
+            rows += [_quantile(cdf.quantile(p), about, read, contributors or one.contributors) for p in shares_]
+            curves.append(_curve(name, cdf, read))
+        return tuple(rows), tuple(curves)
+
+
+def row(answer: Answer, unit: Unit, about: str, reading: Reading, contributors: int) -> Row:
+    """Return an answer as a row; `about` completes "... is 3" with a noun."""
+    return _row(answer, unit, about, reading, contributors)
+
+
+def shares(error: float) -> Callable[[float], str]:
+    """Return what writes shares as percentages with two digits of an error: 1 to 4 decimals."""
+    decimals = min(max(1 - math.floor(math.log10(100 * error)), 1), 4) if 0 < error < math.inf else 1
+
+    def text(value: float) -> str:
+        if math.isinf(value):
+            return "-∞" if value < 0 else "∞"
+        written = f"{100 * value:.{decimals}f}%"
+        return written[1:] if written.startswith("-") and not written.strip("-0.%") else written
+
+    return text
+
+
+def scores(error: float) -> Callable[[float], str]:
+    """Return what writes scores with two digits of an error."""
+    decimals = min(max(1 - math.floor(math.log10(error)), 0), 12) if 0 < error < math.inf else _DIGITS
+
+    def text(value: float) -> str:
+        if math.isinf(value):
+            return "-∞" if value < 0 else "∞"
+        return f"{value:,.{decimals}f}" if math.isfinite(value) else "-"
+
+    return text
+
+
+def whom(target: Target, contributors: int) -> str:
+    """Return whom an answer is about, in words."""
+    if target == "contributors":
+        return f"among these {contributors:,} contributors"
+    return f"in the population that these {contributors:,} contributors were drawn from"
+
+
+def _attribute(estimates: Mapping[Any, Estimate], name: str) -> Estimate:
+    if name not in estimates:
+        raise InvalidParameterError(
+            f"questions must be about an attribute, one of {listed(list(map(str, estimates)))}, got {name!r}"
+        )
+    estimate = estimates[name]
+    return estimate if estimate.raw is None else estimate.raw
+
+
+def _called(estimate: Estimate) -> str:
+    return repr(estimate.title or estimate.attribute)
+
+
+def _counted(estimate: Estimate) -> str:
+    """Return whose answers an ordered question leaves out."""
+    return ", of those who gave an answer that counts," if len(estimate.ranked) < estimate.k else ""
+
+
+def _row(answer: Answer, unit: Unit, about: str, reading: Reading, contributors: int) -> Row:
+    lower = upper = math.nan
+    note = ""
+    try:
+        if not reading.plain:
+            raise NoIntervalError("of several categories together no interval is known for liars or for any look")
+        lower, upper = answer.interval(**reading.single)
+    except NoIntervalError as error:
+        note = str(error)
+    known = Row(
+        answer.question or about,
+        unit,
+        answer.value,
+        answer.standard_error_for(reading.target),
+        lower,
+        upper,
+        "",
+        note=note,
+    )
+    return dataclasses.replace(known, sentence=_sentence(known, about, reading, contributors))
+
+
+def _sentence(known: Row, about: str, reading: Reading, contributors: int) -> str:
+    subject = f"{about[0].upper()}{about[1:]} {whom(reading.target, contributors)}"
+    write = known.write
+    if math.isnan(known.value):
+        return f"{subject} is not determined: there are no reports."
+    if known.note:
+        return f"{subject} is estimated at {write(known.value)}, without an interval: {known.note}."
+    if not (math.isfinite(known.lower) and math.isfinite(known.upper)):
+        return f"{subject} is not determined by the reports: the {reading.level} interval has no end."
+    return (
+        f"{subject} is {write(known.value)} ({reading.level} interval: {write(known.lower)} to {write(known.upper)})."
+    )
+
+
+def _total(one: Estimate, labels: Sequence[str], about: str, reading: Reading, contributors: int) -> Row:
+    answer = one.total(labels)
+    pooled = None if reading.plain else one.pooled(labels)
+    if pooled is None:
+        return _row(answer, "share", about, reading, contributors)
+    lower, upper = (float(end[0]) for end in pooled.interval(**reading.full))
+    known = Row(answer.question, "share", answer.value, answer.standard_error_for(reading.target), lower, upper, "")
+    return dataclasses.replace(known, sentence=_sentence(known, about, reading, contributors))
+
+
+def _quantile(found: Quantile, about: str, reading: Reading, contributors: int) -> Row:
+    lowest = highest = note = ""
+    ends = math.nan, math.nan
+    if found.cdf.refusal or not reading.plain:
+        note = found.cdf.refusal or "of quantiles no interval is known for liars or for any look"
+    else:
+        options: dict[str, Any] = {"target": reading.target, "simultaneous": max(reading.together, 1)}
+        lowest, highest = found.interval(reading.confidence, **options)
+        ends = found.bounds(reading.confidence, **options)
+    about_whom = whom(reading.target, contributors)
+    subject = f"{about_whom[0].upper()}{about_whom[1:]}, {_share_text(found.p)} of the answers to {about} are at most"
+    interval = f" ({reading.level} interval: {lowest!r} to {highest!r})" if lowest else f", without an interval: {note}"
+    return Row(
+        f"{found.p:g} quantile of {about.rstrip(',')}",
+        "category",
+        found.value,
+        math.nan,
+        *ends,
+        f"{subject} {found.label!r}{interval}.",
+        found.label,
+        lowest,
+        highest,
+        note,
+    )
+
+
+def _share_text(p: float) -> str:
+    return {0.25: "a quarter", 0.5: "half", 0.75: "three quarters"}.get(p, f"{100 * p:g}%")
+
+
+def _curve(name: str, cdf: Cdf, reading: Reading) -> Curve:
+    nothing = np.full(len(cdf.labels), np.nan)
+    lower = upper = nothing
+    if not cdf.refusal and reading.plain:
+        lower, upper = cdf.band(reading.confidence, reading.target, reading.together)
+    return Curve(name, cdf.labels, cdf.values, lower, upper)

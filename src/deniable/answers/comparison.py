@@ -1,0 +1,306 @@
+"""Two collections of different contributors, answer by answer: two waves of a poll, two departments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.answers.asked import Reading, Row, row, shares
+from deniable.answers.independent import difference
+from deniable.core.aggregate import Aggregate
+from deniable.core.answer import Answer, Target
+from deniable.core.checks import listed
+from deniable.core.estimate import Estimate
+from deniable.core.privacy import Guarantee
+from deniable.core.result import HIDDEN, OPTIONAL, Result
+from deniable.errors import InvalidParameterError, MismatchError, NoIntervalError
+from deniable.survey.collection import Collection
+
+Floats = NDArray[np.float64]
+
+
+MOST_SCALE = 12
+"""Categories of a scale that are compared one by one; of a longer one the mean is."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeComparison(Result):
+    """One attribute of both collections; arrays over its k categories, NaN where a number does not exist.
+
+    Parameters
+    ----------
+    attribute, title : str
+        Its name, and what people call it.
+    categories : tuple of str
+        Category names.
+    first, second, change, standard_error, lower, upper : float64[k]
+        Frequency in either collection, second less first, and its interval.
+    joint_lower, joint_upper : float64[k]
+        Interval of the change that holds together with those of all other categories of the page.
+    mean : Row or None
+        Change of the mean score, where categories have scores.
+    note : str
+        Why there is no interval, where there is none.
+    """
+
+    also: ClassVar = {"categories": "rows"}
+
+    attribute: str
+    categories: tuple[str, ...] = field(metadata=HIDDEN)
+    first: Floats = field(metadata=HIDDEN)
+    second: Floats = field(metadata=HIDDEN)
+    change: Floats = field(metadata=HIDDEN)
+    standard_error: Floats = field(metadata=HIDDEN)
+    lower: Floats = field(metadata=HIDDEN)
+    upper: Floats = field(metadata=HIDDEN)
+    joint_lower: Floats = field(metadata=HIDDEN)
+    joint_upper: Floats = field(metadata=HIDDEN)
+    title: str = field(default="", metadata=OPTIONAL)
+    mean: Row | None = field(default=None, metadata=OPTIONAL)
+    note: str = field(default="", metadata=OPTIONAL)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its categories are points of a long scale, of which single ones say nothing: read the mean."""
+        return self.mean is not None and len(self.categories) > MOST_SCALE
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What is known about every category, by name."""
+        names = ("first", "second", "change", "standard_error", "lower", "upper")
+        columns = [getattr(self, name).tolist() for name in names]
+        values = zip(*columns, strict=True)
+        return [
+            {"category": label, **dict(zip(names, found, strict=True))}
+            for label, found in zip(self.categories, values, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Result):
+    """What changed from a first collection to a second one; made by `compare`.
+
+    Parameters
+    ----------
+    titles : (str, str)
+        What people call the collections.
+    collections : (str, str)
+        Their ids.
+    n : (int, int)
+        Their contributors.
+    guarantees : (Guarantee, Guarantee)
+        What was promised in each.
+    attributes : tuple of AttributeComparison
+        Those that both ask, in the order of the first.
+    left_out : tuple of str
+        Attributes that only one of them asks, or with other categories.
+    confidence, target, together
+        How the intervals are read; together is 1 where each holds for itself.
+    """
+
+    format = "deniable comparison"
+    also: ClassVar = {"sentences": "sentences", "interval": "interval", "guarantees": "promised"}
+
+    titles: tuple[str, str]
+    collections: tuple[str, str]
+    n: tuple[int, int]
+    guarantees: tuple[Guarantee, Guarantee] = field(metadata=HIDDEN)
+    attributes: tuple[AttributeComparison, ...]
+    left_out: tuple[str, ...] = ()
+    confidence: float = field(default=0.95, metadata=HIDDEN)
+    target: Target = field(default="population", metadata=HIDDEN)
+    together: int = field(default=1, metadata=HIDDEN)
+
+    @property
+    def reading(self) -> Reading:
+        """How the intervals are read."""
+        return Reading(self.confidence, self.target, self.together)
+
+    @property
+    def promised(self) -> list[dict[str, Any]]:
+        """Both guarantees as data."""
+        return [guarantee.to_dict() for guarantee in self.guarantees]
+
+    @property
+    def interval(self) -> dict[str, Any]:
+        """What the intervals are, and the same in words."""
+        return {
+            "confidence": self.confidence,
+            "target": self.target,
+            "together": self.together,
+            "covers": self.interval_text,
+        }
+
+    @property
+    def interval_text(self) -> str:
+        """What the intervals cover."""
+        one, other = (f"{n:,}" for n in self.n)
+        covers = (
+            f"the change from those {one} contributors to these {other}: the noise of the randomisation only"
+            if self.target == "contributors"
+            else f"the change between the populations that {one} and {other} contributors were drawn from: the "
+            "noise of the randomisation and of the sampling"
+        )
+        together = f"; all {self.together:,} hold together" if self.together > 1 else ""
+        return f"The {self.reading.level} interval covers {covers}{together}."
+
+    @property
+    def sentences(self) -> list[str]:
+        """What changed, in words.
+
+        A category is named because of its change, so that only those are whose interval, holding together with all
+        others', does not contain 0.
+        """
+        return [sentence for one in self.attributes for sentence in self._said(one)]
+
+    def _said(self, one: AttributeComparison) -> list[str]:
+        name = repr(one.title or one.attribute)
+        if one.note:
+            return [f"Of {name} no change is known: {one.note}."]
+        said = [one.mean.sentence] if one.mean is not None else []
+        if one.is_number:
+            return said
+        lower, upper = one.joint_lower, one.joint_upper
+        shown = (lower > 0) | (upper < 0)
+        for i in np.flatnonzero(shown):
+            write = shares(float(one.standard_error[i]))
+            low, high = sorted(abs(float(end)) for end in (lower[i], upper[i]))
+            verb = "rose" if one.change[i] > 0 else "fell"
+            said.append(
+                f"{one.categories[i]!r} of {name} {verb} by {_points(write, abs(float(one.change[i])))}: by "
+                f"{write(low).removesuffix('%')} to {_points(write, high)}, with {self.reading.level} confidence in "
+                "all changes named here."
+            )
+        if not shown.any():
+            widest = float(np.nanmax(np.maximum(-lower, upper)))
+            said.append(
+                f"No category of {name} can be said to have changed: changes of up to "
+                f"{_points(shares(widest / 10), widest)} would not show."
+            )
+        return said
+
+
+def _points(write: Any, value: float) -> str:
+    """Return a difference of percentages, in percentage points."""
+    return f"{write(value).removesuffix('%')} points"
+
+
+def compare(
+    first: tuple[Collection, Aggregate],
+    second: tuple[Collection, Aggregate],
+    *,
+    independent: bool,
+    confidence: float = 0.95,
+    target: Target = "population",
+    simultaneous: bool = False,
+    attributes: Sequence[str] | None = None,
+) -> Comparison:
+    """Analyst: compare the answers of two collections of different contributors, second less first.
+
+    Parameters
+    ----------
+    first, second : (Collection, Aggregate)
+        The collections, of which attributes with equal names and categories are compared, and their reports.
+    independent : bool
+        Whether nobody is in both; see `difference`.
+    confidence : float
+        Coverage of the intervals, in (0, 1).
+    target : {"population", "contributors"}
+        What the intervals cover.
+    simultaneous : bool
+        All intervals hold together.
+    attributes : sequence of str, optional
+        Compare these only, chosen without a look at the numbers.
+
+    Raises
+    ------
+    InvalidParameterError
+        If they are not said to be independent, or an attribute is not in both.
+    MismatchError
+        If they share contributors or learned from each other, an aggregate is not of its collection, or no attribute is
+        in both.
+
+    Examples
+    --------
+    >>> from deniable import GRR, Attribute, Schema, SimulationRandomness
+    >>> from dataclasses import replace
+    >>> schema, waves = Schema((Attribute("vote", ("A", "B")),)), []
+    >>> for title, votes in ("May", [900, 1100]), ("June", [1100, 900]):
+    ...     survey = Collection(schema, GRR(k=2, epsilon=2.0), title=title)
+    ...     counted = survey.mechanism.simulate_aggregate(votes, SimulationRandomness(1))
+    ...     waves.append((survey, replace(counted, collection=survey.id)))
+    >>> compare(*waves, independent=True).sentences[0]
+    "'A' of 'vote' rose by 10.2 points: by 4.7 to 15.7 points, with 95% confidence in all changes named here."
+    """
+    estimates = [collection.estimate(aggregate) for collection, aggregate in (first, second)]
+    one, other = estimates
+    common = [name for name in map(str, one) if name in other and other[name].labels == one[name].labels]
+    names = common if attributes is None else list(attributes)
+    for name in names:
+        if name not in common:
+            raise InvalidParameterError(
+                f"attributes must be asked with the same categories in both collections, one of {listed(common)}, "
+                f"got {name!r}"
+            )
+    if not names:
+        raise MismatchError("collections must ask one attribute with the same categories, they have none in common")
+    scored = [name for name in names if one[name].scores is not None]
+    named = [name for name in names if name not in scored or one[name].k <= MOST_SCALE]
+    everyone = sum(one[name].k for name in named)
+    together = sum(one[name].k for name in names) + len(scored) if simultaneous else 1
+    reading = Reading(confidence, target, together)
+    joint = Reading(confidence, target, max(everyone, together, 1))
+    parts = tuple(_compared(one[name], other[name], (reading, joint), independent) for name in names)
+    everything = dict.fromkeys([*map(str, one), *map(str, other)])
+    return Comparison(
+        (first[0].title, second[0].title),
+        (first[0].id, second[0].id),
+        (first[1].n, second[1].n),
+        (first[0].privacy(), second[0].privacy()),
+        parts,
+        tuple(name for name in everything if name not in common),
+        confidence,
+        target,
+        together,
+    )
+
+
+def _compared(
+    one: Estimate, other: Estimate, readings: tuple[Reading, Reading], independent: bool
+) -> AttributeComparison:
+    reading, joint = readings
+    changes = [
+        difference(after, before, independent=independent)
+        for before, after in ((one.total(label), other.total(label)) for label in one.labels)
+    ]
+    note = ""
+    bounds = together = np.full((one.k, 2), math.nan)
+    try:
+        bounds, together = (np.array([change.interval(**how.single) for change in changes]) for how in (reading, joint))
+    except NoIntervalError as error:
+        note = str(error)
+    mean = None
+    if one.scores is not None:
+        change: Answer = difference(other.mean(), one.mean(), independent=independent)
+        about = f"the change of the mean of {one.title or one.attribute!r}"
+        mean = row(change, "score", about, reading, one.contributors + other.contributors)
+    return AttributeComparison(
+        one.attribute,
+        one.labels,
+        one.frequencies,
+        other.frequencies,
+        np.array([change.value for change in changes]),
+        np.array([change.standard_error_for(reading.target) for change in changes]),
+        bounds[:, 0],
+        bounds[:, 1],
+        together[:, 0],
+        together[:, 1],
+        one.title,
+        mean,
+        note,
+    )

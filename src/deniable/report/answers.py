@@ -1,0 +1,169 @@
+"""Answers on a page: sentences first, then their numbers, distribution functions with their bands, and differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from deniable.answers.asked import Curve, shares
+from deniable.answers.comparison import AttributeComparison, Comparison
+from deniable.answers.summary import Summary
+from deniable.report.guarantee import budget_text, guarantee_card
+from deniable.report.page import IntervalChart, Mark, Page, Part, Section, Table, Text
+
+MOST_POINTS = 33
+"""Categories of a distribution function that are drawn: evenly spread ones of many."""
+
+_POSTPROCESSED = "Answers are computed from the raw estimates, whatever column stands beside those."
+
+
+def answer_sections(summary: Summary) -> tuple[Section, ...]:
+    """Return the sections that stand before all frequencies: what was asked, in words, numbers and curves."""
+    if not summary.answers:
+        return ()
+    parts: list[Part] = [Text(tuple(row.sentence for row in summary.answers), items=True), _table(summary)]
+    titles = {row.attribute: row.title or row.attribute for row in summary.attributes}
+    sections = [Section("Answers", tuple(parts))]
+    for curve in summary.curves:
+        name = titles.get(curve.attribute, curve.attribute)
+        sections.append(Section(f"{name}: share up to each category", (_curve(curve, summary),)))
+    return tuple(sections)
+
+
+def answer_notes(summary: Summary) -> tuple[str, ...]:
+    """Return how to read the answers."""
+    notes = []
+    if summary.curves:
+        notes.append(
+            "The band of a distribution function holds at all its categories at once, and so do the intervals of its "
+            "quantiles."
+        )
+    if summary.answers and summary.processing:
+        notes.append(_POSTPROCESSED)
+    return tuple(notes)
+
+
+def comparison_page(comparison: Comparison) -> Page:
+    """Return the page of a comparison: what changed, in words, and a chart of the changes of every attribute.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness
+    >>> from deniable.answers import compare
+    >>> schema, waves = Schema((Attribute("vote", ("A", "B")),)), []
+    >>> for title, votes in ("May", [900, 1100]), ("June", [1100, 900]):
+    ...     survey = Collection(schema, GRR(k=2, epsilon=2.0), title=title)
+    ...     counted = survey.mechanism.simulate_aggregate(votes, SimulationRandomness(1))
+    ...     waves.append((survey, replace(counted, collection=survey.id)))
+    >>> page = comparison_page(compare(*waves, independent=True))
+    >>> page.title, [section.heading for section in page.sections]
+    ("From 'May' to 'June'", ['What changed', 'vote'])
+    """
+    one, other = (repr(title) if title else f"the {place} collection" for title, place in _named(comparison))
+    notes = [
+        "Every answer was randomised before it was collected. Changes are differences of raw estimates; what is left "
+        "is noise, and the interval says how much.",
+        comparison.interval_text,
+        "That nobody is in both collections was said by whoever asked for this comparison; the files cannot tell.",
+    ]
+    if comparison.together == 1:
+        notes.append(
+            "The intervals in the tables hold each for its own change: of twenty that are read, one misses at 95%. The "
+            "changes named in words hold together."
+        )
+    if comparison.left_out:
+        notes.append(f"Not compared, because only one of them asks it so: {', '.join(map(repr, comparison.left_out))}.")
+    cards = tuple(
+        guarantee_card(guarantee, [row.attribute for row in comparison.attributes], f"{name}: n = {n:,} contributors")
+        for guarantee, name, n in zip(comparison.guarantees, (one, other), comparison.n, strict=True)
+    )
+    return Page(
+        title=f"From {one} to {other}",
+        cards=cards,
+        sections=(
+            Section("What changed", (Text(tuple(comparison.sentences), items=True),)),
+            *(Section(row.title or row.attribute, _changes(comparison, row)) for row in comparison.attributes),
+        ),
+        notes=tuple(notes),
+        brief="; ".join(
+            f"{name}: {budget_text(guarantee)}, n = {n:,}"
+            for name, guarantee, n in zip((one, other), comparison.guarantees, comparison.n, strict=True)
+        ),
+    )
+
+
+def _named(comparison: Comparison) -> Sequence[tuple[str, str]]:
+    return list(zip(comparison.titles, ("first", "second"), strict=True))
+
+
+def _changes(comparison: Comparison, row: AttributeComparison) -> tuple[Part, ...]:
+    errors = row.standard_error[np.isfinite(row.standard_error) & (row.standard_error > 0)]
+    write = shares(float(errors.min()) if len(errors) else 0.01)
+
+    def points(value: float) -> str:
+        return f"{'+' if value > 0 else ''}{write(value).removesuffix('%')}"
+
+    def cells(i: int) -> list[str]:
+        interval = f"{points(row.lower[i])} to {points(row.upper[i])}" if math.isfinite(row.lower[i]) else "-"
+        change = points(row.change[i])
+        return [row.categories[i], write(row.first[i]), write(row.second[i]), change, interval]
+
+    if row.is_number and row.mean is not None:
+        mean = row.mean
+        error = mean.write(mean.standard_error) if math.isfinite(mean.standard_error) else "-"
+        cells_of_mean = [["change of the mean"], [mean.value_text], [error], [mean.interval_text]]
+        header_of_mean = ("question", "change", "std. error", f"{comparison.reading.level} interval")
+        return (Table.of(header_of_mean, cells_of_mean),)
+    header = ("category", "first", "second", "change", f"{comparison.reading.level} interval")
+    table = Table(header, len(row.categories), cells)
+    if row.note:
+        return (Text((f"There are no intervals: {row.note}.",)), table)
+    marks = (
+        Mark("interval", f"{comparison.reading.level} interval of the change", np.column_stack([row.lower, row.upper])),
+        Mark("estimate", "change in percentage points", row.change),
+    )
+    chart = IntervalChart(table, marks, _point_axis, rank=np.abs(row.change), rest="categories that changed less")
+    return (chart,)
+
+
+def _point_axis(value: float) -> str:
+    return f"{'+' if value > 0 else ''}{100 * value:.10g}"
+
+
+def _table(summary: Summary) -> Table:
+    rows = summary.answers
+
+    def cells(i: int) -> list[str]:
+        row = rows[i]
+        error = (
+            "-" if math.isnan(row.standard_error) or math.isinf(row.standard_error) else row.write(row.standard_error)
+        )
+        return [row.question, row.value_text, error, row.interval_text]
+
+    return Table(("question", "answer", "std. error", f"{summary.level_text} interval"), len(rows), cells)
+
+
+def _curve(curve: Curve, summary: Summary) -> IntervalChart:
+    m = len(curve.categories)
+    step = math.ceil(m / MOST_POINTS)
+    shown = np.arange(m - 1, -1, -step)[::-1]
+    lower, upper, value = curve.lower[shown], curve.upper[shown], curve.value[shown]
+    write = shares(float(np.nanmin((upper - lower)[:-1]) / 4) if np.isfinite(lower[:-1]).any() else 0.01)
+
+    def cells(i: int) -> list[str]:
+        band = f"{write(lower[i])} to {write(upper[i])}" if math.isfinite(lower[i]) else "-"
+        return [f"up to {curve.categories[shown[i]]}", write(value[i]), band]
+
+    marks = (
+        Mark("interval", f"{summary.level_text} band", np.column_stack([lower, upper])),
+        Mark("estimate", "share up to here", value),
+    )
+    return IntervalChart(
+        Table(("category", "share", f"{summary.level_text} band"), len(shown), cells),
+        tuple(mark for mark in marks if np.isfinite(mark.values).any()),
+        lambda share: f"{100 * share:.10g}%",
+        caption=f"one of every {step} categories" if step > 1 else "",
+    )

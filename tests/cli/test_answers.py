@@ -1,0 +1,191 @@
+"""Means, totals, quantiles, liars, looks and comparisons on the command line: they print what Python answers."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable import Attribute, Collection, Schema, SimulationRandomness, SubsetSelection, answers
+from deniable.core.aggregate import Aggregate
+from deniable.records import AdaptiveSMP
+from tests.cli.conftest import Run
+
+SCHEMA = Schema(
+    (
+        Attribute("vote", ("Red", "Green", "Blue, or none"), missing="no answer", title="Whom would you vote for?"),
+        Attribute("stars", ("1", "2", "3", "4", "5"), kind="ordered"),
+        Attribute("colour", ("a", "b")),
+    )
+)
+
+
+def _wave(run: Run, name: str, seed: int, votes: tuple[float, ...]) -> tuple[Collection, Aggregate]:
+    """Write a wave's files, and return what is in them."""
+    survey = Collection(SCHEMA, AdaptiveSMP(SCHEMA.sizes, 2.0), title=name)
+    rng = np.random.default_rng(seed)
+    records = np.column_stack(
+        [rng.choice(4, 9000, p=votes), rng.choice(5, 9000, p=(0.1, 0.1, 0.2, 0.3, 0.3)), rng.integers(0, 2, 9000)]
+    )
+    aggregate = survey.aggregate(survey.randomize(records, SimulationRandomness(seed)))
+    survey.save(Path(f"{name}.json"))
+    aggregate.save(Path(f"{name}.aggregate"))
+    return survey, aggregate
+
+
+@pytest.fixture
+def waves(run: Run) -> tuple[tuple[Collection, Aggregate], tuple[Collection, Aggregate]]:
+    return _wave(run, "May", 1, (0.5, 0.3, 0.15, 0.05)), _wave(run, "June", 2, (0.4, 0.4, 0.15, 0.05))
+
+
+def test_questions_are_answered_in_words_numbers_and_csv(run: Run, waves: object) -> None:
+    questions = ["--mean", "stars", "--total", "vote=Red,Green", "--total", "vote=Blue, or none"]
+    questions += ["--quantiles", "stars=.25,.5", "--csv", "out.csv", "--html", "page.html"]
+    result = run("estimate", "May.json", "May.aggregate", *questions)
+    assert result.exit_code == 0, result.stderr
+    survey, aggregate = Collection.load(Path("May.json")), Aggregate.load(Path("May.aggregate"))
+    estimates = survey.estimate(aggregate)
+    mean, lower, upper = estimates["stars"].mean(), *estimates["stars"].mean().interval()
+    words = " ".join(result.stdout.split())
+    sentence = f"The mean of 'stars' among these 9,000 contributors is {mean.value:.3f} (95% interval: {lower:.3f} to"
+    assert sentence in words
+    assert words.index(sentence) < words.index("Whom would you vote for?")  # the table of frequencies
+    median = estimates["stars"].quantiles([0.5])[0]
+    assert f"half of the answers to 'stars' are at most {median.label!r}" in words
+    assert sentence in " ".join(Path("page.html").read_text().replace("&#39;", "'").split())
+    data = json.loads(run("estimate", "May.json", "May.aggregate", *questions[:-2], "--json").stdout)
+    assert [row["unit"] for row in data["answers"]] == ["score", "share", "share", "category", "category"]
+    assert data["answers"][0]["upper"] == upper
+    total = estimates["vote"].total(["Red", "Green"])
+    assert (data["answers"][1]["lower"], data["answers"][1]["upper"]) == total.interval()
+    assert data["answers"][2]["value"] == estimates["vote"]["Blue, or none"].frequencies[0]
+    assert data["answers"][4]["highest"] == median.interval()[1]
+    assert [row["upper"] for row in data["curves"][0]["categories"]] == list(estimates["stars"].cdf().band()[1])
+    assert data["attributes"][0]["title"] == "Whom would you vote for?"
+    with Path("out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 + 5 + 2 + 5
+    assert float(rows[0]["estimate"]) == estimates["vote"].frequencies[0]
+    assert float(rows[11]["upper"]) == upper
+    assert rows[-1]["highest"] == median.interval()[1]
+
+
+def test_simultaneous_counts_what_was_asked(run: Run, waves: object) -> None:
+    asked = ["--mean", "stars", "--quantiles", "stars=.5", "--simultaneous", "--json"]
+    data = json.loads(run("estimate", "May.json", "May.aggregate", *asked).stdout)
+    survey, aggregate = Collection.load(Path("May.json")), Aggregate.load(Path("May.aggregate"))
+    together = 4 + 5 + 2 + 1 + 4
+    stars = survey.estimate(aggregate)["stars"]
+    assert (data["answers"][0]["lower"], data["answers"][0]["upper"]) == stars.mean().interval(simultaneous=together)
+    assert data["attributes"][1]["categories"][0]["lower"] == stars.interval(simultaneous=together)[0][0]
+    assert f"all {together} hold together" in data["interval"]["covers"]
+
+
+def test_liars_and_looks(run: Run, waves: object) -> None:
+    survey, aggregate = Collection.load(Path("May.json")), Aggregate.load(Path("May.aggregate"))
+    vote = survey.estimate(aggregate)["vote"]
+    base = ["estimate", "May.json", "May.aggregate", "--total", "vote=Red,Green", "--mean", "stars", "--json"]
+    data = json.loads(run(*base, "--liars", "0.01").stdout)
+    assert data["attributes"][0]["categories"][1]["upper"] == vote.interval(liars=0.01)[1][1]
+    pooled = vote.pooled(["Red", "Green"])
+    assert pooled is not None
+    assert data["answers"][1]["lower"] == pooled.interval(liars=0.01)[0][0]
+    assert data["answers"][0]["lower"] is None
+    assert "no interval is known for liars" in data["answers"][0]["sentence"]
+    assert data["interval"]["liars"] == 0.01
+    assert "even if up to 1% of all contributors lie" in data["interval"]["covers"]
+    looked = ["--looks", "any", "--planned", "9000", "--target", "population"]
+    data = json.loads(run(*base, *looked).stdout)
+    expected = vote.interval(target="population", looks="any", planned=9000)[0][1]
+    assert data["attributes"][0]["categories"][1]["lower"] == expected
+    assert data["interval"]["planned"] == 9000
+    for wrong, message in (
+        (["--looks", "any", "--planned", "9"], "--looks any needs --target population"),
+        (["--looks", "any", "--target", "population"], "--planned N"),
+        (["--liars", "1"], "liars must be a fraction"),
+        (["--mean", "vote"], "scores must say"),
+        (["--mean", "nothing"], "questions must be about an attribute, one of"),
+        (["--total", "vote"], "total must be an attribute, an equals sign and a list"),
+        (["--total", "vote=Black"], "'Black'"),
+        (["--quantiles", "stars=half"], "quantiles must be numbers"),
+        (["--quantiles", "stars=1.5"], "p must be"),
+    ):
+        result = run("estimate", "May.json", "May.aggregate", *wrong)
+        assert result.exit_code == 2
+        assert message in result.stderr
+
+
+def test_attributes_without_such_an_interval_say_so_and_others_have_theirs(run: Run) -> None:
+    schema = Schema((SCHEMA.attributes[0], Attribute("age", kind="numeric", range=(0, 100), grid=11)))
+    survey = Collection(schema, _square(schema))
+    records = np.column_stack([np.arange(3000) % 4, np.arange(3000) % 11])
+    aggregate = survey.aggregate(survey.randomize(records, SimulationRandomness(1)))
+    survey.save(Path("s.json"))
+    aggregate.save(Path("s.aggregate"))
+    result = run("estimate", "s.json", "s.aggregate", "--liars", "0.01", "--mean", "age")
+    assert result.exit_code == 0, result.stderr
+    assert "age: no interval is known for lying contributors" in " ".join(result.stdout.split())
+
+
+def _square(schema: Schema) -> AdaptiveSMP:
+    from deniable.oracles import SquareWave
+
+    return AdaptiveSMP(schema.sizes, 2.0, (SubsetSelection(4, 2.0), SquareWave(11, 2.0)))
+
+
+def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], tuple[Collection, Aggregate]]) -> None:
+    files = ["May.json", "May.aggregate", "June.json", "June.aggregate"]
+    result = run("compare", *files, "--independent", "--html", "c.html", "--png", "c.png")
+    assert result.exit_code == 0, result.stderr
+    comparison = answers.compare(*waves, independent=True)
+    words = " ".join(result.stdout.split())
+    for sentence in comparison.sentences:
+        assert sentence in words
+    assert "'Red' of 'Whom would you vote for?' fell by" in words
+    assert "From 'May' to 'June'" in words
+    assert Path("c.png").read_bytes().startswith(b"\x89PNG")
+    page = Path("c.html").read_text().replace("&#39;", "'")
+    assert "'Green' of 'Whom would you vote for?' rose by" in page
+    data = json.loads(run("compare", *files, "--independent", "--json").stdout)
+    red = data["attributes"][0]["categories"][0]
+    first, second = (survey.estimate(aggregate)["vote"] for survey, aggregate in waves)
+    change = answers.difference(second["Red"], first["Red"], independent=True)
+    assert (red["change"], red["lower"], red["upper"]) == (change.value, *change.interval(target="population"))
+    assert data["sentences"] == comparison.sentences
+    assert data["attributes"][1]["mean"]["value"] == pytest.approx(0, abs=0.2)
+    for wrong, message in (
+        (files, "compare needs --independent"),
+        ([*files[:2], *files[:2], "--independent"], "both are made from collection"),
+        ([*files, "--independent", "--attribute", "nothing"], "attributes must be asked with the same categories"),
+    ):
+        refused = run("compare", *wrong)
+        assert refused.exit_code == 2
+        assert message in refused.stderr
+
+
+def test_only_changes_that_hold_together_are_named(waves: tuple[tuple[Collection, Aggregate], ...]) -> None:
+    comparison = answers.compare(*waves, independent=True, attributes=["vote", "colour"])
+    joint = next(row for row in comparison.attributes if row.attribute == "vote")
+    first, second = (survey.estimate(aggregate)["vote"] for survey, aggregate in waves)
+    for i, label in enumerate(first.labels):
+        change = answers.difference(second[label], first[label], independent=True)
+        bounds = change.interval(target="population", simultaneous=6)
+        assert (joint.joint_lower[i], joint.joint_upper[i]) == bounds
+        said = any(sentence.startswith(repr(label)) for sentence in comparison.sentences)
+        assert said == (bounds[0] > 0 or bounds[1] < 0)
+    assert any("No category of 'colour' can be said to have changed" in one for one in comparison.sentences)
+    assert not any(math.isnan(end) for end in joint.joint_lower)
+
+
+def test_what_only_one_asks_is_left_out(waves: tuple[tuple[Collection, Aggregate], ...]) -> None:
+    schema = Schema((SCHEMA.attributes[0], Attribute("colour", ("a", "c"))))
+    other = Collection(schema, AdaptiveSMP(schema.sizes, 2.0), title="July")
+    records = np.zeros((500, 2), dtype=int)
+    aggregate = other.aggregate(other.randomize(records, SimulationRandomness(1)))
+    comparison = answers.compare(waves[0], (other, aggregate), independent=True)
+    assert [row.attribute for row in comparison.attributes] == ["vote"]
+    assert comparison.left_out == ("stars", "colour")
