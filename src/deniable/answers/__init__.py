@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from deniable.answers.crosstab import crosstabs as crosstabs
     from deniable.answers.crosstab_summary import CrosstabSummary as CrosstabSummary
     from deniable.answers.crosstab_summary import summarize_crosstab as summarize_crosstab
-    from deniable.answers.crosstabs import Crosstab as Crosstab
-    from deniable.answers.crosstabs import Crosstabs as Crosstabs
-    from deniable.answers.crosstabs import Independence as Independence
-    from deniable.answers.crosstabs import crosstabs as crosstabs
     from deniable.answers.functionals import functional as functional
     from deniable.answers.functionals import functional_weights as functional_weights
     from deniable.answers.independent import difference as difference
