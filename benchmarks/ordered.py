@@ -70,7 +70,10 @@ def functionals(k: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print and write."""
-    found: dict[str, Any] = {"verbs": [row for k in (16, 256, 1024) for row in verbs(k)], "functionals": functionals(1024)}
+    found: dict[str, Any] = {
+        "verbs": [row for k in (16, 256, 1024) for row in verbs(k)],
+        "functionals": functionals(1024),
+    }
     for row in found["verbs"]:
         print("k = {k:>4}, {verb}: {ns:5.2f} ns per report, limit {limit:.2f} ns".format_map(row))
     times = found["functionals"]

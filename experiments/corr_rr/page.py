@@ -168,7 +168,7 @@ def _variants(r: Results) -> list[str]:
         quotes.append(f"| Cond-RR, {words}: median ({setting('10%')} to {setting('90%')}) | {' | '.join(cells)} |")
     decoded = [cell(place, "default", post="hierarchical") for place in _SETTINGS]
     quotes.append(f"| default, decoded | {' | '.join(f'**{one}**' for one in decoded)} |")
-    quotes.append(f"is decided by a few runs (Adult: {cell('Adult', 'Cond-RR')})")
+    quotes.append(f"is decided by a few runs (Adult: {cell('Adult', 'Cond-RR')}, and")
     return quotes
 
 
@@ -388,7 +388,7 @@ def _claims(r: Results) -> list[str]:
         for claim in ("70% below RS+FD", "70% below RS+RFD", "as SPL at epsilon 5")
     ]
     quotes.append(f"| {nursery[0]} and {nursery[1]}; ")
-    quotes.append(f", {nursery[2]} times SPL at 5 |")
+    quotes.append(f"only, {nursery[2]} times SPL at 5 |")
     mushroom = [
         _ratio(r, "v1-figure-14", f"Mushroom: {claim}", "real") for claim in ("80% below SPL", "60% below RS+FD")
     ]
@@ -409,5 +409,15 @@ PAGE = Page(
     name="corr_rr",
     quotes=quotes,
     stated={},
-    pictures={},
+    pictures={
+        "corr-rr-table-6.png": "table-6.png",
+        "corr-rr-real.png": "figure-11.png",
+        "corr-rr-real-decoded.png": "figure-11-simplex.png",
+        "corr-rr-matrices.png": "real-data-matrices.png",
+        "corr-rr-correlation.png": "figure-7.png",
+        "corr-rr-correlation-decoded.png": "figure-7-simplex.png",
+        "corr-rr-held-out.png": "held-out.png",
+        "corr-rr-large-k.png": "large-k.png",
+        "corr-rr-coverage.png": "coverage.png",
+    },
 )

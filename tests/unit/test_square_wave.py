@@ -55,7 +55,7 @@ def test_every_window_is_exactly_private_and_its_weights_undo_it_exactly(epsilon
 @pytest.mark.parametrize("setting", VECTORS["thresholds"])
 def test_thresholds_are_those_of_independent_code(setting: str) -> None:
     (k, epsilon, window), expected = setting.split(","), VECTORS["thresholds"][setting]
-    wave = SquareWave(int(k), epsilon, int(window))
+    wave = SquareWave(int(k), Fraction(epsilon), int(window))
     assert wave.implemented_ratio() == Fraction(expected["ratio_max"])
     channel = wave.channel(exact=True)
     assert channel[0, -1] == Fraction(expected["far"], SCALE)
