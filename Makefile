@@ -1,5 +1,6 @@
 # make demo     the main job on real data, in a fresh virtual environment
 # make test     the tests
+# make fast     linters, and the tests that fail first, in a minute
 # make check    linters, formatting, types, layering
 # make quick    every reproduction that needs no data, with few runs, in a minute
 # make intervals  how often intervals contain the truth, by the exact law of the counts (a minute); results/intervals.json
@@ -16,22 +17,29 @@
 # make client-law  100,000 reports of every mechanism in the client against its exact law; results/client-law.json
 # make vectors  what client and library must agree on, byte for byte; tests/vectors/wire
 # make bench-compare REV=...  whether every mechanism is as fast as it was at another revision, in turns; results/compare.json
+# make dist     source archive and wheel from a clean clone, the wheel installed and used once; dist/
 # make bench    side by side with peers (its own virtual environment)
 # Whichever Python from 3.11 on there is; where there is none, uv fetches one.
 FITS := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for one in python3.11 python3.12 python3.13 python3.14 python3 python; do \
 	command -v $$one >/dev/null 2>&1 && $$one -c "$(FITS)" >/dev/null 2>&1 && echo $$one && break; done)
 SEED ?= 1
+FIRST := bases names privacy thresholds estimate grr encoding schema reports documents_of_the_project
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick intervals mutants soak crash-files crash load fuzz ways coverage engines client client-law vectors bench bench-compare clean
+.PHONY: demo test check quick intervals mutants soak crash-files crash load fuzz ways coverage engines client client-law vectors bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
 
 test: $(VENV)/.installed-dev
 	$(RUN)/pytest -n 2
+
+fast: $(VENV)/.installed-dev
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/pytest -n 2 tests/golden $(FIRST:%=tests/unit/test_%.py)
 
 check: $(VENV)/.installed-dev
 	$(RUN)/ruff check .
@@ -87,6 +95,9 @@ vectors: $(VENV)/.installed-dev
 engines: $(VENV)/.installed-dev
 	$(RUN)/pip install --quiet -e ".[spark]"
 	DENIABLE_ENGINES=1 $(RUN)/pytest tests/engines
+
+dist:
+	PYTHON=$(PYTHON) .ci/dist
 
 bench-compare: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks.compare $(REV)
