@@ -181,7 +181,7 @@ def test_the_clock_opens_closes_and_ends_grace_and_nothing_else(tmp_path: Path) 
     one = body(5)
     from deniable.service.stores.store import Posted
 
-    assert store.take({ASKED.id: Posted(one.ids, one.rows)})[ASKED.id] is not None
+    assert not isinstance(store.take({ASKED.id: Posted(one.ids, one.rows)})[ASKED.id], str)
     clock.move(hours=1, minutes=59)
     assert state() == ("closing", "closing")
     clock.move(days=-1)
@@ -189,7 +189,7 @@ def test_the_clock_opens_closes_and_ends_grace_and_nothing_else(tmp_path: Path) 
     clock.move(days=1, minutes=1)
     assert state() == ("closed", "closed")
     assert store.sum(ASKED.id)[1] == 5
-    assert store.take({ASKED.id: Posted(one.ids, one.rows)})[ASKED.id] is None
+    assert store.take({ASKED.id: Posted(one.ids, one.rows)})[ASKED.id] == "closed"
     clock.move(days=-10)
     assert state()[0] == "closed"
     # Receipts go thirty days after the close.
@@ -223,15 +223,21 @@ def test_devices_draw_only_while_open_and_what_was_drawn_is_taken_until_grace_en
         surveys.open("smoking")
         surveys.close("smoking")
         assert (posted(3), state()) == ("", "closing")
-        # Closed between the look at the state and the commit: the commit's look counts.
+        # Between the look at the state and the commit: the commit's look counts, and what is paused goes on later.
         store = here.collector.store
+        with store._working() as run:
+            run("UPDATE collections SET state = 'paused'")
+        answer = call.post(bodies(1, 4)[0])
+        assert (answer.status, answer.problem) == (425, "not-open")
+        with store._working() as run:
+            run("UPDATE collections SET state = 'closing'")
         store.drain(ASKED.id, 1, surveys.load(ASKED.id).fold, "2026-05-01", close=True)
         answer = call.post(bodies(1, 4)[0])
         assert (answer.status, answer.problem) == (410, "closed")
         assert (posted(5), state()) == ("closed", "closed")
         assert store.sum(ASKED.id)[1] == 2
         here.collector.ingest.write_rejections()
-        assert store.rejections(ASKED.id)["not-open"] == 2
+        assert store.rejections(ASKED.id)["not-open"] == 3
 
 
 # -------------------------------------------------------------------- exports

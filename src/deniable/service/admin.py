@@ -31,7 +31,6 @@ from deniable.service.public import TEMPLATES, Access, bundles, handlers, render
 from deniable.service.receiving import read_body
 from deniable.service.results import Results, results
 from deniable.service.shield import Shield, security_headers
-from deniable.service.surveys import aggregate_bytes
 
 COOKIE = "__Host-deniable"
 MOST = 4096
@@ -199,7 +198,7 @@ class _Desk:
         held = self._held(request)
 
         def exported() -> bytes:
-            return aggregate_bytes(held.survey.aggregate(self._collector.store, held.row.source))
+            return held.survey.aggregate(self._collector.store, held.row.source).to_bytes()
 
         content = await run_in_threadpool(exported)
         return _download(content, "application/octet-stream", f"{held.row.slug}.aggregate")

@@ -20,7 +20,7 @@ from deniable.errors import StoreError
 from deniable.files.wire import Body, Rows
 from deniable.service.metrics import Metrics
 from deniable.service.problems import Problem
-from deniable.service.stores.store import Posted, Store
+from deniable.service.stores.store import Posted, State, Store
 from deniable.service.surveys import Clock, Survey
 
 MAX_QUEUE = 20_000
@@ -174,22 +174,22 @@ class Ingest:
         if posted:
             self._metrics.commit(time.perf_counter() - began, sum(len(one.ids) for one in posted.values()))
         for collection, group in groups.items():
-            self._answer(group, valid[collection], taken.get(collection), collection in posted)
+            found = taken.get(collection, np.zeros(0, dtype=np.bool_))
+            self._answer(group, valid[collection], found)
 
-    def _answer(
-        self, group: list[_Item], valid: NDArray[np.bool_], taken: NDArray[np.bool_] | None, posted: bool
-    ) -> None:
+    def _answer(self, group: list[_Item], valid: NDArray[np.bool_], taken: NDArray[np.bool_] | State) -> None:
         new = np.zeros(len(valid), dtype=np.bool_)
-        if taken is not None:
+        refused = taken if isinstance(taken, str) else None
+        if not isinstance(taken, str):
             new[valid] = taken
         start = 0
         for item in group:
             mine = slice(start, start + item.body.n)
             start += item.body.n
             kept, counted = int(valid[mine].sum()), int(new[mine].sum())
-            if kept and posted and taken is None:
-                # It was closed, or paused, since the request was looked at.
-                item.answer = Problem("closed")
+            if kept and refused is not None:
+                # Since the request was looked at; of what is only paused, devices shall come again.
+                item.answer = Problem("closed" if refused == "closed" else "not-open")
                 continue
             item.answer = Outcome(counted, kept - counted, item.body.n - kept)
             self._metrics.reports("counted", counted)

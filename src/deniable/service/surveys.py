@@ -139,14 +139,6 @@ class Survey:
         return Aggregate(self.collection.mechanism, np.frombuffer(counts, "<i8"), n, self.collection.id, batches)
 
 
-def aggregate_bytes(aggregate: Aggregate) -> bytes:
-    """Return an aggregate as the bytes of its file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "sum.aggregate"
-        aggregate.write(path)
-        return path.read_bytes()
-
-
 def state_now(row: CollectionRow, survey: Survey, now: datetime) -> State:
     """Return the state that devices are told: before `opens_at` an opened survey is still a draft."""
     opens, closes = moment(survey.page.opens_at, "opens_at"), moment(survey.page.closes_at, "closes_at")
@@ -304,7 +296,7 @@ class Surveys:
     def export(self, slug: str) -> bytes:
         """Return the file of the aggregate of what was drained."""
         row = self.row(slug)
-        return aggregate_bytes(self.load(row.id).aggregate(self.store, row.source))
+        return self.load(row.id).aggregate(self.store, row.source).to_bytes()
 
     def export_reports(self, slug: str) -> dict[str, bytes]:
         """Return the files of the batches, by name, where reports are kept."""

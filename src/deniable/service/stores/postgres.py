@@ -8,6 +8,7 @@ collection's row, so that a close waits for it; drains hold an advisory lock.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import subprocess
 import threading
@@ -26,6 +27,7 @@ from deniable.service.stores.store import Run, Store
 
 try:
     import psycopg
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
 except ImportError as missing:
     raise MissingExtraError('PostgreSQL needs psycopg: pip install "deniable[postgres]"') from missing
 
@@ -150,10 +152,7 @@ class PostgresStore(Store):
         if program is None:
             raise StoreError("a backup of PostgreSQL needs its program pg_dump, which is not installed here")
         with atomic_path(output, private=True) as temporary:
-            command = [program, "--format=custom", "--no-owner", f"--file={temporary}", f"--dbname={self.url}"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise StoreError(f"pg_dump failed: {done.stderr.strip().splitlines()[-1]}")
+            _run([program, "--format=custom", "--no-owner", f"--file={temporary}"], self.url)
 
     def close(self) -> None:
         for lane in self._lanes:
@@ -179,10 +178,19 @@ def restore(source: Path, url: str) -> None:
     program = shutil.which("pg_restore")
     if program is None:
         raise StoreError("restoring into PostgreSQL needs its program pg_restore, which is not installed here")
-    command = [program, "--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={url}", str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    _run([program, "--no-owner", "--exit-on-error", "--single-transaction", str(source)], url)
+
+
+def _run(command: list[str], url: str) -> None:
+    """Run a program of PostgreSQL's on a database; a password never stands where other users see it."""
+    parts = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
+    password = parts.pop("password", None)
+    environment = os.environ | ({} if password is None else {"PGPASSWORD": password})
+    whole = [*command, f"--dbname={make_conninfo('', **parts)}"]
+    done = subprocess.run(whole, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
-        raise StoreError(f"pg_restore failed: {done.stderr.strip().splitlines()[-1]}")
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise StoreError(f"{Path(command[0]).name} failed: {said[-1]}")
 
 
 @contextlib.contextmanager

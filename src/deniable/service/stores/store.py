@@ -247,20 +247,21 @@ class Store(ABC):
     # ---------------------------------------------------------------- reports
 
     @final
-    def take(self, posted: Mapping[str, Posted]) -> dict[str, NDArray[np.bool_] | None]:
+    def take(self, posted: Mapping[str, Posted]) -> dict[str, NDArray[np.bool_] | State]:
         """Take valid reports in one transaction, each id once; of an id that comes twice the first counts.
 
         Returns
         -------
-        dict of str to bool[n] or None
-            Which reports of a collection are new; None if it takes none now.
+        dict of str to bool[n] or State
+            Which reports of a collection are new; its state, if that takes none.
         """
-        outcome: dict[str, NDArray[np.bool_] | None] = {}
+        outcome: dict[str, NDArray[np.bool_] | State] = {}
         with self._taking() as run:
             for collection in sorted(posted):
                 found = run(f"SELECT state FROM collections WHERE id = ?{self._reads_key}", collection)
-                if not found or found[0][0] not in ("open", "closing"):
-                    outcome[collection] = None
+                state: State = found[0][0] if found else "closed"
+                if state not in ("open", "closing"):
+                    outcome[collection] = state
                     continue
                 ids, rows = posted[collection]
                 # By id, or two collectors that are sent the same ids lock each other out; the first of equals first.
