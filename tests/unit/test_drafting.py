@@ -227,12 +227,19 @@ def test_several_answers_in_a_cell_or_a_list() -> None:
     assert _drafted([[f"box {i}"] for i in range(30)] * 9)[1][0].endswith("30 different answers, 2 to 20 can be boxes")
 
 
-def test_dates_are_named_and_answers_that_are_one_are_counted() -> None:
+def test_dates_are_cut_and_answers_that_are_one_are_counted() -> None:
     days = [f"2024-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(200)]
-    for column in (days, pa.array(days).cast(pa.date32())):
+    by_month = tuple(f"2024-{month:02}-01" for month in range(2, 13))
+    for column in (days, pa.array(days).cast(pa.date32()), [f"{day} 12:30" for day in days]):
         attribute, remarks = _drafted(column)
-        assert attribute is None
-        assert "it holds dates; add a column of their years or months" in remarks[0]
+        assert attribute == Attribute("a", edges=by_month, kind="ordered")
+        assert remarks[0].startswith("attribute 'a': dates, cut by months; the cut points come from the first")
+    born = _drafted([f"{1950 + i % 40}-{1 + i % 12:02}-11" for i in range(200)])[0]
+    assert born == Attribute("a", edges=tuple(f"{year}-01-01" for year in range(1951, 1990)), kind="ordered")
+    for column in ([f"2024-05-{1 + i % 30:02}" for i in range(200)], [f"{1800 + i}-01-01" for i in range(200)]):
+        assert _drafted(column)[1] == [
+            "column 'a' is left out: its dates fall into one month, or are no days; cut them yourself (edges)"
+        ]
     months = _drafted(["2023-11", "2024-02", "2023-12", "2024-03", ""] * 20)[0]
     assert months == Attribute(
         "a", ("2023-11", "2023-12", "2024-01", "2024-02", "2024-03"), missing="missing", kind="ordered"

@@ -260,6 +260,48 @@ def test_scores_are_stated_or_are_the_labels_that_are_numbers() -> None:
     assert not values.flags.writeable
 
 
+# ---------------------------------------------------------------------- dates
+
+VISIT = Attribute("visit", edges=("2026-01-01", "2026-07-01"), missing="never", kind="ordered")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["2025-12-31", "2026-01-01", "2026-06-30", "2026-07-01", ""],
+        ["2025-12-31T23:59:59Z", "2026-01-01 00:00", "2026-06-30 12:00:00.5", "2026-07-01", "never"],
+        pa.array([20453, 20454, 20634, 20635, None], pa.date32()),
+        pa.array(["2025-12-31 23:59", "2026-01-01", "2026-06-30", "2026-07-01", None]).cast(pa.timestamp("s")),
+        pd.to_datetime(["2025-12-31", "2026-01-01", "2026-06-30", "2026-07-01", None]),
+    ],
+    ids=lambda column: type(column).__name__,
+)
+def test_dates_are_cut_by_days(column: Any) -> None:
+    schema = Schema((VISIT,))
+    assert schema.encode({"visit": column})[:, 0].tolist() == [0, 1, 1, 2, 3]
+
+
+def test_documents_of_dates_are_of_version_2() -> None:
+    document = json.loads(Schema((VISIT,)).to_json())
+    assert document["format_version"] == 2
+    assert document["attributes"][0]["edges"] == ["2026-01-01", "2026-07-01"]
+    assert Schema.from_json(json.dumps(document)) == Schema((VISIT,))
+    plain = {"name": "visit", "categories": ["before", "after"], "edges": ["2026-01-01"]}
+    with pytest.raises(FileFormatError, match="write format_version=2"):
+        Schema.from_json(json.dumps(document | {"format_version": 1, "attributes": [plain]}))
+    assert question_text(VISIT).startswith("'visit' (date, ordered, 4 answers): '< 2026-01-01', ")
+    wrong: Any
+    for wrong in (("2026-01-01", 3), ("2026-02-30",), ("2026-02-01", "2026-01-01"), ("20260101",), ("2026-1-1",)):
+        with pytest.raises(InvalidParameterError, match=r"^edges of attribute 'a' must be increasing numbers, or incr"):
+            Attribute("a", edges=wrong)
+
+
+@pytest.mark.parametrize("answer", ["2026-02-30", "01/02/2026", "2026-01-01x", "soon", "20260101", 20260101])
+def test_what_is_no_date(answer: Any) -> None:
+    with pytest.raises(UnknownCategoryError, match=r"^unknown answer of attribute 'visit' in row 1: it must be a date"):
+        Schema((VISIT,)).encode({"visit": [answer]})
+
+
 # ---------------------------------------------------------------------- several answers
 
 

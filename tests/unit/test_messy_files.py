@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,14 @@ from tests.messy.files import FILES, FOLDER, N
 
 BOXES = {"kind": "multiple", "categories": ["phone", "radio", "television"]}
 SPELLED = {"name": "smoker", "categories": ["No", "YES ", "Yes", "no", "yes"]}
+
+
+def _cut(name: str, edges: list[str], **further: Any) -> dict[str, Any]:
+    """A drafted attribute of dates."""
+    labels = [f"{low} to < {high}" for low, high in pairwise(edges)]
+    categories = [f"< {edges[0]}", *labels, f">= {edges[-1]}"]
+    return {"name": name, "kind": "ordered", "categories": categories, **further, "edges": edges}
+
 
 MONTHS = [f"{2024 + i // 12}-{i % 12 + 1:02}" for i in range(23)]
 
@@ -79,17 +88,14 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     ),
     "identifiers.csv": (
         [
-            {
-                "name": "month",
-                "kind": "ordered",
-                "categories": MONTHS,
-            },
+            _cut("date", [f"{month}-01" for month in MONTHS[1:]]),
+            {"name": "month", "kind": "ordered", "categories": MONTHS},
             {"name": "answer", "categories": ["agree", "disagree"], "missing": "missing"},
         ],
         [
             "column 'row' is left out: it numbers its rows",
             "column 'email' is left out: it looks like an identifier",
-            "column 'date' is left out: it holds dates",
+            "attribute 'date': dates, cut by months",
             "attribute 'month': 3 of 23 categories are held by fewer than 5 people",
             "column 'remark' is left out: it looks like an identifier",
             "column 'wave' is left out: it holds a single answer",
@@ -100,12 +106,13 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
             {"name": "stars", "kind": "ordered", "categories": ["1", "2", "3", "4", "5"], "missing": "missing"},
             {"name": "owns", **BOXES},
             {"name": "amount", "kind": "numeric", "range": [0, 40], "grid": 41},
+            _cut("when", [f"2024-{month:02}-01" for month in range(2, 13)]),
             {"name": "agrees", "categories": ["false", "true"]},
         ],
         [
             "'owns': several answers",
             "'amount': its range",
-            "'when' is left out: it holds dates",
+            "'when': dates, cut by months",
             "'remark' is left out",
         ],
     ),
@@ -115,9 +122,10 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
             {"name": "agrees", "categories": ["false", "true"], "missing": "missing"},
             {"name": "stars", "kind": "ordered", "categories": ["1", "2", "3", "4", "5"]},
             {"name": "minutes", "kind": "numeric", "range": [0, 600], "grid": 31, "missing": "missing"},
+            _cut("born", [f"{year}-01-01" for year in range(1951, 2000)]),
             {"name": "town", "categories": ["A", "B", "C"]},
         ],
-        ["'owns': several answers", "'minutes': its range", "column 'born' is left out: it holds dates"],
+        ["'owns': several answers", "'minutes': its range", "'born': dates, cut by years"],
     ),
 }
 

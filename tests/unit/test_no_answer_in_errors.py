@@ -31,6 +31,7 @@ RNG = dn.SimulationRandomness(1)
 LISTED = dn.Schema((dn.Attribute("a", ("x", "y")), dn.Attribute("b", ("1", "2"))))
 BINNED = dn.Schema((dn.Attribute("a", edges=(1, 2)), dn.Attribute("b", ("1", "2"))))
 TEXT = dn.Schema((dn.Attribute("a", text=True),))
+DATED = dn.Schema((dn.Attribute("a", edges=("2026-01-01", "2026-07-01")),))
 KINDS = dn.Schema(
     (
         dn.Attribute("a", kind="numeric", range=(0, 10), grid=11),
@@ -75,6 +76,8 @@ TABLES: dict[str, tuple[dn.Schema, Any]] = {
         {"a": pa.DictionaryArray.from_arrays(pa.array([CODE]), pa.array(["x"]), safe=False), "b": ["1"]},
     ),
     "outside a range": (KINDS, {"a": ["1", str(CODE)], "b": ["x", "y"], "c": [1, 2]}),
+    "no date": (DATED, {"a": ["2026-01-01", WORD]}),
+    "a number for a date": (DATED, {"a": [1, CODE]}),
     "below a range": (KINDS, {"a": [1.0, -CODE - 0.5], "b": ["x", "y"], "c": [1, 2]}),
     "no number of a grid": (KINDS, {"a": ["1", WORD], "b": ["x", "y"], "c": [1, 2]}),
     "a number too long": (KINDS, {"a": ["1", str(CODE) * 99], "b": ["x", "y"], "c": [1, 2]}),

@@ -83,7 +83,10 @@ def test_labels_of_intervals() -> None:
             {"edges": (0, float("inf"))},
             "edges of attribute 'a' must be finite, increasing numbers, got edges=[0.0, inf]",
         ),
-        ({"edges": ("x",)}, "edges of attribute 'a' must be numbers, got edges=('x',)"),
+        (
+            {"edges": ("x",)},
+            "edges of attribute 'a' must be increasing numbers, or increasing dates like '2026-05-01', got edges=['x']",
+        ),
         (
             {"categories": ("x", "y"), "edges": (1, 2)},
             "categories of attribute 'a' must name the 3 intervals of its edges, got 2",
@@ -214,8 +217,8 @@ def _document(**changes: Any) -> str:
             "s.json: attributes[0].categories[1]: input should be a valid string",
         ),
         (
-            _document(attributes=[{"name": "a", "edges": ["1"]}]),
-            "s.json: attributes[0].edges[0]: input should be a valid number",
+            _document(attributes=[{"name": "a", "edges": [None]}]),
+            "s.json: attributes[0].edges[0].float: input should be a valid number",
         ),
         (
             _document(attributes=[{"name": "a", "categories": ["x", "x"]}]),

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, GetPydanticSchema
 
 from deniable.errors import InvalidParameterError, UnknownCategoryError
 from deniable.survey.dictionary_file import DictionaryFile, referred_dictionary
-from deniable.survey.encoding import canonical_decimal, label_codes
+from deniable.survey.encoding import canonical_decimal, is_date, label_codes
 from deniable.survey.grid import Grid
 
 Kind = Literal["categories", "ordered", "numeric", "multiple", "text"]
@@ -49,9 +49,10 @@ class Attribute:
         Label of a category for missing answers (null or empty); without it a missing answer is an error.
     other : str, optional
         Label of a category for every answer not listed; without it an unknown answer is an error.
-    edges : sequence of float, optional
+    edges : sequence of float or of str, optional
         Increasing cut points e_0 < ... < e_m, *public* like the labels: answers are read as numbers and put into the
-        m + 2 intervals (-inf, e_0), [e_0, e_1), ..., [e_m, inf).
+        m + 2 intervals (-inf, e_0), [e_0, e_1), ..., [e_m, inf). Or dates, all like "2026-05-01": answers are then read
+        as dates, of times their day.
     dictionary : DictionaryFile, optional
         The categories are the words of this file, thousands or millions; documents refer to it (`from_dictionary`).
     text : bool
@@ -94,6 +95,8 @@ class Attribute:
     ('yes', 'no', 'no answer')
     >>> Attribute("age", edges=(20, 40)).labels
     ('< 20', '20 to < 40', '>= 40')
+    >>> Attribute("visit", edges=("2026-01-01", "2026-07-01")).labels
+    ('< 2026-01-01', '2026-01-01 to < 2026-07-01', '>= 2026-07-01')
     >>> Attribute("url", text=True).k
     0
     >>> Attribute("stars", ("1", "2", "3"), "no answer", kind="ordered").code_scores
@@ -110,7 +113,7 @@ class Attribute:
     categories: tuple[str, ...] = ()
     missing: str | None = None
     other: str | None = None
-    edges: tuple[float, ...] | None = None
+    edges: tuple[float | str, ...] | None = None
     dictionary: Annotated[DictionaryFile | None, GetPydanticSchema(referred_dictionary)] = None
     text: bool = False
     kind: Kind = "categories"
@@ -368,7 +371,10 @@ class Attribute:
         else:
             data["categories"] = list(self.categories)
         data |= {key: getattr(self, key) for key in ("missing", "other") if getattr(self, key) is not None}
-        data |= {key: _numbers(values) for key in ("edges", "scores") if (values := getattr(self, key)) is not None}
+        if self.edges is not None:
+            data["edges"] = list(self.edges) if self.dated else _numbers(self.edges)
+        if self.scores is not None:
+            data["scores"] = _numbers(self.scores)
         defaults = {"clip": False, "ask": self._default_ask, "separator": SEPARATOR, "title": ""}
         data |= {key: getattr(self, key) for key, default in defaults.items() if getattr(self, key) != default}
         return data
@@ -376,21 +382,28 @@ class Attribute:
     @property
     def format_version(self) -> int:
         """Version of the documents that can describe this attribute: 1, or 2 with a key that version 1 had not."""
-        return 2 if set(VERSION_2) & self.to_dict().keys() else 1
+        return 2 if self.dated or set(VERSION_2) & self.to_dict().keys() else 1
+
+    @property
+    def dated(self) -> bool:
+        """Whether the cut points are dates."""
+        return self.edges is not None and isinstance(self.edges[0], str)
 
 
-def _numbers(values: Iterable[float]) -> list[float]:
+def _numbers(values: Iterable[Any]) -> list[float]:
     return [int(value) if _is_short_integer(value) else value for value in values]
 
 
-def interval_labels(edges: Sequence[float]) -> tuple[str, ...]:
+def interval_labels(edges: Sequence[float | str]) -> tuple[str, ...]:
     """Return the labels of the intervals between cut points: "< 20", "20 to < 40", ">= 40"."""
-    texts = [str(int(edge)) if _is_short_integer(edge) else repr(edge) for edge in edges]
+    texts = [edge if isinstance(edge, str) else repr(_numbers([edge])[0]) for edge in edges]
     between = [f"{low} to < {high}" for low, high in pairwise(texts)]
     return (f"< {texts[0]}", *between, f">= {texts[-1]}")
 
 
-def _checked_edges(edges: Sequence[float], where: str) -> tuple[float, ...]:
+def _checked_edges(edges: Sequence[float | str], where: str) -> tuple[float | str, ...]:
+    if not isinstance(edges, str) and any(isinstance(edge, str) for edge in edges):
+        return _checked_dates(edges, where)
     try:
         values = tuple(float(edge) for edge in edges)
     except (TypeError, ValueError, OverflowError) as error:
@@ -399,6 +412,16 @@ def _checked_edges(edges: Sequence[float], where: str) -> tuple[float, ...]:
     if not values or not increasing or not all(map(math.isfinite, values)):
         raise InvalidParameterError(f"edges of {where} must be finite, increasing numbers, got edges={list(values)}")
     return values
+
+
+def _checked_dates(edges: Sequence[float | str], where: str) -> tuple[float | str, ...]:
+    dates = [edge for edge in edges if isinstance(edge, str) and is_date(edge)]
+    if len(dates) < len(edges) or not all(low < high for low, high in pairwise(dates)):
+        raise InvalidParameterError(
+            f"edges of {where} must be increasing numbers, or increasing dates like '2026-05-01', got "
+            f"edges={list(edges)}"
+        )
+    return tuple(dates)
 
 
 def _checked_scores(scores: Sequence[float], count: int, where: str) -> tuple[float, ...]:

@@ -43,6 +43,9 @@ MAX_DRAFTED_POINTS = 51
 MAX_BOXES = 20
 """Most boxes of a drafted question of several answers: every box is a question of its own to a report."""
 
+MAX_MONTHS = 24
+"""Longest span of dates that is cut by months; a longer one is cut by years."""
+
 SEPARATORS = (";", "|", ",")
 """What may divide several answers in one cell, tried in this order."""
 
@@ -60,7 +63,8 @@ PUBLISHED = (
 )
 
 _COMMA = re.compile(r"-?[0-9]+,[0-9]+", re.ASCII)
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([T ].*)?)?", re.ASCII)
+_DATE = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])(-[0-9]{2}([T ].*)?)?", re.ASCII)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?", re.ASCII)
 _REAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
 
 
@@ -87,11 +91,12 @@ def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) 
     * More numbers become a numeric attribute, on a round grid over a round range that is wider than the answers; cells
       like "n/a" are read as missing.
     * Lists, and texts like "phone; radio", become a question of several answers.
+    * Dates are cut by months or years.
     * Another column of at most `max_categories` distinct answers becomes a list of categories (sorted, so that their
       order tells nothing).
 
-    There is a category for missing answers if there are any. Identifiers, row numbers, dates and columns of too many or
-    too few answers are left out and named.
+    There is a category for missing answers if there are any. Identifiers, row numbers and columns of too many or too
+    few answers are left out and named.
 
     Parameters
     ----------
@@ -292,14 +297,24 @@ class _Column:
         return 2 * sum(_COMMA.fullmatch(text) is not None for text in self.counts) > len(self.counts) > FEW_VALUES
 
     def _dates(self, counts: dict[str, int], max_categories: int) -> tuple[Attribute | None, list[str]]:
-        """Return the draft of months, with those in between that nobody holds; days are left to their owner."""
+        """Return the draft of months, with those in between that nobody holds, or of days, cut by months or years."""
         first, last = (int(text[:4]) * 12 + int(text[5:7]) - 1 for text in (min(counts), max(counts)))
+        missing = "missing" if self.missing else None
         months = tuple(f"{month // 12:04}-{month % 12 + 1:02}" for month in range(first, last + 1))
         if counts.keys() <= set(months) and len(months) <= max_categories and not self.overflowed:
-            missing = "missing" if self.missing else None
             return Attribute(self.name, months, missing, kind="ordered"), self._rare(counts)
-        remark = "it holds dates; add a column of their years or months, 2026 or 2026-05, and draft again"
-        return None, [f"column {self.name!r} is left out: {remark}"]
+        monthly = last - first < min(MAX_MONTHS, max_categories)
+        step = 1 if monthly else 12
+        cuts = [month for month in range(first + 1, last + 1) if month % step == 0]
+        if not all(_DAY.fullmatch(text) for text in counts) or not 1 <= len(cuts) < max_categories:
+            remark = "its dates fall into one month, or are no days; cut them yourself (edges)"
+            return None, [f"column {self.name!r} is left out: {remark}"]
+        edges = tuple(f"{month // 12:04}-{month % 12 + 1:02}-01" for month in cuts)
+        remark = (
+            f"attribute {self.name!r}: dates, cut by {'months' if monthly else 'years'}; the cut points come from the "
+            "first and the last answer: choose them by what is known about the question instead"
+        )
+        return Attribute(self.name, (), missing, edges=edges, kind="ordered"), [remark]
 
     def _nothing(self) -> tuple[str | None, str | None, list[str]]:
         """Return the labels for missing answers and for other cells of a column of numbers, and what to say of them."""

@@ -12,7 +12,8 @@ Three rules decide which category an answer is, in this order:
 No message repeats an answer, because messages end up in logs: they name attribute and row, and exceptions of pyarrow,
 which quote what they fail on, are never chained.
 
-Binned and numeric attributes read every answer as a number instead, apart from the labels of *missing* and *other*.
+Binned and numeric attributes read every answer as a number (or as a date, if the cut points are dates) instead, apart
+from the labels of *missing* and *other*.
 Open text stays text: its only rule is that of missing answers.
 
 An answer that is a set of boxes is a list, or one text divided at the attribute's separator: ``"phone; radio"``, with
@@ -24,7 +25,9 @@ Numbers are rounded to their grid last, at random: `Readings` is what stands bef
 
 from __future__ import annotations
 
+import datetime
 import re
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -47,6 +50,7 @@ Int64s = NDArray[np.int64]
 DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _NOT_FINITE_TEXT = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 _UNKNOWN, _MISSING, _NOT_FINITE, _OUTSIDE = -1, -2, -3, -4
@@ -176,12 +180,13 @@ def encode_column(attribute: Attribute, column: pa.Array, first_row: int) -> Int
     UnknownCategoryError
         For an answer that is no category.
     """
-    if attribute.edges is not None and is_number_type(column.type):
+    if attribute.edges is not None and not attribute.dated and is_number_type(column.type):
         result = _settled(attribute, _binned_codes(attribute, column))
     else:
         encoded = dictionary_encoded(column, attribute.name)
         answers = encoded.dictionary
-        found = _category_codes(attribute, answers) if attribute.edges is None else _binned_codes(attribute, answers)
+        read = _category_codes if attribute.edges is None else _dated_codes if attribute.dated else _binned_codes
+        found = read(attribute, answers)
         codes = _settled(attribute, np.append(found, _MISSING))
         result = codes[_indices(encoded)]
     _check_readable(attribute, result, first_row)
@@ -414,6 +419,30 @@ def _binned_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
     return codes
 
 
+def _dated_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
+    """Return the codes of dates; of a time the day counts, as it is written."""
+    edges: Any = attribute.edges
+    codes = np.full(len(answers), _MISSING, dtype=np.int64)
+    for i, text in enumerate(answer_texts(answers, attribute.name)):
+        if text and text in (attribute.missing, attribute.other):
+            codes[i] = attribute.lookup[0][text]
+        elif text:
+            day, rest = text[:10], text[10:]
+            codes[i] = bisect_right(edges, day) if is_date(day) and (not rest or rest[0] in "T ") else _UNKNOWN
+    return codes
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day of the calendar, as in 2026-05-01."""
+    if not _DAY.fullmatch(text):
+        return False
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _category_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
     exact, numbers = attribute.lookup
     codes = np.empty(len(answers), dtype=np.int64)
@@ -486,6 +515,10 @@ def _failure(attribute: Attribute, reason: int, row: int) -> InvalidInputError:
         return UnknownCategoryError(
             f"unknown box of {where}: the schema has {_listed(list(attribute.labels))}, and cells are divided at "
             f'{attribute.separator!r}; declare "other" in the schema to accept unknown answers'
+        )
+    if attribute.dated:
+        return UnknownCategoryError(
+            f'unknown answer of {where}: it must be a date like 2026-05-01; declare "other" in the schema to accept it'
         )
     if attribute.edges is not None or attribute.kind == "numeric":
         return UnknownCategoryError(

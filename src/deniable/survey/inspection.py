@@ -114,7 +114,7 @@ def question_text(attribute: Attribute) -> str:
         low, high = attribute.range_texts
         return f"{name} (number): {low} to {high}, rounded at random to one of {attribute.grid} points{further}"
     kind = {"ordered": "ordered, ", "multiple": "any of them, "}.get(attribute.kind, "")
-    number = "number, " if attribute.edges is not None else ""
+    number = "" if attribute.edges is None else "date, " if attribute.dated else "number, "
     return f"{name} ({number}{kind}{attribute.k} answers): {', '.join(map(repr, attribute.labels))}"
 
 
