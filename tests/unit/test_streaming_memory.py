@@ -66,7 +66,7 @@ def test_memory_does_not_grow_with_the_rows(kind: str, tmp_path: Path, small_blo
     randomize_file(SURVEY, warm, tmp_path / "warm.reports", rng())
     aggregate_files(SURVEY, [tmp_path / "warm.reports"], tmp_path / "day.aggregate")
     peaks = []
-    for n in (50_000, 200_000):
+    for n in (50_000, 400_000):
         answers, reports = _answers(tmp_path, kind, n), tmp_path / f"{n}.reports"
         with _Peaks() as randomizing:
             assert randomize_file(SURVEY, answers, reports, rng(), progress=randomizing.progress).n == n
@@ -79,9 +79,10 @@ def test_memory_does_not_grow_with_the_rows(kind: str, tmp_path: Path, small_blo
         peaks.append((randomizing, aggregating, counting))
         assert output.stat().st_size < 5000
     for small, large in zip(*peaks, strict=True):
-        # 150,000 more rows are 1,200,000 more bytes of answers, of codes, and of reports.
+        # 350,000 more rows are 2,800,000 more bytes of answers, of codes, and of reports.
         assert large.python < small.python + 200_000
-        assert large.arrow < small.arrow + 200_000
+        # Arrow's memory is looked at by the reader, while a row group of 1.4 MB may be under way to the file.
+        assert large.arrow < small.arrow + 1_700_000
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

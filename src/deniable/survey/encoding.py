@@ -343,10 +343,11 @@ def open_texts(attribute: Attribute, column: pa.Array, first_row: int) -> NDArra
 
 def dictionary_encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
     """Return a column as indices into its distinct answers."""
-    if pa.types.is_dictionary(column.type):
-        return column
     try:
-        return column.dictionary_encode()
+        if not pa.types.is_dictionary(column.type):
+            return column.dictionary_encode()
+        # A dictionary of many batches may be larger than one.
+        return column if len(column.dictionary) <= len(column) else column.dictionary_decode().dictionary_encode()
     except pa.ArrowException:
         raise _unreadable(name, column.type) from None
 

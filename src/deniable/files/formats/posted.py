@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ class PostedReader:
         """The reports' ids, sorted, as one item each."""
         return np.ascontiguousarray(self._posted[:, :ID_BYTES]).view(f"V{ID_BYTES}")[:, 0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Generator[Any, None, None]:
         """Yield batches of reports, in the mechanism's report type."""
         mechanism, rows = self.collection.mechanism, self._posted[:, ID_BYTES:]
         size = batch_rows(mechanism)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -173,7 +173,7 @@ class ReportReader:
         if ID_COLUMN not in schema.names:
             raise FileFormatError(f"{self.path} must have the column {ID_COLUMN!r}, got {', '.join(schema.names)}")
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Generator[Any, None, None]:
         """Yield batches of reports, in the mechanism's report type.
 
         Raises

@@ -203,20 +203,34 @@ class ParquetFile:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield record batches of these columns."""
-        for batch in parquet_batches(self._file, self.path, BATCH_ROWS, columns):
-            self._rows += batch.num_rows
-            yield batch
+        # Texts as they lie in the file, each once, with a number per record: no text is made for every record.
+        schema = self._file.schema_arrow
+        texts = [name for name in columns if _is_text(schema.field(schema.names.index(name)).type)]
+        with open_parquet(self.path, dictionaries=texts) as file:
+            for batch in parquet_batches(file, self.path, BATCH_ROWS, columns):
+                self._rows += batch.num_rows
+                yield batch
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
 
-def open_parquet(path: Path) -> pq.ParquetFile:
-    """Open a Parquet file to be streamed; FileFormatError if it is no such file."""
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+    """Open a Parquet file to be streamed, some columns as dictionaries; FileFormatError if it is no such file."""
     with parquet_errors(path):
         # Without a buffer the reader loads whole row groups, and with pre_buffer the whole file.
-        return pq.ParquetFile(path, buffer_size=1 << 18, pre_buffer=False, page_checksum_verification=True)
+        return pq.ParquetFile(
+            path,
+            buffer_size=1 << 18,
+            pre_buffer=False,
+            page_checksum_verification=True,
+            read_dictionary=list(dictionaries),
+        )
 
 
 def parquet_batches(file: pq.ParquetFile, path: Path, rows: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -19,6 +19,7 @@ from deniable.errors import DeniableError, InvalidParameterError, InvalidReportE
 from deniable.files.formats.posted import PostedReader, report_readers
 from deniable.files.formats.reports import ReportReader
 from deniable.files.formats.tables import open_answers
+from deniable.files.jobs.ahead import Ahead
 from deniable.files.jobs.checkpoint import Checkpoint
 from deniable.files.jobs.randomizing import PathLike, refuse_overwriting, with_progress
 from deniable.files.jobs.randomizing import Progress as Progress
@@ -184,19 +185,20 @@ def _aggregated(
     mechanism: Any = reader.collection.mechanism
     result = Aggregate.empty(mechanism, reader.collection.id)
     rejected, reason = 0, ""
-    for reports in reader:
-        counted = f" (rows counted from row {result.n + rejected + 1})" if result.n + rejected else ""
-        try:
-            if on_invalid is not None:
-                valid = mechanism.valid_reports(reports)
-                reports = valid.reports
-                reason = reason or (valid.first_error and valid.first_error + counted)
-                rejected += valid.rejected
-            result += reader.collection.aggregate(reports)
-        except InvalidReportError as error:
-            raise InvalidReportError(f"{reader.path}: {error}{counted}") from error
-        if progress is not None:
-            progress(before + result.n + rejected, total)
+    with Ahead(iter(reader)) as batches:
+        for reports in batches:
+            counted = f" (rows counted from row {result.n + rejected + 1})" if result.n + rejected else ""
+            try:
+                if on_invalid is not None:
+                    valid = mechanism.valid_reports(reports)
+                    reports = valid.reports
+                    reason = reason or (valid.first_error and valid.first_error + counted)
+                    rejected += valid.rejected
+                result += reader.collection.aggregate(reports)
+            except InvalidReportError as error:
+                raise InvalidReportError(f"{reader.path}: {error}{counted}") from error
+            if progress is not None:
+                progress(before + result.n + rejected, total)
     if on_invalid is not None and rejected:
         on_invalid(reader.path, rejected, reason)
     return replace(result, batches=frozenset({reader.digest}))

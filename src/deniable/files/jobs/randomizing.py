@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from deniable.errors import AlreadyRandomizedError, InvalidParameterError, Outpu
 from deniable.files.formats.reports import BATCH_BYTES, batch_rows, write_reports
 from deniable.files.formats.shares import ShareReader, ShareStream
 from deniable.files.formats.tables import AnswerReader, open_answers
+from deniable.files.jobs.ahead import Ahead
 from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger, share_ledger
 from deniable.files.jobs.shuffling import shuffled
 from deniable.survey.collection import Collection
@@ -138,13 +139,19 @@ def randomize_file(
             "by trying; delete it and never pass it on"
         )
     ledger = answers_ledger()
-    with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
-        digest = AnswersDigest(collection, ledger.key())
+    digest = AnswersDigest(collection, ledger.key())
 
-        def encoded() -> Iterator[NDArray[Any]]:
-            for readings in _read(collection, reader, progress):
-                digest.update(readings)
-                yield readings.codes(rng)
+    def read(reader: AnswerReader) -> Generator[Readings, None, None]:
+        for readings in _read(collection, reader, progress):
+            digest.update(readings)
+            yield readings
+
+    with (
+        open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader,
+        Ahead(read(reader)) as all_readings,
+    ):
+        # Words are drawn by one thread, in the order of the answers.
+        encoded = (readings.codes(rng) for readings in all_readings)
 
         @contextlib.contextmanager
         def recorded() -> Iterator[None]:
@@ -167,13 +174,13 @@ def randomize_file(
                 yield
 
         def reports() -> Iterator[Any]:
-            for block in _rechunked(encoded(), _block_rows(collection)):
+            for block in _rechunked(encoded, _block_rows(collection)):
                 yield collection.randomize(block, rng, None if stream is None else stream.take(len(block)))
 
         # A source of its own for the order leaves the reports as they are without it.
         mechanism, order = collection.mechanism, checked_randomness(rng).spawn()
-        ordered = shuffled(mechanism, reports(), batch_rows(mechanism), order)
-        written = write_reports(output, collection, ordered, rng, commit=recorded())
+        with Ahead(shuffled(mechanism, reports(), batch_rows(mechanism), order)) as ordered:
+            written = write_reports(output, collection, ordered, rng, commit=recorded())
     if stream is not None and stream.total > written.n:
         warnings.append(f"{stream.total - written.n:,} shares were not used: the answers have {written.n:,} rows")
     return RandomizeResult(written.n, output, written.digest, tuple(warnings))

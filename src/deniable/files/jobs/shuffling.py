@@ -8,7 +8,7 @@ reports, except the last two, which share what is left equally: a small last blo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,9 @@ def block_rows(mechanism: Mechanism[Any]) -> int:
     return max(2, min(BLOCK_ROWS, BLOCK_BYTES // width))
 
 
-def shuffled(mechanism: Mechanism[Any], batches: Iterable[Any], rows: int, rng: Randomness) -> Iterator[Any]:
+def shuffled(
+    mechanism: Mechanism[Any], batches: Iterable[Any], rows: int, rng: Randomness
+) -> Generator[Any, None, None]:
     """Contributors in bulk: yield the same reports in batches of at most `rows`, permuted in blocks.
 
     Parameters

@@ -1,0 +1,84 @@
+"""Work ahead: what an iterator yields is made by a thread of its own while the last items are being used.
+
+Decoding, compiled loops, keystreams, hashes and compression all let other threads run, so reader, worker and writer
+share the cores. Items come in their order, errors come where they would have come, and who leaves early waits until the
+thread has ended: nothing is read from a file that was closed, and nothing runs on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Generator, Iterator
+from types import TracebackType
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+DEPTH = 2
+"""Items that wait at most, besides the one that is being made: memory stays what it is."""
+
+
+class Ahead(Generic[Item]):
+    """A context manager that is an iterator over the same items.
+
+    Parameters
+    ----------
+    items : generator
+        Used and closed by the thread alone.
+
+    Examples
+    --------
+    >>> with Ahead(letter for letter in "abc") as items:
+    ...     print(*items)
+    a b c
+    """
+
+    def __init__(self, items: Generator[Item, None, None]) -> None:
+        self._items = items
+        self._ready: deque[Item] = deque()
+        self._change = threading.Condition()
+        self._ended = self._left = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="deniable ahead", daemon=True)
+
+    def _work(self) -> None:
+        try:
+            for item in self._items:
+                with self._change:
+                    self._ready.append(item)
+                    self._change.notify_all()
+                    self._change.wait_for(lambda: self._left or len(self._ready) < DEPTH)
+                    if self._left:
+                        break
+        except BaseException as error:  # raised again where the item is waited for
+            self._error = error
+        finally:
+            self._items.close()
+            with self._change:
+                self._ended = True
+                self._change.notify_all()
+
+    def __enter__(self) -> Iterator[Item]:
+        self._thread.start()
+        return self._taken()
+
+    def _taken(self) -> Iterator[Item]:
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._ready or self._ended)
+                if not self._ready:
+                    break
+                item = self._ready.popleft()
+                self._change.notify_all()
+            yield item
+        if self._error is not None:
+            raise self._error
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._change:
+            self._left = True
+            self._change.notify_all()
+        self._thread.join()
