@@ -103,10 +103,15 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
     const open = (JSON.parse(state) as { state?: unknown }).state;
     await show(root, url, { ...survey, attributes }, said, await sha256(page), String(open));
   } catch (error) {
-    const why = error instanceof Refusal ? error.message : String(error);
-    root.dataset.state = "refused";
-    root.replaceChildren(h("section", { role: "alert" }, h("h1", {}, ENGLISH.refused), h("p", {}, why)));
+    refuse(root, error);
   }
+}
+
+/** Say why there is no form: the sentence of a refusal, or what a browser says that cannot keep a report. */
+function refuse(root: HTMLElement, error: unknown): void {
+  root.dataset.state = "refused";
+  const why = error instanceof Refusal ? error.message : String(error);
+  root.replaceChildren(h("section", { role: "alert" }, h("h1", {}, ENGLISH.refused), h("p", {}, why)));
 }
 
 /** Show a survey that has been checked; functions of one page share what is declared here. */
@@ -251,7 +256,7 @@ async function show(
         autocomplete: "off",
         submit: (event) => {
           event.preventDefault();
-          void toss(form);
+          toss(form).catch((error: unknown) => refuse(root, error));
         },
       },
       h(
@@ -400,7 +405,7 @@ async function show(
     spoken = spoken.filter(([element]) => !form.contains(element));
     const { id, title, epsilon } = survey;
     const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
-    const drawn = { collection: id, title, epsilon, url: new URL(`${url}/reports`, location.href).href, body, page: hash, state: "drawn" } as const;
+    const drawn = { collection: id, title, epsilon, body, page: hash, state: "drawn" } as const;
     await showResult(await keep(drawn));
   }
 
@@ -435,7 +440,7 @@ async function show(
     again.hidden = true;
     become("sending");
     void showLedger();
-    const became = await deliver(response, (waiting) => {
+    const became = await deliver(url, response, (waiting) => {
       become(waiting === "delay" ? "sending" : waiting);
       say(status, waiting);
     });

@@ -46,14 +46,14 @@ export async function counted(collection: string, id: string): Promise<boolean |
 }
 
 /** Send a kept response until it is acknowledged, or refused for good; return what became of it. */
-export async function deliver(response: Kept, progress: Progress): Promise<Kept> {
+export async function deliver(collection: string, response: Kept, progress: Progress): Promise<Kept> {
   progress("delay");
   await new Promise((resolve) => setTimeout(resolve, uniform(LONGEST_DELAY)));
   for (let backoff = FIRST_BACKOFF; ; backoff = Math.min(2 * backoff, LONGEST_BACKOFF)) {
     progress(navigator.onLine ? "sending" : "offline");
     let least = 0;
     try {
-      const answer = await post(response.url, response.body);
+      const answer = await post(`${collection}/reports`, response.body);
       if (answer.ok) return { ...response, state: "counted" };
       if (answer.status < 500 && ![408, 425, 429].includes(answer.status)) {
         const said = (await answer.json().catch(() => ({}))) as { type?: unknown };

@@ -8,8 +8,6 @@ export interface Kept {
   readonly title: string;
   /** The whole budget, as the survey declares it. */
   readonly epsilon: string;
-  /** Where the body goes. */
-  readonly url: string;
   /** The bytes that are sent, the same at every try. */
   readonly body: string;
   /** SHA-256 of the survey document that was shown. */
@@ -22,21 +20,23 @@ export interface Kept {
 const NAME = "responses";
 
 /** Run one transaction on the device's database. */
-function transaction<T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
+async function transaction<T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
+  const database = await new Promise<IDBDatabase>((resolve, reject) => {
     const opening = indexedDB.open("deniable", 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore(NAME, { keyPath: "collection" });
     opening.onerror = () => reject(opening.error);
-    opening.onsuccess = () => {
-      const database = opening.result;
+    opening.onsuccess = () => resolve(opening.result);
+  });
+  try {
+    return await new Promise((resolve, reject) => {
       const work = database.transaction(NAME, mode, { durability: "strict" });
       const request = act(work.objectStore(NAME));
       work.oncomplete = () => resolve(request.result);
       work.onabort = () => reject(work.error);
-      work.addEventListener("complete", () => database.close());
-      work.addEventListener("abort", () => database.close());
-    };
-  });
+    });
+  } finally {
+    database.close();
+  }
 }
 
 export const kept = (collection: string): Promise<Kept | undefined> =>
@@ -70,11 +70,11 @@ export const exported = (entries: readonly Kept[]): string =>
 export function imported(text: string): Kept[] {
   const data = JSON.parse(text) as { format?: unknown; format_version?: unknown; responses?: Kept[] };
   must(data.format === FORMAT && data.format_version === 1 && Array.isArray(data.responses), "");
-  return data.responses.map(({ collection, title, epsilon, url, body, page, state }) => {
+  return data.responses.map(({ collection, title, epsilon, body, page, state }) => {
     must(/^[0-9a-f]{64}$/.test(collection) && parseDecimal(epsilon), "");
-    must([title, url, body, page].every((one) => typeof one === "string"), "");
+    must([title, body, page].every((one) => typeof one === "string"), "");
     must(["drawn", "counted", "stopped"].includes(state) && JSON.parse(body).collection === collection, "");
-    return { collection, title, epsilon, url, body, page, state };
+    return { collection, title, epsilon, body, page, state };
   });
 }
 

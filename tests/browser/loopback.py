@@ -103,7 +103,7 @@ class Loopback:
             path = path.replace(asked, served)
         base = f"/api/v1/collections/{self.collection.id}"
         if path in self.html:
-            return 200, "text/html; charset=utf-8", self.html[path].format(id=self.collection.id).encode()
+            return 200, "text/html; charset=utf-8", self.html[path].encode()
         if path == "/s/demo":
             return 200, "text/html; charset=utf-8", SHELL.format(id=self.collection.id).encode()
         if path in ("/static/survey.js", "/static/survey.css"):

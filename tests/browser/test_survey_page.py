@@ -24,7 +24,8 @@ from tests.browser.surveys import WORDS, every_kind, page_of
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
-AXE = Path(__file__).parents[2] / "client" / "node_modules" / "axe-core" / "axe.min.js"
+ROOT = Path(__file__).parents[2]
+AXE = ROOT / "client" / "node_modules" / "axe-core" / "axe.min.js"
 SPY = """
 globalThis.violations = [];
 document.addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective));
@@ -178,7 +179,7 @@ def test_nothing_on_the_device_knows_the_answers(visit: Visit, survey: Loopback)
         answer(page)
         state(page, "counted")
         (kept,) = stored(page)
-        assert set(kept) == {"collection", "title", "epsilon", "url", "body", "page", "state"}
+        assert set(kept) == {"collection", "title", "epsilon", "body", "page", "state"}
         assert kept["body"].encode() == survey.bodies[0]
         assert page.locator("form, fieldset, input:not([type=file])").count() == 0
         # Uniform on 0 to 3 seconds, whatever was answered: the only wait before the first try.
@@ -186,6 +187,20 @@ def test_nothing_on_the_device_knows_the_answers(visit: Visit, survey: Loopback)
         assert len(delays) == 1
         assert 0 <= delays[0] < 3000
         assert delays[0] != round(delays[0])
+
+
+def test_what_cannot_be_kept_is_not_sent(visit: Visit, smoker: Loopback) -> None:
+    with visit() as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        page.evaluate(
+            "IDBObjectStore.prototype.add = () => { throw new DOMException('full', 'QuotaExceededError'); }; 0"
+        )
+        answer(page)
+        state(page, "refused")
+        assert "full" in page.inner_text("[role=alert]")
+        assert smoker.posts == ["/receipts"]
 
 
 def test_two_tabs_three_failures_and_two_reloads_are_one_report(visit: Visit, survey: Loopback) -> None:
@@ -388,9 +403,11 @@ def test_a_saved_list_keeps_another_browser_from_drawing_again(visit: Visit, smo
         (tmp_path / "other.json").write_text('{"format": "another"}')
         page.set_input_files("#deniable-file", tmp_path / "other.json")
         page.wait_for_selector("text=This is no list that was saved here.")
-        page.set_input_files("#deniable-file", path)
-        page.wait_for_selector("text=Loaded.")
-        assert "Smoking" in page.inner_text(".device tbody")
+        # The example file of the format, of another survey; and what was saved here.
+        for file, title in (ROOT / "tests" / "vectors" / "service" / "ledger.json", "Coffee"), (path, "Smoking"):
+            page.set_input_files("#deniable-file", file)
+            page.wait_for_selector(f".device td:text-is('{title}')")
+            page.wait_for_selector("text=Loaded.")
         page.reload()
         state(page, "counted")
         assert page.locator("form").count() == 0
@@ -413,18 +430,18 @@ def test_likelihoods_shown_are_those_of_the_exact_channel(visit: Visit, smoker: 
         assert page.inner_text(".reported") == f"Reported: {labels[report[0]]}"
 
 
-EMBEDDED = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>My own page</title>
-<link rel="stylesheet" href="/static/survey.css">
-<script type="module" src="/static/survey.js"></script>
-</head><body><h1>My own page</h1>
-<div data-collection="{id}" data-api="/api/v1" data-pinned></div>
-</body></html>
-"""
+DOCUMENTED = re.search(r"```html\n(.*?)```", (ROOT / "docs" / "client.md").read_text(encoding="utf-8"), re.S)
+
+
+def own_page(identifier: str) -> str:
+    """Return a page of somebody's own with the five lines that the documentation has."""
+    assert DOCUMENTED is not None
+    lines = DOCUMENTED[1].replace("COLLECTION-ID", identifier).replace("https://collector.example", "")
+    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>My own page</title><h1>Mine</h1>{lines}</html>'
 
 
 def test_anybody_puts_the_survey_on_their_own_page(visit: Visit, smoker: Loopback) -> None:
-    smoker.html["/own.html"] = EMBEDDED
+    smoker.html["/own.html"] = own_page(smoker.collection.id)
     with visit() as context:
         page = context.new_page()
         page.goto(f"{smoker.origin}/own.html")
@@ -436,7 +453,7 @@ def test_anybody_puts_the_survey_on_their_own_page(visit: Visit, smoker: Loopbac
     # The page's author has written down which survey it is; another that is served in its place is refused.
     another = replace(smoker.collection, title="Another")
     with (
-        one_question(another, html={"/own.html": EMBEDDED.replace("{id}", smoker.collection.id)}) as served,
+        one_question(another, html={"/own.html": own_page(smoker.collection.id)}) as served,
         visit() as context,
     ):
         served.aliases[smoker.collection.id] = another.id
