@@ -206,16 +206,8 @@ def test_results_are_what_the_command_line_says_and_the_page_shows_them(here: Ru
     assert (found["n"], found["state"], found["intervals"], found["waiting"]) == (201, "open", "any", 0)
     assert [batch["n"] for batch in found["batches"]] == [201]
     assert me("GET", "/surveys/smoking/results.json", if_none_match=answer.headers["etag"]).status == 304
-    said = estimated(here, tmp_path, "--target", "population")
-    for mine, theirs in zip(found["estimate"]["attributes"], said["attributes"], strict=True):  # type: ignore[call-overload]
-        for one, other in zip(mine["categories"], theirs["categories"], strict=True):
-            assert (one["category"], one["estimate"], one["standard_error"]) == (
-                other["category"],
-                other["estimate"],
-                other["standard_error"],
-            )
-            # At every look they are wider than at one.
-            assert one["lower"] < other["lower"] < other["upper"] < one["upper"]
+    options = ("--looks", "any", "--target", "population", "--planned", "500")
+    assert found["estimate"] == estimated(here, tmp_path, *options)
     text = me("GET", "/surveys/smoking").content.decode()
     rows = shown_numbers(text)
     assert [row[0] for row in rows] == ["yes", "no", "once"]
@@ -266,7 +258,11 @@ def test_while_a_survey_is_open_intervals_hold_at_every_look_or_are_not_drawn(tm
         collector.refresh()
         found = me("GET", "/surveys/smoking/results.json").json
         assert found["progress"] is None
+        assert found["intervals"] == "none"
         assert all(row["lower"] is None for row in found["estimate"]["attributes"][0]["categories"])
+        text = me("GET", "/surveys/smoking").content.decode()
+        assert "there are no intervals" in text
+        assert "interval covers" not in text
         assert me("POST", "/surveys/smoking/close", {"now": True}).json["state"] == "closed"
         closed = me("GET", "/surveys/smoking/results.json").json
         assert closed["intervals"] == "one"
@@ -281,6 +277,37 @@ def test_progress_says_how_far_off_and_when(here: Running) -> None:
     assert progress["points_now"] == pytest.approx(100 * 1.96 * worst, abs=0.01)
     assert progress["points_planned"] == pytest.approx(progress["points_now"] * np.sqrt(201 / 500), abs=0.01)
     assert (progress["per_day"], progress["days_left"]) == (201.0, 2)
+
+
+def test_where_none_is_known_at_every_look_none_is_drawn_while_open(tmp_path: Path) -> None:
+    """Beside attributes that have one, in any kind of survey that there is."""
+    from deniable import collection
+
+    schema = Schema(
+        (
+            Attribute("stars", ("1", "2", "3", "4", "5"), kind="ordered", ask="mean"),
+            Attribute("devices", ("phone", "radio"), kind="multiple"),
+            Attribute("hours", kind="numeric", range=(0, 24), grid=9),
+        )
+    )
+    asked = collection(schema, 4.0, title="Mixed")
+    with collecting(sqlite(tmp_path)) as here:
+        collector = here.collector
+        collector.store.add_analyst("ann", "owner", hash_password(PASSWORD))
+        open_survey(collector.surveys, "mixed", asked)
+        collector.refresh()
+        sent = body(300, collection=asked)
+        assert Caller(here.public).post(sent).json["counted"] == 300
+        collector.drain()
+        collector.refresh()
+        me = logged_in(here)
+        found = me("GET", "/surveys/mixed/results.json").json
+        rows = {row["attribute"]: row["categories"] for row in found["estimate"]["attributes"]}
+        drawn = {name: all(row["lower"] is not None for row in listed) for name, listed in rows.items()}
+        assert found["intervals"] == "any"
+        assert not drawn["stars"]
+        assert drawn["devices: phone"]
+        assert me("GET", "/surveys/mixed").status == 200
 
 
 def test_two_attributes_and_strange_labels_are_shown_as_text(tmp_path: Path) -> None:

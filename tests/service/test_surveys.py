@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import GRR, CountMeanSketch, QuotaRR
+from deniable import GRR, CountMeanSketch, HeavyHitters, QuotaRR
 from deniable.core.aggregate import Aggregate
 from deniable.errors import DuplicateReportsError, FileFormatError, InvalidParameterError, MismatchError, StoreError
 from deniable.files import aggregate_files
@@ -105,6 +105,9 @@ def test_what_a_page_cannot_ask_is_refused(surveys: Surveys, tmp_path: Path) -> 
     dealt = Collection(SCHEMA, QuotaRR(n=10, k=3, epsilon=1.0, deal_id="deal"))
     with pytest.raises(InvalidParameterError, match="must need no dealer, got QuotaRR"):
         surveys.new("dealt", dealt.to_json(), None, ".")
+    text = Collection(Schema((Attribute("word", text=True),)), HeavyHitters(epsilon=4.0))
+    with pytest.raises(InvalidParameterError, match="must have categories, got open text"):
+        surveys.new("text", text.to_json(), None, ".")
     words = tmp_path / "words.txt"
     words.write_text("".join(f"{'w' * 40}{i}\n" for i in range(50_000)))
     large = Collection(Schema((Attribute.from_dictionary("word", words),)), CountMeanSketch(50_000, 1.0, 16, "spread"))

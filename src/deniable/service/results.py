@@ -8,13 +8,11 @@ number of contributors that was planned beforehand); when it is closed, the inte
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import math
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,10 +28,17 @@ FORMAT = "deniable results"
 FORMAT_VERSION = 1
 
 _NORMAL_95 = 1.959963984540054
-_WHILE_OPEN = (
+_AT_EVERY_LOOK = (
     "While the survey is open its intervals hold at every look, if those who answer early are like those who answer "
     "late; where there is none, none is known that does. At the close there are the narrower ones of one look."
 )
+_NONE_WHILE_OPEN = (
+    "While the survey is open there are no intervals: none is known that holds at every look, or nobody said "
+    "beforehand how many contributors were planned. At the close there are those of one look."
+)
+
+Intervals = Literal["one", "any", "none"]
+"""Which intervals there are: of one look at the close, of all looks, or none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +65,16 @@ class Results:
         if self.summary is None:
             return None
         page = estimate_page(self.summary)
-        return replace(page, notes=(_WHILE_OPEN, *page.notes)) if self.data["intervals"] == "any" else page
+        if self.data["intervals"] == "one":
+            return page
+        first = _AT_EVERY_LOOK if self.data["intervals"] == "any" else _NONE_WHILE_OPEN
+        # Without intervals there is nothing to say of what they cover.
+        said = {self.summary.interval_text} if self.data["intervals"] == "none" else set()
+        return replace(page, notes=(first, *(note for note in page.notes if note not in said)))
 
     def to_csv(self) -> str:
         """Return the estimates as a table, a line per category."""
-        text = io.StringIO()
-        columns = ("estimate", "standard_error", "lower", "upper")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["attribute", "category", "reports", *columns])
-        for row in self.summary.attributes if self.summary is not None else ():
-            for known in row.iterate():
-                writer.writerow([row.attribute, known["category"], row.reports, *(known[name] for name in columns)])
-        return text.getvalue()
+        return "" if self.summary is None else self.summary.csv()
 
 
 def results(held: Held, store: Store, clock: Clock) -> Results:
@@ -82,10 +85,10 @@ def results(held: Held, store: Store, clock: Clock) -> Results:
     aggregate = survey.aggregate(store, row.source) if survey.counted else None
     n = aggregate.n if aggregate is not None else row.n
     batches = store.batches(row.id)
-    summary = None
+    summary: Summary | None = None
+    intervals: Intervals = "none"
     if aggregate is not None and n:
-        estimates = survey.collection.estimate(aggregate)
-        summary = _summary(held, estimates, n, closed)
+        intervals, summary = _summary(held, survey.collection.estimate(aggregate), n, closed)
     planned = survey.page.contributors
     data = {
         "format": FORMAT,
@@ -101,14 +104,15 @@ def results(held: Held, store: Store, clock: Clock) -> Results:
         "accepts_until": held.accepts_until,
         "rejections": store.rejections(row.id),
         "progress": _progress(summary, n, planned, batches, clock().date()),
-        "intervals": "one" if closed else "any",
+        "intervals": intervals,
         "estimate": None if summary is None else json.loads("".join(summary.json_parts())),
     }
     return Results(data, summary)
 
 
-def _summary(held: Held, estimates: RecordEstimate, n: int, closed: bool) -> Summary:
-    collection = held.survey.collection
+def _summary(held: Held, estimates: RecordEstimate, n: int, closed: bool) -> tuple[Intervals, Summary]:
+    """Return which intervals there are, and the estimates with them."""
+    collection, planned = held.survey.collection, held.survey.page.contributors
     about: dict[str, Any] = {
         "mechanism": collection.mechanism,
         "n": n,
@@ -116,18 +120,14 @@ def _summary(held: Held, estimates: RecordEstimate, n: int, closed: bool) -> Sum
         "collection": collection.id,
     }
     if closed:
-        return summarize(estimates, **about)
+        return "one", summarize(estimates, **about)
+    if planned is not None:
+        with contextlib.suppress(NoIntervalError):
+            return "any", summarize(estimates, **about, target="population", looks="any", planned=planned)
     summary = summarize(estimates, **about, target="population")
-    planned = held.survey.page.contributors
-    attributes = []
-    for row, estimate in zip(summary.attributes, estimates.values(), strict=True):
-        nothing = np.full(len(row.categories), np.nan)
-        bounds = nothing, nothing
-        if planned is not None:
-            with contextlib.suppress(NoIntervalError):
-                bounds = estimate.interval(summary.confidence, target="population", looks="any", planned=planned)
-        attributes.append(replace(row, lower=bounds[0], upper=bounds[1]))
-    return replace(summary, attributes=tuple(attributes))
+    nothing = [np.full(len(row.categories), np.nan) for row in summary.attributes]
+    rows = (replace(row, lower=none, upper=none) for row, none in zip(summary.attributes, nothing, strict=True))
+    return "none", replace(summary, attributes=tuple(rows))
 
 
 def _progress(

@@ -212,6 +212,8 @@ class Surveys:
             raise InvalidParameterError(
                 f"mechanism must need no dealer, got {collection.mechanism.name}: collect its reports as files"
             )
+        if collection.schema.is_text:
+            raise InvalidParameterError("attributes must have categories, got open text: collect its reports as files")
         text = draft_page(collection, contributors).to_json() if page is None else page
         dictionaries = {}
         for attribute in collection.schema.attributes:
