@@ -104,7 +104,7 @@ def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidRepo
         # The dtype of text tells the length of the longest answer.
         kind = "text" if array.dtype.kind in "SU" else array.dtype
         raise error(f"{what} must have an integer dtype, got dtype={kind}")
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _codes(
@@ -129,14 +129,19 @@ def _codes(
     return array
 
 
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
 def _all_inside(array: Codes, sizes: tuple[int, ...]) -> bool:
     # One pass in the common case: seen as unsigned, a negative code is larger than every positive one of its dtype.
-    unsigned = array.view(array.dtype.str.replace("i", "u")).reshape(-1)
-    largest = np.array([min(k - 1, int(np.iinfo(array.dtype).max)) for k in sizes], dtype=unsigned.dtype)
-    if int(unsigned.max()) <= int(largest.min()):
+    signed, bits = array.dtype.kind == "i", 8 * array.dtype.itemsize
+    unsigned = array.view(_UNSIGNED[array.dtype.itemsize]).reshape(-1)
+    most = (1 << bits - signed) - 1
+    if int(unsigned.max()) <= min(min(sizes) - 1, most):
         return True
     if len(sizes) == 1:
         return False
+    largest = np.array([min(k - 1, most) for k in sizes], dtype=unsigned.dtype)
     # Domains differ: compare stretches of whole rows with the row of largest codes repeated.
     bounds = np.tile(largest, 1 + min(len(array), 8192 // len(sizes)))
     stretches = (unsigned[start : start + bounds.size] for start in range(0, unsigned.size, bounds.size))

@@ -96,7 +96,7 @@ def sample_attributes(rng: Randomness, n: int, d: int) -> Codes:
 def sampled_reports(
     oracles: Sequence[LinearOracle[Any]], codes: Codes, attributes: Codes, rng: Randomness
 ) -> Iterator[tuple[int, NDArray[np.int64], Any]]:
-    """Yield (attribute, rows, reports) for every attribute: the contributors who sampled it, and their reports of it.
+    """Yield (attribute, rows, reports) of every attribute that somebody sampled: who did, and their reports of it.
 
     Parameters
     ----------
@@ -113,9 +113,9 @@ def sampled_reports(
     stops = np.bincount(attributes, minlength=len(oracles)).cumsum()
     starts = np.concatenate(([0], stops[:-1]))
     _sort(attributes, codes, starts.copy(), order, held)
-    for j, oracle in enumerate(oracles):
+    for j in np.flatnonzero(stops > starts).tolist():
         rows = slice(starts[j], stops[j])
-        yield j, order[rows], oracle.randomize(held[rows], rng)
+        yield j, order[rows], oracles[j].randomize(held[rows], rng)
 
 
 def overwrite_sampled(
