@@ -260,8 +260,8 @@ def test_bad_options_of_estimate(collected: Run, options: tuple[str, ...], says:
         (("--sizes", "5,x"), "sizes must be integers separated by commas, got sizes='5,x'"),
         (("--sizes", "1"), "sizes[0] must be >= 2, got sizes[0]=1"),
         (("--sizes", "4", "--contributors", "0"), "contributors must be >= 1"),
-        (("--sizes", "4", "--target-error", "0"), "target_error must be in (0, 1)"),
-        (("--sizes", "4", "--target-error", "nan"), "target_error must be in (0, 1)"),
+        (("--sizes", "4", "--target-error", "0"), "--target-error must be in (0, 1)"),
+        (("--sizes", "4", "--target-error", "nan"), "--target-error must be in (0, 1)"),
         (("--sizes", "4", "--mechanism", "SPL"), "mechanisms must be among"),
     ],
 )
@@ -271,7 +271,7 @@ def test_bad_options_of_plan(run: Run, options: tuple[str, ...], says: str) -> N
 
 
 def test_plan_without_a_question(run: Run) -> None:
-    refused(run, "plan", "--epsilon", "1", "--sizes", "4", says="contributors or target_error must be given")
+    refused(run, "plan", "--epsilon", "1", "--sizes", "4", says="contributors or --target-error must be given")
 
 
 # -------------------------------------------------------------------------------------------------- outputs

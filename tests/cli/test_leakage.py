@@ -257,7 +257,7 @@ def test_calibrate_takes_criteria_caps_and_a_tree(run: Run) -> None:
 
 @pytest.mark.parametrize("total", ["0", "-1", "nan", "inf", "two"])
 def test_calibrate_refuses_bad_caps(run: Run, total: str) -> None:
-    refused(run, "calibrate", "linked.csv", "--epsilon-total", total, says="epsilon_total must be")
+    refused(run, "calibrate", "linked.csv", "--epsilon-total", total, says="--epsilon-total must be")
 
 
 @pytest.mark.parametrize(

@@ -160,3 +160,38 @@ def test_bad_options_of_a_rehearsal(run: Run, guess: Path, options: tuple[str, .
     assert result.exit_code == 2
     assert says in result.stderr
     assert result.stdout == ""
+
+
+# ---------------------------------------------------------------- messages that lead somewhere
+
+
+def test_messages_spell_options_as_they_are_typed(run: Run) -> None:
+    refused = run("plan", "--sizes", "4", "--epsilon", "1", "--target-error", "2")
+    assert refused.stderr == "error: --target-error must be in (0, 1), got --target-error=2.0\n"
+    # A file of that name is somebody's word.
+    for path in ("target_error", "x/target_error.json"):
+        refused = run("plan", "--schema", path, "--contributors", "9")
+        assert f"{path}" in refused.stderr
+        assert "--target-error" not in refused.stderr
+
+
+def test_a_mechanism_for_records_is_named(run: Run) -> None:
+    make = ("collection", "--schema", "schema.json", "--epsilon", "1", "-o", "s.json", "--mechanism")
+    assert "such as QuotaRecords, which is dealt, too" in run(*make, "QuotaRR", "--set", "n=10").stderr
+    assert "choose a mechanism for records, such as SMP or SPL" in run(*make, "GRR").stderr
+
+
+def test_phases_in_the_wrong_order_and_waves_that_are_none(survey: Run) -> None:
+    run = survey
+    run("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
+    added = run("aggregate", "survey.json", "reports.parquet", "-o", "total")
+    assert "4,000 reports in 1 batch\n" in added.stderr
+    swapped = run("learn", "total", "survey.json", "--contributors", "100", "-o", "next.json")
+    assert "total is an aggregate; give survey.json total" in swapped.stderr
+    run("collection", "--schema", "schema.json", "--epsilon", "1", "-o", "wave.json")
+    run("randomize", "wave.json", "answers.csv", "-o", "wave.parquet")
+    run("aggregate", "wave.json", "wave.parquet", "-o", "wave.total")
+    together = run("combine", "survey.json", "total", "wave.json", "wave.total")
+    assert "two waves of a question are compared, deniable compare" in together.stderr
+    for refused in (swapped, together):
+        assert refused.exit_code == 2

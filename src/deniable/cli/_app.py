@@ -8,6 +8,7 @@ import functools
 import importlib
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -141,7 +142,7 @@ def verb(
         @functools.wraps(function)
         def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
             _written.clear()
-            with _failures(interrupted):
+            with _failures(interrupted, name):
                 function(*args, **kwargs)
 
         app.command(name)(run)
@@ -151,11 +152,11 @@ def verb(
 
 
 @contextlib.contextmanager
-def _failures(interrupted: str) -> Iterator[None]:
+def _failures(interrupted: str, command: str) -> Iterator[None]:
     try:
         yield
     except DeniableError as error:
-        _fail(str(error), BAD_INPUT)
+        _fail(_in_flags(str(error), command), BAD_INPUT)
     except KeyboardInterrupt:
         complete = ", ".join(map(str, _written))
         kept = f"{complete} is complete, nothing else was written" if _written else interrupted
@@ -171,6 +172,18 @@ def _failures(interrupted: str) -> Iterator[None]:
 def _fail(message: str, code: int) -> None:
     note(f"error: {message}")
     raise typer.Exit(code) from None
+
+
+def _in_flags(message: str, command: str) -> str:
+    """Return a message of the library with a command's options as they are typed: `target_error` is --target-error.
+
+    Names of one word are the same in both languages; what is no subject and has no value is somebody else's word.
+    """
+    for option in (max(one.opts, key=len) for one in _Commands()[command].params):
+        name = option.removeprefix("--").replace("-", "_")
+        if option.startswith("--") and "_" in name:
+            message = re.sub(rf"(?<![\w'\"/.-]){name}(?==| must )", option, message)
+    return message
 
 
 def note(message: str) -> None:

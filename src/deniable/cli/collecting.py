@@ -129,4 +129,5 @@ def merge(
 
 
 def _note_size(result: Aggregate) -> None:
-    note(f"{result.n:,} reports in {len(result.batches):,} batches")
+    batches = len(result.batches)
+    note(f"{result.n:,} reports in {batches:,} batch{'es' * (batches != 1)}")

@@ -14,7 +14,7 @@ from deniable.cli.designing import print_collection, save_collection
 from deniable.cli.reading import TargetName, checked_postprocess, show
 from deniable.core.aggregate import Aggregate
 from deniable.core.names import spelling
-from deniable.errors import InvalidParameterError
+from deniable.errors import DeniableError, InvalidParameterError, MismatchError
 from deniable.postprocess import POSTPROCESSORS
 from deniable.records.phases.phases import Phases, learner_names, next_round
 from deniable.records.phases.two_phase import WEIGHTS
@@ -104,7 +104,13 @@ def combine(
         raise InvalidParameterError(
             f"two phases or more must be given, a collection and an aggregate each, got {len(files)} files"
         )
-    phases = Phases(_loaded(files))
+    parts = _loaded(files)
+    if len({one.id for one, _ in parts}) > 1 and all(one.learned_from is None for one, _ in parts):
+        raise MismatchError(
+            f"{files[2]} must have learned from {files[0]}, it learned from none: phases of one survey are combined; "
+            "two waves of a question are compared, deniable compare"
+        )
+    phases = Phases(parts)
     estimates = phases.estimate(_weights(weights), estimator)
     for sentence in phases.warnings(estimator) if weights == "counts" else ():
         note(f"warning: {sentence} by --weights")
@@ -115,7 +121,21 @@ def combine(
 
 
 def _loaded(files: list[Path]) -> tuple[tuple[Collection, Aggregate], ...]:
+    for i in range(0, len(files), 2):
+        if _is_aggregate(files[i]) and not _is_aggregate(files[i + 1]):
+            raise InvalidParameterError(
+                f"each phase must be its collection, then its aggregate: {files[i]} is an aggregate; "
+                f"give {files[i + 1]} {files[i]}"
+            )
     return tuple((Collection.load(files[i]), Aggregate.load(files[i + 1])) for i in range(0, len(files), 2))
+
+
+def _is_aggregate(path: Path) -> bool:
+    try:
+        Aggregate.load(path)
+    except DeniableError:
+        return False
+    return True
 
 
 def _weights(text: str) -> str | tuple[float, ...]:

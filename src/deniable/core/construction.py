@@ -91,7 +91,8 @@ def mechanism_for(
     own = "" if found.name in SPECIAL_CASES else found.make.constructor
     construct = getattr(found.make, own) if own else found.make
     known = inspect.signature(construct).parameters
-    given = _domain(found.name.partition("[")[0], known, domain)
+    dealt = found.name not in SPECIAL_CASES and found.make.dealt
+    given = _domain(found.name.partition("[")[0], known, domain, dealt)
     chosen = {**found.settings, **(settings or {})}
     _check_known(found, chosen, [parameter for parameter in known if parameter not in _DOMAIN])
     if "deal_id" in known:
@@ -101,14 +102,16 @@ def mechanism_for(
     return construct(**given)
 
 
-def _domain(name: str, known: Any, sizes: tuple[int, ...]) -> dict[str, Any]:
+def _domain(name: str, known: Any, sizes: tuple[int, ...], dealt: bool) -> dict[str, Any]:
     if sizes == (0,):
         return {}
     if "sizes" in known:
         return {"sizes": sizes}
     if len(sizes) != 1:
+        others = "QuotaRecords, which is dealt, too" if dealt else "SMP or SPL"
         raise InvalidParameterError(
-            f"{name} is for one attribute and the schema has {len(sizes)}: choose a mechanism for records"
+            f"{name} is for one attribute and the schema has {len(sizes)}: choose a mechanism for records, "
+            f"such as {others}"
         )
     if "k" in known:
         return {"k": sizes[0]}
