@@ -38,6 +38,10 @@ def field_bytes(field: ReportField) -> int:
 def packed(mechanism: Mechanism[Any], reports: Any, width: int) -> Bytes:
     """Return reports of one mechanism as rows of bytes uint8[n, width]: its fields, little-endian, then zeros."""
     columns = columns_of(reports)
+    if len(columns) == 1 and field_bytes(mechanism.report_fields[0]) == width:
+        (column,), (field,) = columns, mechanism.report_fields
+        little = np.ascontiguousarray(column, dtype=np.dtype(field.dtype).newbyteorder("<"))
+        return little.view(np.uint8).reshape(len(little), width)  # the bytes as they lie
     result = np.zeros((len(columns[0]), width), dtype=np.uint8)
     start = 0
     for field, column in zip(mechanism.report_fields, columns, strict=True):

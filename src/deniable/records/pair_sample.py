@@ -37,7 +37,7 @@ from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset import SubsetSelection, best_subset_size
 from deniable.records.joint import JointRecords
 from deniable.records.layout import stretches
-from deniable.records.mixed_reports import ByteColumn
+from deniable.records.mixed_reports import ByteColumn, packed
 from deniable.records.pair_margins import Margins
 from deniable.records.pair_parts import PairPart, Part, Reported, SinglePart
 from deniable.records.pairs import attribute_pairs, check_pairs
@@ -271,9 +271,14 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
 
     def _randomize(self, codes: Codes, rng: Randomness) -> PairReports:
         choices = self._drawn_choices(len(codes), rng)
+        examples, kinds = self._kinds
+        if len(examples) == 1:  # all through one oracle: nothing to sort, and nothing to put back
+            held = np.empty(len(codes), dtype=np.int64)
+            _code(choices, codes, *self._codes_of, held)
+            oracle = self.parts[0].oracle
+            return PairReports(choices, packed(oracle, oracle.randomize(held, rng), self.column.field.width or 1))
         body = self.column.empty(len(codes))
         items = self.column.items(body)
-        examples, kinds = self._kinds
         for start in range(0, len(codes), CHOSEN_ROWS):
             block = slice(start, start + CHOSEN_ROWS)
             chosen, part = choices[block], items[block]
@@ -556,6 +561,20 @@ def _checked_share(singles: Any) -> Fraction:
     if not 0 <= share < 1:
         raise InvalidParameterError(f"singles must be in [0, 1), got singles={singles}")
     return Fraction(share)
+
+
+@kernel
+def _code(
+    choices: Codes,
+    codes: Codes,
+    first: NDArray[np.int64],
+    factor: NDArray[np.int64],
+    second: NDArray[np.int64],
+    held: NDArray[np.int64],
+) -> None:
+    for row in range(choices.shape[0]):
+        choice = np.int64(choices[row])
+        held[row] = np.int64(codes[row, first[choice]]) * factor[choice] + np.int64(codes[row, second[choice]])
 
 
 @kernel
