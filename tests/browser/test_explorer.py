@@ -72,7 +72,7 @@ def expected(epsilon: str, n: int, share: float, target: float) -> list[list[str
         guess = question.guess
         found.append(
             [
-                question.name,
+                question.label,
                 f"its mean, {question.unit}" if mean else f"{question.categories} answers",
                 f"{digits(value, half)}{unit} ± {digits(half, half)}",
                 f"{ends[0]} to {ends[1]}{unit}; at most ± {digits(question.half_width, question.half_width)}",

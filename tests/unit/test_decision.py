@@ -155,8 +155,9 @@ def test_kinds_of_questions() -> None:
         )
     )
     (setting,) = decide(schema, 8000, [1.0]).settings
-    names = ["income", "What do you own?: phone", "What do you own?: radio", "stars"]
+    names = ["income", "devices: phone", "devices: radio", "stars"]
     assert [question.name for question in setting.questions] == names
+    assert [question.label for question in setting.questions][:2] == ["income", "What do you own? phone"]
     income, phone, _, stars = setting.questions
     assert (income.ask, income.unit) == ("mean", "on the scale from 0 to 5000")
     assert (phone.ask, phone.categories, stars.ask) == ("shares", 2, "shares")

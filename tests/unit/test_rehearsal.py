@@ -121,7 +121,7 @@ def test_every_kind_of_question(build: Any) -> None:
     survey = collection(SURVEY, 4.0) if build is None else Collection(SURVEY, build(SURVEY.sizes))
     found = rehearse(survey, 3000, Guess.from_shares(SURVEY, SHARES), runs=40, rng=SimulationRandomness(2))
     stars, phone, radio, income = found.questions
-    assert (stars.name, stars.ask, stars.unit) == ("How many stars?", "mean", "on the scale from 1 to 3")
+    assert (stars.label, stars.ask, stars.unit) == ("How many stars?", "mean", "on the scale from 1 to 3")
     assert stars.top_wrong is None
     assert [one.name for one in (phone, radio)] == ["devices: phone", "devices: radio"]
     assert phone.top_wrong is not None

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import odds, odds_text
-from deniable.core.result import HIDDEN, Result
+from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import DeniableError, InvalidParameterError
 from deniable.leakage.adversary.best_guess import BestGuess, best_guess
@@ -39,7 +39,7 @@ class QuestionPlan(Result):
     Parameters
     ----------
     name : str
-        As the schema calls it.
+        As the schema calls the column.
     ask : {"shares", "mean"}
         What is asked.
     categories : int
@@ -54,6 +54,8 @@ class QuestionPlan(Result):
         Fewest that reach the target; None without a target, or if no number does.
     guess : BestGuess
         How often the best guess about one contributor's answer is right.
+    title : str
+        What people read instead of the name; "" if there is nothing.
     """
 
     name: str
@@ -64,6 +66,12 @@ class QuestionPlan(Result):
     worst: str
     contributors_needed: int | None
     guess: BestGuess
+    title: str = field(default="", metadata=OPTIONAL)
+
+    @property
+    def label(self) -> str:
+        """What people read."""
+        return self.title or self.name
 
 
 @dataclass(frozen=True)
@@ -321,7 +329,7 @@ def _setting(
 
 def _question(question: Question, n: int, target: float | None, z: float) -> QuestionPlan:
     return QuestionPlan(
-        question.name,
+        question.attribute.name,
         question.ask,
         question.attribute.k,
         question.unit,
@@ -329,6 +337,7 @@ def _question(question: Question, n: int, target: float | None, z: float) -> Que
         worst=question.worst,
         contributors_needed=None if target is None else question.contributors_needed(target / 100, z),
         guess=best_guess(question.mechanism, question.index),
+        title=question.attribute.title,
     )
 
 

@@ -37,7 +37,9 @@ class Explored(Result):
 
     Parameters
     ----------
-    name, ask, unit : str
+    name : str
+        What people read: the title, or the column's name.
+    ask, unit : str
         As of `deniable.planning.decision.QuestionPlan`.
     categories : int
         Number of possible answers.
@@ -257,7 +259,7 @@ def _questions(schema: Schema, budget: Fraction) -> tuple[Question, ...]:
 
 def _explored(question: Question, law: int) -> Explored:
     low, high = question.ends
-    return Explored(question.name, question.ask, question.unit, question.attribute.k, low, high, law)
+    return Explored(question.label, question.ask, question.unit, question.attribute.k, low, high, law)
 
 
 def _law(question: Question) -> Law:

@@ -59,7 +59,7 @@ def cannot_work(collection: Collection, contributors: int, confidence: float = 0
     epsilon = collection.mechanism.epsilon
     asked = len(collection.schema.attributes)
     many = f"{asked} questions, " if asked > 1 else ""
-    where = f" ({worst.name!r})" if len(questions) > 1 else ""
+    where = f" ({worst.label!r})" if len(questions) > 1 else ""
     remedies = _remedies(collection.schema, epsilon, questions, worst, n, z)
     instead = f"; +-{100 * USEFUL:g} takes {' or '.join(remedies)}" if remedies else ""
     return (

@@ -72,8 +72,8 @@ def pair_plans(
         one = 100 * z * known[kind]
         found.append(
             PairPlan(
-                columns[i].title or columns[i].name,
-                columns[j].title or columns[j].name,
+                columns[i].name,
+                columns[j].name,
                 mechanism.sizes[i] * mechanism.sizes[j],
                 one / math.sqrt(contributors),
                 contributors * float(shares[i, j]),

@@ -50,8 +50,8 @@ class Question(ABC):
 
     @property
     @final
-    def name(self) -> str:
-        """What people call it: its title, or its name."""
+    def label(self) -> str:
+        """What people read: its title, or its name."""
         return self.attribute.title or self.attribute.name
 
     @property

@@ -22,7 +22,7 @@ from deniable.core.answer import NOTHING
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.estimate import Estimate
 from deniable.core.randomness import SimulationRandomness
-from deniable.core.result import HIDDEN, Result
+from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.errors import InvalidParameterError
 from deniable.oracles.oracle import is_oracle
 from deniable.planning.guess import Guess
@@ -94,7 +94,7 @@ class RehearsedQuestion(Result):
     Parameters
     ----------
     name : str
-        As people call it.
+        As the schema calls the column.
     ask : {"shares", "mean"}
         What is asked.
     unit : str
@@ -105,6 +105,8 @@ class RehearsedQuestion(Result):
         Of the question's intervals, those that do not contain the truth; about 1 - confidence are expected.
     off : float
         In 95 of 100 runs no estimate of the question is further off than this; infinite if more runs had no report.
+    title : str
+        What people read instead of the name; "" if there is nothing.
     """
 
     name: str
@@ -113,6 +115,12 @@ class RehearsedQuestion(Result):
     top_wrong: Rate | None
     missed: Rate
     off: float
+    title: str = field(default="", metadata=OPTIONAL)
+
+    @property
+    def label(self) -> str:
+        """What people read."""
+        return self.title or self.name
 
 
 @dataclass(frozen=True)
@@ -368,12 +376,13 @@ class _Seen:
             low, high = np.nanmin(column.code_scores), np.nanmax(column.code_scores)
             unit = f"on the scale from {low:g} to {high:g}"
         return RehearsedQuestion(
-            column.title or column.name,
+            column.name,
             "mean" if self.asks_mean else "shares",
             unit,
             None if self.asks_mean else Rate.of(np.array(self.top_wrong)),
             Rate.mean(np.array(self.missed)),
             float(np.quantile(off, CONFIDENCE, method="higher")),
+            column.title,
         )
 
 
@@ -403,7 +412,7 @@ class _Compared:
         """Return what all runs showed."""
         one = self.difference
         rates = (Rate.of(np.array(events)) for events in (self.wrong, self.undecided, self.contrary))
-        return RehearsedDifference(self.seen.column.title or one.name, one.first, one.second, self.truth, *rates)
+        return RehearsedDifference(one.name, one.first, one.second, self.truth, *rates)
 
 
 def _outside(truth: Any, lower: Any, upper: Any) -> Any:

@@ -48,13 +48,13 @@ def _number(value: float) -> str:
 
 
 def _named(questions: Sequence[tuple[QuestionPlan, ...]]) -> list[list[str]]:
-    return [[row[0].name for row in questions], [str(row[0].categories) for row in questions]]
+    return [[row[0].label for row in questions], [str(row[0].categories) for row in questions]]
 
 
 def _errors(questions: Sequence[tuple[QuestionPlan, ...]], budgets: Sequence[str]) -> tuple[Table | Text, ...]:
     cells = [[_number(row[i].half_width) for row in questions] for i in range(len(budgets))]
     table = Table.of(["question", "answers", *budgets], [*_named(questions), *cells])
-    means = tuple(f"{row[0].name}: its mean, {row[0].unit}" for row in questions if row[0].ask == "mean")
+    means = tuple(f"{row[0].label}: its mean, {row[0].unit}" for row in questions if row[0].ask == "mean")
     shares = "In percentage points of any one share, " if len(means) < len(questions) else ""
     words = f"{shares}for the answers that make it largest{'; but' if means else '.'}"
     return table, Text((words[0].upper() + words[1:],)), Text(means, items=True)

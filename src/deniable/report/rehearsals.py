@@ -55,7 +55,7 @@ def sentences(rehearsal: Rehearsal) -> tuple[str, ...]:
         if worst.top_wrong.rate >= _OFTEN:
             found.append(
                 f"The report may mislead: in {_percent(worst.top_wrong.rate)} of the runs it put the wrong category of "
-                f"{worst.name!r} first."
+                f"{worst.label!r} first."
             )
         else:
             often = (
@@ -76,12 +76,12 @@ def _questions(rehearsal: Rehearsal) -> tuple[Part, ...]:
     level = f"{100 * rehearsal.confidence:g}%"
     questions = rehearsal.questions
     columns = [
-        [question.name for question in questions],
+        [question.label for question in questions],
         ["-" if question.top_wrong is None else _rate(question.top_wrong) for question in questions],
         [_rate(question.missed) for question in questions],
         [_off(question) for question in questions],
     ]
-    means = tuple(f"{one.name}: its mean, {one.unit}" for one in questions if one.ask == "mean")
+    means = tuple(f"{one.label}: its mean, {one.unit}" for one in questions if one.ask == "mean")
     words = (
         f"Top wrong: the report's first category is not the guess's. Intervals that miss: of the {level} intervals, "
         f"those that do not hold the truth; {100 * (1 - rehearsal.confidence):.2g}% are expected. Off by: no more than "
