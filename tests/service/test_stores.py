@@ -65,6 +65,18 @@ def test_an_id_counts_once_and_the_first_counts(surveys: Surveys) -> None:
     assert store.batches(ASKED.id) == [(1, "2026-05-01", 4)]
 
 
+def test_of_many_with_one_id_in_a_commit_the_first_counts(surveys: Surveys) -> None:
+    open_survey(surveys)
+    ids = np.tile(body(20).ids, (50, 1))
+    rows = np.ones((1000, 1), np.uint8)
+    rows[:20] = 0
+    new = surveys.store.take({ASKED.id: Posted(ids, rows)})[ASKED.id]
+    assert not isinstance(new, str)
+    assert np.flatnonzero(new).tolist() == list(range(20))
+    surveys.store.drain(ASKED.id, 20, surveys.load(ASKED.id).fold, "2026-05-01")
+    assert counts(surveys.store) == ([20, 0, 0], 20, 1)
+
+
 @pytest.mark.parametrize("state", ["draft", "paused", "closed"])
 def test_a_survey_that_takes_nothing_takes_nothing(surveys: Surveys, state: str) -> None:
     surveys.new("smoking", ASKED.to_json(), page(), ".")

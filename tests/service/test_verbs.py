@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -378,16 +377,3 @@ def test_the_demonstration_runs_with_one_command(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         process.stdout.close()
-
-
-def test_a_rehearsal_is_of_real_answers() -> None:
-    pytest.importorskip("statsmodels")
-    from deniable.service.demo import demo_collection, demonstration, rehearse
-
-    with demonstration() as (here, _, __):
-        assert rehearse(here.public, demo_collection(), 40) == 40
-        here.collector.drain()
-        aggregate = demo_collection().mechanism
-        counts, n, _ = here.collector.store.sum(demo_collection().id)
-        assert n == 40
-        assert np.frombuffer(counts, "<i8").shape == (aggregate.state_size,)

@@ -84,7 +84,7 @@ def results(held: Held, store: Store, clock: Clock) -> Results:
     closed = state == "closed"
     aggregate = survey.aggregate(store, row.source) if survey.counted else None
     n = aggregate.n if aggregate is not None else row.n
-    batches = store.batches(row.id)
+    days = store.days(row.id)
     summary: Summary | None = None
     intervals: Intervals = "none"
     if aggregate is not None and n:
@@ -98,12 +98,12 @@ def results(held: Held, store: Store, clock: Clock) -> Results:
         "state": state,
         "n": n,
         "waiting": store.waiting(row.id),
-        "batches": [{"number": number, "day": day, "n": size} for number, day, size in batches],
+        "days": [{"day": day, "batches": batches, "n": size} for day, batches, size in days],
         "contributors": planned,
         "closes_at": survey.page.closes_at,
         "accepts_until": held.accepts_until,
         "rejections": store.rejections(row.id),
-        "progress": _progress(summary, n, planned, batches, clock().date()),
+        "progress": _progress(summary, n, planned, days, clock().date()),
         "intervals": intervals,
         "estimate": None if summary is None else json.loads("".join(summary.json_parts())),
     }
@@ -131,7 +131,7 @@ def _summary(held: Held, estimates: RecordEstimate, n: int, closed: bool) -> tup
 
 
 def _progress(
-    summary: Summary | None, n: int, planned: int | None, batches: list[tuple[int, str, int]], today: date
+    summary: Summary | None, n: int, planned: int | None, drained: list[tuple[str, int, int]], today: date
 ) -> dict[str, Any] | None:
     """Return how far off estimates are now and with all that are planned, in points, and when that will be."""
     if summary is None or planned is None:
@@ -140,7 +140,7 @@ def _progress(
     if not errors or not math.isfinite(max(errors)):
         return None
     now = 100 * _NORMAL_95 * max(errors)
-    days = max(1, (today - date.fromisoformat(batches[0][1])).days + 1)
+    days = max(1, (today - date.fromisoformat(drained[0][0])).days + 1)
     pace = n / days
     return {
         "points_now": round(now, 2),

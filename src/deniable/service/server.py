@@ -90,9 +90,16 @@ def running(
         path = sqlite_path(configuration.database)
         if path is not None:
             stack.callback(ControlSocket(path, collector.surveys, collector.refresh).close)
-        for app, listening in ((public_app(collector, access), public), (admin_app(collector, trusted), admin)):
-            stack.enter_context(_serving(app, listening))
+        apps = (public_app(collector, access), public), (admin_app(collector, trusted), admin)
+        servers = [stack.enter_context(_serving(app, listening)) for app, listening in apps]
+        # Both ports shut at once, so that one grace is waited and not two.
+        stack.callback(_shut, servers)
         yield Running(collector, _origin(public), _origin(admin))
+
+
+def _shut(servers: list[uvicorn.Server]) -> None:
+    for server in servers:
+        server.should_exit = True
 
 
 def wait_for_signal() -> None:
@@ -133,7 +140,7 @@ def _listening(text: str, what: str) -> Iterator[socket.socket]:
 
 
 @contextlib.contextmanager
-def _serving(app: ASGIApp, listening: socket.socket) -> Iterator[None]:
+def _serving(app: ASGIApp, listening: socket.socket) -> Iterator[uvicorn.Server]:
     config = uvicorn.Config(
         app,
         http="httptools",
@@ -156,7 +163,7 @@ def _serving(app: ASGIApp, listening: socket.socket) -> Iterator[None]:
     try:
         while not server.started and thread.is_alive():
             time.sleep(0.005)
-        yield
+        yield server
     finally:
         server.should_exit = True
         thread.join()

@@ -29,6 +29,9 @@ from deniable.service.stores.store import Run, Store
 LOCK = ".lock"
 """Ending of the name of the lock file, beside the database."""
 
+_TIMEOUT = 10
+"""Seconds to wait for a reader or a writer."""
+
 
 @final
 class SqliteStore(Store):
@@ -56,7 +59,7 @@ class SqliteStore(Store):
         try:
             with _errors():
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-                self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+                self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_TIMEOUT)
                 # Deleted rows are overwritten before they are forgotten.
                 for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "mmap_size = 0"):
                     self._writer.execute(f"PRAGMA {pragma}")
@@ -124,7 +127,13 @@ class SqliteStore(Store):
 
     def _settle(self) -> None:
         with self._write_lock, contextlib.suppress(sqlite3.Error):
-            self._open(self._writer).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            connection = self._open(self._writer)
+            # A backup that is being read is not waited for: the next drain cuts the log.
+            connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {1000 * _TIMEOUT}")
 
     def backup(self, output: Path) -> None:
         with atomic_path(output, private=True) as temporary, _errors():
@@ -179,7 +188,7 @@ def restore(source: Path, path: Path) -> None:
 
 def _read_only(path: Path) -> sqlite3.Connection:
     address = f"file:{quote(path.absolute().as_posix())}?mode=ro"
-    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
+    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=_TIMEOUT)
 
 
 def _lock(path: Path) -> int:

@@ -338,6 +338,15 @@ class Store(ABC):
             return run("SELECT number, day, n FROM batches WHERE collection = ? ORDER BY number", collection)
 
     @final
+    def days(self, collection: str) -> list[tuple[str, int, int]]:
+        """Return the days on which batches were drained, in order, how many they were and their reports."""
+        with self._reading() as run:
+            found = run(
+                "SELECT day, count(*), sum(n) FROM batches WHERE collection = ? GROUP BY day ORDER BY day", collection
+            )
+        return [(day, int(batches), int(n)) for day, batches, n in found]
+
+    @final
     def batch_file(self, collection: str, number: int) -> bytes:
         """Return the reports of a batch as a file."""
         with self._reading() as run:
