@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable import GRR
+from deniable import GRR, AdaptiveSMP, SubsetSelection
 from deniable.oracles import SquareWave
 
 Floats = NDArray[np.float64]
@@ -52,6 +52,12 @@ def grr_scores(k: int, epsilon: float) -> Floats:
     return square - scores**2
 
 
+def subset_scores(k: int, epsilon: float) -> Floats:
+    """Return the variance of the unbiased score of a subset selection report of every code, in [-1, 1]."""
+    oracle, scores = SubsetSelection(k, epsilon), np.linspace(-1, 1, k)
+    return np.array([oracle.linear_variance(scores, held, 1) for held in np.eye(k)])
+
+
 def square_wave(k: int, epsilon: float, window: str = "mean") -> Floats:
     """Return the variance of what one square wave report adds to the mean, given every code, in [-1, 1]."""
     return SquareWave(k, epsilon, window).report_weights(np.linspace(-1, 1, k))[1]
@@ -80,6 +86,7 @@ MEANS: dict[str, Callable[[int, float], Floats]] = {
     "Hybrid": lambda k, epsilon: hybrid(epsilon, np.linspace(-1, 1, k)),
     "Piecewise": lambda k, epsilon: piecewise(epsilon, np.linspace(-1, 1, k)),
     "Duchi": lambda k, epsilon: duchi(epsilon, np.linspace(-1, 1, k)),
+    "subset selection, scores": subset_scores,
     "GRR, scores": grr_scores,
 }
 """Name -> (k, epsilon) -> variance of one report given each of k equally spaced answers."""
@@ -96,8 +103,6 @@ def boxes(m: int, c: int, epsilon: str) -> dict[str, float]:
     "every box": `AdaptiveSMP` over m attributes of two values, one sampled. "padded": every contributor's ticked boxes,
     at most c, are padded to c with dummies, and one of the c goes through the best subset selection over m + c values.
     """
-    from deniable import AdaptiveSMP, SubsetSelection
-
     budget = Fraction(epsilon)
     each = AdaptiveSMP((2,) * m, budget).variance(0.0, 1, 0)
     padded = c * c * SubsetSelection(m + c, budget).variance(0.0, 1)

@@ -14,7 +14,7 @@ from deniable import Aggregate, SimulationRandomness, SubsetSelection
 from deniable.answers import functional
 from deniable.oracles import SquareWave
 from deniable.postprocess import iterative_bayes, simplex, smooth
-from experiments.answers.mean_mechanisms import MEANS, boxes, deviation, hybrid, rounded, square_wave
+from experiments.answers.mean_mechanisms import MEANS, boxes, deviation, hybrid, rounded, square_wave, subset_scores
 from experiments.answers.ordered_data import SCALES, distribution, invented
 from experiments.answers.paper import PAPER
 from experiments.harness import Cell, Run
@@ -24,12 +24,12 @@ Floats = NDArray[np.float64]
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 SHORT, LONG = (4, 5, 6, 7, 8, 9, 10, 11), (16, 32, 64, 128, 256)
-COLOURS = dict(zip(MEANS, (BLUE, GREEN, VERMILLION, PURPLE, ORANGE, GREY), strict=True))
+COLOURS = dict(zip(MEANS, (BLUE, GREEN, VERMILLION, PURPLE, ORANGE, INK, GREY), strict=True))
 
 # ---------------------------------------------------------------- the noise of a mean
 
 
-@PAPER.experiment("mean-noise", "standard deviation of one report's mean, six mechanisms (exact)", quick=1)
+@PAPER.experiment("mean-noise", "standard deviation of one report's mean, seven mechanisms (exact)", quick=1)
 def mean_noise(run: Run) -> None:
     """Tabulate closed forms; nothing is drawn."""
     rows: list[Cell] = [
@@ -53,7 +53,8 @@ def mean_noise(run: Run) -> None:
         panel.axhline(1, color="#b0b0b0", linewidth=0.8, zorder=0)
         dress(panel, f"{kind} answers" if kind == "uniform" else "the worst answer", "epsilon", "error over Hybrid's")
     axes[0].legend(frameon=False, fontsize=8, loc="upper left", labelcolor=INK)
-    note(axes[1], (0.5, 2.2), "GRR: 3.9 and 3.3 at epsilon .5 and 1", GREY, (2, -6))
+    beyond = {row["epsilon"]: row["worst"] / of_hybrid[row["epsilon"]] for row in own}  # GRR's, the last
+    note(axes[1], (0.5, 2.2), f"GRR: {beyond[0.5]:.1f} and {beyond[1.0]:.1f} at epsilon .5 and 1", GREY, (2, -6))
     run.save_figure(figure)
 
 
@@ -62,7 +63,7 @@ def mean_hybrid(run: Run) -> None:
     """Tabulate ratios of standard deviations; nothing is drawn.
 
     Answers are any numbers of the range, which the square wave rounds at random to its scale first; codes are the
-    scale's own points.
+    scale's own points. "subset selection" is its mean over the square wave's, at uniform codes.
     """
     rows: list[Cell] = []
     for k in (*SHORT, *LONG):
@@ -75,6 +76,7 @@ def mean_hybrid(run: Run) -> None:
                     "epsilon": epsilon,
                     "uniform answers": math.sqrt(between.mean() / hybrid(epsilon, answers).mean()),
                     "uniform codes": math.sqrt(own.mean() / hybrid(epsilon, np.linspace(-1, 1, k)).mean()),
+                    "subset selection": math.sqrt(subset_scores(k, epsilon).mean() / own.mean()),
                     "worst": math.sqrt(own.max() / hybrid(epsilon, np.linspace(-1, 1, k)).max()),
                     "at any answer": math.sqrt((between / hybrid(epsilon, answers)).max()),
                     "worst, rounded": math.sqrt(between.max() / hybrid(epsilon, answers).max()),
@@ -85,7 +87,8 @@ def mean_hybrid(run: Run) -> None:
     summary = []
     for scales, ks in (("4 to 11", SHORT), ("16 and more", LONG)):
         chosen = [row for row in rows if row["k"] in ks]
-        summary.append({"scales": scales, **{key: max(row[key] for row in chosen) for key in list(chosen[0])[2:]}})
+        summary.append({"scales": scales, **{key: max(row[key] for row in chosen) for key in list(chosen[0])[2:]},
+                        "subset selection at least": min(row["subset selection"] for row in chosen)})  # fmt: skip
     run.show(summary, title="the largest of them")
     run.save_table(summary, "-largest")
 

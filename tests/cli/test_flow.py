@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from tests.cli.conftest import QUESTIONS, N, Run, schema_text
+from tests.cli.conftest import QUESTIONS, N, Run, run_all, schema_text
 
 
 def test_version(run: Run) -> None:
@@ -367,3 +367,31 @@ def test_plan_gets_the_known_crossovers(run: Run) -> None:
     assert one["GRR"] == pytest.approx(1.31e6, rel=0.01)
     assert one["OUE"] == pytest.approx(0.141e6, rel=0.01)
     assert (four["GRR"], four["OUE"]) == (2041, 2920)
+
+
+def test_ordered_answers_are_decoded_smoothly(run: Run) -> None:
+    scale = {"name": "score", "kind": "ordered", "categories": [str(i) for i in range(11)], "ask": "mean"}
+    asked = [scale, {"name": "smoker", "categories": ["yes", "no"]}]
+    schema = {"format": "deniable schema", "format_version": 2, "attributes": asked}
+    Path("s.json").write_text(json.dumps(schema))
+    generator = np.random.default_rng(1)
+    rows = zip(generator.binomial(10, 0.7, N), generator.choice(["yes", "no"], N), strict=True)
+    Path("a.csv").write_text("score,smoker\n" + "".join(f"{score},{smoker}\n" for score, smoker in rows))
+    run_all(
+        run,
+        "collection --schema s.json --epsilon 4 -o c.json",
+        "randomize c.json a.csv -o r.parquet",
+        "aggregate c.json r.parquet -o a.aggregate",
+    )
+    result = run("estimate", "c.json", "a.aggregate", "--truth", "a.csv", "--postprocess", "smooth", "--json")
+    score, smoker = json.loads(result.stdout)["attributes"]
+    decoded, truth = (np.array([row[key] for row in score["categories"]]) for key in ("processed", "truth"))
+    assert decoded.sum() == pytest.approx(1)
+    # Half a step of eleven: raw shares are further off.
+    raw = np.array([row["estimate"] for row in score["categories"]])
+    assert np.abs(np.cumsum(decoded - truth)).sum() < 0.5
+    assert np.abs(decoded - truth).sum() < np.abs(raw - truth).sum()
+    assert not any("processed" in row for row in smoker["categories"])
+    other = run("estimate", "c.json", "a.aggregate", "--postprocess", "smooth", "--deal", "a.aggregate")
+    assert other.exit_code == 2
+    assert "deal and postprocess smooth exclude each other" in other.stderr

@@ -9,13 +9,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments.answers.mean_mechanisms import MEANS, deviation, duchi, grr_scores, hybrid, piecewise, rounded
+from experiments.answers.mean_mechanisms import (
+    MEANS,
+    deviation,
+    duchi,
+    grr_scores,
+    hybrid,
+    piecewise,
+    rounded,
+    subset_scores,
+)
 from experiments.answers.ordered import HELD_OUT, cover, ems, errors_of, padding_wins
 from experiments.answers.ordered_data import SCALES, invented
 from experiments.answers.paper import PAPER
 from scipy import integrate
 
-from deniable import GRR, SimulationRandomness
+from deniable import GRR, SimulationRandomness, SubsetSelection
 from deniable.oracles import SquareWave
 
 
@@ -53,6 +62,14 @@ def test_scores_of_randomized_response_vary_as_its_channel_says() -> None:
     grr, scores = GRR(5, 1.0), np.linspace(-1, 1, 5)
     weights = np.linalg.solve(grr.channel(), scores)
     assert grr_scores(5, 1.0) == pytest.approx(grr.channel() @ weights**2 - scores**2)
+
+
+def test_scores_of_subsets_vary_as_their_channel_says() -> None:
+    oracle, scores = SubsetSelection(5, 1.0), np.linspace(-1, 1, 5)
+    one = np.array(
+        [oracle.estimate(oracle.aggregate(report[None])).frequencies @ scores for report in oracle.outputs()]
+    )
+    assert subset_scores(5, 1.0) == pytest.approx(oracle.channel() @ one**2 - scores**2)
 
 
 def test_rounding_at_random_adds_no_bias_and_its_own_variance() -> None:

@@ -21,7 +21,8 @@ from deniable.core.outputs import write_text
 from deniable.dealt.several_deals import estimate_deals
 from deniable.errors import InvalidParameterError
 from deniable.files import read_truth
-from deniable.postprocess import POSTPROCESSORS
+from deniable.postprocess import DECODERS, POSTPROCESS_NAMES, POSTPROCESSORS
+from deniable.postprocess import postprocess as processed
 from deniable.report import estimate_page, print_page
 from deniable.survey.collection import Collection
 from deniable.survey.dictionary_file import read_lines
@@ -53,7 +54,7 @@ def estimate(
         typer.Option(
             "--postprocess",
             metavar="NAME",
-            help=f"Add a column of consistent frequencies, without intervals: {', '.join(POSTPROCESSORS)}.",
+            help=f"Add a column of consistent frequencies, without intervals: {', '.join(POSTPROCESS_NAMES)}.",
         ),
     ] = None,
     truth: Annotated[
@@ -114,7 +115,9 @@ def estimate(
 
     For analysts. Estimates are raw and unbiased; they may be negative. The guarantee is printed first.
     """
-    checked_postprocess(postprocess)
+    checked_postprocess(postprocess, POSTPROCESS_NAMES)
+    if deals and postprocess in DECODERS:
+        raise InvalidParameterError(f"deal and postprocess {postprocess} exclude each other: it decodes one aggregate")
     inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
     for output in filter(None, (plot, html, csv)):
         check_output(output, inputs)
@@ -133,7 +136,7 @@ def estimate(
     parts = [reports, *map(Aggregate.load, deals or [])]
     estimates = estimate_deals(collection, parts) if deals else collection.estimate(reports, estimator=estimator)
     if postprocess is not None:
-        estimates = POSTPROCESSORS[postprocess](estimates)
+        estimates = processed(postprocess, estimates, reports)
     counts = None
     if truth is not None:
         with progress("reading the truth", quiet=as_json) as report:
@@ -196,12 +199,10 @@ def _divided(flag: str, text: str, example: str) -> tuple[str, str]:
     return name, rest
 
 
-def checked_postprocess(postprocess: str | None) -> None:
+def checked_postprocess(postprocess: str | None, known: tuple[str, ...] = tuple(POSTPROCESSORS)) -> None:
     """Raise InvalidParameterError unless this is no post-processing or a known one."""
-    if postprocess is not None and postprocess not in POSTPROCESSORS:
-        raise InvalidParameterError(
-            f"postprocess must be one of {', '.join(POSTPROCESSORS)}, got postprocess={postprocess!r}"
-        )
+    if postprocess is not None and postprocess not in known:
+        raise InvalidParameterError(f"postprocess must be one of {', '.join(known)}, got postprocess={postprocess!r}")
 
 
 def _asked(collection: Collection, queries: str) -> dict[str, NDArray[np.int64]]:

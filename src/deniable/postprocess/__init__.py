@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deniable.postprocess._registry import DECODERS as DECODERS
 from deniable.postprocess._registry import POSTPROCESS_NAMES as POSTPROCESS_NAMES
 from deniable.postprocess._registry import POSTPROCESSORS as POSTPROCESSORS
 from deniable.postprocess._registry import postprocess as postprocess

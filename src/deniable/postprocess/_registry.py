@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, overload
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.estimate import Estimate, RecordEstimate
@@ -32,6 +32,12 @@ POSTPROCESS_NAMES = (*POSTPROCESSORS, *DECODERS)
 """Every name that `postprocess` knows."""
 
 
+@overload
+def postprocess(name: str, estimate: RecordEstimate, aggregate: Aggregate | None = None) -> RecordEstimate: ...
+@overload
+def postprocess(
+    name: str, estimate: Estimate | RecordEstimate, aggregate: Aggregate | None = None
+) -> Estimate | RecordEstimate: ...
 def postprocess(
     name: str, estimate: Estimate | RecordEstimate, aggregate: Aggregate | None = None
 ) -> Estimate | RecordEstimate:
@@ -84,4 +90,4 @@ def postprocess(
 
 
 def _named_alike(named: Estimate, found: Estimate) -> Estimate:
-    return found.named(named.attribute, named.labels)
+    return found.named(named.attribute, named.labels, named.scores, named.unranked).of(named.source)
