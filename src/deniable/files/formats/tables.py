@@ -163,7 +163,7 @@ def open_answers(
         return AnswerReader(path, Workbook(path), columns)
     for magic, kind in _FOREIGN.items():
         if head.startswith(magic):
-            raise FileFormatError(f"{path} is {kind}: answers must be CSV (UTF-8) or Parquet")
+            raise FileFormatError(f"{path} is {kind}: answers must be CSV (UTF-8), Parquet or a workbook (.xlsx)")
     name = path.name.lower()
     usual = next((_SUFFIXES[suffix] for suffix in _SUFFIXES if name.endswith(suffix)), None)
     if name.endswith(".parquet"):
