@@ -50,6 +50,9 @@ Floats = NDArray[np.float64]
 MAX_TABLE = 1 << 12
 """Most cells of one pair's table: subsets of 65,536 cells would be reports of 35 KB."""
 
+MAX_ATTRIBUTES = 256
+"""Most attributes: 32,640 pairs."""
+
 SINGLES = (SubsetSelection, SquareWave)
 """What an attribute may be reported through where it is drawn alone."""
 
@@ -96,8 +99,8 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
     Parameters
     ----------
     sizes : sequence of int
-        Domain sizes (k_1, ..., k_d), d >= 2, each >= 2; they may differ. The table of a pair has at most 4,096 cells,
-        those of all pairs 2^22.
+        Domain sizes (k_1, ..., k_d), d in 2..256, each >= 2; they may differ. The table of a pair has at most 4,096
+        cells, those of all pairs 2^22.
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats, in [1e-6, 32].
     singles : float, Fraction, Decimal or str
@@ -116,7 +119,7 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
     InvalidParameterError
         If a parameter is out of bounds.
     TooLargeError
-        If a pair has more than 4,096 cells, or all of them more than 2^22.
+        If there are more than 256 attributes, a pair has more than 4,096 cells, or all of them more than 2^22.
 
     Notes
     -----
@@ -162,6 +165,7 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
         instead="PairSample is for tables of pairs, and what it says of single frequencies is its by-product: compare "
         "SMP[ADP]",
         wire="the drawn pair or attribute, and the bytes of its oracle's report",
+        page="crosstabs.md",
         note="the collector sees which two attributes were drawn; every pair has a table",
     )
 
@@ -169,12 +173,17 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
         object.__setattr__(self, "singles", _checked_share(self.singles))
         if len(self.sizes) < 2:
             raise InvalidParameterError(f"sizes must be those of two attributes or more, got sizes={self.sizes}")
-        for i, j in attribute_pairs(len(self.sizes)):
-            if self.sizes[i] * self.sizes[j] > MAX_TABLE:
-                raise TooLargeError(
-                    f"the table of a pair must have at most {MAX_TABLE:,} cells, got {self.sizes[i]} x "
-                    f"{self.sizes[j]} for attributes {i} and {j}: give one of them fewer, coarser categories"
-                )
+        if len(self.sizes) > MAX_ATTRIBUTES:
+            raise TooLargeError(
+                f"sizes must be those of at most {MAX_ATTRIBUTES} attributes, got {len(self.sizes)}: of more, no pair "
+                "has enough reports"
+            )
+        second, first = sorted(range(len(self.sizes)), key=self.sizes.__getitem__)[-2:]
+        if self.sizes[first] * self.sizes[second] > MAX_TABLE:
+            raise TooLargeError(
+                f"the table of a pair must have at most {MAX_TABLE:,} cells, got {self.sizes[first]} x "
+                f"{self.sizes[second]} for attributes {first} and {second}: give one of them fewer, coarser categories"
+            )
         check_pairs(self.sizes)
         object.__setattr__(self, "oracles", self._checked_oracles())
         object.__setattr__(self, "omegas", self._checked_omegas())

@@ -160,8 +160,12 @@ def test_the_state_is_additive_and_refuses_what_cannot_be() -> None:
 def test_bad_parameters_are_named_with_what_helps() -> None:
     with pytest.raises(InvalidParameterError, match="two attributes or more"):
         PairSample((4,), 1.0)
-    with pytest.raises(TooLargeError, match=r"4,096 cells, got 64 x 65 for attributes 1 and 2: give one of them fewer"):
+    with pytest.raises(TooLargeError, match=r"4,096 cells, got 65 x 64 for attributes 2 and 1: give one of them fewer"):
         PairSample((2, 64, 65), 1.0)
+    with pytest.raises(TooLargeError, match="at most 256 attributes, got 4096"):
+        PairSample((2,) * 4096, 1.0)
+    with pytest.raises(TooLargeError, match="all pairs must have at most"):
+        PairSample((64,) * 60, 1.0)
     for singles in (1, -0.1, "1.5", "much", None):
         with pytest.raises(InvalidParameterError, match="singles must be"):
             PairSample((2, 2), 1.0, singles)

@@ -1,0 +1,74 @@
+"""How the half of docs/papers/answers.md on crosstabs quotes its results (see `experiments.pages`)."""
+
+from __future__ import annotations
+
+from experiments.answers.pair_methods import METHODS, REFERENCE, SPL_RAW, WEIGHTED
+from experiments.pages import Results, number_of, setting, traced
+
+TABLES, COVERAGE, TESTS = "pair-tables", "pair-coverage", "independence"
+
+
+def quotes(results: Results) -> list[str]:
+    """Return the sentences and rows that quote results."""
+    return [*_tables(results), *_coverage(results), *_tests(results)]
+
+
+def _tables(results: Results) -> list[str]:
+    rows = []
+    for name in METHODS:
+        cells = " | ".join(
+            results.number(TABLES, column, spec, method=name)
+            for column, spec in (("geometric mean", ".2f"), ("median", ".2f"), ("worst", ".1f"))
+        )
+        rows.append(f"| {setting(name)} | {cells} |")
+    settings = results.rows(f"{TABLES}-settings")
+    worse = sum(float(row[WEIGHTED]) > float(row[REFERENCE]) for row in settings)
+    ours, most = (results.number(TABLES, column, ".2f", method=WEIGHTED) for column in ("geometric mean", "worst"))
+    spl = results.number(TABLES, "geometric mean", ".0f", method=SPL_RAW)
+    every = traced(len(settings), "d")
+    rows.append(f"Over all {every} settings the decoder has {ours} of the error of consistent tables")
+    rows.append(f"{most} at worst: it was worse in {traced(worse, 'd')} of them")
+    rows.append(f"splitting epsilon has {spl} times their error")
+    return rows
+
+
+def _coverage(results: Results) -> list[str]:
+    found = []
+    for row in results.rows(COVERAGE):
+        about = f"{row['data']}, {row['pair']}"
+        cells = " | ".join(
+            number_of(row, f"{target}, {what}", ".3f")
+            for target in ("contributors", "population")
+            for what in ("covered", "determined")
+        )
+        at = f"{float(row['epsilon']):g}, {int(row['n']):,}"
+        found.append(f"| {setting(about)} | {setting(at)} | {setting(row['question'])} | {cells} |")
+    return found
+
+
+def _tests(results: Results) -> list[str]:
+    rows = results.rows(TESTS)
+    given = [float(row["Wald level"]) for row in rows if row["refused"] == "False"]
+    refused = [float(row["Wald level"]) for row in rows if row["refused"] == "True"]
+    spl = [float(row["SPL level"]) for row in rows]
+    ends = [traced(one, ".3f") for one in (min(given), max(given), min(spl), max(spl))]
+    found = [
+        f"it rejected between {ends[0]} and {ends[1]} of independent tables, in {traced(len(given), 'd')} settings",
+        f"the chi-squared of SPL's reports between {ends[2]} and {ends[3]}",
+    ]
+    if refused:
+        found.append(f"where it is refused it would have rejected up to {traced(max(refused), '.2f')}")
+    return found
+
+
+STATED = {
+    "five data sets that chose nothing": "the settings of `pair-tables`",
+}
+"""Texts with numbers that are no results."""
+
+PICTURES = {
+    "answers-pair-tables.png": "pair-tables.png",
+    "answers-pair-coverage.png": "pair-coverage.png",
+    "answers-independence.png": "independence.png",
+}
+"""Pictures of the page, and what they are among the results."""
