@@ -105,6 +105,7 @@ def _of_subset(oracle: SubsetSelection, k: int) -> float:
     A reported set holds c_v cells of the row of value v; the best guess is a row that holds most of them, and is right
     with probability p/omega E + (1-p)/(K-omega) (K/k - E), E the mean of the largest of the c_v over all sets.
     """
+    assert oracle.omega is not None, "set when it was made"
     cells, size = oracle.k, oracle.omega
     row = cells // k
     sets = math.comb(cells, size)
