@@ -26,7 +26,7 @@ from deniable.leakage.adversary.best_guess import best_guess
 from deniable.oracles.comparators.hadamard import HadamardEncoding
 from deniable.oracles.histogram_threshold import THE
 from deniable.oracles.square_wave import SquareWave
-from deniable.planning import cannot_work, decide
+from deniable.planning import cannot_work, decide, recommend
 from deniable.planning.candidates import ONE_ATTRIBUTE, RECORDS, build
 from deniable.planning.decision import sure_text
 from deniable.planning.precision import attribute_variance
@@ -312,6 +312,38 @@ def test_what_is_asked_decides_the_mechanism_that_is_compared() -> None:
         names = [row.name for row in setting.mechanisms]
         assert len(set(names)) == len(names)
         assert [row.name for row in setting.mechanisms if row.chosen] == [name] == [setting.name]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_a_scale_with_missing_answers_takes_the_oracle_of_less_error(epsilon: float) -> None:
+    # What the estimates themselves say of their error, a tenth not answering.
+    stars = Attribute("stars", ("1", "2", "3", "4", "5"), "no answer", kind="ordered", ask="mean")
+    scores, counts = stars.code_scores, np.array([10, 15, 25, 25, 15, 10]) * 10**6
+    chosen: Any = collection(Schema((stars,)), epsilon).mechanism
+    assert chosen == recommend((6,), epsilon)
+    errors = []
+    for oracle in (chosen, SquareWave(6, epsilon)):
+        answer = oracle.estimate(oracle.simulate_aggregate(counts, SimulationRandomness(7))).mean(scores)
+        assert abs(answer.value - 290 / 90) < 5 * answer.standard_error
+        errors.append(answer.standard_error)
+    assert errors[0] < 0.96 * errors[1]
+
+
+def test_square_waves_are_for_means_without_a_jump() -> None:
+    stars = ("1", "2", "3", "4", "5")
+    plain = Attribute("plain", stars, kind="ordered", ask="mean")
+    missing = Attribute("missing", stars, "no answer", kind="ordered", ask="mean")
+    fine = Attribute("fine", kind="numeric", range=(0, 100), grid=41, missing="no answer")
+    survey: Any = collection(Schema((plain, missing, fine, Attribute("mood", ("bad", "good")))), 1.0)
+    assert [oracle.name == "SquareWave" for oracle in survey.mechanism.oracles] == [True, False, True, False]
+    assert "square waves for 'plain' and 'fine'" in survey.reason or "square waves for 'plain', 'fine'" in survey.reason
+    assert survey.reason.endswith(
+        "means of 'missing' are read from shares, which serves answers without a score better"
+    )
+    alone: Any = collection(Schema((missing, Attribute("mood", ("bad", "good")))), 1.0)
+    assert alone.mechanism == recommend(alone.schema.sizes, 1.0)
+    paired: Any = collection(Schema((plain, missing)), 1.0, pairs=True)
+    assert [oracle.name == "SquareWave" for oracle in paired.mechanism.oracles] == [True, False]
 
 
 def test_what_one_liar_counts_for() -> None:

@@ -14,12 +14,15 @@ from deniable.oracles.sketch.ocms import ocms_choice
 from deniable.oracles.square_wave import SquareWave
 from deniable.planning._recommend import recommend
 from deniable.planning.records import MechanismChoice, paired_default, records_default
+from deniable.planning.waves import asks_for_wave
 from deniable.records.best_oracle import oracles_for
 from deniable.records.sample import SMP, AdaptiveSMP
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
 
 MEAN_ASKED = "the schema asks for a mean: one report of a square wave tells mean, distribution and quantiles"
+
+FROM_SHARES = "read from shares, which serves answers without a score better"
 
 
 def default_mechanism(
@@ -36,7 +39,8 @@ def default_mechanism(
     Open text is for `HeavyHitters`, a dictionary for the sketch of `ocms_choice`, an attribute whose mean is asked
     for `SquareWave`, other single attributes for what `recommend` finds, records for `records_default`, which the
     wishes are for; where that samples an attribute, those whose mean is asked for are reported through square waves,
-    too. What is asked stands in the schema (`Attribute.ask`): nothing is decided by answers.
+    too. Not so where answers without a score, such as a missing one, make the mean of shares the better one
+    (`deniable.planning.waves`). What is asked stands in the schema (`Attribute.ask`): nothing is decided by answers.
 
     Raises
     ------
@@ -54,7 +58,9 @@ def default_mechanism(
     if len(sizes) > 1:
         means = [j for j, column in enumerate(schema.columns) if column.ask == "mean"]
         if pairs and means and not (full_record or hide_sampled_attribute):
-            return paired_default(sizes, checked_epsilon(epsilon), means)
+            budget = checked_epsilon(epsilon)
+            waves = [j for j in means if asks_for_wave(schema.columns[j], budget)]
+            return paired_default(sizes, budget, means, waves)
         choice = records_default(sizes, epsilon, contributors=contributors, **wishes)
         return choice if any(wishes.values()) else _of_means(choice, schema)
     for wish, wished in wishes.items():
@@ -65,7 +71,7 @@ def default_mechanism(
     if schema.attributes[0].dictionary is not None:
         sketch = ocms_choice(sizes[0], epsilon)
         return MechanismChoice(sketch.mechanism, sketch.reason)
-    if schema.columns[0].ask == "mean":
+    if asks_for_wave(schema.columns[0], checked_epsilon(epsilon)):
         return MechanismChoice(SquareWave(sizes[0], checked_epsilon(epsilon)), MEAN_ASKED)
     why = "least mean variance among the practical mechanisms (deniable plan compares them)"
     return MechanismChoice(recommend(sizes, epsilon), why)
@@ -80,11 +86,18 @@ def _of_means(choice: MechanismChoice, schema: Schema) -> MechanismChoice:
     mechanism: Any = choice.mechanism
     if mechanism.name not in (SMP.name, AdaptiveSMP.name):
         return replace(choice, reason=f"{choice.reason}; means of {names} are read from its codes")
-    oracles = oracles_for(mechanism.sizes, mechanism.epsilon, means)
+    waves = [j for j in means if asks_for_wave(schema.columns[j], mechanism.epsilon)]
+    rest = [repr(schema.names[j]) for j in means if j not in waves]
+    shares = f"; means of {listed(rest)} are {FROM_SHARES}" if rest else ""
+    if not waves:
+        return replace(choice, reason=f"{choice.reason}{shares}")
+    oracles = oracles_for(mechanism.sizes, mechanism.epsilon, waves)
     adapted = AdaptiveSMP(mechanism.sizes, mechanism.epsilon, oracles)
     why, by_size, _ = choice.reason.partition("; oracles by size")
     others = ", the others by size" if by_size else ""
-    return replace(choice, mechanism=adapted, reason=f"{why}; square waves for {names}, whose mean is asked{others}")
+    names = listed([repr(schema.names[j]) for j in waves])
+    reason = f"{why}; square waves for {names}, whose mean is asked{others}{shares}"
+    return replace(choice, mechanism=adapted, reason=reason)
 
 
 def collection(

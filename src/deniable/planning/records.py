@@ -138,7 +138,9 @@ def records_default(
     return MechanismChoice(mechanism, f"{how} has {compared}{_oracles(mechanism)}")
 
 
-def paired_default(sizes: tuple[int, ...], epsilon: float | Fraction, means: Collection[int] = ()) -> MechanismChoice:
+def paired_default(
+    sizes: tuple[int, ...], epsilon: float | Fraction, means: Collection[int] = (), waves: Collection[int] | None = None
+) -> MechanismChoice:
     """Return `PairSample`: one pair of attributes with the whole budget, or for means now and then one attribute.
 
     Parameters
@@ -148,7 +150,9 @@ def paired_default(sizes: tuple[int, ...], epsilon: float | Fraction, means: Col
     epsilon : float or Fraction
         Budget of the whole contributor.
     means : collection of int
-        Attributes whose mean is asked: they are reported alone, too, through square waves.
+        Attributes whose mean is asked: if there are any, attributes are reported alone, too.
+    waves : collection of int, optional
+        Those of them that are then reported through square waves, all by default.
 
     Raises
     ------
@@ -164,8 +168,10 @@ def paired_default(sizes: tuple[int, ...], epsilon: float | Fraction, means: Col
     reason = "one drawn pair of attributes with the whole budget: every pair has a table"
     if not means:
         return MechanismChoice(PairSample(sizes, epsilon), reason)
-    mechanism = PairSample(sizes, epsilon, FOR_MEANS, singles_for(sizes, epsilon, means))
-    return MechanismChoice(mechanism, f"{reason}; one report in four is of one attribute, square waves for means")
+    through = means if waves is None else waves
+    mechanism = PairSample(sizes, epsilon, FOR_MEANS, singles_for(sizes, epsilon, through))
+    wave = ", square waves for means" if through else ""
+    return MechanismChoice(mechanism, f"{reason}; one report in four is of one attribute{wave}")
 
 
 FOR_MEANS = Fraction(1, 4)
