@@ -143,8 +143,8 @@ async function show(
   const everyColumn: readonly Column[] = survey.attributes.flatMap((one) =>
     one.kind === "multiple"
       ? one.labels.map((_, box) => ({
-          question: () => `${questionOf(one)}: ${labelOf(one, box)}`,
-          label: (code: number) => (code ? "✓" : "–"),
+          question: () => `${questionOf(one)} – ${labelOf(one, box)}`,
+          label: (code: number) => fill(code ? "yes" : "no", {}),
         }))
       : [{ question: () => questionOf(one), label: (code: number) => labelOf(one, code) }],
   );
@@ -242,7 +242,7 @@ async function show(
       say(h("p", { class: "lead" }), "promise"),
       say(h("p"), "checked", () => ({ epsilon, ratio: roundedUp(ratio) })),
     );
-    if (ratio > 54.7) promise.append(say(h("p", { class: "notice" }), "weak"));
+    if (ratio > 54.6) promise.append(say(h("p", { class: "notice" }), "weak"));
     root.replaceChildren(header, promise, main, device);
     speak();
   }
@@ -542,7 +542,7 @@ async function show(
 }
 
 const base64 = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 
 /** Mount every element that says which survey it is for: `data-collection`, and in `data-api` where that is collected. */
 export function mountAll(): void {

@@ -280,6 +280,7 @@ function several(name: string, keys: Keys, epsilon: Fraction): Mechanism | undef
     const singles = parseDecimal(keys.text("singles"));
     must(singles && singles[0] >= 0n && singles[0] < singles[1]);
     const omegas = keys.list("omegas").map(whole);
+    must(sizes.length <= 256);
     const pairs = sizes.flatMap((a, i) =>
       sizes.slice(i + 1).map((b, j): Choice => {
         must(a * b <= 4096n && omegas.length);

@@ -159,7 +159,7 @@ def test_somebody_answers_on_a_phone_with_the_keyboard_alone(visit: Visit, surve
             assert page.evaluate("(selector) => document.activeElement.matches(selector)", selector), selector
             for key in keys:
                 page.keyboard.press(key)
-        page.wait_for_selector("h2:focus:text-is('What was sent')")
+        page.wait_for_selector("h2:focus:text-is('What is sent')")
         state(page, "counted")
         assert page.inner_text("[role=status]") == "Sent, and counted."
         (report,) = survey.counted.values()
