@@ -28,7 +28,7 @@ from deniable.service.server import Running
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
-from tests.service.asking import ASKED, Caller, bodies, body, collecting, open_survey, page, sqlite
+from tests.service.asking import ASKED, Caller, bodies, body, collecting, open_survey, page, sqlite, until
 
 API = f"/api/v1/collections/{ASKED.id}"
 OTHER = Collection(Schema((Attribute("drinks", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
@@ -483,6 +483,8 @@ def test_the_log_has_templates_and_nobody(here: Running, call: Caller, caplog: p
             call("POST", f"{API}/receipts?secret=1", {"id": name})
             call("GET", "/nowhere/at-all?who=me")
             call("GET", f"{API}/dictionary/smoker")
+            # A line is written after its answer.
+            until(lambda: len(caplog.records) >= 4)
     finally:
         logger.setLevel(level)
         logger.propagate = propagate

@@ -323,18 +323,22 @@ PATIENCE = 60
 @contextlib.contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A collector in a process of its own, with its public address."""
-    command = [sys.executable, "-m", "deniable.cli", "serve", "--database", sqlite(folder), "--migrate", "--no-limits"]
+    command = [sys.executable, "-m", "deniable.cli", "serve", "--database", sqlite(folder), "--migrate", "--json"]
     environment = {**os.environ, "DENIABLE_PUBLIC": "127.0.0.1:0", "DENIABLE_ADMIN": "127.0.0.1:0"}
-    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stderr is not None
+    environment |= {"DENIABLE_LIMITS_OFF": "1"}
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
     try:
-        first = process.stderr.readline()
-        assert first.startswith("collecting at http://127.0.0.1:"), first + process.stderr.read()
-        yield process, first.split()[2].rstrip(",")
+        said = json.loads(process.stdout.readline())
+        assert set(said) == {"public", "admin", "bundles", "surveys"}
+        assert said["surveys"] == [
+            {"slug": "smoking", "state": "open", "link": f"{said['public']}/s/smoking#{ASKED.id[:16]}"}
+        ]
+        yield process, said["public"]
     finally:
         process.kill()
         process.wait()
-        process.stderr.close()
+        process.stdout.close()
 
 
 def test_sigterm_ends_it_and_what_was_acknowledged_is_there(folder: Path) -> None:

@@ -89,6 +89,7 @@ def serve(
         int,
         typer.Option("--rehearse", metavar="N", help="With --demo: so many simulated contributors answer.", min=0),
     ] = 500,
+    as_json: Annotated[bool, typer.Option("--json", help="Print addresses and surveys as JSON, once it runs.")] = False,
 ) -> None:
     """Collect reports from people's own devices.
 
@@ -116,11 +117,22 @@ def serve(
     with running(settings, migrate=migrate) as here:
         from deniable.service.public import bundles
 
+        shown: dict[str, Any] = {
+            "public": here.public,
+            "admin": here.admin,
+            "bundles": [hashed for hashed, _, _ in bundles().values()],
+            "surveys": [
+                {"slug": row.slug, "state": row.state, "link": f"{here.public}/s/{row.slug}#{row.id[:16]}"}
+                for row in (held.row for held in here.collector.all_held())
+            ],
+        }
+        if as_json:
+            typer.echo(json.dumps(shown))
         note(f"collecting at {here.public}, dashboard at {here.admin}")
-        for hashed, _, _ in bundles().values():
+        for hashed in shown["bundles"]:
             note(f"bundle {hashed}")
-        for held in here.collector.all_held():
-            note(f"survey {held.row.slug}: {held.row.state}, {here.public}/s/{held.row.slug}#{held.row.id[:16]}")
+        for one in shown["surveys"]:
+            note(f"survey {one['slug']}: {one['state']}, {one['link']}")
         wait_for_signal()
         note("ending: what was acknowledged is being stored")
 

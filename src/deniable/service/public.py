@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +111,25 @@ def public_app(collector: Collector, access: Access) -> ASGIApp:
         exception_handlers=handlers(),
     )
     app.router.redirect_slashes = False
-    return Shield(app, security_headers(), access.secure)
+    return Shield(app if cors else _Front(app, reports), security_headers(), access.secure)
+
+
+_UPLOAD = re.compile(r"/api/v1/collections/([0-9a-f]{64})/reports")
+
+
+class _Front:
+    """Takes uploads past the router, which costs a tenth of one; where no other origin has to be asked about."""
+
+    def __init__(self, app: ASGIApp, reports: ASGIApp) -> None:
+        self._app, self._reports = app, reports
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "http" and scope["method"] == "POST" and (found := _UPLOAD.fullmatch(scope["path"])):
+            scope["endpoint"], scope["path_params"] = self._reports, {"id": found[1]}
+            await self._reports(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
 
 def _posted(cors: Sequence[Middleware]) -> list[str]:

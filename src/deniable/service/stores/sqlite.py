@@ -29,6 +29,9 @@ from deniable.service.stores.store import Run, Store
 LOCK = ".lock"
 """Ending of the name of the lock file, beside the database."""
 
+_MOST_ROWS = 256
+"""Rows of one statement."""
+
 _TIMEOUT = 10
 """Seconds to wait for a reader or a writer."""
 
@@ -114,13 +117,21 @@ class SqliteStore(Store):
         return int(run("SELECT count(*) FROM sqlite_master WHERE name = 'meta'")[0][0])
 
     def _record(self, run: Run, collection: str, ids: Rows) -> NDArray[np.bool_]:
-        statement = "INSERT INTO receipts VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING 1"
-        new = (bool(run(statement, collection, name.tobytes())) for name in ids)
-        return np.fromiter(new, dtype=np.bool_, count=len(ids))
+        names = [name.tobytes() for name in ids]
+        known: set[bytes] = set()
+        for part in _parts(len(names)):
+            marks = ", ".join("?" * (part.stop - part.start))
+            found = run(
+                f"SELECT nullifier FROM receipts WHERE collection = ? AND nullifier IN ({marks})",
+                *(collection, *names[part]),
+            )
+            known.update(bytes(name) for (name,) in found)
+        # Nobody else writes between the look and this.
+        _insert(run, "receipts", collection, [name for name in names if name not in known])
+        return np.fromiter((name not in known for name in names), dtype=np.bool_, count=len(names))
 
     def _put(self, run: Run, collection: str, rows: Rows) -> None:
-        for row in rows:
-            run("INSERT INTO inbox VALUES (?, ?)", collection, row.tobytes())
+        _insert(run, "inbox", collection, [row.tobytes() for row in rows])
 
     def _claim(self, run: Run, collection: str, *, wait: bool) -> bool:  # noqa: ARG002
         return True  # there is nobody else
@@ -184,6 +195,26 @@ def restore(source: Path, path: Path) -> None:
                 copy.close()
     finally:
         os.close(descriptor)
+
+
+def _insert(run: Run, table: str, collection: str, values: list[bytes]) -> None:
+    for part in _parts(len(values)):
+        given = values[part]
+        marks = ", ".join(["(?, ?)"] * len(given))
+        run(f"INSERT INTO {table} VALUES {marks}", *(value for one in given for value in (collection, one)))
+
+
+def _parts(n: int) -> Iterator[slice]:
+    """Yield slices that cover n rows, of 256 and then of smaller powers of two, so that few statements are prepared.
+
+    A statement of one row would let go of the interpreter once for each, and wait for it again while requests are read.
+    """
+    start, size = 0, _MOST_ROWS
+    while start < n:
+        while size > n - start:
+            size //= 2
+        yield slice(start, start + size)
+        start += size
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
