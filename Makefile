@@ -3,6 +3,7 @@
 # make fast     linters, and the tests that fail first, in a minute
 # make check    linters, formatting, types, layering
 # make quick    every reproduction that needs no data, with few runs, in a minute
+# make answers    how often intervals of means, totals, quantiles and differences hold, on real data; results/answers.json
 # make intervals  how often intervals contain the truth, by the exact law of the counts (a minute); results/intervals.json
 # make mutants  60 small faults, drawn by SEED=1, and whether a test notices; half an hour; results/mutants-1.json
 # make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
@@ -28,7 +29,7 @@ FIRST := bases names privacy thresholds estimate grr encoding schema reports doc
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick intervals mutants soak crash-files crash load fuzz ways coverage engines client client-law vectors bench bench-compare fast dist clean
+.PHONY: demo test check quick answers intervals mutants soak crash-files crash load fuzz ways coverage engines client client-law vectors bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -49,6 +50,9 @@ check: $(VENV)/.installed-dev
 
 quick: $(VENV)/.installed-dev
 	$(RUN)/python -m experiments all --quick -o results/quick
+
+answers: $(VENV)/.installed-dev
+	$(RUN)/python -m benchmarks.answers
 
 intervals: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks.intervals
