@@ -398,7 +398,6 @@ def coverage_table(run: Run, settings: Sequence[Cell], shares_of: Callable[[str]
 COVERED = (
     "clothing rating, k = 5",
     "age of reviewers, k = 16",
-    "age of reviewers, k = 64",
     "onsets of a rhythm, k = 17",
 )
 

@@ -104,6 +104,7 @@ class SquareWave(LinearOracle[Codes]):
         planned=False,
         instead="single frequencies are not what it is for; plan with a schema that asks for means",
         wire="one code of k + 2b",
+        page="ordered.md",
     )
 
     def __post_init__(self) -> None:

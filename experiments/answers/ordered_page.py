@@ -1,0 +1,106 @@
+"""What docs/papers/answers.md quotes about ordered answers."""
+
+from __future__ import annotations
+
+from experiments.answers.mean_mechanisms import MEANS
+from experiments.answers.ordered import EPSILONS, METHODS
+from experiments.pages import Results, number_of, setting, traced
+
+GROUPS = ("k up to 8", "k from 16 on")
+PICTURES = {
+    "answers-mean.png": "mean-noise.png",
+    "answers-decoders.png": "decoders.png",
+    "answers-example.png": "example.png",
+    "answers-coverage.png": "coverage.png",
+}
+STATED: dict[str, str] = {
+    "2,000, 20,000 and 200,000 people": "settings of `decoders`",
+    "500, 20,000 and a million people": "settings of `coverage`",
+    "ages in 16 steps": "a scale of `coverage`",
+    "Ages of 20,000 reviewers": "setting of `example`",
+    "1,000 runs of": "runs of `coverage`",
+    "20 runs each": "runs of `decoders`",
+    "W1 is the Wasserstein-1 distance": "a name",
+    "W1 over EM's": "a name",
+    "| mechanism | epsilon .5 | 1 | 2 | 4 |": "settings of `mean-noise`",
+    "interval of 95%": "the level of `coverage`",
+    "If an interval covers 95%": "the level of `coverage`",
+    "Coverage of 95% intervals": "the level of `coverage`",
+    "others (2019)": "references",
+    "Škoric (2020); Duchi, Jordan, Wainwright (2018)": "references",
+}
+"""Numbers of the section that are no results."""
+
+
+def quotes(results: Results) -> list[str]:
+    """Return sentences and rows as they stand on the page."""
+    return [*_means(results), *_decoders(results), *_example(results), *_coverage(results), *_boxes(results)]
+
+
+def _means(results: Results) -> list[str]:
+    rows = []
+    for name in MEANS:
+        cells = []
+        for epsilon in EPSILONS:
+            at = {"mechanism": name, "k": 16, "epsilon": epsilon}
+            worst, uniform = (results.number("mean-noise", kind, ".2f", **at) for kind in ("worst", "uniform"))
+            cells.append(f"{worst} / {uniform}")
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    long = [results.number("mean-noise", "worst", ".2f", mechanism="SquareWave", k=256, epsilon=e) for e in EPSILONS]
+    short, wide = (results.rows("mean-hybrid-largest")[i] for i in (0, 1))
+    assert len(results.rows("mean-hybrid")) == 52
+    return [
+        *rows,
+        f"On a scale of {setting('256')} values the worst answer's is {long[0]}, {long[1]}, {long[2]} and {long[3]}",
+        f"at most {number_of(short, 'uniform answers', '.2f')} times Hybrid's on scales of {setting('4 to 11')} "
+        f"values, and at most {number_of(wide, 'uniform answers', '.2f')} times on scales of {setting('16 to 256')}",
+        f"At the answer where the comparison is worst it is {number_of(short, 'at any answer', '.2f')} and "
+        f"{number_of(wide, 'at any answer', '.2f')}",
+        f"has up to {number_of(short, 'subset selection', '.1f')} times the square wave's error on the short scales, "
+        f"and {number_of(wide, 'subset selection at least', '.1f')} to "
+        f"{number_of(wide, 'subset selection', '.1f')} times on the long ones",
+    ]
+
+
+def _decoders(results: Results) -> list[str]:
+    found = []
+    columns = ("W1 over EM", "worst over EM", "worst over the best", "cells over EM", "quantiles over EM")
+    for group in GROUPS:
+        for method in METHODS:
+            row = results.rows("decoders-summary", scales=group, method=method)[0]
+            cells = " | ".join(number_of(row, column, ".2f") for column in columns)
+            label = setting(f"{group} ({row['settings']})") if method == METHODS[0] else ""
+            found.append(f"| {label} | {method} | {cells} |")
+    every = results.rows("decoders")
+    return [*found, f"{traced(len(every), 'd')} settings, {setting(every[0]['runs'])} runs"]
+
+
+def _example(results: Results) -> list[str]:
+    return [f"{traced(len(results.rows('example')), 'd')} steps of age"]
+
+
+def _coverage(results: Results) -> list[str]:
+    found = []
+    for row in results.rows("coverage-summary"):
+        cells = " | ".join(number_of(row, column, ".3f") for column in ("least", "mean", "largest"))
+        found.append(f"| {row['interval']} | {cells} |")
+    low, high = (number_of(results.rows("coverage-summary")[0], end, ".3f") for end in ("from", "to"))
+    settings = len(results.rows("coverage"))
+    return [*found, f"{traced(settings, 'd')} settings", f"between {low} and {high}"]
+
+
+def _boxes(results: Results) -> list[str]:
+    found = []
+    for epsilon in ("0.5", "1", "2"):
+        cells = " | ".join(
+            results.number("boxes-crossing", "padding is better from", ".0f", epsilon=float(epsilon), ticked_at_most=c)
+            for c in (1, 2, 3)
+        )
+        found.append(f"| {setting(float(epsilon))} | {cells} |")
+    twenty = {c: results.number("boxes", "padded over every box", ".2f", epsilon=1, boxes=20, ticked_at_most=c)
+              for c in (1, 2, 3)}  # fmt: skip
+    return [
+        *found,
+        f"With {setting('20')} boxes at epsilon 1 padding to {setting('1, 2 or 3')} ticks has {twenty[1]}, "
+        f"{twenty[2]} and {twenty[3]} times the variance",
+    ]

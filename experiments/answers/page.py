@@ -1,0 +1,18 @@
+"""How docs/papers/answers.md quotes the results (see `experiments.pages`): one module per section of the page.
+
+``python -m experiments.pages answers --update results`` takes the tables of all sections from one folder: run what is new,
+and copy the others from docs/papers/results/answers, with their commands, beside it.
+"""
+
+from __future__ import annotations
+
+from experiments.answers import ordered_page, pair_page
+from experiments.pages import Page, Results
+
+
+def _quotes(results: Results) -> list[str]:
+    # Of crosstabs the tables alone, until their other results lie beside the page.
+    return [*ordered_page.quotes(results), *pair_page._tables(results)]
+
+
+PAGE = Page("answers", _quotes, ordered_page.STATED | pair_page.STATED, ordered_page.PICTURES)
