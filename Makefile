@@ -9,6 +9,7 @@
 # make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
 # make crash-files   kill -9 at 30 random moments of every command that writes (minutes)
 # make crash    kill -9 and database stops under load, 20 and 10 at random moments, both databases (minutes); results/crash.json
+# make e2e      6,366 women answer through the public port, 500 of them in browsers, at two budgets; results/e2e.json
 # make load     how many reports a collector takes, and what they cost; results/load.json
 # make fuzz     every reader of files against atheris, a minute each, results/fuzz.json
 # make ways     how many modules a command walks through, and calls that climb; results/ways.json
@@ -29,7 +30,7 @@ FIRST := bases names privacy thresholds estimate grr encoding schema reports doc
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick answers intervals mutants soak crash-files crash load fuzz ways coverage engines client client-law vectors bench bench-compare fast dist clean
+.PHONY: demo test check quick answers intervals mutants soak crash-files crash e2e load fuzz ways coverage engines client client-law vectors bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -68,6 +69,9 @@ crash-files: $(VENV)/.installed-dev
 
 crash: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.crash_collector -o results/crash.json
+
+e2e: $(VENV)/.installed-dev
+	$(RUN)/python -m tests.end_to_end -o results/e2e.json
 
 load: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks.load --postgres -o results/load.json

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -193,6 +194,21 @@ def measure(database: str, alone: str, many: int) -> list[Figures]:
     return figures
 
 
+def lines(found: dict[str, Any]) -> list[str]:
+    """Return the table that the page about deployment quotes, line by line."""
+    rows = [
+        "| database | load | reports/s | p50, p99 ms | processor us | memory MiB |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for database, figures in found["figures"].items():
+        for one in figures:
+            if one["what"] != "warm-up":
+                waits = f"{one['p50']:.0f}, {one['p99']:.0f}"
+                numbers = f"{one['per_second']:,.0f} | {waits} | {one['processor']:.0f} | {one['resident']:.0f}"
+                rows.append(f"| {database} | {one['what']} | {numbers} |")
+    return rows
+
+
 def main() -> None:
     """Run everything and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -201,7 +217,9 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("results/load.json"))
     options = parser.parse_args()
     found: dict[str, list[dict[str, object]]] = {}
-    with tempfile.TemporaryDirectory(dir=".") as name:
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    # On the disk that results go to, for a file system in memory would promise too much.
+    with tempfile.TemporaryDirectory(dir=options.output.parent) as name:
         figures = measure(f"sqlite:{name}/a.db", f"sqlite:{name}/b.db", options.reports)
         found["sqlite"] = [asdict(one) for one in figures]
     if options.postgres:
@@ -210,7 +228,6 @@ def main() -> None:
         with postgres.server() as server:
             figures = measure(server.database(), server.database(), options.reports)
             found["postgresql"] = [asdict(one) for one in figures]
-    options.output.parent.mkdir(parents=True, exist_ok=True)
     write_text(options.output, json.dumps({"cores": os.cpu_count(), "figures": found}, indent=1) + "\n")
 
 

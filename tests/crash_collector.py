@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ import numpy as np
 from deniable.core.aggregate import Aggregate
 from deniable.core.outputs import write_text
 from deniable.files import aggregate_files
+from deniable.files.wire import Body
 from deniable.service.control import ask
 from tests.service import postgres
 from tests.service.asking import ASKED, Caller, bodies, page
@@ -121,12 +122,18 @@ class Collector:
         return code
 
 
+def _bodies(which: int, reports: int) -> Iterator[Body]:
+    """Yield a sender's bodies, made some hundred at a time."""
+    for start in range(0, reports, 200):
+        yield from bodies(200, which * 1_000_000 + start, seed=which + start)
+
+
 class _Sender(threading.Thread):
     """Sends its reports one by one, each until it is acknowledged."""
 
     def __init__(self, which: int, reports: int, collectors: list[Collector], seed: int) -> None:
         super().__init__(daemon=True)
-        self._bodies = bodies(reports, which * 1_000_000, seed=which)
+        self._bodies = _bodies(which, reports)
         self._collectors, self._random = collectors, random.Random(seed)
         self.acknowledged: list[bytes] = []
         self.unanswered = self.duplicates = 0
@@ -146,11 +153,11 @@ class _Sender(threading.Thread):
         except Exception as error:
             self.failure = error
 
-    def _until_answered(self, one: object) -> None:
+    def _until_answered(self, one: Body) -> None:
         while True:
             public = self._random.choice(self._collectors).public
             try:
-                status = Caller(public).post(one).status  # type: ignore[arg-type]
+                status = Caller(public).post(one).status
             except OSError:
                 status = 0
             except Exception as error:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from deniable.core.checks import Codes
 from deniable.core.randomness import SecureRandomness, uniform_below
 from deniable.demo import BINNING, TITLE, demo_answers, demo_schema
 from deniable.errors import UploadError
@@ -47,14 +48,16 @@ _QUESTIONS = {
 Progress = Callable[[int, int | None], None]
 
 
-def demo_collection() -> Collection:
+def demo_collection(epsilon: str = EPSILON) -> Collection:
     """Return what the demonstration asks, and how answers are randomised."""
     schema = demo_schema()
-    return Collection(schema, recommend(schema.sizes, EPSILON), title=TITLE)
+    return Collection(schema, recommend(schema.sizes, epsilon), title=TITLE)
 
 
 @contextlib.contextmanager
-def demonstration(public: str = "127.0.0.1:0", admin: str = "127.0.0.1:0") -> Iterator[tuple[Running, str, str]]:
+def demonstration(
+    public: str = "127.0.0.1:0", admin: str = "127.0.0.1:0", epsilon: str = EPSILON
+) -> Iterator[tuple[Running, str, str]]:
     """Run the demonstration inside the block.
 
     Yields
@@ -74,7 +77,7 @@ def demonstration(public: str = "127.0.0.1:0", admin: str = "127.0.0.1:0") -> It
             database=f"sqlite:{Path(folder) / 'demo.db'}", public=public, admin=admin, limits=LimitsShape(off=True)
         )
         with running(configuration, migrate=True, drain_seconds=DRAIN_SECONDS) as here:
-            collection = demo_collection()
+            collection = demo_collection(epsilon)
             make_survey(here.collector, collection)
             link = f"{here.public}/s/{SLUG}#{collection.id[:16]}"
             here.collector.store.add_analyst("demo", "owner", hash_password(secrets.token_urlsafe(24)))
@@ -128,10 +131,20 @@ def rehearse(public: str, collection: Collection, contributors: int, progress: P
         If the collector does not take a report.
     """
     codes = collection.schema.encode(demo_answers())
-    rng = SecureRandomness()
     # Of a random order of the women, the first.
-    chosen = np.argsort(uniform_below(rng, 1 << 62, len(codes)), kind="stable")[:contributors]
-    rows = to_wire(collection.mechanism, collection.randomize(codes[chosen], rng))
+    chosen = np.argsort(uniform_below(SecureRandomness(), 1 << 62, len(codes)), kind="stable")[:contributors]
+    return answer(public, collection, codes[chosen], progress)
+
+
+def answer(public: str, collection: Collection, codes: Codes, progress: Progress | None = None) -> int:
+    """Let contributors answer through the public port, one report each; return how many were counted.
+
+    Raises
+    ------
+    UploadError
+        If the collector does not take a report.
+    """
+    rows = to_wire(collection.mechanism, collection.randomize(codes, SecureRandomness()))
     ids = np.frombuffer(secrets.token_bytes(ID_BYTES * len(rows)), np.uint8).reshape(len(rows), ID_BYTES)
     parts = [range(start, len(rows), _SENDERS) for start in range(_SENDERS)]
     done = [0] * _SENDERS
@@ -144,10 +157,10 @@ def rehearse(public: str, collection: Collection, contributors: int, progress: P
                 body = Body(collection.id, ids[i : i + 1], rows[i : i + 1])
                 path = f"/api/v1/collections/{collection.id}/reports"
                 connection.request("POST", path, body.to_json(), {"Content-Type": JSON_TYPE})
-                answer = connection.getresponse()
-                answer.read()
-                if answer.status != 201:
-                    raise UploadError(f"the collector refused a report with status {answer.status}")
+                found = connection.getresponse()
+                found.read()
+                if found.status != 201:
+                    raise UploadError(f"the collector refused a report with status {found.status}")
                 done[sender] += 1
                 if progress is not None:
                     progress(sum(done), len(rows))
