@@ -5,12 +5,14 @@ That they run, at two seeds each, and that their last sentences hold the truth, 
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-STORIES = Path(__file__).parents[2] / "docs" / "stories"
+ROOT = Path(__file__).parents[2]
+STORIES = ROOT / "docs" / "stories"
 
 
 @pytest.mark.parametrize("name", ["poll", "staff", "incomes"])
@@ -37,3 +39,17 @@ def test_without_real_data_the_health_survey_says_that_it_is_skipped(
     for block in re.findall(r"```python\n(.*?)```", (STORIES / "health.md").read_text(), flags=re.DOTALL):
         exec(compile(block, "health.md", "exec"), namespace)
     assert capsys.readouterr().out == "skipped: set DENIABLE_DATA to a folder with brfss2015_health.csv.gz\n"
+
+
+def test_the_page_quotes_how_often_intervals_held() -> None:
+    found = json.loads((ROOT / "benchmarks" / "results" / "answers.json").read_text())
+    page = (ROOT / "docs" / "answers.md").read_text()
+    assert found["runs"] >= 1000
+    assert not found["failed"]
+    assert {row["n"] for row in found["coverage"]} == {500, 20_000, 1_000_000}
+    for starts in (("mean",), ("total", "at least"), ("difference",), ("three quantiles",)):
+        held = [share for row in found["coverage"] for name, share in row.items() if name.startswith(starts)]
+        assert f"| {min(held):.3f} to {max(held):.3f} |" in page
+    for name in ("missed at any look", "missed by one-look intervals"):
+        missed = [row[name] for row in found["looks"]]
+        assert f"{min(missed):.3f} to {max(missed):.3f}" in page

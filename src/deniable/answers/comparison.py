@@ -235,7 +235,7 @@ def compare(
     ...     counted = survey.mechanism.simulate_aggregate(votes, SimulationRandomness(1))
     ...     waves.append((survey, replace(counted, collection=survey.id)))
     >>> compare(*waves, independent=True).sentences[0]
-    "'A' of 'vote' rose by 10.2 points: by 4.7 to 15.7 points, with 95% confidence in all changes named here."
+    "'A' of 'vote' rose by 10.1 points: by 5.5 to 14.7 points, with 95% confidence in all changes named here."
     """
     estimates = [collection.estimate(aggregate) for collection, aggregate in (first, second)]
     one, other = estimates
