@@ -35,6 +35,7 @@ from deniable.files.wire import (
     from_binary,
     from_json,
 )
+from deniable.service.browsers import unknown_to_browsers
 from deniable.service.collector import Collector, Held
 from deniable.service.limits import Limits, Network, client_address, is_trusted
 from deniable.service.openapi import description
@@ -193,6 +194,8 @@ class _Pages:
             raise Problem("not-found", "there is no survey of this name")
         if "survey.js" not in bundles():
             raise Problem("not-found", "this collector has no page: send reports by the client or deniable send")
+        if part := unknown_to_browsers(held.survey.collection.mechanism):
+            raise Problem("not-found", f"a browser cannot make reports of {part}: send them by deniable send")
         languages = list(held.survey.page.languages)
         shell = render_template(
             "survey.html",

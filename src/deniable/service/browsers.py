@@ -1,0 +1,45 @@
+"""Which mechanisms the browser client knows: a survey of any other has no page, and is sent in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from deniable.core.mechanism import Mechanism
+from deniable.core.spec import to_spec
+
+KNOWN = frozenset(
+    {
+        *("GRR", "SUE", "OUE", "SubsetSelection", "SquareWave", "CMS"),
+        *("SPL", "SMP", "SMP[ADP]", "PivotCoded", "PairSample"),
+    }
+)
+"""Names of mechanisms whose reports the client makes; the vectors of `tests/vectors/wire` have all of them."""
+
+HASH_FAMILIES = frozenset({"prime", "spread"})
+"""Families of the count-mean sketch that it knows."""
+
+
+def unknown_to_browsers(mechanism: Mechanism[Any]) -> str:
+    """Return the first part of a mechanism that the browser client does not know; "" if it knows all.
+
+    Examples
+    --------
+    >>> from deniable import GRR, CountMeanSketch
+    >>> unknown_to_browsers(GRR(k=4, epsilon=1.0)), unknown_to_browsers(CountMeanSketch(100, 1.0, family="linear"))
+    ('', 'CMS over the family linear')
+    """
+    return next(_unknown(to_spec(mechanism)), "")
+
+
+def _unknown(spec: Any) -> Iterator[str]:
+    if isinstance(spec, list):
+        for one in spec:
+            yield from _unknown(one)
+    elif isinstance(spec, dict):
+        if spec["mechanism"] not in KNOWN:
+            yield spec["mechanism"]
+        elif spec.get("family", "prime") not in HASH_FAMILIES:
+            yield f"{spec['mechanism']} over the family {spec['family']}"
+        for value in spec.values():
+            yield from _unknown(value)
