@@ -243,7 +243,7 @@ def test_invalid_reports_are_refused_or_counted(dictionary: Run) -> None:
     assert result.exit_code == 0
     assert "warning: hostile.parquet: 2 invalid reports are not counted; the first: report must be in" in result.stderr
     assert "in row 5" in result.stderr
-    assert "48 reports in 1 batches" in result.stderr
+    assert "48 reports in 1 batch" in result.stderr
 
 
 def test_a_mechanism_that_cannot_tell_is_named(collected: Run) -> None:

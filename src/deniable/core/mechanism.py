@@ -93,6 +93,8 @@ class Mechanism(ABC, Generic[Reports]):
         Name of the deal, where there is one.
     stated : tuple of str
         Fields that a specification must state, because finding their defaults takes long.
+    linear : bool
+        Whether `linear_variance` tells the error of any weighted sum of an attribute's frequencies.
     constructor : str
         The class method that builds it from its domain and a budget, where its own parameters are others, as RAPPOR's
         f or JRR's p and rho; the class itself if empty.
@@ -106,6 +108,7 @@ class Mechanism(ABC, Generic[Reports]):
     dealt: ClassVar[bool] = False
     deal_id: str | None = None
     stated: ClassVar[tuple[str, ...]] = ()
+    linear: ClassVar[bool] = False
     constructor: ClassVar[str] = ""
     _valid_rows: Callable[[Any], tuple[NDArray[np.bool_], str]] | None = None
     """Where impossible reports can be set aside: which rows a client can have produced, and what is wrong elsewhere."""

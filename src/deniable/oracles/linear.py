@@ -26,6 +26,8 @@ class LinearOracle(FrequencyOracle[Reports]):
     Every linear question of an estimate (a total, a mean, a difference) takes its standard error from here.
     """
 
+    linear = True
+
     @final
     def covariance(self, f: ArrayLike, n: int, values: ArrayLike | None = None) -> Floats:
         """Return the covariance matrix of estimated frequencies at true frequencies f, noise only.

@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.mechanism import Mechanism
-from deniable.oracles.linear import LinearOracle
 from deniable.planning.precision import MAX_CONTRIBUTORS, TARGET_PRECISION, fewest
 from deniable.planning.question_error import MeanVariance, ShareVariance
 from deniable.records.joint import has_tables
-from deniable.records.record import DirectRecords
 from deniable.survey.attribute import Attribute
 from deniable.survey.schema import Schema
 
@@ -209,7 +207,8 @@ def questions_of(schema: Schema, mechanism: Mechanism[Any]) -> tuple[Question, .
         for column in attribute.columns:
             kind = MeanQuestion if column.ask == "mean" else ShareQuestion
             found.append(kind(column, mechanism, len(found), source))
-    joint = has_tables(mechanism) and mechanism.card.shelf not in _WITHOUT
-    linear = joint or isinstance(mechanism, LinearOracle | DirectRecords)
-    planned = linear if any(question.ask == "mean" for question in found) else joint or can_be_planned(mechanism)
+    if any(question.ask == "mean" for question in found) or has_tables(mechanism):
+        planned = mechanism.linear and mechanism.card.shelf not in _WITHOUT
+    else:
+        planned = can_be_planned(mechanism)
     return tuple(found) if planned else ()

@@ -151,6 +151,7 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
     omegas: tuple[int, ...] = ()
 
     report_type = PairReports
+    linear = True
     reveals = "pairs"
     remarks = (
         "the drawn attributes are visible to the collector; the choice is uniform and does not depend on the record, "

@@ -198,6 +198,8 @@ class RecordMechanism(Mechanism[Reports]):
 class DirectRecords(RecordMechanism[Reports]):
     """The estimate of every attribute is what its oracle makes of that attribute's own reports."""
 
+    linear = True
+
     @property
     @abstractmethod
     def oracles(self) -> tuple[LinearOracle[Any], ...]: ...
