@@ -12,6 +12,7 @@ import numpy as np
 
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import DeniableError, StoreError
+from deniable.files.wire import from_wire, to_wire
 from deniable.service.ingest import Ingest
 from deniable.service.metrics import Metrics
 from deniable.service.stores.store import CollectionRow, State, Store
@@ -147,8 +148,18 @@ class Collector:
 
 
 def warm(survey: Survey) -> None:
-    """Have every loop compiled that reports of this survey go through, so that nobody waits for it."""
-    rng = SimulationRandomness(0)
+    """Have every loop compiled that reports of this survey go through, so that nobody waits for it.
+
+    Where a report of zeros is one, contributors' loops need not be compiled to have reports.
+    """
+    mechanism, schema = survey.collection.mechanism, survey.collection.schema
+    zeros = np.zeros((1, survey.width), dtype=np.uint8)
+    made = not survey.valid(zeros)
     for rows in _WARM_ROWS:
-        codes = np.zeros((rows, len(survey.collection.schema.columns)), dtype=np.int64)
-        survey.collection.aggregate(survey.collection.randomize(codes, rng))
+        if made:
+            codes = np.zeros((rows, len(schema.sizes)), dtype=np.int64)
+            reports = survey.collection.randomize(codes, SimulationRandomness(0))
+        else:
+            reports = from_wire(mechanism, zeros.repeat(rows, axis=0))
+        mechanism.aggregate(reports)
+        survey.valid(to_wire(mechanism, reports))
