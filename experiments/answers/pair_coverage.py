@@ -1,7 +1,8 @@
 """Crosstabs: coverage of intervals and level of tests, with reports drawn exactly in distribution.
 
 Contributors are drawn anew in every run: an interval of the population must cover the data set's own number, one of the
-contributors that of those who were drawn. What is not determined is counted apart.
+contributors that of those who were drawn. What is not determined is an interval of all numbers, and covers; how often
+that was so stands beside.
 """
 
 from __future__ import annotations
@@ -119,14 +120,15 @@ def report(run: Run, settings: list[Cell]) -> None:
     for cell in run.cells(settings, coverage):
         about = {"data": cell["data"], "pair": " x ".join(cell["pair"]), "epsilon": cell["epsilon"], "n": cell["n"]}
         for name in QUESTIONS:
-            rows.append(
-                {**about, "question": name}
-                | {
-                    f"{target}, {what}": cell[f"{target}: {name}, {what}"]
-                    for target in TARGETS
-                    for what in ("covered", "determined")
+            row = {**about, "question": name}
+            for target in TARGETS:
+                bounded, hits = (cell[f"{target}: {name}, {what}"] for what in ("determined", "covered"))
+                row |= {
+                    f"{target}, covered": 1 - bounded * (1 - hits),
+                    f"{target}, determined": bounded,
+                    f"{target}, covered where determined": hits if bounded else math.nan,
                 }
-            )
+            rows.append(row)
     run.show(rows, title=f"coverage of 95% intervals in {run.runs} runs")
     run.save_table(rows)
     _save(run, rows)
@@ -150,7 +152,7 @@ def picture(rows: list[Cell], runs: int) -> Figure:
         own = [row for row in rows if row["question"] == name]
         at = [settings.index((row["data"], row["pair"], row["epsilon"], row["n"])) + (q - 2) * 0.14 for row in own]
         marker = "x" if name == QUESTIONS[-1] else "o"
-        axes.plot(at, [row["population, covered"] or math.nan for row in own], marker, color=colours[name], label=name)
+        axes.plot(at, [row["population, covered"] for row in own], marker, color=colours[name], label=name)
     spread = 2 * math.sqrt(0.95 * 0.05 / runs)
     axes.axhspan(0.95 - spread, 0.95 + spread, color="#dddddd", zorder=0)
     axes.set_xticks(
@@ -160,7 +162,7 @@ def picture(rows: list[Cell], runs: int) -> Figure:
         ha="right",
         fontsize=7,
     )
-    axes.set_ylabel("coverage where determined")
+    axes.set_ylabel("coverage")
     axes.legend(fontsize=7, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -36,12 +36,11 @@ def _coverage(results: Results) -> list[str]:
     found = []
     for row in results.rows(COVERAGE):
         about = f"{row['data']}, {row['pair']}"
-        cells = " | ".join(
-            number_of(row, f"{target}, {what}", ".3f")
-            for target in ("contributors", "population")
-            for what in ("covered", "determined")
-        )
+        columns = ("contributors, covered", "population, covered", "population, determined")
+        cells = " | ".join(number_of(row, column, ".3f") for column in columns)
         at = f"{float(row['epsilon']):g}, {int(row['n']):,}"
+        bounded = float(row["population, determined"])
+        cells += " | " + (number_of(row, "population, covered where determined", ".3f") if bounded else "-")
         found.append(f"| {setting(about)} | {setting(at)} | {setting(row['question'])} | {cells} |")
     return found
 

@@ -228,7 +228,10 @@ class Crosstab:
     def odds_ratio(self, groups: tuple[Label, Label] = (0, 1), of: tuple[Label, Label] = (0, 1)) -> Answer:
         """Return [P(c | g)/P(c' | g)] / [P(c | g')/P(c' | g')] of rows (g, g') and columns (c, c').
 
-        Where a cell may be 0 it is not determined: in collections of a few tens of thousands the commonest answer.
+        Where a cell may be 0 it is not determined: in collections of a few tens of thousands the commonest answer. That
+        answer is part of the interval's coverage. Where it is usual, the few collections with a bounded interval are
+        those in which noise made the cell large, and their intervals cover less: at 500 contributors 8% of collections
+        had one, and 61% of these covered.
 
         Parameters
         ----------
