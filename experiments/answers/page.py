@@ -11,8 +11,7 @@ from experiments.pages import Page, Results
 
 
 def _quotes(results: Results) -> list[str]:
-    # Of crosstabs the tables alone, until their other results lie beside the page.
-    return [*ordered_page.quotes(results), *pair_page._tables(results)]
+    return [*ordered_page.quotes(results), *pair_page.quotes(results)]
 
 
-PAGE = Page("answers", _quotes, ordered_page.STATED | pair_page.STATED, ordered_page.PICTURES)
+PAGE = Page("answers", _quotes, ordered_page.STATED | pair_page.STATED, ordered_page.PICTURES | pair_page.PICTURES)
