@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +15,7 @@ from deniable.cli.inspecting import print_guarantee, warn
 from deniable.core.aggregate import Aggregate
 from deniable.core.privacy import bound_text
 from deniable.core.randomness import SecureRandomness
+from deniable.errors import InvalidInputError
 from deniable.files import aggregate_files, merge_files, randomize_file
 from deniable.survey.collection import Collection
 from deniable.survey.inspection import inspect_collection
@@ -54,7 +57,7 @@ def randomize(
     found = inspect_collection(collection)
     print_guarantee(found)
     warn(found)
-    with writing(output), progress("randomizing") as report:
+    with _places_for_answers(collection), writing(output), progress("randomizing") as report:
         result = randomize_file(
             collection,
             answers,
@@ -75,6 +78,25 @@ def randomize(
         else "an epsilon that depends on who colludes: see the guarantee"
     )
     note(f"{result.n:,} contributors have each spent {spent}")
+
+
+@contextlib.contextmanager
+def _places_for_answers(collection: Collection) -> Iterator[None]:
+    """Say how a collection that was made from a dictionary, without a schema, gets a place for an answer."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if collection.schema.attributes[0].dictionary is None:
+            raise
+        message = str(error).replace(
+            'declare a category "missing" in the schema to accept it',
+            "deniable collection --missing WORD gives it a place",
+        )
+        message = message.replace(
+            'declare "other" in the schema to accept unknown answers',
+            "deniable collection --other WORD gives it a place",
+        )
+        raise type(error)(message) from None
 
 
 @verb("aggregate", interrupted="no aggregate was written; the same command goes on after the finished files")
