@@ -20,6 +20,7 @@
 # make vectors  what client and library must agree on, byte for byte; tests/vectors/wire
 # make bench-compare REV=...  whether every mechanism is as fast as it was at another revision, in turns; results/compare.json
 # make dist     source archive and wheel from a clean clone, the wheel installed and used once; dist/
+# make capacity what one contributor costs device, network and collector, and 10^9; docs/results and docs/capacity.md
 # make bench    side by side with peers (its own virtual environment)
 # Whichever Python from 3.11 on there is; where there is none, uv fetches one.
 FITS := import sys; sys.exit(sys.version_info < (3, 11))
@@ -110,12 +111,17 @@ dist:
 bench-compare: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks.compare $(REV)
 
+capacity: $(VENV)/.installed-dev
+	$(RUN)/python -m benchmarks.capacity
+	$(RUN)/python -m benchmarks.files
+
 bench: $(VENV)/.installed-dev .venv-peers/.installed
 	$(RUN)/python -m benchmarks
 
 .venv-peers/.installed:
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/pip install --quiet multi-freq-ldpy pure-ldp "numpy<2" scikit-learn statsmodels "xxhash<4"
+	.venv-peers/bin/pip install --quiet multi-freq-ldpy pure-ldp "numpy<2" scikit-learn statsmodels "xxhash<4" joblib
+	.venv-peers/bin/pip install --quiet --no-deps ldp-toolbox  # without its pages, which want another numpy
 	touch $@
 
 $(VENV)/bin/python:

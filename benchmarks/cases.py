@@ -14,6 +14,7 @@ SKETCH_VERBS: tuple[Verb, ...] = ("randomize", "tally", "decode")
 
 MULTI_FREQ = "multi-freq-ldpy"
 PURE_LDP = "pure-ldp"
+LDP_TOOLBOX = "ldp-toolbox"
 SKETCH_PEERS = ("pure-ldp CMS", "pure-ldp HCMS", "pure-ldp HR")
 
 
@@ -53,8 +54,9 @@ class Case:
 
 FIVE = (16,) * 5
 CASES: tuple[Case, ...] = (
-    Case("GRR", (16,), {"randomize": 100, "aggregate": 100}, (MULTI_FREQ, PURE_LDP)),
-    Case("OUE", (128,), {"randomize": 25, "aggregate": 50}, (MULTI_FREQ, PURE_LDP), peer_reports=20_000),
+    Case("GRR", (16,), {"randomize": 100, "aggregate": 100}, (MULTI_FREQ, PURE_LDP, LDP_TOOLBOX)),
+    Case("OUE", (128,), {"randomize": 25, "aggregate": 50}, (MULTI_FREQ, PURE_LDP, LDP_TOOLBOX), peer_reports=20_000),
+    Case("SubsetSelection", (128,), {"randomize": 25, "aggregate": 50}, (LDP_TOOLBOX,), peer_reports=20_000),
     Case("OLH", (1024,), {"aggregate": 1000}, (MULTI_FREQ, PURE_LDP)),
     Case("SPL", FIVE, {"randomize": 50, "aggregate": 20}),
     Case("SMP", FIVE, {"randomize": 50, "aggregate": 20}),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.cases import MULTI_FREQ, PURE_LDP, SKETCH_PEERS, Case
+from benchmarks.cases import LDP_TOOLBOX, MULTI_FREQ, PURE_LDP, SKETCH_PEERS, Case
 
 Forms = tuple[str, ...]
 
@@ -83,6 +83,24 @@ def pure_ldp(case: Case) -> Peer:
     )
 
 
+def ldp_toolbox(case: Case) -> Peer:
+    """Return ldp-toolbox's protocol for a case; it compiles its clients with numba."""
+    module_name, class_name = {
+        "GRR": ("grr", "GeneralizedRandomizedResponse"),
+        "OUE": ("ue", "UnaryEncoding"),
+        "SubsetSelection": ("ss", "SubsetSelection"),
+    }[case.name]
+    module = importlib.import_module(f"ldp_toolbox.protocols.frequency.{module_name}")
+    protocol = getattr(module, class_name)(case.sizes[0], case.epsilon)
+    return Peer(
+        client=lambda inputs: [protocol.obfuscate(value) for value in inputs],
+        client_text=f"[{class_name}.obfuscate(x) for x in inputs]",
+        aggregator=protocol.estimate,
+        aggregator_text=f"{class_name}.estimate(reports)",
+        report_forms=("list", "array"),
+    )
+
+
 def pure_ldp_sketch(case: Case, hadamard: bool) -> Peer:
     """Return pure-ldp's count-mean sketch, or its Hadamard variant.
 
@@ -155,6 +173,7 @@ def pure_ldp_hadamard_response(case: Case) -> Peer:
 PEERS: dict[str, Callable[[Case], Peer]] = {
     MULTI_FREQ: multi_freq,
     PURE_LDP: pure_ldp,
+    LDP_TOOLBOX: ldp_toolbox,
     SKETCH_PEERS[0]: lambda case: pure_ldp_sketch(case, hadamard=False),
     SKETCH_PEERS[1]: lambda case: pure_ldp_sketch(case, hadamard=True),
     SKETCH_PEERS[2]: pure_ldp_hadamard_response,

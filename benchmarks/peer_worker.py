@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.cases import MULTI_FREQ, PURE_LDP, Case, Verb, case_named
+from benchmarks.cases import LDP_TOOLBOX, MULTI_FREQ, PURE_LDP, Case, Verb, case_named
 from benchmarks.data import digest, mean_absolute_error, true_answers, true_frequencies
 from benchmarks.measure import time_calls
 from benchmarks.peer_libraries import PEERS, Peer
@@ -54,7 +54,7 @@ class Worker:
 
     def versions(self) -> dict[str, str]:
         """Return what is installed."""
-        names = (MULTI_FREQ, PURE_LDP, "numpy", "numba", "xxhash")
+        names = (MULTI_FREQ, PURE_LDP, LDP_TOOLBOX, "numpy", "numba", "xxhash")
         return {"python": platform.python_version()} | {name: version(name) for name in names}
 
     def data(self, case: str, contributors: int, seed: int) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -175,3 +176,28 @@ def test_speed_is_kept_by_every_row_and_on_average(speeds: list[float], kept: bo
     from benchmarks.compare import verdict
 
     assert verdict(speeds)[1] is kept
+
+
+def test_the_page_on_capacity_quotes_its_results() -> None:
+    from benchmarks import capacity, compare
+
+    found = json.loads(capacity.RESULTS.read_text())
+    page = capacity.PAGE.read_text()
+    assert capacity.with_tables(page, found) == page
+    assert [row["row"] for row in found["costs"]] == [str(row) for row in (*compare.ROWS, *capacity.MORE)]
+    assert all(abs(row["z_sd"] - 1) < 0.01 for row in found["large"])  # of 2^20 values: ten standard deviations
+    names = {job["job"] for job in json.loads(capacity.FILES.read_text())["jobs"]}
+    assert names == {"copy", "randomize", "aggregate"}
+    found["costs"][0]["bytes"] += 1
+    assert capacity.with_tables(page, found) != page
+
+
+def test_what_a_row_costs_is_of_its_reports() -> None:
+    from benchmarks import capacity, compare
+
+    row = compare.Row("SMP", {"sizes": (3, 300)}, 50)
+    found = capacity.cost(row, 0.0001)
+    assert found["bytes"] == 1 + 2
+    assert found["state_bytes"] == 8 * (303 + 2)
+    assert 0 < found["bulk_ns"] < 1000 * found["device_us"]
+    assert capacity.size(131_072 * 10**9) == "131 TB"

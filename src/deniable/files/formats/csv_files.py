@@ -31,7 +31,7 @@ import pyarrow.csv as pacsv
 
 from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError
 
-BLOCK_BYTES = 1 << 18
+BLOCK_BYTES = 1 << 20
 """Bytes of text parsed at a time; also the longest record. The parser reads up to 32 blocks ahead."""
 
 PATIENCE = 10.0

@@ -76,7 +76,7 @@ class AnswerReader:
 
     @property
     def done(self) -> int:
-        """How much has been read, in `unit`; of CSV, the parser may be 8 MiB ahead of the records."""
+        """How much has been read, in `unit`; of CSV, the parser may be 32 MiB ahead of the records."""
         return self._file.position()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,184 @@
+"""What a survey of any size costs: ``python -m benchmarks.capacity``, or ``make capacity``.
+
+For every row of `benchmarks.compare`, and a few more: microseconds of a device for one report, bytes of a report,
+nanoseconds of the collector per report, bytes of its state, and what an estimate of all values takes. Processor time,
+the least of several. Then 10^9 contributors and 2^20 values, by simulation: the aggregates are real, the contributors
+are not. What `docs/results/capacity.json` says, the page `docs/capacity.md` quotes (`--page` writes its tables).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import deniable
+from benchmarks.compare import ROWS, Row, answers_of
+from benchmarks.files import RESULTS as FILES
+from benchmarks.report import processor
+from deniable import Aggregate, SecureRandomness, SimulationRandomness
+
+ROOT = Path(__file__).parents[1]
+RESULTS, PAGE = ROOT / "docs" / "results" / "capacity.json", ROOT / "docs" / "capacity.md"
+
+MORE = (
+    Row("SHE", {"k": 128}, 20_000),
+    Row("SquareWave", {"k": 1024}, 200_000),
+    Row("SPL", {"sizes": (16,) * 50}, 20_000),
+)
+
+BILLION = 10**9
+LARGE = (("GRR", {"k": 1 << 20}, 8.0), ("OUE", {"k": 1 << 20}, 1.0), ("OCMS", {"k": 1 << 20}, 1.0))
+"""Mechanisms that are carried to 10^9 contributors and 2^20 values."""
+
+
+def least(call: Callable[[], object], seconds: float, rounds: int = 5) -> float:
+    """Return the least seconds of processor time of a call, over several rounds of at least `seconds`."""
+    call()
+    found = []
+    for _ in range(rounds):
+        calls, start = 0, time.process_time()
+        while (taken := time.process_time() - start) < seconds:
+            call()
+            calls += 1
+        found.append(taken / calls)
+    return min(found)
+
+
+def built(row: Row) -> Any:
+    """Return a row's mechanism."""
+    return deniable.mechanism(row.name, **row.parameters, epsilon=row.epsilon)
+
+
+def cost(row: Row, seconds: float = 0.05) -> dict[str, Any]:
+    """Return what a row's mechanism costs device, network, collector and analyst."""
+    mechanism = built(row)
+    answers, secure, rng = answers_of(row), SecureRandomness(), SimulationRandomness(1)
+    one = answers[:1]
+    reports = mechanism.randomize(answers, rng)
+    aggregate = mechanism.aggregate(reports)
+    return {
+        "row": str(row),
+        "device_us": least(lambda: mechanism.randomize(one, secure), seconds) * 1e6,
+        "bulk_ns": least(lambda: mechanism.randomize(answers, rng), seconds) / row.n * 1e9,
+        "bytes": sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in mechanism.report_fields),
+        "collector_ns": least(lambda: mechanism.aggregate(reports), seconds) / row.n * 1e9,
+        "state_bytes": aggregate.counts.nbytes,
+        "estimate_ms": least(lambda: mechanism.estimate(aggregate), seconds) * 1e3,
+    }
+
+
+def large(name: str, parameters: dict[str, Any], epsilon: float, n: int = BILLION) -> dict[str, Any]:
+    """Return what n contributors of one mechanism leave behind, and how well it is estimated."""
+    mechanism: Any = deniable.mechanism(name, **parameters, epsilon=epsilon)
+    k = parameters["k"]
+    counts = np.full(k, n // k)
+    counts[7] += n - counts.sum()
+    start = time.process_time()
+    aggregate = mechanism.simulate_aggregate(counts, SimulationRandomness(1))
+    simulated = time.process_time() - start
+
+    def estimate() -> Any:
+        return mechanism.estimate(aggregate)
+
+    frequencies = estimate().frequencies
+    z = (frequencies - counts / n) / mechanism.variance(1 / k, n) ** 0.5
+    content = aggregate.to_bytes()
+    return {
+        "mechanism": f"{name}(k=2^{k.bit_length() - 1}, epsilon={epsilon:g})",
+        "n": n,
+        "simulated_s": simulated,
+        "counter": aggregate.counts.dtype.name,
+        "state_mb": len(content) / 1e6,
+        "merge_ms": least(lambda: aggregate + aggregate, 0.05, 3) * 1e3,
+        "read_ms": least(lambda: Aggregate.from_bytes(content), 0.05, 3) * 1e3,
+        "estimate_ms": least(estimate, 0.05, 3) * 1e3,
+        "standard_error": mechanism.variance(1 / k, n) ** 0.5,
+        "z_sd": float(z.std()),
+        "z_largest": float(np.abs(z).max()),
+    }
+
+
+def tables(found: dict[str, Any]) -> dict[str, str]:
+    """Return the tables of the page, by name."""
+    lines = [
+        "| mechanism | device, µs a report | report, bytes | collector, s per 10^9 | network per 10^9 | state "
+        "| estimate, ms |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in found["costs"]:
+        lines.append(
+            f"| {row['row']} | {row['device_us']:.0f} | {row['bytes']} | {row['collector_ns']:.3g} "
+            f"| {size(row['bytes'] * BILLION)} | {size(row['state_bytes'])} | {row['estimate_ms']:.2g} |"
+        )
+    more = [
+        "| 10^9 contributors | state, MB | counters | merge, ms | read and check, ms | estimate, ms | standard error "
+        "| sd of z | largest z |",
+        "|---|---:|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in found["large"]:
+        more.append(
+            f"| {row['mechanism']} | {row['state_mb']:.1f} | {row['counter']} | {row['merge_ms']:.1f} "
+            f"| {row['read_ms']:.1f} | {row['estimate_ms']:.0f} | {row['standard_error']:.2g} | {row['z_sd']:.3f} "
+            f"| {row['z_largest']:.1f} |"
+        )
+    machine = f"Measured on: {found['machine']}."
+    return {"costs": "\n".join(lines), "large": "\n".join(more), "machine": machine}
+
+
+def files_table(found: dict[str, Any]) -> str:
+    """Return the table of `benchmarks.files`."""
+    lines = [
+        f"| {found['rows']:,} rows x {found['attributes']} | file | clock, s | processor, s | peak, MiB |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for job in found["jobs"]:
+        name = "pyarrow reads and writes it" if job["job"] == "copy" else f"{job['job']}, {job['mechanism']}"
+        lines.append(f"| {name} | {job['kind']} | {job['clock_s']:.2f} | {job['cpu_s']:.2f} | {job['peak_mib']:.0f} |")
+    return "\n".join(lines)
+
+
+def size(number: float) -> str:
+    """Return bytes in the unit that leaves one to three digits before the point."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} TB"
+
+
+def with_tables(text: str, found: dict[str, Any]) -> str:
+    """Return the page with its tables, which stand between markers."""
+    files = json.loads(FILES.read_text())
+    for name, table in (tables(found) | {"files": files_table(files)}).items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        text = f"{before}{begin}\n{table}\n{end}{after}"
+    return text
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.capacity", description="What a survey of any size costs."
+    )
+    parser.add_argument("--page", action="store_true", help="only write the tables of the page from the results")
+    options = parser.parse_args()
+    if not options.page:
+        costs = []
+        for row in (*ROWS, *MORE):
+            costs.append(cost(row))
+            print(json.dumps(costs[-1]), flush=True)
+        found = {"machine": processor(), "costs": costs, "large": [large(*each) for each in LARGE]}
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    PAGE.write_text(with_tables(PAGE.read_text(), json.loads(RESULTS.read_text())))
+
+
+if __name__ == "__main__":
+    main()

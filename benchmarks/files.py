@@ -1,0 +1,116 @@
+"""From a file of answers to a result, beside pyarrow copying the same file: ``python -m benchmarks.files``.
+
+Each is timed on the clock and in processor time, with the peak memory of a fresh process. What is found goes
+to `docs/results/files.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import processor
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results" / "files.json"
+SIZES = (2, 5, 8, 16, 16, 40)
+MECHANISMS = ("SMP", "SPL", "SMP[ADP]")
+KINDS = ("parquet", "csv")
+
+
+def make(folder: Path, rows: int) -> None:
+    """Write answers of six attributes as Parquet and CSV, and a collection per mechanism."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+    import pyarrow.parquet as pq
+
+    import deniable
+
+    rng, columns, attributes = np.random.default_rng(1), {}, []
+    for j, k in enumerate(SIZES):
+        labels = [f"answer {value}" for value in range(k)]
+        codes = pa.array(rng.integers(0, k, rows).astype(np.int32))
+        columns[f"q{j}"] = pa.DictionaryArray.from_arrays(codes, pa.array(labels)).cast(pa.string())
+        attributes.append(deniable.Attribute(f"q{j}", tuple(labels)))
+    table, schema = pa.table(columns), deniable.Schema(tuple(attributes))
+    pq.write_table(table, folder / "answers.parquet")
+    pacsv.write_csv(table, folder / "answers.csv")
+    for name in MECHANISMS:
+        mechanism = deniable.mechanism(name, sizes=SIZES, epsilon=1.0)
+        deniable.Collection(schema, mechanism).save(folder / f"{name}.json")
+
+
+def work(folder: Path, job: str, kind: str, mechanism: str) -> dict[str, float]:
+    """Do one job in this process, once to compile and warm up and three times measured; return the least of each."""
+    import pyarrow.csv as pacsv
+    import pyarrow.parquet as pq
+
+    import deniable
+    from deniable.files import aggregate_files, randomize_file
+
+    source, output = folder / f"answers.{kind}", folder / f"{job}-{kind}.out"
+    collection = deniable.Collection.load(folder / f"{mechanism}.json")
+
+    def call() -> None:
+        if job == "copy":
+            if kind == "csv":
+                pacsv.write_csv(pacsv.read_csv(source), output)
+            else:
+                pq.write_table(pq.read_table(source), output)
+        elif job == "randomize":
+            randomize_file(collection, source, folder / f"{mechanism}.parquet", deniable.SecureRandomness(), again=True)
+        else:
+            aggregate_files(collection, [folder / f"{mechanism}.parquet"], output)
+
+    call()
+    taken = []
+    for _ in range(3):
+        clock, cpu = time.perf_counter(), time.process_time()
+        call()
+        taken.append((time.perf_counter() - clock, time.process_time() - cpu))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"clock_s": min(t[0] for t in taken), "cpu_s": min(t[1] for t in taken), "peak_mib": peak}
+
+
+def measure(rows: int) -> dict[str, Any]:
+    """Return every job's times, each in a fresh process."""
+    found = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make(folder, rows)
+        jobs = [("copy", kind, "SMP") for kind in KINDS]
+        jobs += [("randomize", kind, mechanism) for mechanism in MECHANISMS for kind in KINDS]
+        jobs += [("aggregate", "parquet", mechanism) for mechanism in MECHANISMS]
+        for job, kind, mechanism in jobs:
+            command = [sys.executable, "-m", "benchmarks.files", "--work", name, job, kind, mechanism]
+            ledger = os.environ | {"XDG_STATE_HOME": name}
+            reply = subprocess.run(command, env=ledger, check=True, stdout=subprocess.PIPE, text=True)
+            found.append({"job": job, "kind": kind, "mechanism": mechanism, **json.loads(reply.stdout)})
+            print(json.dumps(found[-1]), flush=True)
+    return {"machine": processor(), "rows": rows, "attributes": len(SIZES), "jobs": found}
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.files", description="From file to result.")
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.work:
+        folder, job, kind, mechanism = given.work
+        print(json.dumps(work(Path(folder), job, kind, mechanism)))
+        return
+    given.output.write_text(json.dumps(measure(given.rows), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
