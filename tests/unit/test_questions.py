@@ -203,6 +203,11 @@ def test_quantiles_invert_the_band() -> None:
     lower, upper = cdf.interval(0.9, simultaneous=True)
     single = [answer.interval(1 - 0.1 / 7) for answer in cdf.answers]
     assert np.column_stack([lower, upper])[:-1] == pytest.approx(np.array(single), rel=1e-12)
+    band = cdf.band(0.9)
+    assert band[0] == pytest.approx(np.clip(np.maximum.accumulate(lower), 0, 1), rel=1e-12)
+    assert band[1] == pytest.approx(np.clip(np.minimum.accumulate(upper[::-1])[::-1], 0, 1), rel=1e-12)
+    wider = cdf.band(0.9, simultaneous=70)
+    assert wider[0][3] == cdf.answers[3].interval(0.9, simultaneous=70)[0] < band[0][3]
     for p in (0.1, 0.25, 0.5, 0.9):
         quantile = cdf.quantile(p)
         least, most = quantile.places(0.9)
