@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.measure import time_calls
 from deniable import SimulationRandomness
@@ -34,7 +35,7 @@ def randomize(k: int, d: int, epsilon: float, dtype: type) -> dict[str, Any]:
     """Return nanoseconds per report of d questions of k answers, and of subset selection over k^2 values."""
     pairs, subsets = PairSample((k,) * d, epsilon), SubsetSelection(k * k, epsilon)
     rng, generator = SimulationRandomness(1), np.random.default_rng(1)
-    records = generator.integers(0, k, (REPORTS, d)).astype(dtype)
+    records: NDArray[Any] = generator.integers(0, k, (REPORTS, d)).astype(dtype)
     codes = generator.integers(0, k * k, REPORTS)
     calls: tuple[Callable[[], object], ...] = (
         lambda: pairs.randomize(records, rng),
