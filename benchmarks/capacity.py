@@ -112,8 +112,9 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in found["costs"]:
+        name = row["row"].replace("](", "] (")  # which Markdown takes for a link
         lines.append(
-            f"| {row['row']} | {row['device_us']:.0f} | {row['bytes']} | {row['collector_ns']:.3g} "
+            f"| {name} | {row['device_us']:.0f} | {row['bytes']} | {row['collector_ns']:.3g} "
             f"| {size(row['bytes'] * BILLION)} | {size(row['state_bytes'])} | {row['estimate_ms']:.2g} |"
         )
     more = [
