@@ -43,7 +43,7 @@ def law_of_yes(survey: Collection, yes: int, no: int) -> np.ndarray[Any, Any]:
 
 
 def test_rates_of_a_small_survey_are_those_of_the_exact_law() -> None:
-    survey, yes, no, runs = collection(SMOKER, 1.0), 27, 33, 800
+    survey, yes, no, runs = collection(SMOKER, 1.0), 27, 33, 400
     guess = Guess.from_shares(SMOKER, {"smoker": {"yes": 0.45, "no": 0.55}})
     found = rehearse(
         survey, 60, guess, runs=runs, rng=SimulationRandomness(5), differences=[Difference("smoker", "no", "yes")]
