@@ -18,7 +18,7 @@ from experiments.answers.mean_mechanisms import MEANS, boxes, deviation, hybrid,
 from experiments.answers.ordered_data import SCALES, distribution, invented
 from experiments.answers.paper import PAPER
 from experiments.harness import Cell, Run
-from experiments.pictures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILLION, dress, note, panels
+from experiments.pictures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILLION, dress, panels
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def mean_noise(run: Run) -> None:
     ]
     run.show(rows, title="standard deviation of one report's mean, in units of the range")
     run.save_table(rows)
-    figure, axes = panels(2, 9.6, 3.6)
+    figure, axes = panels(2, 9.6, 4.0)
     for panel, kind in zip(axes, ("uniform", "worst"), strict=True):
         of_hybrid = {row["epsilon"]: row[kind] for row in rows if row["mechanism"] == "Hybrid" and row["k"] == 16}
         for name, colour in COLOURS.items():
@@ -49,12 +49,13 @@ def mean_noise(run: Run) -> None:
             panel.plot(EPSILONS, ratios, "o-", color=colour, markersize=4, linewidth=1.3, label=name)
         panel.set_xscale("log", base=2)
         panel.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
-        panel.set_ylim(0.7, 2.2)
+        panel.set_yscale("log")
+        panel.set_yticks((0.7, 1, 1.5, 2, 3, 4), (".7", "1", "1.5", "2", "3", "4"))
+        panel.minorticks_off()
         panel.axhline(1, color="#b0b0b0", linewidth=0.8, zorder=0)
         dress(panel, f"{kind} answers" if kind == "uniform" else "the worst answer", "epsilon", "error over Hybrid's")
-    axes[0].legend(frameon=False, fontsize=8, loc="upper left", labelcolor=INK)
-    beyond = {row["epsilon"]: row["worst"] / of_hybrid[row["epsilon"]] for row in own}  # GRR's, the last
-    note(axes[1], (0.5, 2.2), f"GRR: {beyond[0.5]:.1f} and {beyond[1.0]:.1f} at epsilon .5 and 1", GREY, (2, -6))
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, fontsize=8.5, loc="outside upper center", ncols=4, labelcolor=INK)
     run.save_figure(figure)
 
 
