@@ -229,7 +229,7 @@ class Asked:
             one = _attribute(estimates, name)
             cdf = one.cdf()
             about = f"{_called(one)}{_counted(one)}"
-            rows += [_quantile(cdf.quantile(p), about, read, contributors or one.contributors) for p in shares_]
+            rows += [_quantile(cdf.quantile(p), name, about, read, contributors or one.contributors) for p in shares_]
             curves.append(_curve(name, cdf, read))
         return tuple(rows), tuple(curves)
 
@@ -335,7 +335,7 @@ def _total(one: Estimate, labels: Sequence[str], about: str, reading: Reading, c
     return dataclasses.replace(known, sentence=_sentence(known, about, reading, contributors))
 
 
-def _quantile(found: Quantile, about: str, reading: Reading, contributors: int) -> Row:
+def _quantile(found: Quantile, attribute: str, about: str, reading: Reading, contributors: int) -> Row:
     lowest = highest = note = ""
     ends = math.nan, math.nan
     if found.cdf.refusal or not reading.plain:
@@ -348,7 +348,7 @@ def _quantile(found: Quantile, about: str, reading: Reading, contributors: int) 
     subject = f"{about_whom[0].upper()}{about_whom[1:]}, {_share_text(found.p)} of the answers to {about} are at most"
     interval = f" ({reading.level} interval: {lowest!r} to {highest!r})" if lowest else f", without an interval: {note}"
     return Row(
-        f"{found.p:g} quantile of {about.rstrip(',')}",
+        f"{found.p:g} quantile of {attribute!r}",
         "category",
         found.value,
         math.nan,

@@ -28,7 +28,7 @@ def answer_sections(summary: Summary) -> tuple[Section, ...]:
     sections = [Section("Answers", tuple(parts))]
     for curve in summary.curves:
         name = titles.get(curve.attribute, curve.attribute)
-        sections.append(Section(f"{name}: share up to each category", (_curve(curve, summary),)))
+        sections.append(Section(f"Share up to each category: {name}", (_curve(curve, summary),)))
     return tuple(sections)
 
 
