@@ -31,6 +31,7 @@ from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import SUE
 from deniable.records.pair_sample import PairSample
 from deniable.survey.collection import Collection
+from deniable.survey.grid import Number
 from deniable.survey.schema import Attribute, Schema
 
 PLACE = Path(__file__).parent / "vectors" / "wire"
@@ -71,6 +72,9 @@ def edges(subject: Any) -> Iterator[list[int]]:
         for word in (0, 1, TOP - 1, TOP):
             yield [*head, word]
     pairs = isinstance(subject, PairSample)
+    if pairs and subject.singles:
+        alone = int(subject.singles * SCALE)
+        yield from ([alone - 1], [alone])
     parts = [part.oracle for part in subject.parts if len(part.sizes) == 2] if pairs else []
     oracles = parts or (subject.oracles if subject.records else (subject,))
     for j, oracle in enumerate(oracles[:3]):
@@ -265,6 +269,15 @@ def schema_from(data: dict[str, Any]) -> Schema:
     return Schema.from_json(json.dumps({"format": "deniable schema", "format_version": 2, **data}))
 
 
+def coin_edges(attribute: Attribute, text: Any) -> Iterator[list[int]]:
+    """Yield the threshold at which an answer is rounded up, and its neighbour, each as the first word."""
+    number = Number.read(text) if attribute.kind == "numeric" and isinstance(text, str) else None
+    cell = attribute.points.cell(number, attribute.clip) if number is not None else None
+    if cell is not None and cell.threshold:
+        yield [cell.threshold - 1]
+        yield [cell.threshold]
+
+
 def answers() -> list[dict[str, Any]]:
     """Return questions of every kind, what may be typed, and the codes; null where it is refused."""
     questions = [
@@ -296,6 +309,7 @@ def answers() -> list[dict[str, Any]]:
     ]
     texts += ["1250", "0.05", "-0.1", "0.2", "0.2000001", "-7", "1e-400", "0e999999", "1e99999", "1" * 401, "0x10"]
     texts += [
+        "2.00",
         "phone; radio",
         "phone;;3.0 ",
         ";",
@@ -316,11 +330,14 @@ def answers() -> list[dict[str, Any]]:
         for number, text in enumerate(texts):
             if isinstance(text, list) and attribute.kind != "multiple":
                 continue
-            words = RecordedWords(f"{attribute.name} {number}", [TOP // 4] if number % 2 else [])
-            try:
-                cases.append([text, typed(schema, [text], words)])
-            except InvalidInputError:
-                cases.append([text, None])
+            # Words at the edge of the coin that rounds the number, where there is one.
+            for leading in ([TOP // 4] if number % 2 else [], *coin_edges(attribute, text)):
+                words = RecordedWords(f"{attribute.name} {number}", leading)
+                try:
+                    codes: list[int] | None = typed(schema, [text], words)
+                except InvalidInputError:
+                    codes = None
+                cases.append([text, codes, f"{attribute.name} {number}", [f"{word:x}" for word in leading]])
         found.append({"schema": schema.to_dict(), "cases": cases})
     return found
 

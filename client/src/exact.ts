@@ -143,5 +143,4 @@ export const proved = ({ threshold, ratio, bolder, budget }: Coin): boolean =>
   threshold > 0n &&
   threshold < SCALE &&
   atMostExp(ratio(threshold), budget) &&
-  atMostExp([ratio(threshold)[1], ratio(threshold)[0]], budget) &&
   !atMostExp(ratio(threshold + bolder), budget);

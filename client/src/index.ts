@@ -2,7 +2,7 @@
 
 import { mountAll } from "./page.js";
 
-export { proved, Refusal } from "./exact.js";
+export { expBounds, proved, Refusal } from "./exact.js";
 export { canonical, parse, sha256 } from "./json.js";
 export { mount } from "./page.js";
 export { mechanism } from "./records.js";

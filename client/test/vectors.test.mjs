@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { canonical, check, encode, mechanism, parse, RecordedWords, schema, sha256 } from "./bundle.mjs";
+import { canonical, check, encode, expBounds, mechanism, parse, RecordedWords, schema, sha256 } from "./bundle.mjs";
 
 const place = new URL("../../tests/vectors/wire/", import.meta.url);
 const read = (name) => JSON.parse(readFileSync(new URL(name, place), "utf8"));
@@ -56,15 +56,29 @@ test("thresholds are the library's, at their edges", () => {
   }
 });
 
+test("e^t lies between the bounds, which are close", () => {
+  for (const [a, b] of [[1n, 1000000n], [1n, 3n], [7n, 20n], [1n, 1n], [23n, 10n], [32n, 1n]]) {
+    // The same sum with 144 bits more.
+    let [term, exact] = [1n << 400n, 0n];
+    for (let n = 1n; term; n++) {
+      exact += term;
+      term = (term * a) / (b * n);
+    }
+    const [lower, upper] = expBounds([a, b]);
+    assert.ok(lower << 144n <= exact && exact < upper << 144n, `e^(${a}/${b})`);
+    assert.ok(upper - lower < 1n << 64n, `e^(${a}/${b})`);
+  }
+});
+
 test("answers of every kind have the library's codes, or are refused where it refuses", () => {
   for (const { schema: asked, cases } of read("answers.json")) {
     const attributes = schema(json(asked));
-    cases.forEach(([answer, codes], number) => {
-      const words = new DerivedWords(`${attributes[0].name} ${number}`, number % 2 ? ["3fffffffffffffff"] : []);
+    for (const [answer, codes, name, leading] of cases) {
+      const words = new DerivedWords(name, leading);
       const what = `${attributes[0].name}: ${JSON.stringify(answer)}`;
       if (codes === null) assert.throws(() => encode(attributes, [answer], words), Error, what);
       else assert.deepEqual(encode(attributes, [answer], words).map(Number), codes, what);
-    });
+    }
   }
 });
 
