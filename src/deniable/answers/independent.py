@@ -4,7 +4,7 @@ Zou and Donner, *Construction of confidence limits about effect measures: a gene
 of single intervals say how far each answer may lie off on either side, and independent deviations add in squares.
 Unlike Wald's interval the result is as asymmetric as the single ones. The single intervals are score intervals, beyond
 [0, 1] too: exact ones, which end there, would say that a raw estimate outside cannot lie off (MOVER of two exact
-intervals of 95% covers as little as .70). Where a sum is not nearly normal (`SCARCE`), the ends of exact intervals that
+intervals of 95% covers as little as .09). Where a sum is not nearly normal (`SCARCE`), the ends of exact intervals that
 hold together are added up instead, which is wider and holds.
 """
 
