@@ -266,35 +266,25 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--stops", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--store", choices=["sqlite", "postgresql"], help="one of them only")
     parser.add_argument("-o", "--output", type=Path, default=Path("results/crash.json"))
     options = parser.parse_args()
     outcomes = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        outcomes.append(
-            crash("sqlite", f"sqlite:{folder / 'a.db'}", folder, kills=options.kills, pause=1.0, seed=options.seed)
-        )
-        print(outcomes[-1], flush=True)
-    with postgres.server() as server, tempfile.TemporaryDirectory() as name:
+    if options.store != "postgresql":
+        with tempfile.TemporaryDirectory() as name:
+            database = f"sqlite:{name}/a.db"
+            outcomes.append(crash("sqlite", database, Path(name), kills=options.kills, pause=1.0, seed=options.seed))
+    if options.store != "sqlite":
+        with postgres.server() as server, tempfile.TemporaryDirectory() as name:
 
-        def stop() -> None:
-            server.stop("immediate")
-            server.start()
+            def stop() -> None:
+                server.stop("immediate")
+                server.start()
 
-        outcomes.append(
-            crash(
-                "postgresql",
-                server.database(),
-                Path(name),
-                kills=options.kills,
-                collectors=2,
-                stop=stop,
-                stops=options.stops,
-                pause=1.0,
-                seed=options.seed,
-            )
-        )
-        print(outcomes[-1], flush=True)
+            both = {"kills": options.kills, "collectors": 2, "stops": options.stops, "seed": options.seed}
+            outcomes.append(crash("postgresql", server.database(), Path(name), stop=stop, pause=1.0, **both))
+    for outcome in outcomes:
+        print(outcome, flush=True)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     found = [{**asdict(outcome), "held": outcome.held} for outcome in outcomes]
     write_text(options.output, json.dumps({"seed": options.seed, "runs": found}, indent=1) + "\n")

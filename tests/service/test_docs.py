@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from benchmarks.load import lines
 from typer.testing import CliRunner
 
 from deniable.cli import app
@@ -47,6 +48,17 @@ def test_the_configuration_is_one(tmp_path: Path) -> None:
     found = read_configuration(tmp_path / "collector.toml", {}, {})
     assert found.trusted_proxies == ["127.0.0.1/32"]
     assert tomllib.loads(text)["limits"] == {"per_minute": 30, "per_hour": 300}
+
+
+def test_figures_are_those_that_were_measured() -> None:
+    load = json.loads((DOCS / "results" / "collector-load.json").read_text())
+    for line in lines(load):
+        assert line in DEPLOYMENT
+    crash = json.loads((DOCS / "results" / "collector-crash.json").read_text())
+    for run in crash["runs"]:
+        assert run["held"]
+        said = f"{run['kills']} kills and {run['stops']} stops: {run['acknowledged']:,} acknowledged, 0 lost, 0 twice"
+        assert said in " ".join(DEPLOYMENT.split())
 
 
 def test_the_problems_are_those_that_there_are() -> None:

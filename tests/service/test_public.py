@@ -471,23 +471,15 @@ def test_pages_elsewhere_may_upload_if_they_are_named(tmp_path: Path) -> None:
 
 
 def test_the_log_has_templates_and_nobody(here: Running, call: Caller, caplog: pytest.LogCaptureFixture) -> None:
-    logger = logging.getLogger("deniable.service")
-    level, propagate = logger.level, logger.propagate
-    logger.setLevel(logging.INFO)
-    logger.propagate = True
-    try:
-        with caplog.at_level(logging.INFO):
-            (one,) = bodies(1, 9000)
-            name = json.loads(one.to_json())["reports"][0]["id"]
-            call.post(one, **{"user-agent": "Somebody/1.0", "x-forwarded-for": "203.0.113.9"})
-            call("POST", f"{API}/receipts?secret=1", {"id": name})
-            call("GET", "/nowhere/at-all?who=me")
-            call("GET", f"{API}/dictionary/smoker")
-            # A line is written after its answer.
-            until(lambda: len(caplog.records) >= 4)
-    finally:
-        logger.setLevel(level)
-        logger.propagate = propagate
+    with caplog.at_level(logging.INFO, "deniable.service.access"):
+        (one,) = bodies(1, 9000)
+        name = json.loads(one.to_json())["reports"][0]["id"]
+        call.post(one, **{"user-agent": "Somebody/1.0", "x-forwarded-for": "203.0.113.9"})
+        call("POST", f"{API}/receipts?secret=1", {"id": name})
+        call("GET", "/nowhere/at-all?who=me")
+        call("GET", f"{API}/dictionary/smoker")
+        # A line is written after its answer.
+        until(lambda: len(caplog.records) >= 4)
     lines = [record.getMessage() for record in caplog.records]
     assert [line.rpartition(" ")[0] for line in lines] == [
         "POST /api/v1/collections/{id}/reports 201",
