@@ -3,12 +3,14 @@
 import gzip
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from deniable.oracles.sketch.families._gf2 import smallest_irreducible
 from tests.wire_vectors import PLACE, answers, documents, recorded, replayed, subjects, threshold_table
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +37,13 @@ def test_thresholds_and_documents_of_the_vectors_are_the_librarys() -> None:
     stored = json.loads((PLACE / "documents.json").read_text())
     # The words of a guarantee may be worded better; ids and what they are made of may not move.
     assert [(one["name"], one["id"]) for one in stored] == [(one["name"], one["id"]) for one in documents()]
+
+
+def test_the_clients_polynomials_are_the_librarys() -> None:
+    found = re.search(r"IRREDUCIBLE = \[([^\]]*)\]", (ROOT / "client" / "src" / "sketch.ts").read_text())
+    assert found
+    table = [int(one) for one in found[1].split(",")]
+    assert table == [smallest_irreducible(degree) ^ (1 << degree) for degree in range(1, 33)]
 
 
 def test_the_bundle_was_built_from_these_sources() -> None:

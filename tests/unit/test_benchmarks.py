@@ -179,14 +179,14 @@ def test_speed_is_kept_by_every_row_and_on_average(speeds: list[float], kept: bo
 
 
 def test_the_page_on_capacity_quotes_its_results() -> None:
-    from benchmarks import capacity, compare
+    from benchmarks import capacity, compare, files
 
     found = json.loads(capacity.RESULTS.read_text())
     page = capacity.PAGE.read_text()
     assert capacity.with_tables(page, found) == page
     assert [row["row"] for row in found["costs"]] == [str(row) for row in (*compare.ROWS, *capacity.MORE)]
     assert all(abs(row["z_sd"] - 1) < 0.01 for row in found["large"])  # of 2^20 values: ten standard deviations
-    names = {job["job"] for job in json.loads(capacity.FILES.read_text())["jobs"]}
+    names = {job["job"] for job in json.loads(files.RESULTS.read_text())["jobs"]}
     assert names == {"copy", "randomize", "aggregate"}
     found["costs"][0]["bytes"] += 1
     assert capacity.with_tables(page, found) != page

@@ -201,8 +201,10 @@ class Remote:
                 if error.code not in _AGAIN and error.code < 500:
                     raise UploadError(f"the collector refused: {problem}") from None
                 last, least = problem, _retry_after(error.headers)
-            except (urllib.error.URLError, OSError) as error:
-                last, least = str(getattr(error, "reason", error)), 0.0
+            except urllib.error.URLError as error:
+                last, least = str(error.reason), 0.0
+            except OSError as error:
+                last, least = str(error), 0.0
             # Full jitter, so that devices that were turned away together do not come back together.
             self._sleep(max(least, random.uniform(0, wait)))
             wait = min(2 * wait, _LONGEST)
