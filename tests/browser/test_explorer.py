@@ -143,6 +143,18 @@ def test_drawn_intervals_lie_where_they_are_said_to(explorer: str, open_page: Op
     assert row.locator("svg").get_attribute("aria-label") == f"interval from 0.0 to {2 + half:.1f}%"
 
 
+def test_the_verdict_counts_a_scale_by_its_length(tmp_path: Path, open_page: Open) -> None:
+    income = Attribute("income", kind="numeric", range=(0, 5000), grid=21)
+    schema = Schema((income, Attribute("smoker", ("yes", "no"))))
+    save_explorer(explore(schema, 1000), tmp_path / "page.html")
+    (setting,) = decide(schema, 1000, ["1"]).settings
+    points = [100 * question.half_width / span for question, span in zip(setting.questions, (5000, 100), strict=True)]
+    assert points[0] > points[1]
+    verdict = open_page((tmp_path / "page.html").as_uri()).inner_text("#verdict").replace("\u00a0", " ")
+    assert f"± {digits(points[0], points[0])} points of 100" in verdict
+    assert "“income”" in verdict
+
+
 def test_keys_move_sliders_and_wrong_numbers_change_nothing(explorer: str, open_page: Open) -> None:
     page = open_page(explorer)
     page.get_by_label("Privacy budget epsilon", exact=True).focus()

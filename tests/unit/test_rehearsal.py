@@ -15,7 +15,7 @@ from deniable import Attribute, Collection, Schema, SimulationRandomness, collec
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.oracles.grr import GRR
 from deniable.planning import Difference, Guess, rehearse
-from deniable.planning.rehearsal import Rate
+from deniable.planning.rehearsal import Rate, _outside
 from deniable.records.split import SPL
 from deniable.report import rehearsal_page, render_html
 
@@ -83,6 +83,21 @@ def test_rates_of_a_small_survey_are_those_of_the_exact_law() -> None:
     slack = 5 * math.sqrt(0.05 * 0.95 / runs)
     assert tail[0] <= 0.05 + slack
     assert tail[1] >= 0.05 - slack
+
+
+def test_both_orders_of_a_difference_are_told_alike() -> None:
+    guess = Guess.from_shares(SMOKER, {"smoker": {"yes": 0.3, "no": 0.7}})
+    pairs = [Difference("smoker", "yes", "no"), Difference("smoker", "no", "yes")]
+    found = rehearse(collection(SMOKER, 1.0), 3000, guess, runs=5, rng=SimulationRandomness(1), differences=pairs)
+    for difference, truth in zip(found.differences, (-0.4, 0.4), strict=True):
+        assert difference.truth == pytest.approx(truth)
+        assert difference.wrong_sign.rate == difference.undecided.rate == difference.wrongly_decided.rate == 0
+    assert _outside(np.array([0.1, 0.2, 0.8, 0.9]), 0.2, 0.8).tolist() == [True, False, False, True]
+
+
+def test_shares_that_were_rounded_by_hand_are_made_to_fit() -> None:
+    records, held = Guess.from_shares(SMOKER, {"smoker": {"yes": 0.505, "no": 0.505}}).people(1000)
+    assert (records.ravel().tolist(), held.tolist()) == ([0, 1], [500, 500])
 
 
 def test_the_interval_of_a_rate_covers() -> None:
