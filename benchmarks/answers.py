@@ -1,6 +1,6 @@
 """How often intervals of answers contain the truth: means, totals, quantiles, wave differences, and all looks together.
 
-``python -m benchmarks.answers FOLDER``: prints, and writes benchmarks/results/answers.json. FOLDER (or DENIABLE_DATA)
+``python -m benchmarks.answers FOLDER``: prints, and writes docs/results/answers.json. FOLDER (or DENIABLE_DATA)
 has brfss2015_health.csv.gz; its columns are the populations that contributors are drawn from. Intervals are of 95%. A
 setting fails if fewer hold than the least number that has a probability of 1e-4 or more where .93 do.
 """
@@ -26,7 +26,7 @@ from deniable.answers import difference
 from deniable.core.answer import TARGETS
 from deniable.core.estimate import Looks, affine_estimate
 
-RESULTS = Path(__file__).parent / "results" / "answers.json"
+RESULTS = Path(__file__).parents[1] / "docs" / "results" / "answers.json"
 FILE = "brfss2015_health.csv.gz"
 RUNS, LOOK_RUNS, LOOKS = 1000, 400, 60
 SETTINGS = (

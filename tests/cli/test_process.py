@@ -17,7 +17,7 @@ import pytest
 
 from tests.cli.conftest import Run
 
-# Runs the command line, and stops for a minute in the middle of the named method's second call.
+# Runs the command line, and stops for ten seconds in the middle of the named method's second call.
 STOPPING = """
 import pathlib, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -30,7 +30,7 @@ def stopping(*arguments):
     calls.append(1)
     if len(calls) == 2:
         pathlib.Path("stopped").touch()
-        time.sleep(60)
+        time.sleep(10)  # a thread is waited for, where one works ahead
     return original(*arguments)
 setattr(owner, name, stopping)
 sys.argv = ["deniable", {arguments}]

@@ -42,7 +42,7 @@ def test_without_real_data_the_health_survey_says_that_it_is_skipped(
 
 
 def test_the_page_quotes_how_often_intervals_held() -> None:
-    found = json.loads((ROOT / "benchmarks" / "results" / "answers.json").read_text())
+    found = json.loads((ROOT / "docs" / "results" / "answers.json").read_text())
     page = (ROOT / "docs" / "answers.md").read_text()
     assert found["runs"] >= 1000
     assert not found["failed"]

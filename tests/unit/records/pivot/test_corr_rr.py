@@ -182,7 +182,7 @@ def test_copies_of_the_true_code_would_be_seen(monkeypatch: pytest.MonkeyPatch) 
 
     matrix = some_matrix(2)
     textbook = lambda x: law(x, (3, 3), 1.0, matrix)  # noqa: E731
-    monkeypatch.setattr(pivot_draws, "_copy", mutant)
+    monkeypatch.setattr(pivot_draws, "copy_in_turn", mutant)
     bound = FAMILY_WISE_ERROR / 9
     assert worst_p_value(CorrRR((3, 3), 1.0, matrix), rows, textbook, SimulationRandomness(1), 10_000) < bound
 
