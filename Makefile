@@ -1,5 +1,6 @@
 # make demo     the main job on real data, in a fresh virtual environment
 # make test     the tests
+# make long     the tests that `make test` leaves out: published digits on large data
 # make fast     linters, and the tests that fail first, in a minute
 # make check    linters, formatting, types, layering
 # make quick    every reproduction that needs no data, with few runs, in a minute
@@ -31,18 +32,21 @@ FIRST := bases names privacy thresholds estimate grr encoding schema reports doc
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check quick answers intervals mutants soak crash-files crash e2e load fuzz ways coverage engines client client-law vectors bench bench-compare fast dist clean
+.PHONY: demo test long check quick answers intervals mutants soak crash-files crash e2e load fuzz ways coverage engines client client-law vectors bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
 
 test: $(VENV)/.installed-dev
-	$(RUN)/pytest -n 2
+	$(RUN)/pytest -n 3
 
 fast: $(VENV)/.installed-dev
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/pytest -n 2 tests/golden $(FIRST:%=tests/unit/test_%.py)
+
+long: $(VENV)/.installed-dev
+	$(RUN)/pytest -n 2 -m long
 
 check: $(VENV)/.installed-dev
 	$(RUN)/ruff check .
@@ -87,7 +91,7 @@ ways: $(VENV)/.installed-dev
 coverage: $(VENV)/.installed-dev
 	mkdir -p results
 	$(RUN)/coverage erase
-	$(RUN)/coverage run -m pytest -n 2
+	$(RUN)/coverage run -m pytest -n 2 -m "long or not long"
 	$(RUN)/coverage combine --quiet
 	$(RUN)/coverage json --quiet -o results/coverage.json
 	$(RUN)/coverage report --skip-covered

@@ -294,6 +294,7 @@ def test_a_row_of_the_coverage_table() -> None:
 # ---------------------------------------------------------------- speed
 
 
+@pytest.mark.long
 def test_the_benchmark_prints_its_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(correlated, "DECODED", ((2, 3), (1, 20)))
     monkeypatch.setattr(correlated, "LEARNED_ATTRIBUTES", 3)

@@ -257,6 +257,7 @@ def test_figures_have_no_interactive_backend() -> None:
 
 
 @requires_data
+@pytest.mark.long
 def test_attacks_on_celeba_reproduce_the_published_digits() -> None:
     """All but one cell of twelve: OLH at epsilon 3 is .541 in closed form and .53 in print."""
     off = []
@@ -267,6 +268,7 @@ def test_attacks_on_celeba_reproduce_the_published_digits() -> None:
 
 
 @requires_data
+@pytest.mark.long
 def test_observations_are_those_of_brute_force(tmp_path: Path) -> None:
     PAPER.run("observations", tmp_path)
     found = [row for row in _rows(tmp_path / "cpl" / "observations.csv") if row["by brute force"]]
@@ -298,6 +300,7 @@ def test_algorithm_2_is_that_of_brute_force(seed: int) -> None:
 
 
 @requires_data
+@pytest.mark.long
 def test_random_subsets_of_celeba_contradict_the_additive_figure(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(additive, "NEIGHBOURS", (2, 3))

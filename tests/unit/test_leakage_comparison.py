@@ -205,6 +205,7 @@ LOADERS: dict[str, Callable[[], Table]] = {"celeba": celeba, "cardio": cardio, "
 
 @requires_data
 @pytest.mark.parametrize(("name", "epsilon"), ATTACK_NMSE, ids=str)
+@pytest.mark.long
 def test_attacks_against_algorithm_2(name: str, epsilon: float) -> None:
     """Within .01. Adult and Cardio depend on how numeric columns are binned, which the paper does not say."""
     table = LOADERS[name]()
@@ -216,6 +217,7 @@ def test_attacks_against_algorithm_2(name: str, epsilon: float) -> None:
 
 
 @requires_data
+@pytest.mark.long
 def test_algorithms_on_celeba() -> None:
     faces = celeba()
     points = {p.name: p for p in benchmark_algorithms(faces.records, faces.sizes, 1.0)}

@@ -43,14 +43,14 @@ def test_the_results_beside_a_page_are_small(paper: str) -> None:
 
 @pytest.mark.parametrize("paper", TRACED)
 def test_a_changed_digit_is_noticed(paper: str) -> None:
-    """Raise the first digit of every tenth number that the page traces: each change is seen.
+    """Raise the first digit of every fortieth number that the page traces: each change is seen.
 
     Numbers of one digit are left out: where they stand first they may be a setting, such as a seed.
     """
     page = _page(paper)
     source = page.path.read_text(encoding="utf-8")
     quoted = [match for quote in page.quotes(page.results) for match in re.findall("⟨([^⟩]*\\d[^⟩]*)⟩", quote)]
-    for number in [number for number in quoted if len(re.findall(r"\d", number)) > 1][::10]:
+    for number in [number for number in quoted if len(re.findall(r"\d", number)) > 1][::40]:
         places = [found.start() for found in re.finditer(rf"(?<![\w.]){re.escape(number)}(?![\w%.])", source)]
         changed = re.sub(r"\d", lambda digit: str((int(digit[0]) + 1) % 10), number, count=1)
         for place in places[:1]:
