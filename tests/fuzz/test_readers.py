@@ -161,6 +161,7 @@ for spec in json.load(sys.stdin):
 """
 
 
+@pytest.mark.long
 def test_no_specification_takes_long() -> None:
     """Each is refused, or loaded with its guarantee, within 4 s of processor time."""
     assert all(len(json.dumps(spec)) <= 1 << 20 for spec in HOSTILE)

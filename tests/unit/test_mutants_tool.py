@@ -134,6 +134,7 @@ def _pytest(root: Path, **more: str) -> int:
     return subprocess.run(command, cwd=root, env=given, capture_output=True, check=False).returncode
 
 
+@pytest.mark.long
 def test_a_mutant_in_a_compiled_loop_is_killed_though_its_caller_was_cached(nested: Path) -> None:
     path = nested / "record.json"
     assert _pytest(nested, **{RECORD: str(path)}) == 0
