@@ -13,23 +13,20 @@ from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_report_codes, code_dtype
-from deniable.core.estimate import Estimate, affine_variance
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, uniform_below
 from deniable.core.state import Counts, counts_between, refuse
-from deniable.core.thresholds import checked_epsilon
 from deniable.errors import InvalidReportError
 from deniable.oracles.bits import Bits, check_bit_outputs, check_padding, checked_bits, packed_width
-from deniable.oracles.comparators.apple_hashes import FixedHashes, biased_estimate
+from deniable.oracles.comparators.fixed_sketch import FixedSketch
 from deniable.oracles.comparators.public_rows import add_reports, code_blocks
-from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.unary import SUE
 
 
@@ -50,7 +47,7 @@ class IndexedBits(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class AppleCMS(FrequencyOracle[IndexedBits]):
+class AppleCMS(FixedSketch[IndexedBits]):
     """Apple's count-mean sketch over {0, ..., k-1}: one of a fixed list of hash functions, and m noisy bits.
 
     The m bits are the one-hot encoding of the cell h_j(x), each flipped with probability 1/(e^(epsilon/2) + 1).
@@ -106,8 +103,8 @@ class AppleCMS(FrequencyOracle[IndexedBits]):
     seed: int = 0
 
     report_type = IndexedBits
-    support_law = None
     name = "AppleCMS"
+    published = "Apple CMS"
     card = Card(
         shelf="comparators",
         when="to compare with: biased, because its hash functions are the same for everybody",
@@ -119,15 +116,7 @@ class AppleCMS(FrequencyOracle[IndexedBits]):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        FixedHashes(self.k, self.m, self.hashes, self.seed)
-        for parameter in ("k", "m", "hashes", "seed"):
-            object.__setattr__(self, parameter, int(getattr(self, parameter)))
-
-    @cached_property
-    def functions(self) -> FixedHashes:
-        """The public hash functions."""
-        return FixedHashes(self.k, self.m, self.hashes, self.seed)
+        self._check_parameters()
 
     @cached_property
     def response(self) -> SUE:
@@ -175,44 +164,6 @@ class AppleCMS(FrequencyOracle[IndexedBits]):
         """Analyst: return int64[k], how many reports have the bit of each value's cell set; O(hashes k) time."""
         self.check(aggregate)
         return self.functions.gather(aggregate.counts.reshape(self.hashes, self.m))
-
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: Apple's estimate m/(m-1) ((C/n - q)/(p - q) - 1/m), **biased**, and therefore without intervals.
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        p1, p0 = map(float, self.support_probabilities)
-        return biased_estimate(self.support_counts(aggregate), aggregate.n, p1, p0, "Apple CMS")
-
-    def conditional_bias(self, frequencies: ArrayLike) -> NDArray[np.float64]:
-        """Return the estimate's expectation minus the truth, float64[k], exact for this seed (Pan, eq. (3)).
-
-        Parameters
-        ----------
-        frequencies : float[k]
-            True frequencies; they sum to one.
-        """
-        return self.functions.conditional_bias(frequencies)
-
-    def expected_squared_bias(self, frequencies: ArrayLike) -> NDArray[np.float64]:
-        """Return the mean of the squared bias over random seeds, float64[k] (Pan, eq. (18))."""
-        return self.functions.expected_squared_bias(frequencies)
-
-    def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency were all collisions of probability 1/m, n contributors; not its error.
-
-        The bias comes on top: the mean squared error over seeds is about this plus `expected_squared_bias`.
-        """
-        return affine_variance(*self.support_probabilities, f, n)
-
-    def worst_variance(self, n: int) -> float:
-        """Return the larger of the variances at f = 0 and f = 1; the bias comes on top."""
-        return max(self.variance(0.0, n), self.variance(1.0, n))
 
     # ---------------------------------------------------------------- guarantee and exact law
 

@@ -19,12 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import Codes
-from deniable.core.estimate import Estimate, affine_variance
 from deniable.core.privacy import Guarantee
 from deniable.core.state import Counts, signs_of
-from deniable.core.thresholds import checked_epsilon
 from deniable.errors import InvalidParameterError
-from deniable.oracles.comparators.apple_hashes import FixedHashes, biased_estimate
+from deniable.oracles.comparators.fixed_sketch import FixedSketch
 from deniable.oracles.comparators.public_rows import PublicRows, parity, sign_sums
 from deniable.oracles.grr import GRR
 from deniable.oracles.sketch.families._walsh import walsh_rows
@@ -32,14 +30,19 @@ from deniable.oracles.sketch.families._walsh import walsh_rows
 
 @final
 @dataclass(frozen=True)
-class AppleHCMS(PublicRows):
+class AppleHCMS(FixedSketch[Codes], PublicRows):
     """Apple's Hadamard count-mean sketch over {0, ..., k-1}: a hash function, a Hadamard row, and one noisy bit.
 
     The bit says whether entry (row, h_j(x)) of the m x m Hadamard matrix is -1, that is whether they share an odd
     number of set bits; it is kept with probability e^epsilon/(e^epsilon + 1). Values in different cells have the same
     bit in half of the rows: with uniform hash functions any two collide with probability (m + 1)/(2m).
 
-    **Biased** like `AppleCMS`, and by as much: the hash functions are the same in every collection.
+    **Biased** like `AppleCMS`, and by as much: the hash functions are the same in every collection. The estimate equals
+    m/(m-1) ((e^epsilon + 1)/(e^epsilon - 1) (2C/n - 1) - 1/m), C the reports that carry a value's bit.
+
+    `variance` is Pan's eq. (10) with c = (m + 1)/(2m) and randomised response over 2 cells. Erratum: that is not the
+    sketch with m' = 2m/(m + 1) cells of section 4.5 (7% more at epsilon = 1, m = 16); only m -> infinity makes them
+    agree.
 
     Parameters
     ----------
@@ -76,8 +79,8 @@ class AppleHCMS(PublicRows):
     hashes: int = 1024
     seed: int = 0
 
-    support_law = None
     name = "AppleHCMS"
+    published = "Apple HCMS"
     card = Card(
         shelf="comparators",
         when="to compare with: biased, because its hash functions are the same for everybody",
@@ -89,17 +92,9 @@ class AppleHCMS(PublicRows):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        FixedHashes(self.k, self.m, self.hashes, self.seed)
-        for parameter in ("k", "m", "hashes", "seed"):
-            object.__setattr__(self, parameter, int(getattr(self, parameter)))
+        self._check_parameters()
         if self.m & (self.m - 1):
             raise InvalidParameterError(f"m must be a power of two, got m={self.m}")
-
-    @cached_property
-    def functions(self) -> FixedHashes:
-        """The public hash functions."""
-        return FixedHashes(self.k, self.m, self.hashes, self.seed)
 
     @cached_property
     def response(self) -> GRR:
@@ -117,60 +112,12 @@ class AppleHCMS(PublicRows):
     # ---------------------------------------------------------------- analyst
 
     def support_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
-        """Analyst: return int64[k], how many reports carry the true bit of each value; O(hashes (k + m log m)) time.
-
-        Raises
-        ------
-        MismatchError, EmptyAggregateError
-            If the aggregate came from another mechanism, or contains no reports.
-        """
+        """Analyst: return int64[k], how many reports carry the true bit of each value; O(hashes (k + m log m)) time."""
         self.check(aggregate)
         sums = aggregate.counts.copy()
         walsh_rows(sums, self.m)
         twice = aggregate.n + self.functions.gather(sums.reshape(self.hashes, self.m))
         return twice // 2
-
-    def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Analyst: Apple's estimate (C/n - p0)/(p1 - p0), **biased**, and therefore without intervals.
-
-        It equals m/(m-1) ((e^epsilon + 1)/(e^epsilon - 1) (2C/n - 1) - 1/m).
-
-        Raises
-        ------
-        MismatchError
-            If the aggregate came from another mechanism.
-        EmptyAggregateError
-            If it contains no reports.
-        """
-        p1, p0 = map(float, self.support_probabilities)
-        return biased_estimate(self.support_counts(aggregate), aggregate.n, p1, p0, "Apple HCMS")
-
-    def conditional_bias(self, frequencies: ArrayLike) -> NDArray[np.float64]:
-        """Return the estimate's expectation minus the truth, float64[k], exact for this seed (Pan, eq. (3)).
-
-        Parameters
-        ----------
-        frequencies : float[k]
-            True frequencies; they sum to one.
-        """
-        return self.functions.conditional_bias(frequencies)
-
-    def expected_squared_bias(self, frequencies: ArrayLike) -> NDArray[np.float64]:
-        """Return the mean of the squared bias over random seeds, float64[k] (Pan, eq. (18))."""
-        return self.functions.expected_squared_bias(frequencies)
-
-    def variance(self, f: float, n: int) -> float:
-        """Variance of an estimated frequency were all collisions of probability 1/m, n contributors; not its error.
-
-        Pan, eq. (10), with c = (m + 1)/(2m) and randomised response over 2 cells; the bias comes on top. Erratum: that
-        is not the sketch with m' = 2m/(m + 1) cells of section 4.5 (7% more at epsilon = 1, m = 16), only m -> infinity
-        makes them agree.
-        """
-        return affine_variance(*self.support_probabilities, f, n)
-
-    def worst_variance(self, n: int) -> float:
-        """Return the larger of the variances at f = 0 and f = 1; the bias comes on top."""
-        return max(self.variance(0.0, n), self.variance(1.0, n))
 
     # ---------------------------------------------------------------- guarantee and exact law
 
