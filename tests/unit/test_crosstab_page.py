@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from deniable import Attribute, Schema, SimulationRandomness
-from deniable.answers import crosstab_error, crosstabs, summarize_crosstab
+from deniable.answers import crosstab_error, crosstab_summary, crosstabs, summarize_crosstab
 from deniable.answers.crosstab_summary import CrosstabSummary
 from deniable.errors import InvalidParameterError
 from deniable.planning import records_default
@@ -51,6 +51,26 @@ def test_sentences_follow_from_the_numbers() -> None:
     assert nothing.association_lower == 0
     few = summary(12, 0.0)
     assert "is not determined" in few.sentences[0]
+
+
+def test_of_many_comparisons_the_largest_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = PairSample((12, 3), 8.0)
+    held = [[i, j] for i in range(12) for j in range(3)]
+    counts = [0 if i == 11 and j != 2 else 200 for i, j in held]  # the last row always has the last column
+    aggregate = pairs.simulate_aggregate(held, counts, SimulationRandomness(1))
+    table = crosstabs(pairs, aggregate)[0, 1]
+    whole = summarize_crosstab(table, pairs.privacy()).difference
+    assert whole is not None
+    assert whole.comparisons == 12 * 11 // 2 * 3
+    assert (whole.groups[0], whole.of) == ("11", "2")
+    monkeypatch.setattr(crosstab_summary, "MOST_COMPARED", 20)
+    few = summarize_crosstab(table, pairs.privacy())
+    assert few.difference is not None
+    assert (few.difference.groups, few.difference.of) == (whole.groups, whole.of)
+    assert (few.difference.lower, few.difference.comparisons) == (whole.lower, whole.comparisons)
+    alike = pairs.simulate_aggregate(held, [200] * 36, SimulationRandomness(2))
+    none = summarize_crosstab(crosstabs(pairs, alike)[0, 1], pairs.privacy())
+    assert none.sentences[1].startswith("Of the 20 largest differences between groups of '0' none is certain")
 
 
 def test_the_page_says_everything_in_every_form() -> None:

@@ -219,7 +219,7 @@ class Asked:
         for name in self.means:
             one = _attribute(estimates, name)
             about = f"the mean of {_called(one)}{_counted(one)}"
-            rows.append(_row(one.mean(), "score", about, read, contributors or one.contributors))
+            rows.append(row(one.mean(), "score", about, read, contributors or one.contributors))
         for name, labels in self.totals:
             one = _attribute(estimates, name)
             these = " or ".join(map(repr, labels))
@@ -232,11 +232,6 @@ class Asked:
             rows += [_quantile(cdf.quantile(p), name, about, read, contributors or one.contributors) for p in shares_]
             curves.append(_curve(name, cdf, read))
         return tuple(rows), tuple(curves)
-
-
-def row(answer: Answer, unit: Unit, about: str, reading: Reading, contributors: int) -> Row:
-    """Return an answer as a row; `about` completes "... is 3" with a noun."""
-    return _row(answer, unit, about, reading, contributors)
 
 
 def shares(error: float) -> Callable[[float], str]:
@@ -289,7 +284,8 @@ def _counted(estimate: Estimate) -> str:
     return ", of those who gave an answer that counts," if len(estimate.ranked) < estimate.k else ""
 
 
-def _row(answer: Answer, unit: Unit, about: str, reading: Reading, contributors: int) -> Row:
+def row(answer: Answer, unit: Unit, about: str, reading: Reading, contributors: int) -> Row:
+    """Return an answer as a row; `about` completes "... is 3" with a noun."""
     lower = upper = math.nan
     note = ""
     try:
@@ -329,7 +325,7 @@ def _total(one: Estimate, labels: Sequence[str], about: str, reading: Reading, c
     answer = one.total(labels)
     pooled = None if reading.plain else one.pooled(labels)
     if pooled is None:
-        return _row(answer, "share", about, reading, contributors)
+        return row(answer, "share", about, reading, contributors)
     lower, upper = (float(end[0]) for end in pooled.interval(**reading.full))
     known = Row(answer.question, "share", answer.value, answer.standard_error_for(reading.target), lower, upper, "")
     return dataclasses.replace(known, sentence=_sentence(known, about, reading, contributors))

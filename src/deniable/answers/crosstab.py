@@ -595,7 +595,7 @@ def crosstabs(source: Any, aggregate: Aggregate) -> Crosstabs:
         names: Sequence[Any] = [column.name for column in columns]
         labels = [column.labels for column in columns]
     else:
-        mechanism, made_from = source, frozenset()
+        mechanism, made_from = source, aggregate.source
         names, labels = range(len(mechanism.domain)), [tuple(map(str, range(k))) for k in mechanism.domain]
     if not has_tables(mechanism):
         raise MismatchError(

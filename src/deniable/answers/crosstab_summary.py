@@ -164,7 +164,10 @@ class CrosstabSummary(Result):
         )
         ends = f"{100 * found.lower:.1f} to {100 * found.upper:.1f} points with {self.level_text} confidence{allowed}"
         if not clear:
-            return f"No two groups of {self.rows!r} differ for certain; the clearest is in {found.of!r}: {ends}."
+            none = f"No two groups of {self.rows!r} differ for certain"
+            if found.comparisons > MOST_COMPARED:
+                none = f"Of the {MOST_COMPARED:,} largest differences between groups of {self.rows!r} none is certain"
+            return f"{none}; the clearest is in {found.of!r}: {ends}."
         return (
             f"{found.of!r} is the answer of {self._share(one, column)} of {found.groups[0]!r} and of "
             f"{self._share(other, column)} of {found.groups[1]!r}; the difference is {ends}."
@@ -261,7 +264,21 @@ def summarize_crosstab(
 
 
 MOST_COMPARED = 2_000
-"""Differences that are looked at for the clearest; beyond, only neighbours of the widest spread would be."""
+"""Differences whose intervals are computed. Of more, those are that are largest beside a rough error of theirs."""
+
+
+def _largest(table: Crosstab, asked: list[tuple[tuple[int, int], int]]) -> list[tuple[tuple[int, int], int]]:
+    """Return the comparisons whose intervals are computed: all, or `MOST_COMPARED`, in the order asked."""
+    if len(asked) <= MOST_COMPARED:
+        return asked
+    # The error of a share is roughly that of a cell over the row's frequency; rows that may be empty come last.
+    margins = np.maximum(table.consistent.sum(axis=1), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = table.consistent / margins[:, None]
+        one, other, of = (np.array(which) for which in zip(*((*pair, of) for pair, of in asked), strict=True))
+        clear = np.abs(shares[one, of] - shares[other, of]) / np.hypot(1 / margins[one], 1 / margins[other])
+    first = np.argsort(-np.nan_to_num(clear, nan=0.0, posinf=0.0), kind="stable")[:MOST_COMPARED]
+    return [asked[i] for i in np.sort(first)]
 
 
 def _clearest(table: Crosstab, confidence: float, target: Target) -> Difference | None:
@@ -269,7 +286,7 @@ def _clearest(table: Crosstab, confidence: float, target: Target) -> Difference 
     rows, columns = len(table.labels[0]), len(table.labels[1])
     asked = [(pair, of) for of in range(1 if columns == 2 else columns) for pair in combinations(range(rows), 2)]
     best: tuple[float, Any, Answer] | None = None
-    for pair, of in asked[:MOST_COMPARED]:
+    for pair, of in _largest(table, asked):
         answer = table.difference(of, groups=pair)
         error = answer.standard_error_for(target)
         if not (error > 0 and math.isfinite(answer.value)):

@@ -14,6 +14,7 @@ at uniform answers (`Estimate.mean`).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -22,18 +23,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.answer import Answer, Target
-from deniable.core.checks import checked_integer
+from deniable.core.checks import checked_integer, listed
 from deniable.core.estimate import Estimate
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidParameterError
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.records.record import is_direct, is_records
+from deniable.survey.collection import Collection
 
 Floats = NDArray[np.float64]
 
 
 def functional(
-    mechanism: Mechanism[Any], aggregate: Aggregate, scores: ArrayLike, *, attribute: int = 0, question: str = ""
+    source: Collection | Mechanism[Any],
+    aggregate: Aggregate,
+    scores: ArrayLike,
+    *,
+    attribute: int | str = 0,
+    question: str = "",
 ) -> Answer:
     """Analyst: return the mean of scores over contributors, unbiased, with its interval.
 
@@ -43,15 +50,15 @@ def functional(
 
     Parameters
     ----------
-    mechanism : Mechanism
-        Where the aggregate came from.
+    source : Collection or Mechanism
+        Where the aggregate came from. Of a collection, answers also know the phases that it learned from.
     aggregate : Aggregate
         At least one report.
     scores : float[k]
         What each value counts: 0..k-1 for the mean code, the midpoints of intervals for a mean income, 1 up to t and 0
         beyond for the share up to t.
-    attribute : int
-        Of which attribute, for records.
+    attribute : int or str
+        Of which attribute, for records: its index, or its name in the collection.
     question : str
         What it is, in words.
 
@@ -81,20 +88,43 @@ def functional(
     >>> [round(end, 2) for end in answer.interval(0.95)]
     [6.96, 7.58]
     """
-    if mechanism.takes_text:
-        raise InvalidParameterError(f"mechanism must be one with a list of values, got {mechanism.name}")
-    mechanism.check(aggregate)
-    j = checked_integer("attribute", attribute, 0, len(mechanism.domain) - 1)
+    mechanism, names, made_from = _opened(source, aggregate)
+    j = _index(attribute, names, len(mechanism.domain))
     asked = _checked_scores(scores, mechanism.domain[j])
     text = question or "mean score"
     if is_oracle(mechanism) and _keeps_reports(mechanism):
-        return _by_reports(mechanism, aggregate, asked, aggregate.n, text, _source(aggregate))
+        return _by_reports(mechanism, aggregate, asked, aggregate.n, text, made_from)
     if is_direct(mechanism) and _keeps_reports(mechanism.oracles[j]):
         part = mechanism.by_attribute(aggregate)[j]
-        return _by_reports(mechanism.oracles[j], part, asked, aggregate.n, text, _source(aggregate))
+        return _by_reports(mechanism.oracles[j], part, asked, aggregate.n, text, made_from)
     estimate: Any = mechanism.estimate(aggregate)
     one: Estimate = estimate[j] if is_records(mechanism) else estimate
-    return _by_supports(one.of(_source(aggregate)), asked, text)
+    return replace(one.of(made_from).mean(asked), question=text)
+
+
+def _opened(
+    source: Collection | Mechanism[Any], aggregate: Aggregate
+) -> tuple[Mechanism[Any], tuple[str, ...], frozenset[str]]:
+    """Return the mechanism, the attributes' names if they have any, and what the answer is made from."""
+    names: tuple[str, ...] = ()
+    mechanism, made_from = source, aggregate.source
+    if isinstance(source, Collection):
+        source.check(aggregate)
+        mechanism, made_from = source.mechanism, source.source(aggregate)
+        names = tuple(column.name for column in source.schema.columns)
+    if mechanism.takes_text:
+        raise InvalidParameterError(f"mechanism must be one with a list of values, got {mechanism.name}")
+    mechanism.check(aggregate)
+    return mechanism, names, made_from
+
+
+def _index(attribute: int | str, names: tuple[str, ...], d: int) -> int:
+    if isinstance(attribute, str):
+        if attribute not in names:
+            known = f"one of {listed(list(names))}" if names else f"an index <= {d - 1}: a mechanism has no names"
+            raise InvalidParameterError(f"attribute must be {known}, got {attribute!r}")
+        return names.index(attribute)
+    return checked_integer("attribute", attribute, 0, d - 1)
 
 
 def functional_weights(oracle: FrequencyOracle[Any], scores: ArrayLike) -> Floats:
@@ -166,18 +196,6 @@ def _by_reports(
         "population": math.sqrt(max(seen - value**2, noise) / n),
     }
     return Answer(value + centre, errors, question, n, source=source)
-
-
-def _by_supports(estimate: Estimate, scores: Floats, question: str) -> Answer:
-    answer = estimate.mean(scores)
-    return Answer(
-        answer.value, answer.errors, question, answer.n, answer.bounds, refusal=answer.refusal, source=answer.source
-    )
-
-
-def _source(aggregate: Aggregate) -> frozenset[str]:
-    collection = {f"collection {aggregate.collection}"} if aggregate.collection else set()
-    return frozenset({*collection, *(f"batch {digest}" for digest in aggregate.batches)})
 
 
 def _checked_scores(scores: ArrayLike, k: int) -> Floats:

@@ -17,6 +17,7 @@ from deniable.answers.independent import weighted_sum
 from deniable.core.answer import TARGETS, Answer
 from deniable.core.estimate import Estimate
 from deniable.core.questions import Floats, Questions, Terms, Weights
+from deniable.core.thresholds import exact
 from deniable.errors import DuplicateReportsError, InvalidParameterError, MismatchError
 
 _SLACK = 1e-9
@@ -144,7 +145,7 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
         raise InvalidParameterError(
             f"weights must be of the strata {sorted(estimates)}, one or more, got those of {sorted(weights)}"
         )
-    shares = {name: Fraction(str(weight)) for name, weight in weights.items()}
+    shares = {name: exact(weight, f"weights[{name!r}]") for name, weight in weights.items()}
     total = sum(shares.values(), start=Fraction(0))
     if min(shares.values()) < 0 or abs(float(total) - 1) > _SLACK:
         raise InvalidParameterError(f"weights must be >= 0 and sum to 1, got a sum of {float(total):.12g}")

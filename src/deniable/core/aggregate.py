@@ -104,6 +104,12 @@ class Aggregate:
         object.__setattr__(self, "n", n)
         object.__setattr__(self, "batches", frozenset(self.batches))
 
+    @property
+    def source(self) -> frozenset[str]:
+        """What an estimate of it is made from: a collection, batches of reports; empty for in-memory reports."""
+        collection = {f"collection {self.collection}"} if self.collection else set()
+        return frozenset({*collection, *(f"batch {digest}" for digest in self.batches)})
+
     @classmethod
     def empty(cls, mechanism: Any, collection: str = "") -> Aggregate:
         """Return the aggregate of no reports, the identity of ``+``."""

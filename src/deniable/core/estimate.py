@@ -71,7 +71,7 @@ class _Labels:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Selection:
     """Which categories of a whole attribute an estimate is of.
 
     Parameters
@@ -137,7 +137,7 @@ class Estimate(Questions):
         Codes without a place in an order of the answers, as "no answer".
     source : frozenset of str
         Which collections, batches of reports and earlier phases it was made from.
-    part : Part, optional
+    part : Selection, optional
         Of which larger estimate it is a part.
     title : str, optional
         What people read instead of the attribute's name.
@@ -176,7 +176,7 @@ class Estimate(Questions):
     scores: Floats | None = field(default=None, repr=False)
     unranked: tuple[int, ...] = field(default=(), repr=False)
     source: frozenset[str] = field(default=frozenset(), repr=False)
-    part: Part | None = field(default=None, repr=False)
+    part: Selection | None = field(default=None, repr=False)
     title: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
@@ -257,7 +257,8 @@ class Estimate(Questions):
 
     def _of(self, codes: NDArray[np.int64]) -> Estimate:
         bounds, support, raw = self.bounds, self.support, self.raw
-        part = Part(self.frequencies, codes) if self.part is None else replace(self.part, codes=self.part.codes[codes])
+        whole = self.part or Selection(self.frequencies, np.arange(self.k))
+        part = replace(whole, codes=whole.codes[codes])
         return replace(
             self,
             frequencies=self.frequencies[codes],

@@ -119,16 +119,15 @@ def dependence_decode(tables: JointTables) -> Decoded:
     """
     margins = tuple(_decoded_margin(tables.margin(j), tables.margin_spread(j)) for j in range(len(tables.sizes)))
     interactions = {
-        (i, j): _interaction(tables[i, j].frequencies, margins[i], margins[j], tables[i, j].interaction_spread())
-        for i, j in tables
-        if tables[i, j].n
+        (i, j): _interaction(table.frequencies, margins[i], margins[j], table.interaction_spread())
+        for (i, j), table in tables.items()
+        if table.n
     }
     logs = {pair: _log_evidence(one) for pair, one in interactions.items()}
-    found = dict.fromkeys(tables)
     decoded: dict[Pair, DecodedTable] = {}
     weights = _mixture(np.array(list(logs.values()))) if logs else np.empty((0, len(_TAU2)))
     shares = dict(zip(logs, weights, strict=True))
-    for i, j in found:
+    for i, j in tables:
         if (i, j) in interactions:
             decoded[i, j] = _decoded_table(interactions[i, j], shares[i, j], margins[i], margins[j])
         else:

@@ -224,8 +224,7 @@ class Collection:
         """Return what an estimate of this collection is made from: itself, batches of reports, phases before it."""
         before = self.learned_from
         earlier = () if before is None else (before.collection, *before.earlier)
-        batches = (f"batch {digest}" for digest in aggregate.batches)
-        return frozenset({*(f"collection {identifier}" for identifier in (self.id, *earlier)), *batches})
+        return aggregate.source.union(f"collection {identifier}" for identifier in (self.id, *earlier))
 
     def named(self, result: Any) -> RecordEstimate:
         """Return what the mechanism's `estimate` returned by the schema's names."""
