@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 import pytest
 from typer.main import get_command
 
+import deniable.cli
 from deniable.cli import ORDER, VERBS, app
 from tests.cli.conftest import Run
 
@@ -63,6 +64,15 @@ def test_the_list_of_verbs_says_what_their_help_says_first(verb: str) -> None:
     module, sentence = VERBS[verb]
     assert ROOT.commands[verb].help.splitlines()[0] == sentence
     assert ROOT.commands[verb].callback.__module__ == f"deniable.cli.{module}"
+
+
+def test_files_are_named_after_the_first_verb_in_them() -> None:
+    first: dict[str, str] = {}
+    for verb, (module, _) in VERBS.items():
+        first.setdefault(module, verb.replace("-", "_"))
+    assert first == {module: module for module in first}
+    folder = Path(deniable.cli.__file__).parent
+    assert {path.stem for path in folder.glob("[a-z]*.py")} == first.keys()
 
 
 @pytest.mark.parametrize("verb", ORDER)

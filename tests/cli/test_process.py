@@ -126,7 +126,7 @@ def test_interrupted_estimate_writes_nothing(collected: Run) -> None:
     before = names()
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import os, deniable.cli as cli, deniable.cli.reading as reading\n"
+        "import os, deniable.cli as cli, deniable.cli.estimate as reading\n"
         "reading.save_page = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.argv = ['deniable', 'estimate', 'survey.json', 'all.aggregate', '--html', 'a.html']\n"
         "cli.main()\n"
@@ -161,7 +161,7 @@ def test_a_terminal_without_unicode(collected: Run) -> None:
 
 def test_progress_is_shown_on_a_terminal_and_never_in_the_output(collected: Run) -> None:
     code = (
-        "import sys, time, deniable.cli._app as shared, deniable.cli.reading as reading, deniable.cli as cli\n"
+        "import sys, time, deniable.cli._app as shared, deniable.cli.estimate as reading, deniable.cli as cli\n"
         "shared._QUIET_SECONDS = 0.0\n"
         "read = reading.read_truth\n"
         "def slow(*arguments, **options):\n"

@@ -1,59 +1,21 @@
-"""What is decided before anybody reports: schema and collection."""
+"""What is decided before anybody reports: the collection."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.cells import cell_len
 
-from deniable.cli._app import check_output, console, note, progress, verb, writing
+from deniable.cli._app import check_output, console, note, verb
+from deniable.cli._collections import print_collection, save_collection
 from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
-from deniable.cli.inspecting import print_guarantee, warn
-from deniable.core.spec import to_spec
-from deniable.errors import InvalidParameterError, OutputError
-from deniable.files import draft_schema_file
+from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.planning import cannot_work, default_mechanism
-from deniable.report.labels import shorten
-from deniable.report.page import Table
-from deniable.report.text import print_line, print_lines, table_lines
+from deniable.report.text import print_line
 from deniable.survey.collection import Collection
-from deniable.survey.inspection import inspect_collection
 from deniable.survey.schema import Attribute, Schema
-
-_PARAMETER = 200
-"""Longest parameter that is printed; learned tables of many attributes are read in the file."""
-
-
-@verb("schema")
-def schema(
-    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="Answers to draft from: CSV or Parquet.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the schema (JSON).")],
-    max_categories: Annotated[
-        int, typer.Option("--max-categories", help="Longest list of categories drafted for a column.")
-    ] = 50,
-    delimiter: Annotated[
-        str | None, typer.Option("--delimiter", metavar="C", help="What divides the cells of CSV, if it is not found.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing schema.")] = False,
-) -> None:
-    """Draft the public list of questions and answers.
-
-    For collectors, to be edited.
-
-    A schema is published. Categories that were read from private answers publish what was
-    read: replace them by lists that were known before. So does a range of numbers.
-    """
-    check_output(output, [answers], keep="somebody may have edited it", force=force)
-    with writing(output), progress("reading the answers") as report:
-        draft = draft_schema_file(answers, output, max_categories, delimiter=delimiter, progress=report)
-    print_lines(console(), _attribute_table(draft.schema.attributes, console().width))
-    print_line(console(), f"sizes: {','.join(map(str, draft.schema.sizes))}")
-    for warning in draft.warnings:
-        note(f"warning: {warning}")
 
 
 @verb("collection")
@@ -153,38 +115,6 @@ def collection(
             )
 
 
-def save_collection(result: Collection, output: Path, force: bool) -> None:
-    """Write a collection, unless another one would be lost.
-
-    Raises
-    ------
-    OutputError
-        If there is another one and `force` is False, or it cannot be written.
-    """
-    if output.exists() and not force and output.read_text(encoding="utf-8", errors="replace") != result.to_json():
-        raise OutputError(
-            f"{output} exists with other content: contributors may use it; choose another name, "
-            "or overwrite it with --force"
-        )
-    with writing(output):
-        result.save(output)
-
-
-def print_collection(result: Collection) -> None:
-    """Print the guarantee, the mechanism with its parameters (long ones are in the file), and the id."""
-    screen = console()
-    found = inspect_collection(result)
-    print_guarantee(found)
-    warn(found)
-    parameters = ", ".join(
-        f"{key}={shorten(_plain(value), _PARAMETER)}"
-        for key, value in to_spec(result.mechanism).items()
-        if key != "mechanism"
-    )
-    print_line(screen, f"collection: {result.id}")
-    print_line(screen, f"mechanism: {result.mechanism.name} ({parameters})")
-
-
 def _check_wishes(full_record: bool, hide_sampled: bool, pairs: bool, mechanism: str | None, questions: Schema) -> None:
     """Raise InvalidParameterError if there is nothing that a wish about the default for records could decide."""
     wishes = {"full-record": full_record, "hide-sampled-attribute": hide_sampled, "pairs": pairs}
@@ -219,29 +149,3 @@ def _questions(
     if dictionary is not None:
         return Schema((Attribute.from_dictionary(attribute, dictionary, missing, other),))
     return Schema((Attribute(attribute, missing=missing, other=other, text=True),))
-
-
-def _attribute_table(attributes: tuple[Attribute, ...], width: int) -> list[str]:
-    columns: list[list[str]] = [
-        [attribute.name for attribute in attributes],
-        [attribute.kind for attribute in attributes],
-        [str(attribute.k) for attribute in attributes],
-    ]
-    lines = table_lines(Table.of(["attribute", "kind", "k"], columns), width // 2)
-    room = width - len(lines[1]) - 2
-    texts = ["categories", "─" * room, *(", ".join(attribute.labels) for attribute in attributes)]
-    widest = len(lines[1])
-    return [
-        line + " " * (widest - cell_len(line)) + "  " + shorten(text, room)
-        for line, text in zip(lines, texts, strict=True)
-    ]
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dict) and "mechanism" in value:
-        # A mechanism inside a mechanism has its domain and its budget from there.
-        free = [str(item) for key, item in value.items() if key not in ("mechanism", "k", "epsilon")]
-        return f"{value['mechanism']}({', '.join(free)})" if free else str(value["mechanism"])
-    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        return f"[{', '.join(map(_plain, value))}]"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -13,19 +11,28 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.answers import Asked, Summary, summarize
-from deniable.cli._app import check_output, console, note, progress, save_page, verb, writing
-from deniable.cli.collecting import CollectionFile
+from deniable.answers import Asked, summarize
+from deniable.cli._app import check_output, progress, verb, writing
+from deniable.cli._estimates import checked_postprocess, parse_queries, show
+from deniable.cli._options import (
+    AggregateFile,
+    AsJson,
+    CollectionFile,
+    Confidence,
+    Html,
+    Plot,
+    Simultaneous,
+    Target,
+    TargetName,
+)
 from deniable.core.aggregate import Aggregate
 from deniable.core.outputs import write_text
 from deniable.dealt.several_deals import estimate_deals
 from deniable.errors import InvalidParameterError
 from deniable.files import read_truth
-from deniable.postprocess import DECODERS, POSTPROCESS_NAMES, POSTPROCESSORS
+from deniable.postprocess import DECODERS, POSTPROCESS_NAMES
 from deniable.postprocess import postprocess as processed
-from deniable.report import estimate_page, print_page
 from deniable.survey.collection import Collection
-from deniable.survey.dictionary_file import read_lines
 
 
 class LooksName(StrEnum):
@@ -35,20 +42,13 @@ class LooksName(StrEnum):
     any = "any"
 
 
-class TargetName(StrEnum):
-    """What intervals cover, as the command line spells it."""
-
-    contributors = "contributors"
-    population = "population"
-
-
 @verb("estimate")
 def estimate(
     survey: CollectionFile,
-    aggregate: Annotated[Path, typer.Argument(metavar="AGGREGATE", help="The aggregate of its reports.")],
-    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw a picture (PNG).")] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")] = False,
+    aggregate: AggregateFile,
+    plot: Plot = None,
+    html: Html = None,
+    as_json: AsJson = False,
     postprocess: Annotated[
         str | None,
         typer.Option(
@@ -60,16 +60,9 @@ def estimate(
     truth: Annotated[
         Path | None, typer.Option("--truth", help="True answers to compare with, for rehearsals: CSV or Parquet.")
     ] = None,
-    confidence: Annotated[float, typer.Option("--confidence", help="Coverage of the intervals, in (0, 1).")] = 0.95,
-    target: Annotated[
-        TargetName,
-        typer.Option(
-            "--target", help="What intervals cover: these contributors (noise), or the population they are a sample of."
-        ),
-    ] = TargetName.contributors,
-    simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="Widen the intervals so that all of them hold together.")
-    ] = False,
+    confidence: Confidence = 0.95,
+    target: Target = TargetName.contributors,
+    simultaneous: Simultaneous = False,
     estimator: Annotated[
         str | None,
         typer.Option("--estimator", metavar="NAME", help="Another estimator of the mechanism, such as unmixed."),
@@ -199,44 +192,9 @@ def _divided(flag: str, text: str, example: str) -> tuple[str, str]:
     return name, rest
 
 
-def checked_postprocess(postprocess: str | None, known: tuple[str, ...] = tuple(POSTPROCESSORS)) -> None:
-    """Raise InvalidParameterError unless this is no post-processing or a known one."""
-    if postprocess is not None and postprocess not in known:
-        raise InvalidParameterError(f"postprocess must be one of {', '.join(known)}, got postprocess={postprocess!r}")
-
-
 def _asked(collection: Collection, queries: str) -> dict[str, NDArray[np.int64]]:
     """Return the codes of the categories that are asked for, of the only attribute."""
     attributes = collection.schema.columns
     if len(attributes) > 1:
         raise InvalidParameterError(f"queries need a collection of one attribute, this one has {len(attributes)}")
     return {attributes[0].name: attributes[0].codes(parse_queries(queries))}
-
-
-def parse_queries(text: str) -> tuple[str, ...]:
-    """Return the lines of a file, or the words between commas.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a word is empty or occurs twice.
-    """
-    words = read_lines(text) if Path(text).is_file() else tuple(text.split(","))
-    repeated = next((word for word, times in Counter(words).items() if times > 1), None)
-    if repeated is not None or not all(words):
-        got = "an empty one" if repeated is None else f"{repeated!r} twice"
-        raise InvalidParameterError(f"queries must be different words, got {got} in {text!r}")
-    return words
-
-
-def show(summary: Summary, plot: Path | None, html: Path | None, as_json: bool) -> None:
-    """Write the picture and the page that were asked for, and print the summary."""
-    if summary.truth_n is not None and summary.truth_n != summary.n:
-        note(f"warning: the truth is about {summary.truth_n:,} records, the reports about {summary.n:,} contributors")
-    page = estimate_page(summary)
-    save_page(page, plot, html)
-    if as_json:
-        sys.stdout.writelines(summary.json_parts())
-        typer.echo()
-    else:
-        print_page(console(), page)

@@ -9,7 +9,7 @@ import typer
 
 from deniable.answers import compare as compare_collections
 from deniable.cli._app import check_output, print_result, save_page, verb
-from deniable.cli.reading import TargetName
+from deniable.cli._options import AsJson, Confidence, Html, Simultaneous, TargetName
 from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError
 from deniable.report import comparison_page
@@ -30,18 +30,16 @@ def compare(
         typer.Option("--attribute", metavar="A", help="Compare this attribute only; repeatable."),
     ] = None,
     plot: Annotated[Path | None, typer.Option("--png", help="Also draw a picture (PNG).")] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")] = False,
-    confidence: Annotated[float, typer.Option("--confidence", help="Coverage of the intervals, in (0, 1).")] = 0.95,
+    html: Html = None,
+    as_json: AsJson = False,
+    confidence: Confidence = 0.95,
     target: Annotated[
         TargetName,
         typer.Option(
             "--target", help="What intervals cover: the populations, or these contributors (noise) themselves."
         ),
     ] = TargetName.population,
-    simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="Widen the intervals so that all of them hold together.")
-    ] = False,
+    simultaneous: Simultaneous = False,
 ) -> None:
     """Say what changed between two collections.
 

@@ -1,4 +1,4 @@
-"""What who collects from real people does: serve, survey, analyst; and what contributors do by hand: send."""
+"""What who collects from real people does beside serving: survey, analyst."""
 
 from __future__ import annotations
 
@@ -10,15 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.cli._app import check_output, note, progress, verb, writing
-from deniable.cli.collecting import CollectionFile
-from deniable.cli.inspecting import print_guarantee, warn
+from deniable.cli._app import check_output, note, verb, writing
 from deniable.core.documents import read_document
 from deniable.core.outputs import atomic_path, write_text
-from deniable.core.privacy import bound_text
 from deniable.errors import InvalidParameterError, OutputError
-from deniable.survey.collection import Collection
-from deniable.survey.inspection import inspect_collection
 
 Database = Annotated[
     str,
@@ -54,101 +49,6 @@ class RoleName(StrEnum):
 
     owner = "owner"
     analyst = "analyst"
-
-
-@verb("serve", interrupted="what was acknowledged is stored")
-def serve(
-    configuration: Annotated[
-        Path | None, typer.Argument(metavar="CONFIG", help="Settings, a TOML file; options win over it.")
-    ] = None,
-    database: Annotated[
-        str | None, typer.Option("--database", help="sqlite:PATH or postgresql://...", metavar="URL")
-    ] = None,
-    public: Annotated[
-        str | None, typer.Option("--public", metavar="HOST:PORT", help="Where people's devices come.")
-    ] = None,
-    admin: Annotated[
-        str | None, typer.Option("--admin", metavar="HOST:PORT", help="Where the dashboard is; not for the public.")
-    ] = None,
-    no_limits: Annotated[
-        bool, typer.Option("--no-limits", help="Count no requests of a network: behind a proxy that does, or in tests.")
-    ] = False,
-    migrate: Annotated[
-        bool, typer.Option("--migrate", help="Make the tables of a new database, or bring those of an older one on.")
-    ] = False,
-    page_origin: Annotated[
-        list[str] | None,
-        typer.Option("--page-origin", metavar="URL", help="Another origin that hosts survey pages; repeatable."),
-    ] = None,
-    trusted_proxies: Annotated[
-        list[str] | None,
-        typer.Option("--trusted-proxies", metavar="CIDR", help="Proxies whose forwarded addresses count; repeatable."),
-    ] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Run a demonstration that leaves nothing behind.")] = False,
-    rehearse: Annotated[
-        int,
-        typer.Option("--rehearse", metavar="N", help="With --demo: so many simulated contributors answer.", min=0),
-    ] = 500,
-    as_json: Annotated[bool, typer.Option("--json", help="Print addresses and surveys as JSON, once it runs.")] = False,
-) -> None:
-    """Collect reports from people's own devices.
-
-    For collectors. A public port takes reports and shows the survey's page; an admin port has the
-    dashboard. SIGTERM or Ctrl-C ends it, after everything that was acknowledged is stored.
-
-    Needs the extra "service": pip install "deniable[service]"; --demo needs "demo" as well.
-    """
-    from deniable.service.config import read_configuration
-    from deniable.service.server import log_to_stderr, running, wait_for_signal
-
-    if demo:
-        _demonstrate(public, admin, rehearse)
-        return
-    given = {
-        "database": database,
-        "public": public,
-        "admin": admin,
-        "no_limits": no_limits,
-        "page_origin": page_origin,
-        "trusted_proxies": trusted_proxies,
-    }
-    settings = read_configuration(configuration, given)
-    log_to_stderr()
-    with running(settings, migrate=migrate) as here:
-        from deniable.service.public import bundles
-
-        shown: dict[str, Any] = {
-            "public": here.public,
-            "admin": here.admin,
-            "bundles": [hashed for hashed, _, _ in bundles().values()],
-            "surveys": [
-                {"slug": row.slug, "state": row.state, "link": f"{here.public}/s/{row.slug}#{row.id[:16]}"}
-                for row in (held.row for held in here.collector.all_held())
-            ],
-        }
-        if as_json:
-            typer.echo(json.dumps(shown))
-        note(f"collecting at {here.public}, dashboard at {here.admin}")
-        for hashed in shown["bundles"]:
-            note(f"bundle {hashed}")
-        for one in shown["surveys"]:
-            note(f"survey {one['slug']}: {one['state']}, {one['link']}")
-        wait_for_signal()
-        note("ending: what was acknowledged is being stored")
-
-
-def _demonstrate(public: str | None, admin: str | None, contributors: int) -> None:
-    from deniable.service.demo import demo_collection, demonstration, rehearse
-    from deniable.service.server import wait_for_signal
-
-    with demonstration(public or "127.0.0.1:0", admin or "127.0.0.1:0") as (here, link, login):
-        typer.echo(f"survey     {link}")
-        typer.echo(f"dashboard  {login}  (logs in once)")
-        if contributors:
-            with progress("answering") as report:
-                counted = rehearse(here.public, demo_collection(), contributors, report)
-            typer.echo(f"{counted:,} simulated contributors have answered; Ctrl-C ends the demonstration")
-        wait_for_signal()
 
 
 @verb("survey")
@@ -303,34 +203,3 @@ def analyst(
     note(f"{name} can log in, as {role.value}")
     if token:
         typer.echo(result["token"])
-
-
-@verb("send", interrupted="what was drawn is kept; the same command goes on")
-def send(
-    survey_file: CollectionFile,
-    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="True answers, or a file of reports.")],
-    url: Annotated[str, typer.Argument(metavar="URL", help="The collector's address, or the survey's link.")],
-    as_json: AsJson = False,
-) -> None:
-    """Randomise answers once, keep the reports, and send them.
-
-    For contributors. Reports are kept with the ledger of answers, and never drawn again: the same
-    command sends them again until all are counted. A file of reports is sent as it is.
-    """
-    from deniable.service.sending import send_file
-
-    collection = Collection.load(survey_file)
-    found = inspect_collection(collection)
-    print_guarantee(found)
-    warn(found)
-    with progress("sending") as report:
-        result = send_file(collection, answers, url, progress=report)
-    if as_json:
-        counts = {"n": result.n, "counted": result.counted, "already": result.already, "invalid": result.invalid}
-        typer.echo(json.dumps(counts | {"kept": str(result.kept), "drawn": result.drawn}, indent=2))
-        return
-    drawn = "drawn and kept" if result.drawn else "sent as they were kept, nothing was drawn"
-    note(f"{result.n:,} reports, {drawn} in {result.kept}")
-    note(f"{result.counted:,} are counted now, {result.already:,} were before, {result.invalid:,} are invalid")
-    if result.drawn:
-        note(f"{result.n:,} contributors have each spent epsilon = {bound_text(collection.privacy().epsilon)}")

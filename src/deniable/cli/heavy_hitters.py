@@ -10,8 +10,8 @@ import typer
 
 from deniable.answers import summarize
 from deniable.cli._app import check_output, progress, verb
-from deniable.cli.collecting import CollectionFile
-from deniable.cli.reading import TargetName, parse_queries, show
+from deniable.cli._estimates import parse_queries, show
+from deniable.cli._options import AggregateFile, AsJson, CollectionFile, Confidence, Html, Plot, Target, TargetName
 from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError
 from deniable.files import count_texts
@@ -24,7 +24,7 @@ MAX_CANDIDATES = 10_000
 @verb("heavy-hitters")
 def heavy_hitters(
     survey: CollectionFile,
-    aggregate: Annotated[Path, typer.Argument(metavar="AGGREGATE", help="The aggregate of its reports.")],
+    aggregate: AggregateFile,
     top: Annotated[int, typer.Option("--top", help="List at most so many strings, the most frequent.", min=1)] = 50,
     threshold: Annotated[
         float, typer.Option("--threshold", help="Standard errors that a string must stand out by, at every length.")
@@ -33,19 +33,14 @@ def heavy_hitters(
         str | None,
         typer.Option("--queries", metavar="FILE|A,B,...", help="Count these strings instead of searching."),
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw a picture (PNG).")] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")] = False,
+    plot: Plot = None,
+    html: Html = None,
+    as_json: AsJson = False,
     truth: Annotated[
         Path | None, typer.Option("--truth", help="True answers to compare with, for rehearsals: CSV or Parquet.")
     ] = None,
-    confidence: Annotated[float, typer.Option("--confidence", help="Coverage of the intervals, in (0, 1).")] = 0.95,
-    target: Annotated[
-        TargetName,
-        typer.Option(
-            "--target", help="What intervals cover: these contributors (noise), or the population they are a sample of."
-        ),
-    ] = TargetName.contributors,
+    confidence: Confidence = 0.95,
+    target: Target = TargetName.contributors,
 ) -> None:
     """Find the frequent strings nobody listed.
 

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import console, note, verb
-from deniable.report.guarantee import guarantee_lines
+from deniable.cli._app import console, verb
+from deniable.cli._collections import print_guarantee, warn
 from deniable.report.labels import visible
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
-from deniable.survey.inspection import Inspection, inspect_collection, question_text
+from deniable.survey.inspection import inspect_collection, question_text
 
 
 @verb("inspect")
@@ -40,20 +40,3 @@ def inspect(
         print_line(screen, f"title, as its author wrote it: {visible(repr(found.collection.title))}")
     print_line(screen, f"round {found.collection.version}, collection {found.collection.id}")
     warn(found)
-
-
-def print_guarantee(found: Inspection) -> None:
-    """Print the guarantee, its odds in plain words below the whole contributor's epsilon."""
-    headline, *rows = guarantee_lines(found.guarantee, found.collection.schema.names)
-    screen = console()
-    print_line(screen, headline)
-    for sentence in found.sentences:
-        print_line(screen, f"  {visible(sentence)}")
-    for row in rows:
-        print_line(screen, row)
-
-
-def warn(found: Inspection) -> None:
-    """Print what to consider before reporting, on stderr."""
-    for warning in found.warnings:
-        note(f"warning: {warning}")

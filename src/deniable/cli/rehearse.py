@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from deniable.cli._app import check_output, print_result, progress, save_page, verb
+from deniable.cli._options import AsJson, Html
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidParameterError
 from deniable.planning import Difference, Guess, collection
@@ -33,8 +34,8 @@ def rehearse(
     ] = None,
     confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals, in (0, 1).")] = 0.95,
     plot: Annotated[Path | None, typer.Option("--plot", help="Also draw the first run's report (PNG).")] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")] = False,
+    html: Html = None,
+    as_json: AsJson = False,
 ) -> None:
     """Try a survey on invented people.
 

@@ -10,8 +10,7 @@ import typer
 from deniable.answers import crosstabs
 from deniable.answers.crosstab_summary import summarize_crosstab
 from deniable.cli._app import check_output, print_result, save_page, verb
-from deniable.cli.collecting import CollectionFile
-from deniable.cli.reading import TargetName
+from deniable.cli._options import AggregateFile, AsJson, CollectionFile, Confidence, Html, Target, TargetName
 from deniable.core.aggregate import Aggregate
 from deniable.report import crosstab_page
 from deniable.survey.collection import Collection
@@ -20,19 +19,14 @@ from deniable.survey.collection import Collection
 @verb("crosstab")
 def crosstab(
     survey: CollectionFile,
-    aggregate: Annotated[Path, typer.Argument(metavar="AGGREGATE", help="The aggregate of its reports.")],
+    aggregate: AggregateFile,
     rows: Annotated[str, typer.Argument(metavar="A", help="The attribute whose categories are the groups.")],
     columns: Annotated[str, typer.Argument(metavar="B", help="The attribute whose shares are compared.")],
     plot: Annotated[Path | None, typer.Option("--plot", "--png", help="Also draw a picture (PNG).")] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")] = False,
-    confidence: Annotated[float, typer.Option("--confidence", help="Coverage of the intervals, in (0, 1).")] = 0.95,
-    target: Annotated[
-        TargetName,
-        typer.Option(
-            "--target", help="What intervals cover: these contributors (noise), or the population they are a sample of."
-        ),
-    ] = TargetName.contributors,
+    html: Html = None,
+    as_json: AsJson = False,
+    confidence: Confidence = 0.95,
+    target: Target = TargetName.contributors,
 ) -> None:
     """Print how two answers go together.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deniable.cli._app import check_output, note, progress, verb, writing
-from deniable.cli.collecting import CollectionFile
+from deniable.cli._options import CollectionFile
 from deniable.core.randomness import SecureRandomness
 from deniable.dealt.mpc.splitting import Helpers
 from deniable.errors import InvalidParameterError

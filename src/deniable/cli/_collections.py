@@ -1,0 +1,79 @@
+"""What verbs print of a collection, and how one is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from deniable.cli._app import console, note, writing
+from deniable.core.spec import to_spec
+from deniable.errors import OutputError
+from deniable.report.guarantee import guarantee_lines
+from deniable.report.labels import shorten, visible
+from deniable.report.text import print_line
+from deniable.survey.collection import Collection
+from deniable.survey.inspection import Inspection, inspect_collection
+
+
+def print_guarantee(found: Inspection) -> None:
+    """Print the guarantee, its odds in plain words below the whole contributor's epsilon."""
+    headline, *rows = guarantee_lines(found.guarantee, found.collection.schema.names)
+    screen = console()
+    print_line(screen, headline)
+    for sentence in found.sentences:
+        print_line(screen, f"  {visible(sentence)}")
+    for row in rows:
+        print_line(screen, row)
+
+
+def warn(found: Inspection) -> None:
+    """Print what to consider before reporting, on stderr."""
+    for warning in found.warnings:
+        note(f"warning: {warning}")
+
+
+def save_collection(result: Collection, output: Path, force: bool) -> None:
+    """Write a collection, unless another one would be lost.
+
+    Raises
+    ------
+    OutputError
+        If there is another one and `force` is False, or it cannot be written.
+    """
+    if output.exists() and not force and output.read_text(encoding="utf-8", errors="replace") != result.to_json():
+        raise OutputError(
+            f"{output} exists with other content: contributors may use it; choose another name, "
+            "or overwrite it with --force"
+        )
+    with writing(output):
+        result.save(output)
+
+
+def print_collection(result: Collection) -> None:
+    """Print the guarantee, the mechanism with its parameters (long ones are in the file), and the id."""
+    screen = console()
+    found = inspect_collection(result)
+    print_guarantee(found)
+    warn(found)
+    parameters = ", ".join(
+        f"{key}={shorten(_plain(value), _PARAMETER)}"
+        for key, value in to_spec(result.mechanism).items()
+        if key != "mechanism"
+    )
+    print_line(screen, f"collection: {result.id}")
+    print_line(screen, f"mechanism: {result.mechanism.name} ({parameters})")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict) and "mechanism" in value:
+        # A mechanism inside a mechanism has its domain and its budget from there.
+        free = [str(item) for key, item in value.items() if key not in ("mechanism", "k", "epsilon")]
+        return f"{value['mechanism']}({', '.join(free)})" if free else str(value["mechanism"])
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return f"[{', '.join(map(_plain, value))}]"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_PARAMETER = 200
+"""Longest parameter that is printed; learned tables of many attributes are read in the file."""

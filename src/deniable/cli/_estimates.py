@@ -1,0 +1,51 @@
+"""What verbs that print estimates share."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import typer
+
+from deniable.answers import Summary
+from deniable.cli._app import console, note, save_page
+from deniable.errors import InvalidParameterError
+from deniable.postprocess import POSTPROCESSORS
+from deniable.report import estimate_page, print_page
+from deniable.survey.dictionary_file import read_lines
+
+
+def checked_postprocess(postprocess: str | None, known: tuple[str, ...] = tuple(POSTPROCESSORS)) -> None:
+    """Raise InvalidParameterError unless this is no post-processing or a known one."""
+    if postprocess is not None and postprocess not in known:
+        raise InvalidParameterError(f"postprocess must be one of {', '.join(known)}, got postprocess={postprocess!r}")
+
+
+def parse_queries(text: str) -> tuple[str, ...]:
+    """Return the lines of a file, or the words between commas.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a word is empty or occurs twice.
+    """
+    words = read_lines(text) if Path(text).is_file() else tuple(text.split(","))
+    repeated = next((word for word, times in Counter(words).items() if times > 1), None)
+    if repeated is not None or not all(words):
+        got = "an empty one" if repeated is None else f"{repeated!r} twice"
+        raise InvalidParameterError(f"queries must be different words, got {got} in {text!r}")
+    return words
+
+
+def show(summary: Summary, plot: Path | None, html: Path | None, as_json: bool) -> None:
+    """Write the picture and the page that were asked for, and print the summary."""
+    if summary.truth_n is not None and summary.truth_n != summary.n:
+        note(f"warning: the truth is about {summary.truth_n:,} records, the reports about {summary.n:,} contributors")
+    page = estimate_page(summary)
+    save_page(page, plot, html)
+    if as_json:
+        sys.stdout.writelines(summary.json_parts())
+        typer.echo()
+    else:
+        print_page(console(), page)

@@ -1,0 +1,34 @@
+"""Options and arguments that several verbs have."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+CollectionFile = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection, survey.json.")]
+
+
+class TargetName(StrEnum):
+    """What intervals cover, as the command line spells it."""
+
+    contributors = "contributors"
+    population = "population"
+
+
+AggregateFile = Annotated[Path, typer.Argument(metavar="AGGREGATE", help="The aggregate of its reports.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw a picture (PNG).")]
+Html = Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")]
+Confidence = Annotated[float, typer.Option("--confidence", help="Coverage of the intervals, in (0, 1).")]
+Target = Annotated[
+    TargetName,
+    typer.Option(
+        "--target", help="What intervals cover: these contributors (noise), or the population they are a sample of."
+    ),
+]
+Simultaneous = Annotated[
+    bool, typer.Option("--simultaneous", help="Widen the intervals so that all of them hold together.")
+]

@@ -1,0 +1,70 @@
+"""What collectors do with reports: aggregate, merge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli._app import check_output, note, progress, verb, writing
+from deniable.cli._options import CollectionFile
+from deniable.core.aggregate import Aggregate
+from deniable.files import aggregate_files, merge_files
+from deniable.survey.collection import Collection
+
+
+@verb("aggregate", interrupted="no aggregate was written; the same command goes on after the finished files")
+def aggregate(
+    survey: CollectionFile,
+    reports: Annotated[
+        list[Path], typer.Argument(metavar="REPORTS...", help="Files of reports (Parquet, JSON Lines), or folders.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the aggregate.")],
+    skip_invalid: Annotated[
+        bool,
+        typer.Option("--skip-invalid", help="Set aside reports that no client can have produced, and say how many."),
+    ] = False,
+) -> None:
+    """Add up reports.
+
+    For collectors. The result's size does not depend on the number of reports.
+
+    Reports of another collection, and the same reports or ids twice, are refused. Posted reports
+    are read as JSON Lines, a line being one body. An interrupted run goes on
+    after the finished files when it is started again.
+    """
+    check_output(output, [survey, *reports])
+    collection = Collection.load(survey)
+    invalid: list[str] = []
+
+    def set_aside(path: Path, count: int, reason: str) -> None:
+        invalid.append(f"{path}: {count:,} invalid reports are not counted; the first: {reason}")
+
+    with writing(output), progress("aggregating") as report:
+        result = aggregate_files(
+            collection, reports, output, on_invalid=set_aside if skip_invalid else None, progress=report
+        )
+    for message in invalid:
+        note(f"warning: {message}")
+    _note_size(result)
+
+
+@verb("merge")
+def merge(
+    aggregates: Annotated[list[Path], typer.Argument(metavar="AGGREGATES...", help="Aggregates of one collection.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the sum; may be one of the inputs.")],
+) -> None:
+    """Add up aggregates of one collection.
+
+    For collectors. The order does not matter; the same reports twice are refused.
+    """
+    check_output(output)
+    with writing(output):
+        result = merge_files(aggregates, output)
+    _note_size(result)
+
+
+def _note_size(result: Aggregate) -> None:
+    batches = len(result.batches)
+    note(f"{result.n:,} reports in {batches:,} batch{'es' * (batches != 1)}")

@@ -1,0 +1,60 @@
+"""What is asked: the draft of a schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.cells import cell_len
+
+from deniable.cli._app import check_output, console, note, progress, verb, writing
+from deniable.files import draft_schema_file
+from deniable.report.labels import shorten
+from deniable.report.page import Table
+from deniable.report.text import print_line, print_lines, table_lines
+from deniable.survey.schema import Attribute
+
+
+@verb("schema")
+def schema(
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="Answers to draft from: CSV or Parquet.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the schema (JSON).")],
+    max_categories: Annotated[
+        int, typer.Option("--max-categories", help="Longest list of categories drafted for a column.")
+    ] = 50,
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", metavar="C", help="What divides the cells of CSV, if it is not found.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing schema.")] = False,
+) -> None:
+    """Draft the public list of questions and answers.
+
+    For collectors, to be edited.
+
+    A schema is published. Categories that were read from private answers publish what was
+    read: replace them by lists that were known before. So does a range of numbers.
+    """
+    check_output(output, [answers], keep="somebody may have edited it", force=force)
+    with writing(output), progress("reading the answers") as report:
+        draft = draft_schema_file(answers, output, max_categories, delimiter=delimiter, progress=report)
+    print_lines(console(), _attribute_table(draft.schema.attributes, console().width))
+    print_line(console(), f"sizes: {','.join(map(str, draft.schema.sizes))}")
+    for warning in draft.warnings:
+        note(f"warning: {warning}")
+
+
+def _attribute_table(attributes: tuple[Attribute, ...], width: int) -> list[str]:
+    columns: list[list[str]] = [
+        [attribute.name for attribute in attributes],
+        [attribute.kind for attribute in attributes],
+        [str(attribute.k) for attribute in attributes],
+    ]
+    lines = table_lines(Table.of(["attribute", "kind", "k"], columns), width // 2)
+    room = width - len(lines[1]) - 2
+    texts = ["categories", "─" * room, *(", ".join(attribute.labels) for attribute in attributes)]
+    widest = len(lines[1])
+    return [
+        line + " " * (widest - cell_len(line)) + "  " + shorten(text, room)
+        for line, text in zip(lines, texts, strict=True)
+    ]

@@ -1,0 +1,47 @@
+"""What contributors do by hand: send."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli._app import note, progress, verb
+from deniable.cli._collections import print_guarantee, warn
+from deniable.cli._options import CollectionFile
+from deniable.core.privacy import bound_text
+from deniable.survey.collection import Collection
+from deniable.survey.inspection import inspect_collection
+
+
+@verb("send", interrupted="what was drawn is kept; the same command goes on")
+def send(
+    survey_file: CollectionFile,
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="True answers, or a file of reports.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The collector's address, or the survey's link.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Randomise answers once, keep the reports, and send them.
+
+    For contributors. Reports are kept with the ledger of answers, and never drawn again: the same
+    command sends them again until all are counted. A file of reports is sent as it is.
+    """
+    from deniable.service.sending import send_file
+
+    collection = Collection.load(survey_file)
+    found = inspect_collection(collection)
+    print_guarantee(found)
+    warn(found)
+    with progress("sending") as report:
+        result = send_file(collection, answers, url, progress=report)
+    if as_json:
+        counts = {"n": result.n, "counted": result.counted, "already": result.already, "invalid": result.invalid}
+        typer.echo(json.dumps(counts | {"kept": str(result.kept), "drawn": result.drawn}, indent=2))
+        return
+    drawn = "drawn and kept" if result.drawn else "sent as they were kept, nothing was drawn"
+    note(f"{result.n:,} reports, {drawn} in {result.kept}")
+    note(f"{result.counted:,} are counted now, {result.already:,} were before, {result.invalid:,} are invalid")
+    if result.drawn:
+        note(f"{result.n:,} contributors have each spent epsilon = {bound_text(collection.privacy().epsilon)}")

@@ -1,0 +1,106 @@
+"""The collector for people's own devices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deniable.cli._app import note, progress, verb
+
+
+@verb("serve", interrupted="what was acknowledged is stored")
+def serve(
+    configuration: Annotated[
+        Path | None, typer.Argument(metavar="CONFIG", help="Settings, a TOML file; options win over it.")
+    ] = None,
+    database: Annotated[
+        str | None, typer.Option("--database", help="sqlite:PATH or postgresql://...", metavar="URL")
+    ] = None,
+    public: Annotated[
+        str | None, typer.Option("--public", metavar="HOST:PORT", help="Where people's devices come.")
+    ] = None,
+    admin: Annotated[
+        str | None, typer.Option("--admin", metavar="HOST:PORT", help="Where the dashboard is; not for the public.")
+    ] = None,
+    no_limits: Annotated[
+        bool, typer.Option("--no-limits", help="Count no requests of a network: behind a proxy that does, or in tests.")
+    ] = False,
+    migrate: Annotated[
+        bool, typer.Option("--migrate", help="Make the tables of a new database, or bring those of an older one on.")
+    ] = False,
+    page_origin: Annotated[
+        list[str] | None,
+        typer.Option("--page-origin", metavar="URL", help="Another origin that hosts survey pages; repeatable."),
+    ] = None,
+    trusted_proxies: Annotated[
+        list[str] | None,
+        typer.Option("--trusted-proxies", metavar="CIDR", help="Proxies whose forwarded addresses count; repeatable."),
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Run a demonstration that leaves nothing behind.")] = False,
+    rehearse: Annotated[
+        int,
+        typer.Option("--rehearse", metavar="N", help="With --demo: so many simulated contributors answer.", min=0),
+    ] = 500,
+    as_json: Annotated[bool, typer.Option("--json", help="Print addresses and surveys as JSON, once it runs.")] = False,
+) -> None:
+    """Collect reports from people's own devices.
+
+    For collectors. A public port takes reports and shows the survey's page; an admin port has the
+    dashboard. SIGTERM or Ctrl-C ends it, after everything that was acknowledged is stored.
+
+    Needs the extra "service": pip install "deniable[service]"; --demo needs "demo" as well.
+    """
+    from deniable.service.config import read_configuration
+    from deniable.service.server import log_to_stderr, running, wait_for_signal
+
+    if demo:
+        _demonstrate(public, admin, rehearse)
+        return
+    given = {
+        "database": database,
+        "public": public,
+        "admin": admin,
+        "no_limits": no_limits,
+        "page_origin": page_origin,
+        "trusted_proxies": trusted_proxies,
+    }
+    settings = read_configuration(configuration, given)
+    log_to_stderr()
+    with running(settings, migrate=migrate) as here:
+        from deniable.service.public import bundles
+
+        shown: dict[str, Any] = {
+            "public": here.public,
+            "admin": here.admin,
+            "bundles": [hashed for hashed, _, _ in bundles().values()],
+            "surveys": [
+                {"slug": row.slug, "state": row.state, "link": f"{here.public}/s/{row.slug}#{row.id[:16]}"}
+                for row in (held.row for held in here.collector.all_held())
+            ],
+        }
+        if as_json:
+            typer.echo(json.dumps(shown))
+        note(f"collecting at {here.public}, dashboard at {here.admin}")
+        for hashed in shown["bundles"]:
+            note(f"bundle {hashed}")
+        for one in shown["surveys"]:
+            note(f"survey {one['slug']}: {one['state']}, {one['link']}")
+        wait_for_signal()
+        note("ending: what was acknowledged is being stored")
+
+
+def _demonstrate(public: str | None, admin: str | None, contributors: int) -> None:
+    from deniable.service.demo import demo_collection, demonstration, rehearse
+    from deniable.service.server import wait_for_signal
+
+    with demonstration(public or "127.0.0.1:0", admin or "127.0.0.1:0") as (here, link, login):
+        typer.echo(f"survey     {link}")
+        typer.echo(f"dashboard  {login}  (logs in once)")
+        if contributors:
+            with progress("answering") as report:
+                counted = rehearse(here.public, demo_collection(), contributors, report)
+            typer.echo(f"{counted:,} simulated contributors have answered; Ctrl-C ends the demonstration")
+        wait_for_signal()
