@@ -28,7 +28,8 @@ FITS := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for one in python3.11 python3.12 python3.13 python3.14 python3 python; do \
 	command -v $$one >/dev/null 2>&1 && $$one -c "$(FITS)" >/dev/null 2>&1 && echo $$one && break; done)
 SEED ?= 1
-FIRST := bases names privacy thresholds estimate grr encoding schema reports documents_of_the_project
+FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds core/test_estimate oracles/test_grr \
+	survey/test_encoding survey/test_schema survey/test_reports house/test_documents_of_the_project
 VENV := .venv
 RUN := $(VENV)/bin
 
@@ -43,7 +44,7 @@ test: $(VENV)/.installed-dev
 fast: $(VENV)/.installed-dev
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
-	$(RUN)/pytest -n 2 tests/golden $(FIRST:%=tests/unit/test_%.py)
+	$(RUN)/pytest -n 2 tests/golden $(FIRST:%=tests/unit/%.py)
 
 long: $(VENV)/.installed-dev
 	$(RUN)/pytest -n 2 -m long

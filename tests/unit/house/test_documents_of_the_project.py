@@ -1,0 +1,111 @@
+"""README, docs and the public names say what is true."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import types
+from pathlib import Path
+
+import pytest
+
+import deniable
+from deniable.core.names import CLASSES
+from deniable.report.shelves import index, with_shelves
+
+ROOT = Path(__file__).parents[3]
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def _relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_relative)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_tests_that_pages_name_exist() -> None:
+    tests = [part.as_posix() for part in (ROOT / "tests").rglob("test_*.py")]
+    for page in PAGES:
+        for room, name in re.findall(r"`(?:tests/)?((?:\w+/)*)(test_\w+)(?:\.py)?`", page.read_text()):
+            assert any(test.endswith(f"/{room}{name}.py") for test in tests), f"{page.name} names {room}{name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_relative)
+def test_python_in_the_pages_runs(page: Path) -> None:
+    namespace: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+def test_readme_is_under_two_screens() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 80
+
+
+def test_public_names() -> None:
+    names = set(dir(deniable))
+    verbs = {"mechanism", "collection", "plan", "recommend", "draft_schema", "read_dictionary"}
+    core = {"Aggregate", "Estimate", "RecordEstimate", "Mechanism", "Guarantee", "TrustModel", "DeniableError"}
+    core |= {"SecureRandomness", "SimulationRandomness", "Attribute", "Schema", "Collection", "Dictionary"}
+    mechanisms = {"GRR", "OUE", "RAPPOR", "SubsetSelection", "CountMeanSketch", "OCMS", "SPL", "SMP", "CorrRR"}
+    assert verbs | core | mechanisms <= names
+    namespaces = {name for name in names if isinstance(getattr(deniable, name), types.ModuleType)}
+    assert {"answers", "errors", "leakage", "planning", "postprocess", "report"} <= namespaces
+    assert len(names - namespaces) <= 37
+    assert set(vars(deniable)["__all__"]) == names
+    with pytest.raises(AttributeError, match="has no attribute 'nothing_of_that_name'"):
+        deniable.nothing_of_that_name  # type: ignore[attr-defined]  # noqa: B018
+
+
+PACKAGES = [
+    name
+    for _, name, is_package in pkgutil.walk_packages(deniable.__path__, "deniable.")
+    if is_package and "attach(" in Path(importlib.import_module(name).__file__ or "").read_text()
+]
+
+
+@pytest.mark.parametrize("name", ["deniable", *PACKAGES])
+def test_lazy_names_are_those_of_type_checkers_and_exist(name: str) -> None:
+    package = importlib.import_module(name)
+    tree = ast.parse(Path(package.__file__ or "").read_text())
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = {
+        alias.asname: f"{node.module}.{alias.name}"
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    table = next(node for node in ast.walk(tree) if isinstance(node, ast.Dict))
+    assert imports == {one: f"{home}.{one}" for home, names in ast.literal_eval(table).items() for one in names.split()}
+    for one in package.__all__:
+        assert getattr(package, one) is not None
+
+
+def test_tables_of_mechanisms_and_names_are_as_cards_and_namespaces_say() -> None:
+    page = (ROOT / "docs" / "choosing.md").read_text()
+    assert with_shelves(page) == page, "run python -m deniable.report.shelves docs"
+    assert index() == (ROOT / "docs" / "api.md").read_text(), "run python -m deniable.report.shelves docs"
+    for name in CLASSES:
+        assert f"| `{name}`" in page
+
+
+def test_every_error_is_in_the_tree() -> None:
+    tree = deniable.errors.__doc__ or ""
+    for name, value in vars(deniable.errors).items():
+        if isinstance(value, type):
+            assert re.search(rf"\b{name}\b", tree), name
+            assert issubclass(value, deniable.DeniableError)
+
+
+def test_version_is_said_once() -> None:
+    from importlib.metadata import version
+
+    assert f'version = "{version("deniable")}"' in (ROOT / "pyproject.toml").read_text()
+    assert f"version: {version('deniable')}" in (ROOT / "CITATION.cff").read_text()
+    assert f"## {version('deniable')}" in (ROOT / "CHANGELOG.md").read_text()

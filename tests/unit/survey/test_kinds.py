@@ -1,0 +1,492 @@
+"""Kinds of questions: what an attribute of each is, its JSON, and how it becomes columns of the record."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable import (
+    GRR,
+    SMP,
+    AdaptiveSMP,
+    Attribute,
+    Collection,
+    HeavyHitters,
+    Schema,
+    SimulationRandomness,
+    collection,
+)
+from deniable.answers import summarize
+from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError, UnknownCategoryError
+from deniable.oracles.square_wave import SquareWave
+from deniable.records.best_oracle import oracles_for
+from deniable.report.estimates import estimate_page
+from deniable.survey.attribute import VERSION_2
+from deniable.survey.inspection import inspect_collection, question_text
+from tests.vectors import kinds
+
+VECTORS = Path(kinds.__file__).parent
+DEVICES = Attribute("devices", ("phone", "radio", "tv"), kind="multiple")
+
+LABELS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=";"), min_size=1, max_size=6).map(
+    str.strip
+)
+NUMBERS = st.floats(-1e15, 1e15, allow_nan=False).map(lambda value: round(value, 3) + 0.0)
+
+
+@st.composite
+def attributes(draw: st.DrawFn) -> Attribute:
+    """Any attribute but open text, of any kind, with any key."""
+    name, title = draw(st.text(min_size=1, max_size=6)), draw(st.text(max_size=3))
+    kind = draw(st.sampled_from(["categories", "ordered", "numeric", "multiple"]))
+    labels = draw(st.lists(LABELS.filter(bool), min_size=4, max_size=6, unique=True))
+    missing, other = (label if draw(st.booleans()) else None for label in labels[:2])
+    keys: dict[str, Any] = {"kind": kind, "title": title, "missing": missing, "other": other}
+    if kind == "numeric":
+        low = draw(st.integers(-1000, 1000)) / draw(st.sampled_from([1, 10, 8]))
+        keys |= {"range": (low, low + draw(st.integers(1, 10**6)) / 4), "grid": draw(st.integers(2, 40))}
+        keys |= {"clip": draw(st.booleans()), "ask": draw(st.sampled_from([None, "shares", "mean"]))}
+        # A label may be a point's; then the attribute is refused, which is another test.
+        keys |= {"missing": missing and f"m{missing}", "other": other and f"o{other}"}
+        return Attribute(name, **keys)
+    if kind == "ordered" and draw(st.booleans()):
+        keys["scores"] = tuple(draw(st.lists(NUMBERS, min_size=len(labels) - 2, max_size=len(labels) - 2)))
+        keys["ask"] = draw(st.sampled_from([None, "shares", "mean"]))
+    if kind == "multiple":
+        keys["separator"] = draw(st.sampled_from([";", " ; ", ";;"]))
+    return Attribute(name, tuple(labels[2:]), **keys)
+
+
+@given(st.lists(attributes(), min_size=1, max_size=3))
+def test_every_schema_comes_back_from_its_document(drawn: list[Attribute]) -> None:
+    try:
+        schema = Schema(tuple(drawn))
+    except InvalidParameterError:
+        return  # two columns of one name
+    document = json.loads(schema.to_json())
+    new = any(set(VERSION_2) & attribute.keys() for attribute in document["attributes"])
+    assert document["format_version"] == (2 if new else 1)
+    back = Schema.from_json(schema.to_json())
+    assert back == schema
+    assert back.to_json() == schema.to_json()
+    assert schema.sizes == tuple(column.k for column in schema.columns)
+    survey = Collection(schema, SMP(schema.sizes, 1.0) if len(schema.sizes) > 1 else GRR(schema.sizes[0], 1.0))
+    again = Collection.from_json(survey.to_json())
+    assert (again, again.id) == (survey, survey.id)
+    if new:
+        with pytest.raises(FileFormatError, match="format_version=1 does not have: write format_version=2"):
+            Schema.from_json(json.dumps(document | {"format_version": 1}))
+
+
+def test_ids_of_documents_without_the_new_keys_are_what_they_were(tmp_path: Path) -> None:
+    """Recorded before there were kinds."""
+
+    def of(*attributes: Attribute, mechanism: Any = None) -> str:
+        schema = Schema(attributes)
+        return Collection(schema, mechanism or SMP(schema.sizes, 1.0), 2, "t").id
+
+    smoker, age = Attribute("smoker", ("yes", "no"), missing="no answer"), Attribute("age", edges=(20, 40.5))
+    listed = of(smoker, age, Attribute("b", ("x", "y"), other="else"))
+    assert listed == "7c4371ce8a07913a9dd08b7d1c4978ce6fc57ffe2d6f0b50b4013d5a6576c064"
+    text = of(Attribute("url", kind="text", missing="none"), mechanism=HeavyHitters(epsilon=2.0))
+    assert text == "9a31b3a1bfffeb15d2aef7eb4c0cc291c951152d36592ae36a0e39047043af2a"
+    (tmp_path / "w.txt").write_text("a\nb\nc\n")
+    word = Attribute.from_dictionary("word", tmp_path / "w.txt", other="else")
+    assert of(word, mechanism=GRR(4, 1.0)) == "5e34a2b0a597c0590614afe7799b5cf05217f688cf9b45c4a8b667d95ca18a05"
+
+
+def test_defaults_that_are_written_out_change_nothing() -> None:
+    plain = Attribute("a", ("1", "2"), kind="ordered")
+    assert Attribute("a", ("1", "2"), kind="ordered", ask="shares", clip=False, separator=";", title="") == plain
+    numeric = Attribute("a", kind="numeric", range=(0, 1), grid=3)
+    assert Attribute("a", ("0", "0.5", "1"), kind="numeric", range=(0.0, 1.0), grid=3, ask="mean") == numeric
+    assert Attribute("a", kind="numeric", range=[np.int64(0), np.float64(1)], grid=np.int16(3)) == numeric  # type: ignore[arg-type]
+    assert "ask" not in numeric.to_dict()
+    assert (plain.ask, numeric.ask, DEVICES.ask, Attribute("a", ("x", "y")).ask) == (
+        "shares",
+        "mean",
+        "shares",
+        "shares",
+    )
+    assert Attribute("url", kind="text") == Attribute("url", text=True)
+
+
+def test_the_vectors_are_what_this_release_writes() -> None:
+    assert Schema.load(VECTORS / "schema.json") == kinds.SCHEMA
+    assert (VECTORS / "schema.json").read_text() == kinds.SCHEMA.to_json()
+    found = Collection.load(VECTORS / "survey.json")
+    assert (VECTORS / "survey.json").read_text() == found.to_json() == kinds.survey().to_json()
+    assert found.id == "5d174a5efa96b5c31f8d831b4bb668e31c3535d28092220e93a6288ca26cb95b"
+    written = {key for attribute in json.loads(kinds.SCHEMA.to_json())["attributes"] for key in attribute}
+    assert written == {"name", "categories", "missing", "other", "edges", *VERSION_2}
+
+
+DOCS = Path(__file__).parents[3] / "docs" / "schema.md"
+
+
+def test_the_reference_has_every_key_and_its_examples_are_attributes() -> None:
+    text = DOCS.read_text()
+    rows = re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)
+    assert sorted(rows) == sorted(entry.name for entry in dataclasses.fields(Attribute))
+    examples = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, flags=re.DOTALL)]
+    kinds_shown = set()
+    for example in examples:
+        document = {"format": "deniable schema", "format_version": 2, "attributes": [example]}
+        (attribute,) = Schema.from_json(json.dumps(document)).attributes
+        assert attribute.to_dict() == example
+        kinds_shown.add(attribute.kind)
+    assert kinds_shown == {"categories", "ordered", "numeric", "multiple", "text"}
+
+
+# ---------------------------------------------------------------------- wrong keys
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"kind": "number"}, "kind of attribute 'a' must be one of categories, ordered, numeric, multiple, text"),
+    ({"kind": "ordered", "text": True}, "attribute 'a' is open text: leave out text, or kind='ordered'"),
+    ({"scores": (1, 2)}, "scores of attribute 'a' must be left out: it is of kind 'categories', scores is for ordered"),
+    ({"kind": "multiple", "edges": (1,)}, "edges of attribute 'a' must be left out: it is of kind 'multiple'"),
+    ({"grid": 3}, "grid of attribute 'a' must be left out"),
+    ({"range": (0, 1)}, "range of attribute 'a' must be left out"),
+    ({"clip": True}, "clip of attribute 'a' must be left out"),
+    (
+        {"kind": "numeric", "clip": 1, "range": (0, 1), "grid": 2, "categories": ()},
+        "clip of attribute 'a' must be True",
+    ),
+    ({"separator": ","}, "separator of attribute 'a' must be left out: it is of kind 'categories'"),
+    ({"kind": "text", "range": (0, 1), "categories": ()}, "range of attribute 'a' must be left out"),
+    (
+        {"kind": "ordered", "scores": (1,)},
+        "scores of attribute 'a' must be 2 finite numbers, one a category, got scores",
+    ),
+    ({"kind": "ordered", "scores": (1, float("inf"))}, "scores of attribute 'a' must be 2 finite numbers"),
+    ({"kind": "ordered", "scores": "ab"}, "scores of attribute 'a' must be numbers, got scores='ab'"),
+    ({"kind": "ordered", "ask": "mean"}, "scores of attribute 'a' must be given, one number a category"),
+    ({"ask": "mean"}, "ask of attribute 'a' must be \"shares\": it is of kind 'categories'"),
+    ({"ask": "median"}, "ask of attribute 'a' must be \"shares\" or \"mean\", got ask='median'"),
+    ({"kind": "multiple", "separator": ""}, "separator of attribute 'a' must be a non-empty text"),
+    ({"kind": "multiple", "separator": "x"}, "categories of attribute 'a' must be without the separator 'x'"),
+    (
+        {"kind": "multiple", "categories": ("x ", "y")},
+        "categories of attribute 'a' must be without the separator ';' and",
+    ),
+    ({"kind": "multiple", "categories": ("x",)}, "labels of attribute 'a' must be >= 2"),
+    ({"title": 3}, "title of attribute 'a' must be a Unicode text, got title=3"),
+    ({"kind": "numeric"}, "range of attribute 'a' must be given: it is of kind 'numeric', as in range=(0, 100)"),
+    ({"kind": "numeric", "range": (0, 1)}, "grid of attribute 'a' must be given: it is of kind 'numeric'"),
+    ({"kind": "numeric", "range": (0, 1), "grid": 2}, "categories of attribute 'a' are the points of its grid"),
+    (
+        {"kind": "numeric", "range": (0, 1), "grid": 1},
+        "grid of attribute 'a' must be an integer in [2, 1024], got grid=1",
+    ),
+    ({"kind": "numeric", "range": (0, 1), "grid": 1025}, "grid of attribute 'a' must be an integer in [2, 1024]"),
+    ({"kind": "numeric", "range": (0, 1), "grid": True}, "grid of attribute 'a' must be an integer in [2, 1024]"),
+    ({"kind": "numeric", "range": (1, 1), "grid": 2}, "range of attribute 'a' must increase, within [-1e15, 1e15]"),
+    ({"kind": "numeric", "range": (0, 1e16), "grid": 2}, "range of attribute 'a' must increase, within [-1e15, 1e15]"),
+    ({"kind": "numeric", "range": (0, float("nan")), "grid": 2}, "range of attribute 'a' must increase"),
+    ({"kind": "numeric", "range": (0, 1, 2), "grid": 2}, "range of attribute 'a' must be two numbers"),
+    ({"kind": "numeric", "range": "01", "grid": 2}, "range of attribute 'a' must be two numbers"),
+    ({"kind": "numeric", "range": (0, "1"), "grid": 2}, "range of attribute 'a' must be two numbers"),
+    ({"kind": "numeric", "range": (1, 1 + 1e-14), "grid": 900}, "grid of attribute 'a' must have points that differ"),
+    (
+        {"kind": "numeric", "range": (0, 1), "grid": 2, "missing": "1", "categories": ()},
+        "must be distinct, got '1' twice",
+    ),
+]
+
+
+@pytest.mark.parametrize(("keys", "message"), WRONG, ids=str)
+def test_a_key_that_does_not_fit_is_named(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameterError) as caught:
+        Attribute("a", **{"categories": ("x", "y"), **keys})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"kind": "number"},
+            "s: attributes[0].kind: input should be 'categories', 'ordered', 'numeric', 'multiple' or",
+        ),
+        ({"range": [0, "1"]}, "s: attributes[0].range[1]: input should be a valid number"),
+        ({"range": [0, 1, 2]}, "s: attributes[0].range: "),
+        ({"grid": 2.5}, "s: attributes[0].grid: input should be a valid integer"),
+        ({"grid": True}, "s: attributes[0].grid: input should be a valid integer"),
+        ({"clip": 1}, "s: attributes[0].clip: input should be a valid boolean"),
+        ({"scores": [None]}, "s: attributes[0].scores[0]: input should be a valid number"),
+        ({"score": 1}, "s: attributes[0].score: extra inputs are not permitted"),
+        ({"kind": "numeric", "range": [0, 1], "grid": 1}, "s: grid of attribute 'a' must be an integer in [2, 1024]"),
+    ],
+    ids=str,
+)
+def test_a_wrong_document_is_refused_with_the_place(keys: dict[str, Any], message: str) -> None:
+    document = {"format": "deniable schema", "format_version": 2, "attributes": [{"name": "a", **keys}]}
+    with pytest.raises(FileFormatError) as caught:
+        Schema.from_json(json.dumps(document), "s")
+    assert str(caught.value).startswith(message)
+
+
+# ---------------------------------------------------------------------- scores
+
+
+def test_scores_are_stated_or_are_the_labels_that_are_numbers() -> None:
+    def scores(*categories: str, **keys: Any) -> Any:
+        found = Attribute("a", categories, kind="ordered", **keys).code_scores
+        return None if found is None else found.tolist()
+
+    assert scores("1", "2.5", "10") == [1, 2.5, 10]
+    assert scores("bad", "good") is None
+    assert scores("1", "2", "many") is None
+    assert scores("bad", "good", scores=(-1, 3)) == [-1, 3]
+    assert scores("1", "2", scores=(5, 7)) == [5, 7]
+    assert scores(edges=(1, 2)) is None
+    assert scores(edges=(1, 2), scores=(0.5, 1.5, 3)) == [0.5, 1.5, 3]
+    assert Attribute("a", ("1", "2")).code_scores is None
+    values = Attribute("a", ("1", "2"), missing="0", kind="ordered").code_scores
+    assert values is not None
+    assert values[:2].tolist() == [1, 2]
+    assert np.isnan(values[2])
+    assert not values.flags.writeable
+
+
+# ---------------------------------------------------------------------- dates
+
+VISIT = Attribute("visit", edges=("2026-01-01", "2026-07-01"), missing="never", kind="ordered")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["2025-12-31", "2026-01-01", "2026-06-30", "2026-07-01", ""],
+        ["2025-12-31T23:59:59Z", "2026-01-01 00:00", "2026-06-30 12:00:00.5", "2026-07-01", "never"],
+        pa.array([20453, 20454, 20634, 20635, None], pa.date32()),
+        pa.array(["2025-12-31 23:59", "2026-01-01", "2026-06-30", "2026-07-01", None]).cast(pa.timestamp("s")),
+        pd.to_datetime(["2025-12-31", "2026-01-01", "2026-06-30", "2026-07-01", "NaT"]),
+    ],
+    ids=lambda column: type(column).__name__,
+)
+def test_dates_are_cut_by_days(column: Any) -> None:
+    schema = Schema((VISIT,))
+    assert schema.encode({"visit": column})[:, 0].tolist() == [0, 1, 1, 2, 3]
+
+
+def test_documents_of_dates_are_of_version_2() -> None:
+    document = json.loads(Schema((VISIT,)).to_json())
+    assert document["format_version"] == 2
+    assert document["attributes"][0]["edges"] == ["2026-01-01", "2026-07-01"]
+    assert Schema.from_json(json.dumps(document)) == Schema((VISIT,))
+    plain = {"name": "visit", "categories": ["before", "after"], "edges": ["2026-01-01"]}
+    with pytest.raises(FileFormatError, match="write format_version=2"):
+        Schema.from_json(json.dumps(document | {"format_version": 1, "attributes": [plain]}))
+    assert question_text(VISIT).startswith("'visit' (date, ordered, 4 answers): '< 2026-01-01', ")
+    wrong: Any
+    for wrong in (("2026-01-01", 3), ("2026-02-30",), ("2026-02-01", "2026-01-01"), ("20260101",), ("2026-1-1",)):
+        with pytest.raises(InvalidParameterError, match=r"^edges of attribute 'a' must be increasing numbers, or incr"):
+            Attribute("a", edges=wrong)
+
+
+@pytest.mark.parametrize("answer", ["2026-02-30", "01/02/2026", "2026-01-01x", "soon", "20260101", 20260101])
+def test_what_is_no_date(answer: Any) -> None:
+    with pytest.raises(UnknownCategoryError, match=r"^unknown answer of attribute 'visit' in row 1: it must be a date"):
+        Schema((VISIT,)).encode({"visit": [answer]})
+
+
+# ---------------------------------------------------------------------- several answers
+
+
+def test_boxes_are_columns_with_names_that_read_well() -> None:
+    schema = Schema((Attribute("sex", ("f", "m")), DEVICES))
+    assert schema.asked == ("sex", "devices")
+    assert schema.names == ("sex", "devices: phone", "devices: radio", "devices: tv")
+    assert schema.sizes == (2, 2, 2, 2)
+    assert [column.labels for column in schema.columns[1:]] == [("no", "yes")] * 3
+    titled = Attribute("devices", ("phone", "tv"), kind="multiple", title="What is at home?").columns
+    assert [column.title for column in titled] == ["What is at home? phone", "What is at home? tv"]
+    with pytest.raises(InvalidParameterError, match="names of attributes must be distinct, got 'devices: tv' twice"):
+        Schema((DEVICES, Attribute("devices: tv", ("x", "y"))))
+
+
+BOXES: tuple[list[str], ...] = (["phone", "tv"], [], ["radio"], ["tv", "tv"])
+TICKED = [[1, 0, 1], [0, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"devices": ["phone;tv", "", "radio", "tv;tv"]},
+        {"devices": ["tv ; phone;", None, " radio", ";tv"]},
+        {"devices": list(BOXES)},
+        pa.table({"devices": pa.array(BOXES, pa.large_list(pa.string()))}),
+        pa.table({"devices": pa.array([["x"], *BOXES, None])}).slice(1, 4),
+        pa.table({"devices": pa.array(["phone;tv", "", "radio", "tv"]).dictionary_encode()}),
+        pd.DataFrame({"devices": ["phone;tv", None, "radio", "tv"]}),
+        pd.DataFrame({"devices": list(BOXES)}),
+        pl.DataFrame({"devices": list(BOXES)}),
+    ],
+    ids=lambda answers: type(answers).__name__,
+)
+def test_cells_and_lists(answers: Any) -> None:
+    assert Schema((DEVICES,)).encode(answers).tolist() == TICKED
+
+
+def test_missing_and_other_are_boxes() -> None:
+    asked = Attribute("devices", ("phone", "tv"), missing="no answer", other="another", kind="multiple", separator="|")
+    schema = Schema((asked,))
+    assert schema.names[2:] == ("devices: no answer", "devices: another")
+    cells = schema.encode({"devices": ["phone|fax", "", None, "no answer", "tv;phone"]}).tolist()
+    assert cells == [[1, 0, 0, 1], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    assert schema.encode({"devices": [["fax"], [], None]}).tolist() == [[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 1, 0]]
+    assert schema.decode([[1, 0, 0, 1], [0, 0, 0, 0]]).to_pydict() == {"devices": ["phone|another", ""]}
+
+
+def test_boxes_that_are_numbers() -> None:
+    schema = Schema((Attribute("years", ("2023", "2024"), kind="multiple"),))
+    assert schema.encode({"years": ["2024;2023.0", "2023"]}).tolist() == [[1, 1], [1, 0]]
+    assert schema.encode({"years": [[2024], [2023, 2024]]}).tolist() == [[0, 1], [1, 1]]
+    assert schema.encode({"years": [2024, 2023]}).tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("column", "error", "message"),
+    [
+        (
+            ["tv", "tv;fax"],
+            UnknownCategoryError,
+            "unknown box of attribute 'devices' in row 2: the schema has 'phone', ",
+        ),
+        (["tv", "tv,phone"], UnknownCategoryError, "and cells are divided at ';'; declare \"other\""),
+        ([["tv"], ["fax"]], UnknownCategoryError, "unknown box of attribute 'devices' in row 2"),
+        ([["tv"], [None]], InvalidInputError, "missing answer of attribute 'devices' in row 2"),
+        ([["tv"], None], InvalidInputError, "missing answer of attribute 'devices' in row 2"),
+        ([[["tv"]], []], InvalidInputError, "column 'devices' must hold text or numbers"),
+    ],
+)
+def test_answers_that_are_no_boxes(column: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        Schema((DEVICES,)).encode({"devices": column})
+    assert message in str(caught.value)
+    assert type(caught.value) is error
+
+
+@given(st.lists(st.sets(st.sampled_from(["phone", "radio", "tv"])), max_size=8), st.integers(1, 8))
+def test_chunks_and_slices_do_not_matter(answers: list[set[str]], size: int) -> None:
+    expected = [[int(box in answer) for box in DEVICES.labels] for answer in answers]
+    lists = [sorted(answer) for answer in answers]
+    chunks = [lists[i : i + size] for i in range(0, len(lists), size)]
+    table = pa.table({"devices": pa.chunked_array(chunks, pa.list_(pa.string()))})
+    assert Schema((DEVICES,)).encode(table).reshape(-1, 3).tolist() == expected
+    texts = pa.table({"devices": pa.chunked_array([[";".join(a) for a in c] for c in chunks], pa.string())})
+    codes = Schema((DEVICES,)).encode(texts)
+    assert codes.tolist() == expected
+    assert Schema((DEVICES,)).decode(codes).column("devices").to_pylist() == [
+        DEVICES.separator.join(box for box in DEVICES.labels if box in answer) for answer in answers
+    ]
+
+
+def test_the_guarantee_is_the_records_and_estimates_are_by_box() -> None:
+    schema = Schema((DEVICES, Attribute("sex", ("f", "m"))))
+    survey = Collection(schema, AdaptiveSMP((2, 2, 2, 2), 1.5))
+    assert survey.privacy().epsilon == AdaptiveSMP((2, 2, 2, 2), 1.5).privacy().epsilon == 1.5
+    answers = {"devices": ["phone;tv"] * 3000 + [""] * 1000, "sex": ["f"] * 4000}
+    reports = survey.randomize(answers, SimulationRandomness(2))
+    estimates = survey.estimate(survey.aggregate(reports))
+    assert list(estimates) == ["devices: phone", "devices: radio", "devices: tv", "sex"]
+    for name, truth in (("devices: phone", 0.75), ("devices: radio", 0), ("devices: tv", 0.75)):
+        yes = estimates[name]["yes"]
+        assert abs(yes.frequencies[0] - truth) < 5 * yes.standard_errors[0]
+    # Independent words, the same law: with codes it is the very same.
+    codes = schema.encode(answers)
+    again = survey.randomize(codes, SimulationRandomness(2))
+    assert (reports.attribute == again.attribute).all()
+    assert (reports.payload == again.payload).all()
+
+
+# ---------------------------------------------------------------------- the rest of the house
+
+
+def test_what_is_asked_decides_the_mechanism() -> None:
+    stars = Attribute("stars", ("1", "2", "3", "4", "5"), kind="ordered")
+    assert not isinstance(collection(Schema((stars,)), 1.0).mechanism, SquareWave)
+    asked = Attribute("stars", ("1", "2", "3", "4", "5"), kind="ordered", ask="mean")
+    survey = collection(Schema((asked,)), 1.0)
+    assert survey.mechanism == SquareWave(5, 1.0)
+    assert survey.reason.startswith("the schema asks for a mean")
+    income = Attribute("income", kind="numeric", range=(0, 1000), grid=21)
+    assert collection(Schema((income,)), 2.0).mechanism == SquareWave(21, 2.0)
+    shares = Attribute("income", kind="numeric", range=(0, 1000), grid=21, ask="shares")
+    assert not isinstance(collection(Schema((shares,)), 2.0).mechanism, SquareWave)
+    # Of records: through square waves where one attribute is sampled, as it is but for the largest budgets.
+    both: Any = collection(Schema((stars, DEVICES, income)), 1.0)
+    assert both.mechanism == AdaptiveSMP((5, 2, 2, 2, 21), 1.0, oracles_for((5, 2, 2, 2, 21), 1.0, [4]))
+    assert both.mechanism.oracles[4] == SquareWave(21, 1.0)
+    assert both.reason.endswith("; square waves for 'income', whose mean is asked, the others by size")
+    split = collection(Schema((stars, asked_of("b"))), 32.0)
+    assert split.mechanism.name.startswith("SPL")
+    assert split.reason.endswith("; means of 'b' are read from its codes")
+    hidden = collection(Schema((stars, asked_of("b"))), 1.0, hide_sampled_attribute=True)
+    assert hidden.mechanism.name in ("RS+FD", "SPL")
+
+
+def test_titles_stand_above_what_was_learned() -> None:
+    """In JSON beside the name, on pages before it; boxes have the title of their question."""
+    schema = Schema(
+        (
+            Attribute("sex", ("f", "m")),
+            Attribute("stars", ("1", "2"), kind="ordered", title="Stars of two"),
+            Attribute("own", ("phone", "tv"), kind="multiple", title="What is at home"),
+        )
+    )
+    survey = collection(schema, 1.0)
+    total = survey.aggregate(survey.randomize(np.zeros((50, 4), dtype=np.int64), SimulationRandomness(1)))
+    summary = summarize(survey.estimate(total), mechanism=survey.mechanism, n=50)
+    headings = [section.heading for section in estimate_page(summary).sections]
+    assert headings == [
+        "sex",
+        "Stars of two (stars)",
+        "What is at home: phone (own: phone)",
+        "What is at home: tv (own: tv)",
+    ]
+    rows = json.loads("".join(summary.json_parts()))["attributes"]
+    assert [row.get("title") for row in rows] == [None, "Stars of two", "What is at home: phone", "What is at home: tv"]
+
+
+def asked_of(name: str) -> Attribute:
+    return Attribute(name, ("1", "2", "3", "4", "5"), kind="ordered", ask="mean")
+
+
+def test_means_of_numbers_through_the_whole_house() -> None:
+    """Rounding, square waves and sampling are unbiased one after the other: the mean lies within five errors."""
+    schema = Schema((Attribute("income", kind="numeric", range=(0, 1000), grid=21), asked_of("stars")))
+    survey = collection(schema, 2.0)
+    n = 40_000
+    answers = {"income": np.linspace(100.5, 420.25, n), "stars": ["4"] * (n // 2) + ["2"] * (n // 2)}
+    reports = survey.randomize(answers, SimulationRandomness(3))
+    estimates = survey.estimate(survey.aggregate(reports))
+    for name, truth in (("income", 260.375), ("stars", 3.0)):
+        mean = estimates[name].mean()
+        assert abs(mean.value - truth) < 5 * mean.standard_error
+        assert mean.standard_error < (15 if name == "income" else 0.06)
+
+
+def test_questions_in_words() -> None:
+    income = Attribute("income", kind="numeric", range=(0, 2.5), grid=6, missing="no answer")
+    assert question_text(income) == "'income' (number): 0 to 2.5, rounded at random to one of 6 points, 'no answer'"
+    assert question_text(DEVICES) == "'devices' (any of them, 3 answers): 'phone', 'radio', 'tv'"
+    stars = Attribute("stars", ("1", "2"), kind="ordered", title="Stars")
+    assert question_text(stars) == "'stars', 'Stars' (ordered, 2 answers): '1', '2'"
+    found = inspect_collection(
+        collection(Schema((income, DEVICES, stars, Attribute("age", edges=(9,)))), 1.0)
+    ).to_dict()
+    assert [item["kind"] for item in found["attributes"]] == ["numeric", "multiple", "ordered", "intervals"]
+    assert found["attributes"][0]["range"] == [0, 2.5]
