@@ -134,8 +134,8 @@ class RandomizedResponse(CountingOracle[Codes]):
     def check_state(self, counts: Counts, n: int) -> None:
         counts_sum_to(counts, n)
 
-    @property
     @final
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """One code per report."""
         return (ReportField("value", code_dtype(self.k).name),)

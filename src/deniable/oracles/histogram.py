@@ -274,7 +274,7 @@ class SHE(FrequencyOracle[Components]):
         """One sum per value."""
         return self.k
 
-    @property
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """One vector of k grid values per report."""
         return (ReportField("components", "int16", self.k),)

@@ -305,7 +305,7 @@ class SquareWave(LinearOracle[Codes]):
     def check_state(self, counts: Counts, n: int) -> None:
         counts_sum_to(counts, n)
 
-    @property
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """One code per report."""
         return (ReportField("value", code_dtype(self.state_size).name),)

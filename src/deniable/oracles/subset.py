@@ -235,7 +235,7 @@ class SubsetSelection(CountingOracle[Codes]):
         counts_between(counts, 0, n)
         counts_sum_to(counts, n * self._size)
 
-    @property
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """One set of omega codes per report."""
         return (ReportField("subset", code_dtype(self.k).name, self._size),)

@@ -126,8 +126,8 @@ class UnaryEncoding(CountingOracle[Bits]):
     def check_state(self, counts: Counts, n: int) -> None:
         counts_between(counts, 0, n)
 
-    @property
     @final
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """The packed bits."""
         return bit_fields(self.k)

@@ -16,6 +16,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeVar, final
 
 import numpy as np
@@ -286,8 +287,8 @@ class FullRecords(RecordMechanism[NDArray[Any]]):
     def layout(self) -> Layout:
         """Where each attribute lies in a row."""
 
-    @property
     @final
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """One row of codes, or of packed bits, per report."""
         return (self.layout.field,)

@@ -156,8 +156,8 @@ class SampledRecords(OneAttribute[Any]):
         counts_sum_to(reported, n, len(counts))
         check_parts(self.oracles, counts, reported)
 
-    @property
     @final
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """The sampled attribute, and what its oracle reports."""
         return ReportField("attribute", code_dtype(len(self.sizes)).name), self.column.field

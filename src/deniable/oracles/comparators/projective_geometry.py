@@ -240,7 +240,7 @@ class PGR(PureOracle[Codes]):
         """Refuse all but histograms of n reports."""
         counts_sum_to(counts, n)
 
-    @property
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """One point per report."""
         return (ReportField("point", code_dtype(self.points).name),)

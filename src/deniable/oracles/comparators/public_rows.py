@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -111,8 +112,8 @@ class PublicRows(FrequencyOracle[Codes]):
         # Different rows share the contributors: no product law replaces the reports.
         return self._simulate_by_reports(counts, rng)
 
-    @property
     @final
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """Row and cell in one integer."""
         return (ReportField("report", code_dtype(self.rows * self.response.k).name),)

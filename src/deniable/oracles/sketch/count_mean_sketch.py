@@ -340,7 +340,7 @@ class CountMeanSketch(PureOracle[Any]):
         """The family's reports: a NamedTuple with the cell last, or an array if a report is one integer."""
         return self.hashes.report_type
 
-    @property
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """The family's columns."""
         return self.hashes.report_fields

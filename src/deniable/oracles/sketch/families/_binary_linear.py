@@ -34,6 +34,9 @@ LANES = 16
 
 INTERPRETED_UPDATES = 1 << 10
 
+STRIP = 1 << 10
+"""Rows whose functionals are evaluated side by side."""
+
 
 def spectrum(
     w: Codes, offsets: Codes | None, cells: Codes, edges: NDArray[np.int64], dimension: int, polynomial: int
@@ -129,28 +132,29 @@ def transformed_at(state: Counts, x: int) -> int:
 
 def apply_functionals(codes: Codes, w: Codes, dimension: int, polynomial: int, bits: int) -> Words:
     """Return uint64[n]: sum_j <alpha^j w, x> 2^j, j < bits, of every row."""
-    values = np.empty(len(codes), dtype=np.uint64)
-    # One dtype for the loop, which is compiled once then.
+    values = np.zeros(len(codes), dtype=np.uint64)
+    # One dtype for the loop, which is compiled once then; w is a copy, which it uses up.
     evaluate(codes.astype(np.uint64), w.astype(np.uint64), dimension, polynomial, bits, values)
     return values
 
 
 @kernel
 def evaluate(codes: Words, w: Words, dimension: int, polynomial: int, bits: int, values: Words) -> None:
-    """Write sum_j <alpha^j w, x> 2^j, j < bits, of every row into values[n]."""
+    """Add sum_j <alpha^j w, x> 2^j, j < bits, of every row to zeroed values[n]; w[n] is used up."""
     one, top = np.uint64(1), np.uint64(dimension - 1)
     mask, low = np.uint64((1 << dimension) - 1), np.uint64(polynomial)
-    for i in range(codes.shape[0]):
-        x, a = codes[i], w[i]
-        value = np.uint64(0)
+    # Functional by functional: the loop over the rows of a strip, which stay in the first-level cache, vectorises.
+    for start in range(0, codes.shape[0], STRIP):
+        x, a, value = codes[start : start + STRIP], w[start : start + STRIP], values[start : start + STRIP]
         for j in range(bits):
-            parity = a & x
-            parity ^= parity >> np.uint64(16)
-            parity ^= parity >> np.uint64(8)
-            parity ^= parity >> np.uint64(4)
-            value |= ((np.uint64(0x6996) >> (parity & np.uint64(15))) & one) << np.uint64(j)
-            a = ((a << one) & mask) ^ (((a >> top) & one) * low)
-        values[i] = value
+            place = np.uint64(j)
+            for i in range(x.shape[0]):
+                parity = a[i] & x[i]
+                parity ^= parity >> np.uint64(16)
+                parity ^= parity >> np.uint64(8)
+                parity ^= parity >> np.uint64(4)
+                value[i] |= ((np.uint64(0x6996) >> (parity & np.uint64(15))) & one) << place
+                a[i] = ((a[i] << one) & mask) ^ (((a[i] >> top) & one) * low)
 
 
 @kernel

@@ -11,6 +11,9 @@ from deniable.core.checks import Codes
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Words
 
+STRIP = 512
+"""Rows that are hashed side by side: their six columns stay in the first-level cache, and the loops vectorise."""
+
 
 @kernel
 def hash_rows(
@@ -20,31 +23,50 @@ def hash_rows(
 
     Per level: its first row, the degree of its field, and the field's polynomial without the leading term.
     """
-    one, shift = np.uint64(1), np.uint64(cell_bits)
-    last = starts.shape[0] - 1
-    for i in range(codes.shape[0]):
-        x, row = np.uint64(codes[i]), np.uint64(rows[i])
-        level = 0
-        while level < last and row >= starts[level + 1]:
-            level += 1
-            x >>= shift
-        w, top, polynomial = row - starts[level], degrees[level] - one, polynomials[level]
-        mask = (one << top) | ((one << top) - one)
-        cell = np.uint64(0)
-        if level < last:
-            cell = x & ((one << shift) - one)
-            x >>= shift
+    one, shift, last = np.uint64(1), np.uint64(cell_bits), np.uint64(starts.shape[0] - 1)
+    # Six arrays and not rows of one: the compiler sees that they do not overlap.
+    strip = min(STRIP, codes.shape[0])
+    levels, xs, ws = np.empty(strip, np.uint64), np.empty(strip, np.uint64), np.empty(strip, np.uint64)
+    tops, lows, values = np.empty(strip, np.uint64), np.empty(strip, np.uint64), np.empty(strip, np.uint64)
+    for start in range(0, codes.shape[0], STRIP):
+        code, row, result = codes[start : start + STRIP], rows[start : start + STRIP], cells[start : start + STRIP]
+        n = row.shape[0]
+        level, x, w, top, low, cell = levels[:n], xs[:n], ws[:n], tops[:n], lows[:n], values[:n]
+        level[:] = 0
+        # Few rows go far down: most strips need not be compared with all levels.
+        candidate, beyond = 1, np.int64(1)
+        while candidate < starts.shape[0] and beyond > 0:
+            first, beyond = starts[candidate], np.int64(0)
+            for i in range(n):
+                below = np.int64(np.uint64(row[i]) >= first)
+                level[i] += np.uint64(below)
+                beyond += below
+            candidate += 1
+        for i in range(n):
+            w[i] = np.uint64(row[i]) - starts[level[i]]
+            top[i] = degrees[level[i]] - one
+            low[i] = polynomials[level[i]]
+        for i in range(n):
+            # At all levels but the last, the lowest digit is added to what the functionals make of the others.
+            inner = np.uint64(level[i] < last)
+            left = np.uint64(code[i]) >> (level[i] * shift)
+            cell[i] = left & ((inner << shift) - inner)
+            x[i] = left >> (inner * shift)
         for j in range(cell_bits):
             # parity(alpha^j w & x)
-            bits = w & x
-            bits ^= bits >> np.uint64(32)
-            bits ^= bits >> np.uint64(16)
-            bits ^= bits >> np.uint64(8)
-            bits ^= bits >> np.uint64(4)
-            parity = (np.uint64(0x6996) >> (bits & np.uint64(15))) & one
-            cell ^= parity << np.uint64(j)
-            w = ((w << one) & mask) ^ (((w >> top) & one) * polynomial)
-        cells[i] = cell
+            place = np.uint64(j)
+            for i in range(n):
+                bits = w[i] & x[i]
+                bits ^= bits >> np.uint64(32)
+                bits ^= bits >> np.uint64(16)
+                bits ^= bits >> np.uint64(8)
+                bits ^= bits >> np.uint64(4)
+                cell[i] ^= ((np.uint64(0x6996) >> (bits & np.uint64(15))) & one) << place
+                leading = one << top[i]
+                carry = (w[i] >> top[i]) & one
+                w[i] = ((w[i] << one) & (leading | (leading - one))) ^ (carry * low[i])
+        for i in range(n):
+            result[i] = cell[i]
 
 
 @kernel

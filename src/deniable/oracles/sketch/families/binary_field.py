@@ -124,7 +124,7 @@ class BinaryFieldFamily:
 
     # ---------------------------------------------------------------- contributor
 
-    @property
+    @cached_property
     def _parameter_dtype(self) -> np.dtype[Any]:
         return code_dtype(1 << self.bits) if self.bits <= 32 else np.dtype(np.uint64)
 
@@ -150,7 +150,7 @@ class BinaryFieldFamily:
 
     report_type = BinaryFieldReports
 
-    @property
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """Two hash parameters and a cell per report."""
         parameter, cell = self._parameter_dtype.name, code_dtype(self.m).name

@@ -137,7 +137,7 @@ class LinearFamily:
 
     # ---------------------------------------------------------------- contributor
 
-    @property
+    @cached_property
     def _parameter_dtype(self) -> np.dtype[Any]:
         return code_dtype(self.domain) if self.domain <= 1 << 32 else np.dtype(np.uint64)
 
@@ -171,7 +171,7 @@ class LinearFamily:
 
     report_type = LinearReports
 
-    @property
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """A hash function and a cell per report."""
         return ReportField("w", self._parameter_dtype.name), ReportField("value", code_dtype(self.m).name)

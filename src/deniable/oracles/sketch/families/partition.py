@@ -135,7 +135,7 @@ class PartitionFamily:
 
     # ---------------------------------------------------------------- contributor
 
-    @property
+    @cached_property
     def _parameter_dtypes(self) -> tuple[np.dtype[Any], np.dtype[Any]]:
         return code_dtype(1 << self.dimension), code_dtype(1 << self.value_bits)
 
@@ -163,7 +163,7 @@ class PartitionFamily:
 
     report_type = PartitionReports
 
-    @property
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """A linear map, an offset and a cell per report."""
         w, offset = self._parameter_dtypes

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,7 +148,7 @@ class PrimeFamily:
 
     report_type = HashedReports
 
-    @property
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """Two hash parameters and a cell per report."""
         parameter, cell = self.parameter_dtype.name, code_dtype(self.m).name

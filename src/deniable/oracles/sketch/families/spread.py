@@ -145,7 +145,7 @@ class SpreadFamily:
 
     # ---------------------------------------------------------------- contributor
 
-    @property
+    @cached_property
     def report_dtype(self) -> np.dtype[Any]:
         """Type of a report: uint32, or uint64 if there are more than 2^32 of them."""
         return np.dtype(np.uint32 if self.state_size <= 1 << 32 else np.uint64)
@@ -190,7 +190,7 @@ class SpreadFamily:
 
     report_type = staticmethod(np.asarray)
 
-    @property
+    @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """One integer per report."""
         return (ReportField("value", self.report_dtype.name),)
