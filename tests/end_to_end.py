@@ -1,8 +1,9 @@
 """The demonstration's women answer through the public port, some of them in browsers; then the estimates are judged.
 
-``make e2e`` runs all 6,366 (`python -m tests.end_to_end`), the tests sixty. By the law of the intervals: at each budget
-the number of categories whose interval misses the truth must not exceed the .9999 quantile of Binomial(their number,
-.075).
+``make e2e`` runs all 6,366 (`python -m tests.end_to_end`), 500 of them in browsers, the tests sixty. By the law of the
+intervals: at each budget the number of categories whose interval misses the truth must not exceed the .9999 quantile of
+Binomial(their number, .075). One survey has one number of misses; of 200 simulated ones, without the ports, the mean
+share of intervals that hold the truth must be from .94 to .99.
 """
 
 from __future__ import annotations
@@ -14,24 +15,39 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binom
 
 from deniable.answers import summarize
 from deniable.core.aggregate import Aggregate
+from deniable.core.checks import Codes
 from deniable.core.outputs import write_text
+from deniable.core.randomness import SimulationRandomness
 from deniable.demo import demo_answers
 from deniable.service.demo import SLUG, answer, demo_collection, demonstration
+from deniable.survey.collection import Collection
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 MISSED = 0.075
 QUANTILE = 0.9999
+COVERED = (0.94, 0.99)
+"""Bounds of the mean coverage of simulated surveys."""
+AT_ONCE = 12
+"""Women whose pages are open at a time: each waits up to three seconds before it sends."""
+# One message to the browser for all clicks: each of its own would wait for the next frame.
+_ANSWER = """codes => {
+  const click = (which) => document.querySelector(which).click();
+  click("input[name=agree]");
+  codes.forEach((code, j) => click(`input[name=deniable-${j}][value="${code}"]`));
+  click("button[type=submit]");
+}"""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -47,6 +63,10 @@ class Judged:
         How many answered, and how many of them in a browser.
     categories, missed, most : int
         Intervals, how many do not hold the truth, and how many may not.
+    repetitions : int
+        Surveys of the same women that were simulated.
+    covered : float or None
+        Mean share of their intervals that hold the truth; None where there are none.
     """
 
     epsilon: str
@@ -55,6 +75,13 @@ class Judged:
     categories: int
     missed: int
     most: int
+    repetitions: int = 0
+    covered: float | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether what was demanded is so."""
+        return self.missed <= self.most and (self.covered is None or COVERED[0] <= self.covered <= COVERED[1])
 
 
 @contextlib.contextmanager
@@ -72,17 +99,57 @@ def chromium() -> Iterator[Browser]:
 
 def answer_in_browser(browser: Browser, link: str, codes: list[int]) -> None:
     """Let one woman answer on the page, in a profile of her own."""
+    leave(answered(browser, link, codes))
+
+
+def answer_in_browsers(browser: Browser, link: str, codes: Codes) -> None:
+    """Let women answer on the page, each in a profile of her own, some of them at a time."""
+    for start in range(0, len(codes), AT_ONCE):
+        for page in [answered(browser, link, one.tolist()) for one in codes[start : start + AT_ONCE]]:
+            leave(page)
+
+
+def answered(browser: Browser, link: str, codes: list[int]) -> Page:
+    """Open the page for a woman and answer, up to the button that tosses the coins."""
     context = browser.new_context(viewport={"width": 390, "height": 800}, reduced_motion="reduce")
     page = context.new_page()
     page.set_default_timeout(60_000)
     page.goto(link)
     page.wait_for_selector("[data-state=form]")
-    page.check("input[name=agree]")
-    for j, code in enumerate(codes):
-        page.check(f"input[name=deniable-{j}][value='{code}']")
-    page.click("button[type=submit]")
+    page.evaluate(_ANSWER, codes)
+    return page
+
+
+def leave(page: Page) -> None:
+    """Wait until a page says that its report was counted, and close it."""
     page.wait_for_selector("[data-state=counted]")
-    context.close()
+    page.context.close()
+
+
+def truth_of(collection: Collection, codes: Codes) -> dict[str, NDArray[np.int64]]:
+    """Return the true counts of every attribute."""
+    columns = enumerate(zip(collection.schema.names, collection.schema.sizes, strict=True))
+    return {name: np.bincount(codes[:, j], minlength=size) for j, (name, size) in columns}
+
+
+def held_and_all(collection: Collection, aggregate: Aggregate, codes: Codes) -> tuple[int, int]:
+    """Return how many intervals of an aggregate of these women hold the truth, and how many there are."""
+    estimates, truth = collection.estimate(aggregate), truth_of(collection, codes)
+    n, mechanism = aggregate.n, collection.mechanism
+    found = summarize(estimates, n=n, mechanism=mechanism, truth=truth, truth_n=len(codes)).coverage
+    assert found is not None
+    return found
+
+
+def simulated(epsilon: str, repetitions: int, seed: int = 1) -> float:
+    """Return the mean share of intervals that hold the truth, over surveys of all women that are simulated."""
+    collection, generator = demo_collection(epsilon), SimulationRandomness(seed)
+    codes = collection.schema.encode(demo_answers())
+    shares = []
+    for _ in range(repetitions):
+        held, categories = held_and_all(collection, collection.aggregate(collection.randomize(codes, generator)), codes)
+        shares.append(held / categories)
+    return float(np.mean(shares))
 
 
 def run(epsilon: str, contributors: int, browsers: int, seed: int = 1) -> Judged:
@@ -90,28 +157,19 @@ def run(epsilon: str, contributors: int, browsers: int, seed: int = 1) -> Judged
     collection = demo_collection(epsilon)
     codes = collection.schema.encode(demo_answers())
     codes = codes[np.random.default_rng(seed).permutation(len(codes))[:contributors]]
-    truth = {
-        name: np.bincount(codes[:, j], minlength=size)
-        for j, (name, size) in enumerate(zip(collection.schema.names, collection.schema.sizes, strict=True))
-    }
     with demonstration(epsilon=epsilon) as (here, link, _):
         counted = answer(here.public, collection, codes[browsers:]) if contributors > browsers else 0
         if browsers:
             with chromium() as browser:
-                for one in codes[:browsers]:
-                    answer_in_browser(browser, link, one.tolist())
+                answer_in_browsers(browser, link, codes[:browsers])
         surveys = here.collector.surveys
         surveys.close(SLUG, now=True)
         content = surveys.export(SLUG)
     aggregate = Aggregate.from_bytes(content)
     assert counted + browsers == aggregate.n == contributors
-    summary = summarize(
-        collection.estimate(aggregate), mechanism=collection.mechanism, n=aggregate.n, truth=truth, truth_n=contributors
-    )
-    assert summary.coverage is not None
-    hits, categories = summary.coverage
+    held, categories = held_and_all(collection, aggregate, codes)
     most = int(binom.ppf(QUANTILE, categories, MISSED))
-    return Judged(epsilon, contributors, browsers, categories, categories - hits, most)
+    return Judged(epsilon, contributors, browsers, categories, categories - held, most)
 
 
 def main() -> None:
@@ -119,14 +177,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--contributors", type=int, default=6366)
     parser.add_argument("--browsers", type=int, default=500)
+    parser.add_argument("--repetitions", type=int, default=200, help="simulated surveys")
     parser.add_argument("-o", "--output", type=Path, default=Path("results/e2e.json"))
     options = parser.parse_args()
-    judged = [run(epsilon, options.contributors, options.browsers) for epsilon in ("1", "4")]
+    judged = []
+    for epsilon in ("1", "4"):
+        covered = simulated(epsilon, options.repetitions)
+        one = run(epsilon, options.contributors, options.browsers)
+        judged.append(replace(one, repetitions=options.repetitions, covered=round(covered, 4)))
     options.output.parent.mkdir(parents=True, exist_ok=True)
     write_text(options.output, json.dumps([asdict(one) for one in judged], indent=1) + "\n")
     for one in judged:
         print(one)
-    if any(one.missed > one.most for one in judged):
+    if not all(one.held for one in judged):
         raise SystemExit("more categories are missed than chance allows")
 
 

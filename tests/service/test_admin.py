@@ -7,7 +7,9 @@ import html
 import io
 import json
 import re
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from deniable import SPL
 from deniable.cli import app
 from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError
+from deniable.service import auth
 from deniable.service.auth import FREE_FAILURES, LINK, Logins, hash_password, is_password
 from deniable.service.server import Running
 from deniable.service.stores import open_store
@@ -143,6 +146,24 @@ def test_wrong_passwords_make_everybody_wait_twice_as_long_each_time(tmp_path: P
     assert logins.who(token, "token") is not None
     store.add_analyst("ann", "analyst", hash_password("another battery"))
     assert logins.who(token, "token") is None
+    store.close()
+
+
+def test_of_many_passwords_that_are_tried_at_once_all_but_a_few_meet_the_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, looked = open_store(sqlite(tmp_path), migrate=True), []
+
+    def is_wrong(*_: str) -> bool:
+        looked.append(1)
+        time.sleep(0.01)
+        return False
+
+    monkeypatch.setattr(auth, "is_password", is_wrong)
+    logins = Logins(store, Clock(), now=lambda: 100.0)
+    with ThreadPoolExecutor(30) as pool:
+        assert set(pool.map(lambda _: logins.log_in("ann", "wrong"), range(60))) == {None}
+    assert len(looked) == FREE_FAILURES
     store.close()
 
 

@@ -124,7 +124,12 @@ def test_behind_the_proxy_of_the_page(tmp_path: Path) -> None:
         # Whatever somebody says of their address, the proxy's word counts: all of these are one network's.
         statuses = [
             asked(
-                "POST", f"{API}/reports", one.to_json(), content_type="application/json", x_forwarded_for=f"9.9.{i}.9"
+                "POST",
+                f"{API}/reports",
+                one.to_json(),
+                content_type="application/json",
+                x_forwarded_for=f"9.9.{i}.9",
+                forwarded=f"for=9.8.{i}.9",
             )
             for i, one in enumerate(sent[:6])
         ]

@@ -135,13 +135,23 @@ def test_health(here: Running, call: Caller, monkeypatch: pytest.MonkeyPatch) ->
     assert call("GET", "/health/live").content == b"alive\n"
     assert call("GET", "/health/ready").content == b"ready\n"
 
+    asked = []
+
     def broken() -> None:
+        asked.append(1)
         raise StoreError("gone")
 
     monkeypatch.setattr(here.collector.store, "ready", broken)
-    answer = call("GET", "/health/ready")
-    assert (answer.status, answer.problem) == (503, "store")
-    assert int(answer.headers["retry-after"]) > 0
+    monkeypatch.setattr(here.collector, "_looked", -1e9)
+    for _ in range(20):
+        answer = call("GET", "/health/ready")
+        assert (answer.status, answer.problem) == (503, "store")
+        assert int(answer.headers["retry-after"]) > 0
+    # Anybody may ask, and looking writes to the disk: it is looked at once a second.
+    assert 1 <= len(asked) < 10
+    monkeypatch.undo()
+    monkeypatch.setattr(here.collector, "_looked", -1e9)
+    assert call("GET", "/health/ready").status == 200
 
 
 # -------------------------------------------------------------------- what is refused
@@ -160,6 +170,8 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "another collection": (bodies(1, 5000, OTHER)[0].to_json(), "wrong-collection"),
     "no reports": (GOOD.split(b"[")[0] + b"[]}", "malformed"),
     "too many": (body(10_001).to_json(), "too-large"),
+    "many that are none": (b'{"collection":"%s","reports":[{}%s]}' % (GOOD[15:79], b",{}" * 300_000), "too-large"),
+    "many keys": (b"{%s}" % b",".join(b'"my answer %d":1' % i for i in range(50_000)), "malformed"),
 }
 
 
@@ -173,6 +185,7 @@ def test_hostile_bodies_meet_the_problem_that_is_named_and_queue_nothing(
     assert answer.problem == problem
     assert waiting(here) == before
     assert b"Traceback" not in answer.content
+    assert b"my answer" not in answer.content
     assert len(answer.content) < 500
 
 
@@ -319,7 +332,11 @@ def test_limits_are_by_network_minute_and_hour() -> None:
         ([("x-forwarded-for", "1.1.1.1, 2.2.2.2")], "2.2.2.2"),
         ([("x-forwarded-for", "1.1.1.1"), ("x-forwarded-for", "2.2.2.2, 10.9.9.9")], "2.2.2.2"),
         ([("forwarded", 'for=1.1.1.1, for="[2001:db8::7]:4711";proto=https')], "2001:db8::7"),
-        ([("forwarded", "for=_hidden"), ("x-forwarded-for", "2.2.2.2")], "_hidden"),
+        # A proxy writes one of them and hands on the other, in which a sender says what they like.
+        ([("forwarded", "for=6.6.6.6"), ("x-forwarded-for", "2.2.2.2")], "10.0.0.1"),
+        ([("forwarded", "for=2.2.2.2"), ("x-forwarded-for", "1.1.1.1, 2.2.2.2")], "2.2.2.2"),
+        ([("forwarded", "for=_hidden")], "_hidden"),
+        ([("forwarded", "nothing")], "10.0.0.1"),
         ([("x-forwarded-for", "2.2.2.2:80")], "2.2.2.2"),
     ],
 )
@@ -372,6 +389,10 @@ def test_a_full_queue_and_a_broken_store_are_said_at_once(
         answer = call.post(body(6, 7000))
         assert (answer.status, answer.problem) == (503, "busy")
         assert answer.headers["retry-after"] == "1"
+    with monkeypatch.context() as patched:
+        patched.setattr(ingest, "MAX_QUEUE_BYTES", 5)
+        assert call.post(body(6, 7000)).problem == "busy"
+        assert call.post(body(5, 7100)).status == 201
 
     def broken(*_: object) -> None:
         raise StoreError("the disk is full")
@@ -430,6 +451,27 @@ def test_what_waits_is_committed_together_and_answered_after_the_commit(
     assert len(sizes) <= 3
 
 
+def test_what_a_port_that_was_shut_sent_keeps_nobody_else_from_being_written(here: Running) -> None:
+    """A loop that is closed cannot be told; the thread that writes goes on."""
+    import asyncio
+
+    collector = here.collector
+    queue = Ingest(collector.store, collector.metrics, collector.clock)
+    held = collector.held(ASKED.id)
+    assert held is not None
+    gone = asyncio.new_event_loop()
+    lost = gone.create_task(queue.submit(held.survey, bodies(1, 8200)[0]))
+    gone.run_until_complete(asyncio.sleep(0))
+    lost.cancel()
+    gone.run_until_complete(asyncio.gather(lost, return_exceptions=True))
+    gone.close()
+    queue.start()
+    waited = asyncio.wait_for(queue.submit(held.survey, bodies(1, 8201)[0]), 10)
+    assert asyncio.run(waited) == Outcome(1, 0, 0)
+    queue.stop()
+    assert queue.waiting == 0
+
+
 # -------------------------------------------------------------------- headers, origins and logs
 
 
@@ -444,6 +486,9 @@ def test_headers_that_nothing_can_be_slipped_through(call: Caller) -> None:
         assert headers["referrer-policy"] == "no-referrer"
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert {"geolocation=()", "ch-ua=()", "browsing-topics=()", "storage-access=()"} <= set(
+            headers["permissions-policy"].split(", ")
+        )
         assert "set-cookie" not in headers
         assert "server" not in headers
         assert "strict-transport-security" not in headers
@@ -459,6 +504,8 @@ def test_pages_elsewhere_may_upload_if_they_are_named(tmp_path: Path) -> None:
         answer = named.post(bodies(1)[0])
         assert (answer.status, answer.headers["access-control-allow-origin"]) == (201, "https://pages.example")
         assert "access-control-allow-credentials" not in answer.headers
+        # How long to wait is for pages elsewhere, too.
+        assert answer.headers["access-control-expose-headers"] == "retry-after"
         preflight = {"access_control_request_method": "POST", "access_control_request_headers": "content-type"}
         assert named("OPTIONS", f"{API}/reports", **preflight).status == 200
         assert "access-control-allow-origin" not in stranger("GET", API).headers

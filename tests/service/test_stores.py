@@ -228,6 +228,8 @@ def test_sqlite_is_one_process_one_file_and_its_owners(tmp_path: Path) -> None:
     with store._working() as run:
         found = [run(f"PRAGMA {name}")[0][0] for name in ("journal_mode", "synchronous", "secure_delete")]
     assert found == ["wal", 2, 1]
+    assert store.collections() == []
+    assert sorted(path.name[:7] for path in tmp_path.iterdir()) == ["a?b#c.d"] * 4  # itself, its log and its lock
     store.close()
     open_store(url).close()
     (tmp_path / "other.db").write_bytes(b"no database, and long enough to be looked at" * 40)
@@ -237,6 +239,38 @@ def test_sqlite_is_one_process_one_file_and_its_owners(tmp_path: Path) -> None:
         open_store("mysql:secret@host")
     with pytest.raises(FileFormatError):
         restore_store(url, tmp_path / "absent")
+
+
+def test_a_restore_that_is_killed_leaves_the_database_with_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies in the log alone is acknowledged, too."""
+    url, copy = f"sqlite:{tmp_path / 'survey.db'}", tmp_path / "copy"
+    store = open_store(url, migrate=True)
+    open_survey(Surveys(store, Clock()))
+    store.backup(copy)
+    take(store, (20, 0, 1))
+    # As a process that is killed leaves it: the last connection that is closed would empty the log.
+    kept = {path.name: path.read_bytes() for path in tmp_path.glob("survey.db*") if path.name[-4:] != "lock"}
+    store.close()
+    for name, content in kept.items():
+        (tmp_path / name).write_bytes(content)
+    assert len(kept["survey.db-wal"]) > 0
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            restore_store(url, copy)
+    again = open_store(url)
+    assert again.waiting(ASKED.id) == 20
+    again.close()
+    restore_store(url, copy)
+    again = open_store(url)
+    assert again.waiting(ASKED.id) == 0
+    again.close()
 
 
 def test_a_full_disk_is_an_error_that_leaves_everything_and_passes(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,23 @@ from deniable.files.wire import from_wire
 from deniable.service.collector import Collector
 from deniable.service.stores import open_store
 from deniable.service.survey_page import DRAFT, SurveyPage, draft_page, moment, read_page, unfinished
-from deniable.service.surveys import Surveys
+from deniable.service.surveys import Survey, Surveys
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
-from tests.service.asking import ASKED, SCHEMA, Caller, Clock, bodies, body, collecting, open_survey, page, sqlite
+from tests.service.asking import (
+    ASKED,
+    SCHEMA,
+    Caller,
+    Clock,
+    bodies,
+    body,
+    collecting,
+    open_survey,
+    page,
+    sqlite,
+    until,
+)
 
 API = f"/api/v1/collections/{ASKED.id}"
 
@@ -203,6 +216,85 @@ def test_the_clock_opens_closes_and_ends_grace_and_nothing_else(tmp_path: Path) 
     state()
     assert not store.counted(ASKED.id, bytes(16))
     store.close()
+
+
+def test_what_is_wrong_with_one_survey_keeps_no_other_from_its_drain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nor does it end the watch, whatever it is: a full disk for temporary files is no error of the store's."""
+    other = Collection(Schema((Attribute("a", ("x", "y")),)), GRR(k=2, epsilon=1.0))
+    with collecting(sqlite(tmp_path), drain_seconds=0.05) as here:
+        surveys, call = here.collector.surveys, Caller(here.public)
+        fold = Survey.fold
+
+        def folded(survey: Survey, rows: Any, counts: bytes) -> Any:
+            if survey.collection.id == other.id:
+                raise ValueError("a report of somebody's")
+            return fold(survey, rows, counts)
+
+        monkeypatch.setattr(Survey, "fold", folded)
+        # By name, that which fails is looked at first.
+        open_survey(surveys, "a-broken-one", other)
+        open_survey(surveys)
+        here.collector.refresh()
+        for collection in (other, ASKED):
+            assert call.post(body(30, collection=collection)).status == 201
+        until(lambda: surveys.status("smoking")["n"] == 30)
+        assert call.post(body(30, start=30)).status == 201
+        until(lambda: surveys.status("smoking")["n"] == 60)
+        assert surveys.status("a-broken-one")["waiting"] == 30
+        monkeypatch.undo()
+        until(lambda: surveys.status("a-broken-one")["n"] == 30)
+    assert "the watch could not do it: ValueError" in caplog.text
+    assert "somebody" not in caplog.text
+
+
+def test_a_full_disk_is_said_and_what_comes_again_counts_once(tmp_path: Path) -> None:
+    """Through the public port, as devices meet it: 503, the same bytes again, and nothing lost or twice."""
+    with collecting(sqlite(tmp_path)) as here:
+        surveys, call, store = here.collector.surveys, Caller(here.public), here.collector.store
+        open_survey(surveys)
+        here.collector.refresh()
+        assert call.post(body(20)).status == 201
+        writer: sqlite3.Connection = store._writer  # type: ignore[attr-defined]
+        (pages,) = writer.execute("PRAGMA page_count").fetchone()
+        writer.execute(f"PRAGMA max_page_count = {pages + 60}")
+        answers = [call.post(body(500, start)) for start in range(20, 4020, 500)]
+        assert {answer.status for answer in answers} == {201, 503}
+        refused = [answer for answer in answers if answer.status == 503]
+        assert {answer.problem for answer in refused} == {"store"}
+        assert all(int(answer.headers["retry-after"]) > 0 for answer in refused)
+        # What is there can be looked at meanwhile.
+        assert call("GET", f"/api/v1/collections/{ASKED.id}/state").json["state"] == "open"
+        assert store.waiting(ASKED.id) == 20 + 500 * (len(answers) - len(refused))
+        writer.execute("PRAGMA max_page_count = 1073741823")
+        again = [call.post(body(500, start)).json for start in range(20, 4020, 500)]
+        assert [found["already"] for found in again] == [500 * (answer.status == 201) for answer in answers]
+        assert sum(found["counted"] for found in again) == 500 * len(refused)
+        surveys.close("smoking", now=True)
+        assert surveys.status("smoking")["n"] == 4020
+
+
+def test_a_clock_that_jumps_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
+    """Through the public port: only what `closes_at` says moves with it."""
+    clock = Clock()
+    with collecting(sqlite(tmp_path), clock=clock) as here:
+        surveys, call = here.collector.surveys, Caller(here.public)
+        open_survey(surveys, closes_at="2026-06-01T00:00:00Z", grace_hours=1.0)
+        here.collector.refresh()
+        for i, days in enumerate((0, -3000, 3010, -15, 10)):
+            clock.move(days=days)
+            assert call.post(body(30, start=20 * i)).json["counted"] == (30 if not i else 20)
+            assert here.collector.drain() > 0
+        assert surveys.status("smoking")["n"] == 110
+        clock.move(days=60)
+        until(lambda: surveys.row("smoking").state == "closed")
+        here.collector.refresh()
+        assert call.post(body(1)).problem == "closed"
+        clock.move(days=-60)
+        assert call.post(body(1)).problem == "closed"
+        assert surveys.status("smoking")["n"] == 110
+        assert Aggregate.from_bytes(surveys.export("smoking")).n == 110
 
 
 def test_devices_draw_only_while_open_and_what_was_drawn_is_taken_until_grace_ends(tmp_path: Path) -> None:

@@ -23,9 +23,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json as parsed_json
 
-from deniable.core.documents import Document
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidReportError, TooLargeError
 from deniable.files.formats.columns import arrays_of
@@ -46,6 +45,9 @@ ID_BYTES = 16
 _COLLECTION_BYTES = 32
 _HEX = re.compile(r"[0-9a-f]{64}")
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]*")
+_LAST = {0: "", 2: "AQgw", 3: "AEIMQUYcgkosw048"}
+"""By the number of characters in the last group, those whose spare bits are zero; a whole group has none."""
+_BODY_KEYS, _REPORT_KEYS = {"collection", "reports"}, {"id", "report"}
 _URL = bytes.maketrans(b"+/", b"-_")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 
@@ -186,19 +188,6 @@ class Body:
         return bytes.fromhex(self.collection) + np.concatenate([self.ids, self.rows], axis=1).tobytes()
 
 
-class _Posted(Document):
-    id: str
-    report: str
-
-
-class _Posting(Document):
-    collection: str
-    reports: list[_Posted]
-
-
-_POSTING = TypeAdapter(_Posting)
-
-
 def from_json(content: bytes, width: int | None = None) -> Body:
     """Collector: read a body in its readable form.
 
@@ -218,18 +207,29 @@ def from_json(content: bytes, width: int | None = None) -> Body:
     """
     _check_size(len(content))
     try:
-        found = _POSTING.validate_json(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InvalidReportError(f"the body must be reports in JSON: {place and place + ': '}{first['msg']}") from None
-    if not _HEX.fullmatch(found.collection):
+        # Nothing of what is sent stays in a cache of strings.
+        found = parsed_json(content, cache_strings="none")
+    except ValueError as error:
+        raise InvalidReportError(f"the body must be reports in JSON: {error}") from None
+    # By hand and up to the first fault: a library would list a million faults of a hostile body.
+    if not isinstance(found, dict) or found.keys() != _BODY_KEYS:
+        raise InvalidReportError("the body must be an object with the keys collection and reports, and no other")
+    collection, reports = found["collection"], found["reports"]
+    if not isinstance(collection, str) or not _HEX.fullmatch(collection):
         raise InvalidReportError("collection must be an id of 64 hexadecimal digits")
-    _check_count(len(found.reports))
-    ids = from_base64url([posted.id for posted in found.reports], ID_BYTES, "id")
-    texts = [posted.report for posted in found.reports]
-    rows = from_base64url(texts, len(texts[0]) * 3 // 4 if width is None else width, "report")
-    return Body(found.collection, ids, rows)
+    if not isinstance(reports, list):
+        raise InvalidReportError("reports must be a list")
+    _check_count(len(reports))
+    names, texts = [], []
+    for row, posted in enumerate(reports, 1):
+        if not isinstance(posted, dict) or posted.keys() != _REPORT_KEYS:
+            raise InvalidReportError(f"report {row} must be an object with the keys id and report, and no other")
+        names.append(posted["id"])
+        texts.append(posted["report"])
+    ids = from_base64url(names, ID_BYTES, "id")
+    if width is None:
+        width = len(texts[0]) * 3 // 4 if isinstance(texts[0], str) else 0
+    return Body(collection, ids, from_base64url(texts, width, "report"))
 
 
 def from_binary(content: bytes, width: int) -> Body:
@@ -250,28 +250,31 @@ def to_base64url(content: Rows | bytes) -> str:
     return binascii.b2a_base64(bytes(content), newline=False).rstrip(b"=").translate(_URL).decode()
 
 
-def from_base64url(texts: list[str], width: int, what: str) -> Rows:
+def from_base64url(texts: list[Any], width: int, what: str) -> Rows:
     """Return texts of base64url without padding, each of `width` bytes, as uint8[n, width].
 
     Raises
     ------
     InvalidReportError
-        If one has another length, another character, or spare bits that are not zero: what is sent is said in one way.
+        If one is no text, has another length, another character, or spare bits that are not zero: what is sent is said
+        in one way.
     """
     length = (4 * width + 2) // 3
+    last = _LAST[length % 4]
     for row, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise InvalidReportError(f"{what} must be a text in report {row}")
         if len(text) != length:
             raise InvalidReportError(f"{what} must have {length} characters, got {len(text)} in report {row}")
-    # "A" is six zero bits: so filled up, all texts are decoded at once, and what spare bits say comes after the row.
+        if last and text[-1] not in last:
+            raise InvalidReportError(f"{what} must be base64url whose spare bits are zero, in report {row}")
+    # "A" is six zero bits: so filled up, all texts are decoded at once, and what it adds comes after the row.
     filling = "A" * (-length % 4)
     joined = filling.join([*texts, ""])
     if not _BASE64URL.fullmatch(joined):
         raise InvalidReportError(f"{what} must be base64url, it has other characters")
     table = np.frombuffer(binascii.a2b_base64(joined.encode().translate(_STANDARD)), np.uint8)
-    table = table.reshape(len(texts), (length + len(filling)) * 3 // 4)
-    if table[:, width:].any():
-        raise InvalidReportError(f"{what} must be base64url whose spare bits are zero")
-    return table[:, :width]
+    return table.reshape(len(texts), (length + len(filling)) * 3 // 4)[:, :width]
 
 
 def _check_size(size: int) -> None:

@@ -101,7 +101,7 @@ class Logins:
 
     def __init__(self, store: Store, clock: Clock, now: Callable[[], float] = time.monotonic) -> None:
         self._store, self._clock, self._now = store, clock, now
-        self._lock = threading.Lock()
+        self._lock, self._one = threading.Lock(), threading.Lock()
         self._failures, self._until = 0, 0.0
 
     def wait(self) -> int:
@@ -110,7 +110,14 @@ class Logins:
             return max(0, int(self._until - self._now() + 0.999))
 
     def log_in(self, name: str, password: str) -> str | None:
-        """Return the secret of a new session, None if the name or the password is wrong."""
+        """Return the secret of a new session, None if the name or the password is wrong, or nobody can log in now.
+
+        One after the other: of a thousand that are tried at once, all but the first few meet the wait.
+        """
+        with self._one:
+            return None if self.wait() else self._log_in(name, password)
+
+    def _log_in(self, name: str, password: str) -> str | None:
         found = self._store.analyst(name)
         right = is_password(password, found[1] if found else _NOBODY)
         with self._lock:

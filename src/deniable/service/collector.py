@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +24,9 @@ DRAIN_SECONDS = 10.0
 """An inbox is looked at no more often."""
 
 _WATCH_SECONDS = 1.0
+_READY_SECONDS = 1.0
+"""Whoever asks whether the store can be written is told what was found so lately: looking writes to the disk."""
+
 _WARM_ROWS = (1, 200, 5000)
 
 log = logging.getLogger("deniable.service")
@@ -73,7 +78,8 @@ class Collector:
         self._drain_seconds = drain_seconds
         self._held: dict[str, Held] = {}
         self._warm: set[str] = set()
-        self._refreshing = threading.Lock()
+        self._refreshing, self._looking = threading.Lock(), threading.Lock()
+        self._looked, self._unready = -_READY_SECONDS, ""
         self._stop = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
 
@@ -119,7 +125,26 @@ class Collector:
     def drain(self) -> int:
         """Move every inbox that holds enough into its sum; return how many reports that were."""
         self.ingest.write_rejections()
-        return sum(self.surveys.drain(held.row, held.survey) for held in self.all_held())
+        return sum(map(self._drain, self.all_held()))
+
+    def _drain(self, held: Held) -> int:
+        return self.surveys.drain(held.row, held.survey)
+
+    def ready(self) -> None:
+        """Raise StoreError unless the database could be written a moment ago.
+
+        Anybody may ask, as often as they like, so the database itself is asked once a second.
+        """
+        with self._looking:
+            if time.monotonic() - self._looked >= _READY_SECONDS:
+                self._unready = ""
+                try:
+                    self.store.ready()
+                except StoreError as error:
+                    self._unready = str(error)
+                self._looked = time.monotonic()
+            if self._unready:
+                raise StoreError(self._unready)
 
     def gauges(self) -> dict[str, float]:
         """Return the numbers of this moment, for operators."""
@@ -133,18 +158,29 @@ class Collector:
     def _watch(self) -> None:
         drained = time.monotonic()
         while not self._stop.wait(min(_WATCH_SECONDS, self._drain_seconds)):
-            try:
-                self.refresh()
-                self.surveys.tick({held.row.id: held.survey for held in self.all_held()})
-                if time.monotonic() - drained >= self._drain_seconds:
-                    drained = time.monotonic()
-                    self.drain()
-            except StoreError as error:
-                log.warning("%s", error)
-            except DeniableError as error:
-                log.error("%s", error)
+            _attempt(self.refresh)
+            _attempt(lambda: self.surveys.tick({held.row.id: held.survey for held in self.all_held()}))
+            if time.monotonic() - drained >= self._drain_seconds:
+                drained = time.monotonic()
+                self.ingest.write_rejections()
+                for held in self.all_held():
+                    # What is wrong with one survey keeps no other from its drain.
+                    _attempt(functools.partial(self._drain, held))
         with contextlib.suppress(DeniableError):
             self.ingest.write_rejections()
+
+
+def _attempt(act: Callable[[], object]) -> None:
+    """Do something now or, if it fails, the next time: whatever is wrong, the watch goes on."""
+    try:
+        act()
+    except StoreError as error:
+        log.warning("%s", error)
+    except DeniableError as error:
+        log.error("%s", error)
+    except Exception as error:
+        # Its text could quote what was sent.
+        log.error("the watch could not do it: %s", type(error).__name__)
 
 
 def warm(survey: Survey) -> None:

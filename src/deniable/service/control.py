@@ -121,6 +121,8 @@ def _ask_collector(path: Path, request: Answer) -> Answer:
         raise StoreInUseError(
             f"the database {path} is in use, and its collector does not answer: {error.strerror or error}"
         ) from error
+    if line and not line.endswith(b"\n"):
+        raise StoreError(f"the answer is larger than {MOST} bytes: stop the collector, and ask its database")
     answer: Answer = json.loads(line or b'{"error": "the collector stopped"}')
     if "error" in answer:
         raise StoreError(answer["error"])

@@ -7,6 +7,7 @@ of a commit whose outcome nobody knows the answer is 503, and the retry's receip
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import Counter, deque
@@ -25,6 +26,9 @@ from deniable.service.surveys import Clock, Survey
 
 MAX_QUEUE = 20_000
 """Reports that wait; of more, the sender is told to come again."""
+
+MAX_QUEUE_BYTES = 1 << 28
+"""Bytes of reports that wait: of a survey with long reports, fewer wait."""
 
 MAX_COMMIT = 4096
 """Reports after which no further request joins a commit."""
@@ -71,7 +75,7 @@ class Ingest:
     def __init__(self, store: Store, metrics: Metrics, clock: Clock) -> None:
         self._store, self._metrics, self._clock = store, metrics, clock
         self._items: deque[_Item] = deque()
-        self._waiting, self._stopping = 0, False
+        self._waiting, self._bytes, self._stopping = 0, 0, False
         self._rejected: Counter[tuple[str, str, str]] = Counter()
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
@@ -104,10 +108,11 @@ class Ingest:
         loop = asyncio.get_running_loop()
         item = _Item(survey, body, loop, loop.create_future())
         with self._wake:
-            if self._stopping or self._waiting + body.n > MAX_QUEUE:
+            size = self._bytes + body.rows.size
+            if self._stopping or self._waiting + body.n > MAX_QUEUE or size > MAX_QUEUE_BYTES:
                 raise Problem("busy")
             self._items.append(item)
-            self._waiting += body.n
+            self._waiting, self._bytes = self._waiting + body.n, size
             self._wake.notify()
         return await item.future
 
@@ -143,7 +148,9 @@ class Ingest:
                 self._answer_all(items, Problem("broken"))
             for loop in {item.loop for item in items}:
                 mine = [item for item in items if item.loop is loop]
-                loop.call_soon_threadsafe(_resolve, mine)
+                # A port that was shut has nobody to answer; what others sent is still to be written.
+                with contextlib.suppress(RuntimeError):
+                    loop.call_soon_threadsafe(_resolve, mine)
 
     def _gathered(self) -> list[_Item]:
         with self._wake:
@@ -154,6 +161,7 @@ class Ingest:
                 item = self._items.popleft()
                 items.append(item)
                 reports += item.body.n
+                self._bytes -= item.body.rows.size
             self._waiting -= reports
             return items
 

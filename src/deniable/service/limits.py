@@ -47,6 +47,9 @@ def trusted_networks(texts: Iterable[str]) -> tuple[Network, ...]:
 def client_address(peer: str, headers: Headers, trusted: tuple[Network, ...]) -> str:
     """Return whose request it is: of a trusted proxy's, the right-most address that is no trusted proxy.
 
+    A proxy writes `Forwarded` or `X-Forwarded-For`, and hands on the other as it came, so that a sender could write
+    there what they like: where both are there and do not say the same, neither is believed.
+
     Examples
     --------
     >>> proxies = trusted_networks(["10.0.0.0/8"])
@@ -55,15 +58,20 @@ def client_address(peer: str, headers: Headers, trusted: tuple[Network, ...]) ->
     >>> client_address("8.8.8.8", Headers({"x-forwarded-for": "6.6.6.6"}), proxies)
     '8.8.8.8'
     """
-    hops = [peer]
+    if not is_trusted(peer, trusted):
+        return peer
+    said = set()
     if forwarded := headers.getlist("forwarded"):
-        hops = [*map(_node, _FOR.findall(",".join(forwarded))), peer]
-    elif listed := headers.getlist("x-forwarded-for"):
-        hops = [*(_node(hop) for hop in ",".join(listed).split(",")), peer]
-    for hop in reversed(hops):
-        if not is_trusted(hop, trusted):
-            return hop
-    return hops[0]
+        said.add(_right_most(_FOR.findall(",".join(forwarded)), peer, trusted))
+    if listed := headers.getlist("x-forwarded-for"):
+        said.add(_right_most(",".join(listed).split(","), peer, trusted))
+    return said.pop() if len(said) == 1 else peer
+
+
+def _right_most(hops: list[str], peer: str, trusted: tuple[Network, ...]) -> str:
+    """Return the right-most of some hops that is no trusted proxy, the first where all are."""
+    nodes = [*map(_node, hops)] or [peer]
+    return next((node for node in reversed(nodes) if not is_trusted(node, trusted)), nodes[0])
 
 
 def is_trusted(address: str, trusted: tuple[Network, ...]) -> bool:

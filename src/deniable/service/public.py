@@ -141,7 +141,13 @@ def _posted(cors: Sequence[Middleware]) -> list[str]:
 def _cors(origins: Sequence[str]) -> list[Middleware]:
     if not origins:
         return []
-    allowed: dict[str, Any] = {"allow_methods": ["GET", "POST"], "allow_headers": ["content-type"], "max_age": 600}
+    allowed: dict[str, Any] = {
+        "allow_methods": ["GET", "POST"],
+        "allow_headers": ["content-type"],
+        # Else a page elsewhere would not be told how long to wait.
+        "expose_headers": ["retry-after"],
+        "max_age": 600,
+    }
     return [Middleware(CORSMiddleware, allow_origins=list(origins), **allowed)]
 
 
@@ -212,7 +218,7 @@ class _Pages:
 
     async def ready(self, _: Request) -> Response:
         try:
-            await run_in_threadpool(self._collector.store.ready)
+            await run_in_threadpool(self._collector.ready)
         except StoreError:
             raise Problem("store") from None
         return Response("ready\n", media_type="text/plain")
@@ -242,10 +248,7 @@ class _Reports:
         except Problem as problem:
             if held is not None and problem.name not in ("busy", "store", "broken"):
                 self._collector.ingest.reject(held.row.id, problem.name)
-            response = problem.response()
-            if problem.name in ("slow", "too-large"):
-                # What is still to come is not read.
-                response.headers["Connection"] = "close"
+            response = _refusal(problem)
         except GoneError:
             return
         await response(scope, receive, send)
@@ -269,6 +272,15 @@ class _Reports:
             return Problem("invalid-report").response()
         content = f'{{"counted":{outcome.counted},"already":{outcome.already},"invalid":{outcome.invalid}}}'
         return Response(content, 201 if outcome.counted == body.n else 200, media_type=JSON_TYPE)
+
+
+def _refusal(problem: Problem) -> Response:
+    """Return a problem as a response to what was posted."""
+    response = problem.response()
+    if problem.name in ("slow", "too-large"):
+        # What is still to come is not read.
+        response.headers["Connection"] = "close"
+    return response
 
 
 def parsed(content: bytes, kind: str, held: Held) -> Body:
@@ -308,7 +320,7 @@ class _Receipts:
         try:
             response = await self._found(scope, headers, receive)
         except Problem as problem:
-            response = problem.response()
+            response = _refusal(problem)
         except GoneError:
             return
         await response(scope, receive, send)

@@ -19,15 +19,16 @@ access = logging.getLogger("deniable.service.access")
 
 _BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _PERMISSIONS = (
-    "accelerometer",
-    "camera",
-    "display-capture",
-    "geolocation",
-    "gyroscope",
-    "microphone",
-    "payment",
-    "usb",
+    "accelerometer autoplay bluetooth browsing-topics camera ch-ua ch-ua-arch ch-ua-bitness ch-ua-form-factors "
+    "ch-ua-full-version ch-ua-full-version-list ch-ua-high-entropy-values ch-ua-mobile ch-ua-model ch-ua-platform "
+    "ch-ua-platform-version ch-ua-wow64 clipboard-read clipboard-write compute-pressure digital-credentials-get "
+    "display-capture encrypted-media fullscreen gamepad geolocation gyroscope hid identity-credentials-get "
+    "idle-detection interest-cohort keyboard-map local-fonts local-network-access magnetometer microphone midi "
+    "otp-credentials payment picture-in-picture private-state-token-issuance private-state-token-redemption "
+    "publickey-credentials-create publickey-credentials-get screen-wake-lock serial speaker-selection "
+    "storage-access sync-xhr usb window-management xr-spatial-tracking"
 )
+"""What no page here needs: sensors and devices, credentials, and what tells of the reader or their browser."""
 
 
 def security_headers(connect: Sequence[str] = ()) -> list[tuple[bytes, bytes]]:
@@ -49,7 +50,7 @@ def security_headers(connect: Sequence[str] = ()) -> list[tuple[bytes, bytes]]:
         "x-content-type-options": "nosniff",
         "cross-origin-opener-policy": "same-origin",
         "cross-origin-resource-policy": "same-origin",
-        "permissions-policy": ", ".join(f"{name}=()" for name in _PERMISSIONS),
+        "permissions-policy": ", ".join(f"{name}=()" for name in _PERMISSIONS.split()),
     }
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 

@@ -67,12 +67,7 @@ class SqliteStore(Store):
                 for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "mmap_size = 0"):
                     self._writer.execute(f"PRAGMA {pragma}")
                 self.prepare(migrate)
-                self._reader = sqlite3.connect(
-                    f"file:{path.absolute().as_posix()}?mode=ro",
-                    uri=True,
-                    isolation_level=None,
-                    check_same_thread=False,
-                )
+                self._reader = _read_only(path)
         except BaseException:
             self.close()
             raise
@@ -189,12 +184,26 @@ def restore(source: Path, path: Path) -> None:
                     target = sqlite3.connect(temporary, isolation_level=None)
                     copy.backup(target)
                     target.close()
-                    for ending in ("-wal", "-shm"):
-                        path.with_name(path.name + ending).unlink(missing_ok=True)
+                    _empty_log(path)
             finally:
                 copy.close()
     finally:
         os.close(descriptor)
+
+
+def _empty_log(path: Path) -> None:
+    """Move what the log of a database holds into its file, and remove the log.
+
+    A log that stays would be applied to the database that takes this one's place; one that was only removed would be
+    missed if the process were killed before that.
+    """
+    if path.exists():
+        # A database that cannot be read is why there are backups.
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as old:
+            old.execute("PRAGMA synchronous = FULL")
+            old.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
 def _insert(run: Run, table: str, collection: str, values: list[bytes]) -> None:
