@@ -16,6 +16,7 @@
 # make ways     how many modules a command walks through, and calls that climb; results/ways.json
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
 # make engines  the Spark engine on two workers of this machine (Java 17 or later)
+# make docs     the site, from the pages in docs/ and the docstrings; build/site/index.html, read without a network
 # make client   the browser client's bundle, from client/src, and its tests (node and npm)
 # make client-law  100,000 reports of every mechanism in the client against its exact law; results/client-law.json
 # make vectors  what client and library must agree on, byte for byte; tests/vectors/wire
@@ -33,7 +34,7 @@ FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds 
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test long check quick answers intervals mutants soak crash-files crash e2e load fuzz ways coverage engines client client-law vectors bench bench-compare fast dist clean
+.PHONY: demo test long check quick answers intervals mutants soak crash-files crash e2e load fuzz ways coverage engines docs client client-law vectors bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -97,6 +98,10 @@ coverage: $(VENV)/.installed-dev
 	$(RUN)/coverage json --quiet -o results/coverage.json
 	$(RUN)/coverage report --skip-covered
 
+docs: $(VENV)/.installed-docs
+	$(RUN)/sphinx-build --fail-on-warning --keep-going --quiet --conf-dir docs --doctree-dir build/doctrees . build/site
+	$(RUN)/python -m docs.making.offline build/site
+
 client:
 	cd client && npm ci && npm run check && npm run build && npm test
 
@@ -145,5 +150,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
 	$(RUN)/pip install --quiet --editable ".[demo,dataframes,excel,mpc,service,postgres]" --group dev
 	touch $@
 
+$(VENV)/.installed-docs: $(VENV)/.installed pyproject.toml
+	$(RUN)/pip install --quiet --group docs
+	touch $@
+
 clean:
-	rm -rf $(VENV) .venv-peers demo
+	rm -rf $(VENV) .venv-peers demo build

@@ -107,7 +107,6 @@ ALLOWED = {
     "leakage/calibration/calibration.py: getattr(mechanism, 'name', mechanism)": "a mechanism or the name of one",
     "leakage/prior/mechanism_leakage.py: isinstance(release, (int, float, np.integer, np.floating))": "or a budget",
     "leakage/prior/mechanism_leakage.py: isinstance(release, bool)": "a budget or more",
-    "report/shelves.py: getattr(value, '__module__', '')": "where a public name is from",
     "core/randomness.py: getattr(rng, 'fill', None)": "a source of random words, no mechanism",
     "dealt/mpc/plan.py: isinstance(mechanism, (QuotaRR, SignedCoins))": "there are circuits for these deals only",
     "dealt/mpc/plan.py: isinstance(mechanism, QuotaRR)": "which of the two circuits",

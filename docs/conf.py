@@ -1,0 +1,80 @@
+"""The site: ``make docs``. What is Sphinx's own; what is ours stands in `docs/making`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docutils.nodes import document
+from sphinx.addnodes import pending_xref
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from docs.making import names, navigation  # noqa: E402
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+project = "deniable"
+author = project_copyright = "The deniable maintainers"
+version = release = installed("deniable")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+root_doc = navigation.START
+include_patterns = [f"{page}.md" for page in navigation.all_pages()]
+exclude_patterns = [".*", "build", "client", "results", "src", "tests"]
+
+myst_heading_anchors = 6
+default_role = "py:obj"
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+highlight_language = "none"
+
+html_theme = "furo"
+html_title = f"deniable {release}"
+html_additional_pages = {"index": "start.html"}
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+templates_path = ["templates"]
+html_copy_source = False
+
+
+def _read(_: Sphinx, page: str, source: list[str]) -> None:
+    text = navigation.without_folders(page, names.with_docstrings(page, source[0]))
+    source[0] = navigation.with_navigation(page, text)
+
+
+def _leave_words(_: Sphinx, document: document) -> None:
+    """Link only what is a public name: `k` or `rows` in a docstring is a word, whatever has a member of that name."""
+    for reference in list(document.findall(pending_xref)):
+        target = reference.get("reftarget", "")
+        if reference.get("refdomain") == "py" and "." not in target and target not in names.linked():
+            reference.replace_self(reference.children)
+
+
+def _escape(*given: Any) -> None:
+    """Keep sizes such as |X_i| what they are in a docstring; to Sphinx they would be the names of replacements."""
+    lines = given[-1]
+    lines[:] = [line if ">>>" in line else re.sub(r"\|(\w+)\|", r"\\|\1\\|", line) for line in lines]
+
+
+def _skip(_: Sphinx, _what: str, _name: str, member: object, *_options: Any) -> bool | None:
+    """Leave out what a NamedTuple says of its fields by itself, and members that are functions of NumPy."""
+    field = (getattr(member, "__doc__", None) or "").startswith("Alias for field")
+    return True if field or isinstance(member, staticmethod) or inspect.isbuiltin(member) else None
+
+
+def setup(app: Sphinx) -> None:
+    """Let pages be read as the site needs them."""
+    app.connect("source-read", _read)
+    app.connect("doctree-read", _leave_words)
+    app.connect("autodoc-process-docstring", _escape)
+    app.connect("autodoc-skip-member", _skip)

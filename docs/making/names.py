@@ -1,0 +1,165 @@
+"""All mechanisms and all public names as pages of the documentation.
+
+The table of mechanisms is made from their cards, between two markers of ``choosing.md``. The pages of names, ``api.md``
+and ``api/``, are made from what the namespaces list: a line per name in the file, its whole docstring on the site.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from functools import cache
+from types import ModuleType
+from typing import Any, get_args
+
+from deniable.core.card import Shelf
+from deniable.core.names import cards, mechanism_class
+
+BEGIN, END = "<!-- made from cards: begin -->", "<!-- made from cards: end -->"
+
+PAGES = {
+    "deniable": ("deniable",),
+    "oracles": ("deniable.oracles",),
+    "records": ("deniable.records",),
+    "dealt": ("deniable.dealt",),
+    "answers": ("deniable.answers",),
+    "postprocess": ("deniable.postprocess",),
+    "leakage": ("deniable.leakage",),
+    "planning": ("deniable.planning",),
+    "files": ("deniable.files", "deniable.files.wire"),
+    "engines": ("deniable.engines.spark",),
+    "report": ("deniable.report",),
+    "errors": ("deniable.errors",),
+    "testing": ("deniable.testing",),
+    "bases": (
+        "deniable.core.mechanism",
+        "deniable.oracles.oracle",
+        "deniable.oracles.pure",
+        "deniable.records.record",
+        "deniable.records.joint",
+        "deniable.dealt.dealt",
+    ),
+}
+"""The namespaces of every page of names, in their order. A name in several has its docstring in the last of them."""
+
+TITLES = {"bases": "Bases of mechanisms"}
+
+PINNED = {"deniable.engines.spark": ["aggregate", "randomize"]}
+"""What a module offers whose other names are for its tasks."""
+
+_DECODING = {
+    "counts": "counters",
+    "compares": "every report with every value",
+    "transform": "one transform, all values",
+}
+
+
+def shelves() -> str:
+    """Return the tables of all mechanisms in Markdown, a shelf each."""
+    lines = []
+    for shelf in get_args(Shelf):
+        lines += ["", f"### {shelf.capitalize()}", "", "| name | class | take it for | one report | decoding |"]
+        lines.append("|---|---|---|---|---|")
+        for name, card in cards():
+            if card.shelf == shelf:
+                cls = mechanism_class(name)
+                also = "".join(f", `{variant.name}`" for variant in card.variants)
+                row = (f"`{name}`{also}", f"`{cls.__name__}`", card.when, card.wire, _DECODING[card.decoding])
+                lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines).strip()
+
+
+def with_shelves(page: str) -> str:
+    """Return a page with the tables between its markers as they are now."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{shelves()}\n\n{END}{after}"
+
+
+def pages() -> dict[str, str]:
+    """Return the pages of names in Markdown, by their paths below `docs`."""
+    lines = [
+        "# Python",
+        "",
+        "Every public name, by what it is for.",
+    ]
+    made = {}
+    for page, namespaces in PAGES.items():
+        title = TITLES.get(page, f"`{namespaces[0]}`")
+        lines += ["", f"[{title}](api/{page}.md): {_first_line(importlib.import_module(namespaces[0]))}"]
+        made[f"api/{page}.md"] = _page(title, namespaces)
+    return {"api.md": "\n".join(lines) + "\n", **made}
+
+
+def _page(title: str, namespaces: tuple[str, ...]) -> str:
+    lines = [f"# {title}"]
+    for namespace in namespaces:
+        lines += ["", f"## `{namespace}`"] if len(namespaces) > 1 else []
+        lines += ["", _first_line(importlib.import_module(namespace)), ""]
+        lines += [f"* `{name}`: {_first_line(value)}" for name, value in public_names(namespace).items()]
+    return "\n".join(lines) + "\n"
+
+
+@cache
+def public_names(namespace: str) -> dict[str, Any]:
+    """Return what a namespace offers, by name: what it lists, or else what has a docstring and is from there."""
+    package = importlib.import_module(namespace)
+    own = [name for name in vars(package) if _own(package, name)]
+    listed = PINNED.get(namespace) or vars(package).get("__all__") or own
+    found = {name: getattr(package, name) for name in sorted(listed)}
+    return {name: value for name, value in found.items() if not isinstance(value, ModuleType)}
+
+
+def _own(package: ModuleType, name: str) -> bool:
+    value = vars(package)[name]
+    whole = hasattr(package, "__path__")
+    home = getattr(value, "__module__", None) or ""
+    base = package.__name__ in PAGES["bases"] and not isinstance(value, type)
+    return (
+        not name.startswith("_") and not base and (home.startswith("deniable") if whole else home == package.__name__)
+    )
+
+
+@cache
+def home(name: str, namespace: str) -> str:
+    """Return the last namespace of `PAGES` that has the same object under the same name."""
+    value = public_names(namespace)[name]
+    spaces = [one for page in PAGES.values() for one in page if public_names(one).get(name) is value]
+    return spaces[-1]
+
+
+def with_docstrings(page: str, text: str) -> str:
+    """Return a page of names as the site shows it: docstrings in place of lines, or links to where they are."""
+    if not re.fullmatch("docs/api/[a-z]+", page):
+        return text
+    shown, namespace = [], PAGES[page.rpartition("/")[2]][0]
+    for line in text.splitlines():
+        if heading := re.fullmatch("## `(.+)`", line):
+            namespace = heading[1]
+        listed = re.match(r"\* `(\w+)`", line)
+        shown += [_shown(listed[1], namespace, line)] if listed else [line]
+    return "\n".join(shown) + "\n"
+
+
+def _shown(name: str, namespace: str, line: str) -> str:
+    where = home(name, namespace)
+    if where != namespace:
+        return line.replace(f"`{name}`", f"{{py:obj}}`{name} <{where}.{name}>`", 1)
+    value = public_names(namespace)[name]
+    if isinstance(value, type):
+        said = [f".. autoclass:: {namespace}.{name}", "   :members:", "   :show-inheritance:"]
+    else:
+        said = [f".. {'autofunction' if inspect.isroutine(value) else 'autodata'}:: {namespace}.{name}"]
+    return "\n".join(["", "```{eval-rst}", *said, "```", ""])
+
+
+@cache
+def linked() -> frozenset[str]:
+    """Return the names that a docstring can lead to by the name alone."""
+    return frozenset(name for page in PAGES.values() for namespace in page for name in public_names(namespace))
+
+
+def _first_line(value: Any) -> str:
+    documented = isinstance(value, (ModuleType, type)) or inspect.isroutine(value)
+    return (inspect.getdoc(value) or "").partition("\n")[0] if documented else f"`{value}`"

@@ -1,0 +1,82 @@
+"""The site's navigation has every page, in a newcomer's order; what it checks of itself, once built, finds faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from docs.making import names, navigation
+from docs.making.offline import faults
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    listed = [page for part in navigation.parts().values() for page in part] + navigation.names()
+    pages = {str(path.relative_to(ROOT).with_suffix("")) for path in (ROOT / "docs").rglob("*.md")}
+    assert len(set(listed)) == len(listed)
+    orphans = pages - set(listed) - {navigation.START}
+    assert not orphans, f"link them from docs/index.md: {sorted(orphans)}"
+    assert {"SECURITY", "CONTRIBUTING", "CHANGELOG", "docs/theory/coupling"} <= set(listed)
+
+
+def test_a_newcomer_reads_concepts_first_and_the_house_last() -> None:
+    parts = navigation.parts()
+    assert next(iter(parts.values()))[0] == "docs/concepts"
+    assert list(parts)[-2:] == ["Reference", "The house"]
+
+
+def test_the_sidebar_has_what_the_pages_link_to() -> None:
+    shown = navigation.with_navigation(navigation.START, "")
+    assert shown.index("/docs/concepts\n") < shown.index("/docs/choosing\n") < shown.index("/docs/api\n")
+    assert ":caption: Theory" in shown
+    assert "/docs/api/oracles\n" in navigation.with_navigation(navigation.NAMES, "")
+    assert navigation.with_navigation("docs/cli", "as it was") == "as it was"
+
+
+def test_links_to_folders_are_words_on_the_site() -> None:
+    text = "[one](results/jrr), [two](jrr.md), [three](https://example.org)"
+    assert navigation.without_folders("docs/papers/ocms", text) == "one, [two](jrr.md), [three](https://example.org)"
+
+
+def test_names_have_their_docstrings_on_the_site_and_no_two_places() -> None:
+    oracles = names.with_docstrings("docs/api/oracles", (ROOT / "docs/api/oracles.md").read_text())
+    assert ".. autoclass:: deniable.oracles.GRR\n   :members:" in oracles
+    assert ".. autofunction:: deniable.oracles.ocms_choice\n" in oracles
+    top = names.with_docstrings("docs/api/deniable", (ROOT / "docs/api/deniable.md").read_text())
+    assert "* {py:obj}`GRR <deniable.oracles.GRR>`: " in top
+    assert ".. autoclass:: deniable.Estimate\n" in top
+    assert names.with_docstrings("docs/cli", "* `GRR`: as it was") == "* `GRR`: as it was"
+    wire = names.with_docstrings("docs/api/files", (ROOT / "docs/api/files.md").read_text())
+    assert ".. autofunction:: deniable.files.wire.to_wire\n" in wire
+    shown = [one for one in (ROOT / "docs/api").glob("*.md") if one.stem not in names.PAGES]
+    assert not shown
+
+
+@pytest.mark.parametrize(
+    ("page", "fault"),
+    [
+        ('<script src="https://cdn.example/x.js"></script>', "loads https://cdn.example/x.js"),
+        ('<img src="//cdn.example/x.png">', "loads //cdn.example/x.png"),
+        ('<link rel="stylesheet" href="http://fonts.example/css">', "loads http://fonts.example/css"),
+        ('<p style="background: url(https://a.example/b)">', "loads https://a.example/b"),
+        ('<a href="gone.html">', "links to gone.html"),
+        ('<a href="other.html#gone">', "links to other.html#gone"),
+        ('<a href="#gone">', "links to #gone"),
+        ('<link rel="stylesheet" href="own.css">', "own.css loads https://fonts.example/f.woff"),
+    ],
+)
+def test_a_built_site_that_needs_a_network_or_is_not_whole_is_found(tmp_path: Path, page: str, fault: str) -> None:
+    (tmp_path / "own.css").write_text("@font-face { src: url(https://fonts.example/f.woff) }" if "own" in page else "")
+    (tmp_path / "other.html").write_text('<h1 id="here">')
+    (tmp_path / "index.html").write_text(page)
+    (found,) = faults(tmp_path)
+    assert fault in found
+
+
+def test_a_whole_site_has_no_faults(tmp_path: Path) -> None:
+    (tmp_path / "other.html").write_text('<h1 id="here"><img src="data:image/png;base64,AA">')
+    (tmp_path / "index.html").write_text(
+        '<a href="other.html#here"><a href="https://example.org/paper"><a href="mailto:a@b.c"><a href="#x" id="x">'
+    )
+    assert faults(tmp_path) == []
