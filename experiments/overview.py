@@ -47,10 +47,9 @@ def measured() -> dict[str, dict[str, dict[str, Any]]]:
     return found
 
 
-def cost(name: str, experiment: str) -> dict[str, Any]:
-    """Run one command in a folder of its own; return this process's processor seconds and the data it asked for."""
-    with tempfile.TemporaryDirectory() as folder:
-        paper(name).run(experiment, Path(folder))
+def cost(name: str, experiment: str, output: Path, seed: int) -> dict[str, Any]:
+    """Run one command; return this process's processor seconds and the data it asked for."""
+    paper(name).run(experiment, output, seed=seed)
     return {"seconds": round(time.process_time(), 1), "data": sorted(ASKED)}
 
 
@@ -142,16 +141,21 @@ def data(
 
 
 @app.command()
-def measure(papers: list[str] = typer.Argument(None, help="Papers; all of them by default.")) -> None:
+def measure(
+    names: list[str] = typer.Argument(None, help="Papers, or PAPER/COMMAND; all papers by default."),
+    output: Path = typer.Option(None, "-o", "--output", help="Folder for the results; by default they are not kept."),
+    seed: int = typer.Option(1, "--seed", help="Seed of the first repetition."),
+) -> None:
     """Run every command in a process of its own and write its time and its data to measured.json."""
-    found = measured()
-    for name in papers or PAPERS:
-        entries = {}
-        for one in paper(name).experiments:
-            with get_context("spawn").Pool(1) as pool:
-                entries[one] = pool.apply(cost, (name, one))
-        found[name] = entries
-        MEASURED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    chosen = [tuple(name.split("/")) for name in names or PAPERS]
+    for name, *only in chosen:
+        for one in only or paper(name).experiments:
+            with tempfile.TemporaryDirectory() as scratch, get_context("spawn").Pool(1) as pool:
+                entry = pool.apply(cost, (name, one, output or Path(scratch), seed))
+            found = measured()
+            known = {**found[name], one: entry}
+            found[name] = {each: known[each] for each in paper(name).experiments if each in known}
+            MEASURED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def main(arguments: Iterable[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Every number on a page of ``docs/papers``, traced to the command and the CSV file that it comes from.
+"""Every number on a page of ``docs/papers`` and of some in ``docs/theory``, traced to its command and its CSV file.
 
 A reproduction says in ``experiments/<paper>/page.py`` how its page quotes results: sentences and table rows are written
 once more, with each number read from a cell of a CSV file (`Results.number`). The files stand below
@@ -8,6 +8,9 @@ once more, with each number read from a cell of a CSV file (`Results.number`). T
 * numbers that nothing traces: neither a quotation, nor a setting or a reference such as "epsilon 1" or "figure 3(a)",
   nor one of the texts that the page declares as `stated`, with where they are from,
 * pictures without a caption that says what is drawn and from which seed.
+
+Pages of ``docs/theory`` (`THEORY`) say so in modules of their own, named ``theory/jrr`` and so on; their files stand
+below ``docs/theory/results``. There whole numbers of one digit are taken for parts of formulas, and are not traced.
 
 ``python -m experiments.pages PAPER`` checks one page. ``--update results`` first takes CSV files and pictures from a
 folder of results; ``--against results-2`` writes ``seeds.csv``: the numbers that another seed prints otherwise.
@@ -28,8 +31,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[1] / "docs" / "papers"
+DOCS = Path(__file__).parents[1] / "docs"
+FOLDER = DOCS / "papers"
 PAPERS = ("corr_rr", "ocms", "jrr", "cpl", "answers")
+THEORY = {
+    "theory/jrr": "experiments.jrr.theory_page",
+    "theory/coupling": "experiments.jrr.coupling_page",
+    "theory/leakage": "experiments.cpl.theory_page",
+}
+"""Page of docs/theory -> the module that says how it quotes results."""
 COMMANDS, SEEDS = "commands.json", "seeds.csv"
 
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:e-?\d+)?%?")
@@ -166,22 +176,38 @@ class Page:
         Text on the page with numbers that are no results of an experiment -> where they are from.
     pictures : mapping
         Picture of the page -> picture among the results.
+    paper : str
+        Whose experiments write the results, if it is not called as the page.
+    theory : bool
+        Whether the page stands in ``docs/theory``.
     """
 
     name: str
     quotes: Callable[[Results], Sequence[str]]
     stated: Mapping[str, str]
     pictures: Mapping[str, str]
+    paper: str = ""
+    theory: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where the page stands."""
+        return DOCS / "theory" if self.theory else FOLDER
 
     @property
     def path(self) -> Path:
         """The page itself."""
-        return FOLDER / f"{self.name}.md"
+        return self.folder / f"{self.name}.md"
+
+    @property
+    def experiments(self) -> str:
+        """Package below `experiments` that writes the results."""
+        return self.paper or self.name
 
     @cached_property
     def results(self) -> Results:
         """The results that stand beside the page."""
-        return Results(FOLDER / "results" / self.name)
+        return Results(self.folder / "results" / self.name)
 
     def check(self, markdown: str | None = None) -> list[str]:
         """Return what is wrong with the page, or with another text in its place; nothing, if all is well."""
@@ -196,7 +222,8 @@ class Page:
             for found in pattern.finditer(text):
                 known[found.start() : found.end()] = [True] * (found.end() - found.start())
         for found in NUMBER.finditer(text):
-            if found[0] and not all(known[found.start() : found.end()]):
+            formula = self.theory and re.fullmatch(r"-?\d", found[0])
+            if found[0] and not formula and not all(known[found.start() : found.end()]):
                 around = text[max(0, found.start() - 50) : found.end() + 30]
                 wrong.append(f"nothing traces {found[0]} in: {around}")
         return [*wrong, *self._untold(), *self._uncaptioned(source)]
@@ -229,7 +256,7 @@ class Page:
 
     def update(self, results: Path) -> None:
         """Take the tables that the page quotes, their commands, and its pictures from a folder of results."""
-        source, target = results / self.name, self.results.folder
+        source, target = results / self.experiments, self.results.folder
         found = Results(source)
         self.quotes(found)
         commands = json.loads((source / COMMANDS).read_text(encoding="utf-8"))
@@ -239,13 +266,15 @@ class Page:
         kept = {table: commands[table] for table in sorted(found._read)}
         (target / COMMANDS).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
         for shown, drawn in self.pictures.items():
-            shutil.copyfile(source / drawn, FOLDER / shown)
+            shutil.copyfile(source / drawn, self.folder / shown)
         self.results._read.clear()
 
     def differences(self, results: Path) -> list[dict[str, str]]:
         """Return the numbers of the page that another folder of results, of another seed, prints otherwise."""
         rows = []
-        for ours, theirs in zip(self.quotes(self.results), self.quotes(Results(results / self.name)), strict=True):
+        for ours, theirs in zip(
+            self.quotes(self.results), self.quotes(Results(results / self.experiments)), strict=True
+        ):
             pairs = zip(_marked(ours), _marked(theirs), strict=True)
             rows += [{"page": one, "other seed": other, "in": _unmarked(ours)} for one, other in pairs if one != other]
         return rows
@@ -289,7 +318,7 @@ def _with_any_numbers(wanted: str) -> str:
 
 def page_of(paper: str) -> Page | None:
     """Return the page of a paper, or None while its reproduction declares none."""
-    module = f"experiments.{paper}.page"
+    module = THEORY.get(paper, f"experiments.{paper}.page")
     if find_spec(module) is None:
         return None
     page: Page = import_module(module).PAGE
@@ -301,7 +330,7 @@ def main() -> None:
     import typer
 
     def command(
-        papers: list[str] = typer.Argument(help="corr_rr, ocms, jrr, cpl, answers."),
+        papers: list[str] = typer.Argument(help=", ".join((*PAPERS, *THEORY))),
         update: Path | None = typer.Option(
             None, "--update", help="Folder of results to take tables and pictures from."
         ),

@@ -13,6 +13,7 @@ from experiments.cpl import (
     pairs,
     sampled,
     saturation,
+    theory,
 )
 from experiments.cpl.paper import PAPER
 
@@ -30,4 +31,5 @@ __all__ = [
     "pairs",
     "sampled",
     "saturation",
+    "theory",
 ]

@@ -1,9 +1,11 @@
 """``python -m tests.mutants [--seed 1] [--count 60] [--jobs 2]``: which of a sample of small faults the tests notice.
 
-1. The suite runs once while `recorder` notes which test runs which line (again only if a file changed).
-2. A sample is drawn (`selection.drawn`).
-3. For each mutant a copy of the project gets the fault, and the tests that run its line run until one fails; first
-   those that were recorded to take a minute together, and if none fails, more.
+1. A sample is drawn (`selection.drawn`).
+2. For each mutant a copy of the project gets the fault, and the nearest tests run until one fails: the examples of its
+   file, and the files of tests that import its module.
+3. If any is left, the suite runs once while `recorder` notes which test runs which line (again only if a file changed).
+   The tests that run the mutant's line run until one fails: first those that were recorded to take a minute together,
+   and if none fails, more.
 4. A JSON file says for every mutant what became of it. Survivors are listed; those proved equivalent
    (``equivalent.json``) stand apart.
 
@@ -19,6 +21,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import resource
 import shutil
 import signal
@@ -27,7 +30,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,7 +42,7 @@ import typer
 
 from tests.mutants.operators import Mutant
 from tests.mutants.recorder import RECORD
-from tests.mutants.selection import ALL_SECONDS, FIRST_SECONDS, Record, drawn, every_mutant
+from tests.mutants.selection import ALL_SECONDS, FIRST_SECONDS, Record, drawn, every_mutant, nearest
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("src", "tests", "experiments", "benchmarks", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
@@ -49,6 +52,9 @@ ALL_TESTS = (*(argument for argument in PYTEST if argument != "-x"), "--continue
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 PARTS = 16
 """Into how many parts the suite is split while it is recorded: what an interruption costs at most is one of them."""
+
+PATIENCE = 300
+"""Seconds of the processor that the nearest tests of one mutant may take."""
 
 WAITING = 8
 """A run of tests may take so many times as long by the clock as by the processor: servers and busy machines wait."""
@@ -123,33 +129,43 @@ class Copy:
     number: int = 0
 
     def tried(self, mutant: Mutant, record: Record) -> dict[str, Any]:
-        """Return what became of a mutant: killed by a test, by the clock, or not."""
-        started = time.monotonic()
+        """Return what the tests that run a mutant's line make of it: killed by one, by the clock, or not."""
         meeting = record.meeting(mutant)
         first = record.within(meeting, FIRST_SECONDS)
         then = record.within(meeting, ALL_SECONDS)[len(first) :]
-        result: dict[str, Any] = {**mutant.as_json(), "tests": len(meeting), "outcome": "no test runs it", "by": ""}
+        took = dict(zip(record.tests, record.seconds, strict=True))
+        stages = [(stage, 180 + 5 * math.ceil(sum(took[test] for test in stage))) for stage in (first, then) if stage]
+        found = self._tried(mutant, stages)
+        return {**mutant.as_json(), "chosen": "by coverage", **found, "tests": len(meeting)}
+
+    def tried_nearest(self, mutant: Mutant, files: Sequence[str]) -> dict[str, Any]:
+        """Return what the nearest tests make of a mutant."""
+        found = self._tried(mutant, [(list(files), PATIENCE)])
+        return {**mutant.as_json(), "chosen": "nearest", **found, "tests": 0}
+
+    def _tried(self, mutant: Mutant, stages: Sequence[tuple[Sequence[str], int]]) -> dict[str, Any]:
+        started = time.monotonic()
+        result: dict[str, Any] = {"outcome": "no test runs it", "by": ""}
         with tempfile.TemporaryDirectory() as fresh:
             cache = Path(fresh) if mutant.compiled else self.root / ".numba"
-            for stage in (first, then):
-                if stage and result["outcome"] != "killed":
-                    result |= self._outcome(mutant, stage, record, cache)
-        return result | {"tests run": len(first) + len(then), "seconds": round(time.monotonic() - started, 1)}
+            for stage, patience in stages:
+                if result["outcome"] != "killed":
+                    result = self._outcome(mutant, stage, patience, cache)
+        return result | {"seconds": round(time.monotonic() - started, 1)}
 
-    def _outcome(self, mutant: Mutant, tests: Sequence[str], record: Record, cache: Path) -> dict[str, Any]:
+    def _outcome(self, mutant: Mutant, tests: Sequence[str], patience: int, cache: Path) -> dict[str, Any]:
         """Return what tests make of a mutant; a test that fails without the fault, too, is left out and they go on."""
-        left = list(tests)
-        while left:
+        without: list[str] = []
+        while True:
             with self._fault(mutant):
-                result = self._run(left, record, cache)
-            failing = [test for test in left if f"{test} " in f"{result['by']} "]
-            if result["outcome"] != "killed" or not failing:
+                result = self._run(tests, patience, cache, without)
+            failing = re.match(r"(?:FAILED|ERROR) (\S+::.+?)(?: - |$)", result["by"])
+            if result["outcome"] != "killed" or not failing or failing[1] in without:
                 return result
             with self._fault(None, mutant.file):
-                if self._run(failing[:1], record, self.root / ".numba")["outcome"] == "survived":
+                if self._run([failing[1]], patience, self.root / ".numba")["outcome"] == "survived":
                     return result
-            left.remove(failing[0])
-        return {"outcome": "survived", "by": ""}
+            without.append(failing[1])
 
     @contextmanager
     def _fault(self, mutant: Mutant | None, name: str = "") -> Iterator[None]:
@@ -167,32 +183,31 @@ class Copy:
             file.write_bytes(source)
             os.utime(file, (stamp.st_atime, stamp.st_mtime))
 
-    def _run(self, tests: Sequence[str], record: Record, cache: Path) -> dict[str, Any]:
-        took = dict(zip(record.tests, record.seconds, strict=True))
-        patience = 180 + 5 * math.ceil(sum(took[test] for test in tests))
+    def _run(self, tests: Sequence[str], patience: int, cache: Path, without: Sequence[str] = ()) -> dict[str, Any]:
         listed = self.root / ".tests"
         listed.write_text("\n".join(tests), encoding="utf-8")
         with subprocess.Popen(
-            [*PYTEST, f"@{listed}"],
+            [*PYTEST, *(f"--deselect={test}" for test in without), f"@{listed}"],
             cwd=self.root,
             env=environment(self.root, cache),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (patience, patience + 10)),
         ) as running:
+            resource.prlimit(running.pid, resource.RLIMIT_CPU, (patience, patience + 10))
             try:
                 said, _ = running.communicate(timeout=WAITING * patience)
             except subprocess.TimeoutExpired:
                 os.killpg(running.pid, signal.SIGKILL)
                 return {"outcome": "killed", "by": "the clock"}
-        if running.returncode == 0:
+        # 5: no test was chosen, as in a file without examples.
+        if running.returncode in (0, 5):
             return {"outcome": "survived", "by": ""}
         if running.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             return {"outcome": "killed", "by": "the clock"}
         failures = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return {"outcome": "killed", "by": failures[0][:200] if failures else said[-200:]}
+        return {"outcome": "killed", "by": failures[0][:300] if failures else said[-300:]}
 
 
 def copies(files: Sequence[Path], folder: Path, jobs: int) -> Queue[Copy]:
@@ -200,7 +215,8 @@ def copies(files: Sequence[Path], folder: Path, jobs: int) -> Queue[Copy]:
     made: Queue[Copy] = Queue()
     for job in range(jobs):
         root = folder / f"copy-{job}"
-        shutil.rmtree(root, ignore_errors=True)
+        for part in COPIED:  # compiled code stays: it is told apart by the time of its source
+            shutil.rmtree(root / part, ignore_errors=True)
         for file in files:
             (root / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / file, root / file)
@@ -256,28 +272,23 @@ def main(
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     files = files_of_the_project()
-    record = recorded(folder, files, jobs, tests)
     found = [one for one in every_mutant(ROOT) if only in one.file]
     sample = survivors(again, found) if again else drawn(found, count, seed, ROOT)
-    typer.echo(
-        f"{len(record.tests)} tests ({len(record.failed)} fail without a mutant), {len(found):,} mutants, "
-        f"{len(sample)} drawn; {time.monotonic() - started:.0f} s so far"
-    )
+    typer.echo(f"{len(found):,} mutants, {len(sample)} drawn")
     free = copies(files, folder, jobs)
-    kept = (
-        folder / f"tried-{digest(files)}-{hashlib.sha256(repr((sorted(tests), sample)).encode()).hexdigest()[:8]}.jsonl"
-    )
+    kind = hashlib.sha256(repr((sorted(tests), sample)).encode()).hexdigest()[:8]
+    kept = folder / f"tried-{digest(files)}-{kind}.jsonl"
     known = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
 
-    def judged(mutant: Mutant) -> dict[str, Any] | None:
+    def judged(mutant: Mutant, how: str, judge: Callable[[Copy], dict[str, Any]]) -> dict[str, Any] | None:
         for result in known:
-            if same(mutant, result) and mutant.line == result["line"]:
+            if same(mutant, result) and (mutant.line, how) == (result["line"], result["chosen"]):
                 return dict(result)
         if time.monotonic() - started > 60 * minutes:
             return None
         copy = free.get()
         try:
-            result = copy.tried(mutant, record)
+            result = judge(copy)
         finally:
             free.put(copy)
         if result["outcome"] != "killed" and (proof := known_equivalent(result)):
@@ -287,9 +298,26 @@ def main(
         typer.echo(f"{result['outcome']:<16} {mutant.file}:{mutant.line} {mutant.before!r:.60} -> {mutant.after!r:.60}")
         return result
 
+    def near(mutant: Mutant) -> dict[str, Any] | None:
+        return judged(
+            mutant, "nearest", lambda copy: copy.tried_nearest(mutant, nearest(mutant, ROOT, tests or map(str, files)))
+        )
+
     with ThreadPoolExecutor(jobs) as pool:
-        results = [result for result in pool.map(judged, sample) if result is not None]
-    outcomes = Counter(result["outcome"] for result in results)
+        results = {mutant: result for mutant, result in zip(sample, pool.map(near, sample), strict=True) if result}
+        left = [mutant for mutant, result in results.items() if result["outcome"] not in ("killed", "equivalent")]
+        if left:
+            typer.echo(f"{len(left)} are left by the nearest tests; {time.monotonic() - started:.0f} s so far")
+            record = recorded(folder, files, jobs, tests)
+            typer.echo(f"{len(record.tests)} tests recorded, {len(record.failed)} fail without a mutant")
+
+            def meet(mutant: Mutant) -> dict[str, Any] | None:
+                return judged(mutant, "by coverage", lambda copy: copy.tried(mutant, record))
+
+            for mutant, result in zip(left, pool.map(meet, left), strict=True):
+                if result:
+                    results[mutant] = result
+    outcomes = Counter(result["outcome"] for result in results.values())
     summary = {
         "revision": revision(),
         "seed": seed,
@@ -297,14 +325,13 @@ def main(
         "tried": len(results),
         "outcomes": dict(outcomes),
         "mutants in all": len(found),
-        "tests": len(record.tests),
-        "seconds": round(sum(result["seconds"] for result in results) / jobs),
-        "results": results,
+        "seconds": round(time.monotonic() - started),
+        "results": list(results.values()),
     }
     path = ROOT / "results" / (f"mutants-{seed}.json" if again is None else "mutants-again.json")
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-    for result in results:
+    for result in results.values():
         if result["outcome"] in ("survived", "no test runs it"):
             typer.echo(f"SURVIVED {result['file']}:{result['line']} in {result['function'] or 'the module'}")
             typer.echo(f"    {result['before']}\n -> {result['after']}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,9 @@ COMPILED_SHARE = 0.1
 
 FIRST_SECONDS, ALL_SECONDS = 60.0, 240.0
 """Recorded seconds of the tests that a mutant meets first, and of all it meets; the fastest tests come first."""
+
+NEAREST = 5
+"""Files of tests that a mutant meets before anything is recorded."""
 
 
 def every_mutant(root: Path) -> list[Mutant]:
@@ -49,6 +52,24 @@ def drawn(found: Sequence[Mutant], count: int, seed: int, root: Path) -> list[Mu
     )
     take(left, count)
     return sample
+
+
+def nearest(mutant: Mutant, root: Path, files: Iterable[str]) -> list[str]:
+    """Return the mutant's own file, for its examples, and the files of tests that import its module.
+
+    Those named after the module come first, then the shortest; at most `NEAREST` of them.
+    """
+    path = Path(mutant.file)
+    module = path.parent if path.stem == "__init__" else path.with_suffix("")
+    parent, _, stem = ".".join(module.parts[1:]).rpartition(".")
+    imports = re.compile(rf"\b{re.escape(parent)}\.{stem}\b|from {re.escape(parent)} import [^\n]*\b{stem}\b")
+    found = []
+    for name in files:
+        if Path(name).name.startswith("test_") and name.endswith(".py"):
+            text = (root / name).read_text(encoding="utf-8")
+            if stem in Path(name).stem or imports.search(text):
+                found.append((stem not in Path(name).stem, len(text), name))
+    return [mutant.file, *(name for *_, name in sorted(found)[:NEAREST])]
 
 
 @dataclass

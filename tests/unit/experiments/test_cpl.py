@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import pictures
-from experiments.cpl import additive, brute_force, calibration, delta, encodings, sampled
+from experiments.cpl import additive, brute_force, calibration, delta, encodings, sampled, theory
 from experiments.cpl.attacks import SYMMETRIC, TOLERANCE, attack_nmse
 from experiments.cpl.data import LOADERS, Table, adult, celeba, equal_widths, quantiles
 from experiments.cpl.experiments import PAPER
 from experiments.cpl.paper import expected
-from experiments.harness import MissingDataError
+from experiments.harness import MissingDataError, Run
 from matplotlib.figure import Figure
 
 from deniable.leakage import channel_delta, conditional_from_joint, cpl, total_leakage, worst_case_cpl
@@ -29,6 +29,7 @@ from tests.real_data import requires_data
 NAMES = [
     *("fig4a", "fig4b", "fig4c", "celeba-map", "fig4d", "fig5", "fig6", "fig7", "fig8"),
     *("table1", "table2", "table3", "encodings", "additive", "delta", "observations", "brute-force"),
+    "theory",
 ]
 DOCUMENTS = Path(__file__).parents[3]
 
@@ -190,7 +191,8 @@ def test_the_joint_of_table_3_has_its_leakages_and_its_correlations() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if name not in ("table3", "encodings", "observations", "fig8", "brute-force")]
+    "name",
+    [name for name in NAMES if name not in ("table3", "encodings", "observations", "fig8", "brute-force", "theory")],
 )
 def test_experiments_write_tables_and_pictures(name: str, tiny: dict[str, Table], tmp_path: Path) -> None:
     assert len(tiny) == 3
@@ -309,3 +311,14 @@ def test_random_subsets_of_celeba_contradict_the_additive_figure(tmp_path: Path)
     rows: list[dict[str, Any]] = list(_rows(tmp_path / "cpl" / "additive-subsets.csv"))
     assert all(0.15 < float(row["share"]) < 0.55 for row in rows[:-1])
     assert float(rows[-1]["share"]) == 0
+
+
+def test_an_exclusive_or_under_each_criterion(tmp_path: Path) -> None:
+    """The exact criterion reaches its cap, the additive one breaks it: 1 + ln cosh 1 where 1 was promised."""
+    theory.calibrated(Run("cpl", "theory", tmp_path, 1, 1))
+    found = {row["criterion"]: row for row in _rows(tmp_path / "cpl" / "theory-calibrated.csv")}
+    totals = {name: float(row["exact total"]) for name, row in found.items()}
+    assert totals["exact"] == pytest.approx(1, abs=1e-6)
+    assert totals["additive"] == pytest.approx(1 + math.log(math.cosh(1)))
+    assert float(found["prior-free"]["epsilon"]) == pytest.approx(1 / 3)
+    assert totals["prior-free"] < 1

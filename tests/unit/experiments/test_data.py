@@ -237,7 +237,8 @@ def test_a_command_is_measured_with_the_data_it_asked_for(tmp_path: Path, monkey
         run.save_table([{"a": 1}])
 
     monkeypatch.setattr(overview, "paper", lambda _: paper)
-    found = overview.cost("paper", "reads")
+    found = overview.cost("paper", "reads", tmp_path, 1)
+    assert (tmp_path / "paper" / "reads.csv").exists()
     assert found["data"] == ["nursery.csv"]
     assert found["seconds"] > 0
     assert json.dumps(found)

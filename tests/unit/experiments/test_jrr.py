@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from experiments.harness import Cell, Run
-from experiments.jrr import couplings, datasets, extensions, second, sweeps
+from experiments.jrr import couplings, datasets, extensions, second, sweeps, theory
 from experiments.jrr.__main__ import MODULES
 from experiments.jrr.attackers import ADVERSARIES, learned
 from experiments.jrr.datasets import drawn_ones, real_answers, record_errors
@@ -25,7 +25,7 @@ from experiments.jrr.methods import (
 )
 from experiments.jrr.paper import DATASETS, PAPER, expected
 from experiments.jrr.underperformance import underperformance
-from experiments.pages import Results, printed
+from experiments.pages import DOCS, Results, printed
 
 from deniable import GRR, SimulationRandomness
 from deniable.dealt.coupling.jrr import JRR
@@ -235,7 +235,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in PAPER.experiments if name not in ("real-records", "data-counts", "couplings")]
+    "name", [name for name in PAPER.experiments if name not in ("real-records", "data-counts", "couplings", "theory")]
 )
 def test_experiments_write_tables_and_pictures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _small(monkeypatch)
@@ -295,3 +295,30 @@ def test_the_tables_of_the_coupling_page_are_those_of_its_command(tmp_path: Path
         epsilon, *rest = row.values()
         cells = " | ".join(printed(float(value), ".3f") for value in rest)
         assert f"| epsilon = {printed(float(epsilon), 'g')} | {cells} |" in text
+
+
+def test_what_colluders_lies_tell_is_enumerated() -> None:
+    """At the extreme a liar's sign is certain; two contributors are each other's peers; more hide among themselves."""
+    assert theory.epsilon_given_lies(0.6, -0.5, 2, 1) == pytest.approx(math.log(9))
+    assert theory.epsilon_given_lies(0.6, -2 / 3, 4, 2) == math.inf
+    assert math.log(1.5) < theory.epsilon_given_lies(0.6, -0.5, 4, 1) < theory.epsilon_given_lies(0.6, -0.5, 4, 3)
+
+
+def test_the_tables_of_the_theory_page_are_those_of_its_command(tmp_path: Path) -> None:
+    run = Run("jrr", "theory", tmp_path, 1, 1)
+    for part in (theory.caps, theory.optimum, theory.lies):
+        part(run)
+    for path in (tmp_path / "jrr").glob("*.csv"):
+        ours, kept = (
+            [list(row.values()) for row in Results(folder).rows(path.stem)]
+            for folder in (tmp_path / "jrr", DOCS / "theory" / "results" / "jrr")
+        )
+        assert [len(ours), *map(len, ours)] == [len(kept), *map(len, kept)]
+        for one, other in zip(itertools.chain(*ours), itertools.chain(*kept), strict=True):
+            assert one == other or float(one) == pytest.approx(float(other), rel=1e-9)
+
+
+def test_one_pairing_used_again_is_found() -> None:
+    """Peers disagree more often than chance: with many rounds nearly all are found, with one nobody knows."""
+    assert theory.peers_found(200, 60, 0.1, 1) > 0.9
+    assert theory.peers_found(200, 1, 0.1, 1) < 0.1

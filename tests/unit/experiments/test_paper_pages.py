@@ -1,4 +1,4 @@
-"""Every number on a page of docs/papers comes from a command and a CSV file, or the page says where it is from."""
+"""Numbers on pages of docs/papers and docs/theory are from a command and a CSV file, or stated with their source."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from experiments.pages import COMMANDS, FOLDER, PAPERS, Page, Results, page_of, plain, printed, setting, traced
+from experiments.pages import COMMANDS, PAPERS, THEORY, Page, Results, page_of, plain, printed, setting, traced
 
-TRACED = [paper for paper in PAPERS if page_of(paper) is not None]
+TRACED = (*PAPERS, *THEORY)
 
 
 def _page(paper: str) -> Page:
@@ -26,10 +26,11 @@ def test_every_number_of_the_page_is_traced(paper: str) -> None:
 
 @pytest.mark.parametrize("paper", TRACED)
 def test_every_table_names_a_command_that_exists(paper: str) -> None:
-    commands = json.loads((FOLDER / "results" / paper / COMMANDS).read_text(encoding="utf-8"))
-    experiments = import_module(f"experiments.{paper}.__main__").PAPER.experiments
+    page = _page(paper)
+    commands = json.loads((page.results.folder / COMMANDS).read_text(encoding="utf-8"))
+    experiments = import_module(f"experiments.{page.experiments}.__main__").PAPER.experiments
     for table, command in commands.items():
-        found = re.fullmatch(rf"python -m experiments\.{paper} (\S+) --runs (\d+) --seed 1", command)
+        found = re.fullmatch(rf"python -m experiments\.{page.experiments} (\S+) --runs (\d+) --seed 1", command)
         assert found, command
         assert found[1] in experiments
         assert table.startswith(found[1])
@@ -37,7 +38,7 @@ def test_every_table_names_a_command_that_exists(paper: str) -> None:
 
 @pytest.mark.parametrize("paper", TRACED)
 def test_the_results_beside_a_page_are_small(paper: str) -> None:
-    for path in (FOLDER / "results" / paper).iterdir():
+    for path in _page(paper).results.folder.iterdir():
         assert path.stat().st_size < 60_000, path.name
 
 

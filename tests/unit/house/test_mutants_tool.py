@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import ROOT, Copy, _has_tests, environment, files_of_the_project
+from tests.mutants.__main__ import ROOT, Copy, _has_tests, environment, files_of_the_project, survivors
 from tests.mutants.operators import Mutant, compiles, mutants
 from tests.mutants.recorder import RECORD
-from tests.mutants.selection import Record, drawn
+from tests.mutants.selection import Record, drawn, nearest
 
 SOURCE = '''"""A module."""
 from typing import TYPE_CHECKING
@@ -127,6 +127,43 @@ def nested(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_the_nearest_tests_import_the_module(nested: Path) -> None:
+    mutant = mutants(nested, nested / "src/deniable/core/outer.py")[0]
+    _project(nested, "import deniable", "tests/test_other.py")
+    _project(nested, "", "tests/unit/test_outer_more.py")
+    files = ["tests/test_other.py", "tests/test_outer.py", "tests/unit/test_outer_more.py", "docs/test_outer.md"]
+    assert nearest(mutant, nested, files) == [
+        "src/deniable/core/outer.py",
+        "tests/unit/test_outer_more.py",
+        "tests/test_outer.py",
+    ]
+
+
+@pytest.mark.long
+def test_a_test_that_fails_anyway_kills_nothing(tmp_path: Path) -> None:
+    _project(tmp_path, "def f(x):\n    return x + 1\n", "src/deniable/__init__.py")
+    broken, told = "def test_broken():\n    assert f(1) == 3\n", "def test_told():\n    assert f(1) == 2\n"
+    _project(tmp_path, f"from deniable import f\n{broken}", "tests/test_a.py")
+    _project(tmp_path, f"from deniable import f\n{broken}{told}", "tests/test_b.py")
+    fault = next(
+        one for one in mutants(tmp_path, tmp_path / "src/deniable/__init__.py") if one.operator == "arithmetic"
+    )
+    assert Copy(tmp_path).tried_nearest(fault, ["tests/test_a.py"])["outcome"] == "survived"
+    killed = Copy(tmp_path).tried_nearest(fault, ["tests/test_a.py", "tests/test_b.py"])
+    assert (killed["outcome"], "test_b.py::test_told" in killed["by"]) == ("killed", True)
+
+
+def test_survivors_are_found_again_where_lines_moved(tmp_path: Path) -> None:
+    before = _mutants(tmp_path)
+    results = [one.as_json() | {"outcome": "survived" if one.before == "1.5" else "killed"} for one in before]
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"results": results}))
+    moved = mutants(tmp_path, _project(tmp_path, "\n\n" + SOURCE))
+    assert [(one.before, one.line) for one in survivors(path, moved)] == [("1.5", 15)]
+    with pytest.raises(SystemExit, match="any more"):
+        survivors(path, [])
+
+
 def _pytest(root: Path, **more: str) -> int:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.recorder", "tests"]
     given = environment(root, root / ".numba") | more
@@ -147,6 +184,7 @@ def test_a_mutant_in_a_compiled_loop_is_killed_though_its_caller_was_cached(nest
     # The test calls `outer`, which calls `inner`: neither is traced, and the caller's line is the test's own.
     record.lines["src/deniable/core/outer.py"] = {5: [0]}
     copy = Copy(nested)
+    assert copy.tried_nearest(fault, ["tests/test_outer.py"])["outcome"] == "killed"
     result = copy.tried(fault, record)
     assert (result["outcome"], result["tests"]) == ("killed", 1)
     assert "test_outer" in result["by"]

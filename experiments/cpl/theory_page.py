@@ -1,0 +1,63 @@
+"""How docs/theory/leakage.md quotes the results (see `experiments.pages`)."""
+
+from __future__ import annotations
+
+from experiments.pages import FOLDER, Page, Results, setting, traced
+
+PAPERS_TABLES = Results(FOLDER / "results" / "cpl")
+"""Tables beside docs/papers/cpl.md."""
+
+
+def _sums() -> list[str]:
+    """Return the counter-examples, from the tables beside the paper's page."""
+    pair = "CPL, GRR, epsilon 1: CelebA, {} <- {}"
+    one, other = (
+        PAPERS_TABLES.number("observations", "measured", ".2f", figure=pair.format(*names))
+        for names in (("Bald", "Male"), ("Male", "Bald"))
+    )
+    xor = PAPERS_TABLES.number("additive", "exact", ".4f", joint="exclusive or of two fair bits")
+    hidden = PAPERS_TABLES.number(
+        "additive", "exact", ".1f", joint="hidden among 20 neighbours, by the neighbours alone"
+    )
+    faces = PAPERS_TABLES.rows("additive", joint="CelebA: Young <- Chubby, Double_Chin")[0]
+    exact, added = (traced(float(faces[key]), ".3f") for key in ("exact", "additive figure (not a bound)"))
+    return [
+        f"at epsilon 1 tells up to {one} about bald (women are not), while releasing bald tells {other} about male",
+        f"1 + ln cosh 1 = {xor}",
+        f"{hidden} nats for n = {setting('20')} and epsilon = 1, of at most {setting('20')}",
+        f"together with the own report tell {exact} about young; the sum says {added}",
+    ]
+
+
+def quotes(results: Results) -> list[str]:
+    """Return the page's sentences as the results have them."""
+    exact = results.number("theory-calibrated", "epsilon", ".3f", criterion="exact")
+    added = results.number("theory-calibrated", "exact total", ".4f", criterion="additive")
+    small, large = (
+        [results.number("theory-cost", column, ".1f", binary_attributes=d) for column in ("seconds", "GiB")]
+        for d in (21, 24)
+    )
+    return [
+        *_sums(),
+        f"gets epsilon = 1 and a total of {added}, where `exact` allows {exact} and `prior-free` 1/3",
+        f"{setting('21')} binary attributes take {small[0]} seconds of one core and {small[1]} GiB, {setting('24')} "
+        f"take {large[0]} seconds and {large[1]} GiB",
+    ]
+
+
+PAGE = Page(
+    "leakage",
+    quotes,
+    stated={
+        "Differential Privacy (2025)": "the paper's year",
+        "every single output probability at most .001": "a thousand stamps",
+        "Among 202,599 labelled faces": "the number of rows of CelebA",
+        "26 binary attributes are the limit": "`MAX_TOTAL_STATES`",
+        "(Chow, Liu 1968)": "a reference",
+        "a busy 2.6 GHz machine": "the machine",
+        "0.1 moves odds by a tenth at most": "e^.1 = 1.105",
+    },
+    pictures={},
+    paper="cpl",
+    theory=True,
+)

@@ -1,0 +1,97 @@
+"""How docs/theory/coupling.md quotes the results (see `experiments.pages`)."""
+
+from __future__ import annotations
+
+import re
+
+from experiments.jrr.couplings import KARY
+from experiments.pages import Page, Results, setting, traced
+
+EPSILONS = (0.1, 0.5, 1.0)
+
+
+def _short(value: float) -> str:
+    """Return a ratio as the page prints it: 1 and 0 without digits behind the point."""
+    return re.sub(r"^⟨(?:(1)\.000|\.(0)00)⟩$", r"⟨\1\2⟩", traced(value, ".3f"))
+
+
+def _kary(results: Results) -> list[str]:
+    quotes = []
+    for k, epsilon in KARY:
+        row = results.rows("couplings", k=k, epsilon=epsilon)[0]
+        cells = " | ".join(_short(float(value)) for key, value in row.items() if key not in ("k", "epsilon"))
+        quotes.append(f"| {setting(f'{k}, {epsilon:g}')} | {cells} |")
+    return quotes
+
+
+def _worst(results: Results) -> list[str]:
+    quotes = []
+    for row in results.rows("couplings-worst-data"):
+        equal, worst = (traced(float(row[key]), ".3f") for key in ("others all equal", "worst of the data tried"))
+        quotes.append(f"| {setting(row['n'])} | {setting(float(row['epsilon']))} | {equal} | {worst} ")
+    return quotes
+
+
+def _binary(results: Results) -> list[str]:
+    def line(method: str, share: float, column: str = "of RR") -> str:
+        return " | ".join(
+            results.number("couplings-binary", column, ".3f", method=method, share=share, epsilon=epsilon)
+            for epsilon in EPSILONS
+        )
+
+    jrr, coupled, quota = "JRR, optimum", "report coupling", "quota RR"
+    return [
+        f"| variance/RR at f = {setting(0.05)}: JRR optimum | {line(jrr, 0.05)} | | report coupling | "
+        f"{line(coupled, 0.05)} | | QuotaRR, designed at 1/2 | {line(quota, 0.05)} | | variance/RR at "
+        f"f = {setting(0.5)}: report coupling | {line(coupled, 0.5)} | | QuotaRR, designed at 1/2 | "
+        f"{line(quota, 0.5)} |",
+        f"others' base rate {setting(0.05)} known: JRR | {line(jrr, 0.05, 'base rate known')} | | report coupling | "
+        f"{line(coupled, 0.05, 'base rate known')} |",
+    ]
+
+
+def _others(results: Results) -> list[str]:
+    rare = ", ".join(results.number("couplings-oue", "of OUE", ".3f", epsilon=e) for e in (0.1, 0.5, 1.0, 2.0, 4.0))
+    quotes = [f"and {setting('128')} values the ratio at f = 0 is {rare} for epsilon"]
+    for own, epsilon in (("False", 0.5), ("False", 1.0), ("False", 2.0), ("True", 1.0)):
+        label = "own pairs for every bit" if own == "True" else "one pairing"
+        cells = " | ".join(
+            results.number("couplings-peers", "found", ".2f", n=n, epsilon=epsilon, own_pairs=own)
+            for n in (200, 2000, 5000)
+        )
+        quotes.append(f"| {label}, epsilon = {setting(epsilon)} | {cells} |")
+    for row in results.rows("couplings-olh"):
+        cells = " | ".join(traced(float(value), ".3f") for key, value in row.items() if key != "epsilon")
+        quotes.append(f"| epsilon = {setting(float(row['epsilon']))} | {cells} |")
+    shares, unknown, seconds = (float(row["value"]) for row in results.rows("couplings-facts"))
+    return [
+        *quotes,
+        f"m = 5, the second is {traced(shares, '.5f')}",
+        f"the row at delta is close to epsilon ({traced(unknown, '.3f')} for {setting(0.5)};",
+        f"({setting('128')} bits, {setting('100,000')} contributors: {traced(seconds, '.1f')} s)",
+    ]
+
+
+def quotes(results: Results) -> list[str]:
+    """Return the page's sentences and rows as the results have them."""
+    return [*_kary(results), *_worst(results), *_binary(results), *_others(results)]
+
+
+PAGE = Page(
+    "coupling",
+    quotes,
+    stated={
+        "f = 0 | .01 | 1/k | .5 | 1 | epsilon at delta": "settings",
+        "k = 10, n = 10,000": "a setting",
+        "m = 5 | epsilon = .1 | .5 | 1": "settings",
+        "no event of 1e-6 but of probability 1/2": "the default delta",
+        "The likelihood of 128 bits": "a setting",
+        "n = 200 | 2000 | 5000": "settings",
+        "c exceeds 1/m by less than 1 part in 196": "P >= 7m: at most 1/14^2",
+        "f = 0 | .01 | .05 | .5": "settings",
+        "values of ten or more the gain is below 4%": "the column f = 0 of the table",
+    },
+    pictures={},
+    paper="jrr",
+    theory=True,
+)

@@ -1,0 +1,134 @@
+"""How docs/theory/jrr.md quotes the results (see `experiments.pages`)."""
+
+from __future__ import annotations
+
+from experiments.jrr.page import ALG, OPT
+from experiments.jrr.paper import EPSILONS
+from experiments.pages import FOLDER, Page, Results, number_of, setting, traced
+
+PAPERS_TABLES = Results(FOLDER / "results" / "jrr")
+"""Tables beside docs/papers/jrr.md."""
+
+
+def _adversaries(results: Results) -> list[str]:
+    def one(epsilon: float, n: int = 10_000) -> dict[str, str]:
+        return results.rows("theory-adversaries", n=n, epsilon=epsilon)[0]
+
+    # As many digits as tell the row apart from nothing; the smallest ratio needs four.
+    specs = {"my report": ".3f", "base rate": ".3f", "RR at base rate": ".2f", "others' data": ".3f",
+             "RR at others' data": ".2f", "others' data, delta 0": ".3f", "of RR": ".3f"}  # fmt: skip
+    special = {(0.01, "my report"): ".4f", (0.01, "RR at base rate"): ".3f", (0.01, "RR at others' data"): ".4f",
+               (0.1, "my report"): ".4f"}  # fmt: skip
+    quotes = []
+    for epsilon in (0.01, 0.1, 0.5, 1.0):
+        row = one(epsilon)
+        cells = [number_of(row, column, special.get((epsilon, column), spec)) for column, spec in specs.items()]
+        quotes.append(f"| {setting(epsilon)} | {' | '.join(cells)} |")
+    tenth, many = one(0.1), one(0.1, 10**6)
+    known, error = number_of(tenth, "others' data", ".3f"), number_of(tenth, "of RR", ".3f")
+    worth = max(float(row["epsilon"]) for row in results.rows("theory-adversaries", n=10_000)
+                if float(row["epsilon"]) not in (0.01, 0.1, 0.5, 1.0))  # fmt: skip
+    quotes.append(
+        f"at a nominal {setting(0.1)} JRR has {error} of the variance of randomised response, and an attacker "
+        f"who knows the others' answers learns {known}. Randomised response at {known}, pure"
+    )
+    theirs, ratio = number_of(many, "others' data", ".3f"), number_of(many, "RR at others' data", ".1f")
+    quotes.append(
+        f"worth its dealer from an epsilon of about {traced(worth, '.2f')} on; with more contributors earlier "
+        f"(n = 10^6: at {setting(0.1)} the attacker's number is {theirs} and RR's variance {ratio} times JRR's)"
+    )
+    return quotes
+
+
+def _caps(results: Results) -> list[str]:
+    quotes = []
+    for row in results.rows("theory-caps", method="JRR"):
+        cap = setting(row["cap"] if row["cap"] == "none" else float(row["cap"]))
+        cells = (number_of(row, "delta 0", ".3f"), number_of(row, "at delta", ".3f"), number_of(row, "of RR", ".3f"))
+        quotes.append(f"| {cap} | {' | '.join(cells)} |")
+    free, capped = (results.number("theory-caps", "of RR", ".3f", method="quota RR", cap=cap) for cap in ("none", 1))
+    quotes.append(
+        f"has {free} of the variance of RR at epsilon = .1, theta = {setting(0.05)}, pure against all other data and "
+        f"all other shares; with its cap at {setting(1)} it has {capped}"
+    )
+    return quotes
+
+
+def _optimum(results: Results) -> list[str]:
+    return [
+        f"| epsilon = {setting(float(row['epsilon']))}, M = {row['M']}, theta = {setting(float(row['theta']))} | "
+        f"{number_of(row, ALG, '.3f')} | {number_of(row, OPT, '.3f')} |"
+        for row in results.rows("theory-optimum")
+    ]
+
+
+def _lies(results: Results) -> list[str]:
+    first, second = results.rows("theory-lies", n=6)[0], results.rows("theory-lies", n=4)[0]
+    return [
+        f"n = 6, m = 3, p = {setting(0.6)}, rho = {setting(-0.5)} gives {number_of(first, 'bound', '.3f')}, the truth "
+        f"is {number_of(first, 'truth', '.3f')}, and Theorem 2 prints {number_of(first, 'Theorem 2', '.3f')}",
+        f"n = 4, m = 2, p = {setting(0.6)}, rho = -2/3: printed {number_of(second, 'Theorem 2', '.3f')}, true "
+        f"{number_of(second, 'truth', '.3f')}",
+    ]
+
+
+def _simulated(results: Results) -> list[str]:
+    found = results.number("theory-pairs", "found", ".0%", rounds=30)
+    small, large = results.rows("theory-coverage")
+    return [
+        f"{setting('30')} rounds, about {found} of the peers",
+        f"{number_of(small, 'least', '.3f')} to {number_of(small, 'largest', '.3f')} at n = 100, "
+        f"{number_of(large, 'least', '.3f')} to {number_of(large, 'largest', '.3f')} from n = 1,000 on",
+    ]
+
+
+def _claims() -> list[str]:
+    """Return what the page says of the paper's claims, from the tables beside the paper's page."""
+    found = PAPERS_TABLES
+    excess = [found.value("fig-7", "RI", method=ALG, n=10_000, epsilon=epsilon) for epsilon in (0.001, 0.01, 0.1, 1.0)]
+    wide = [found.number("fig-8", "R", ".0%", method=ALG, n=1_000, epsilon=epsilon) for epsilon in EPSILONS]
+    worse = found.number("fig-5-thresholds", "Algorithm 1 worse from M", ".0f", epsilon=0.01)
+    return [
+        f"{traced(excess[0], '.1f')}, {traced(excess[1], '.3f')}, {traced(excess[2], '.4f')}, "
+        f"{traced(excess[3], '.4f')} at epsilon = .001",
+        f"on {wide[0]}, {wide[1]}, {wide[2]} at epsilon = .01",
+        f"worse from M = {worse} at epsilon",
+        f"is true: {found.number('fig-3-claims', 'Algorithm 1', '.4f', id='4a')}.",
+    ]
+
+
+def quotes(results: Results) -> list[str]:
+    """Return the page's sentences and rows as the results have them."""
+    return [
+        *_adversaries(results),
+        *_caps(results),
+        *_optimum(results),
+        *_lies(results),
+        *_simulated(results),
+        *_claims(),
+    ]
+
+
+PAGE = Page(
+    "jrr",
+    quotes,
+    stated={
+        "draws C in {1.5, .5, -.5, -1.5}": "the paper, section 4.5",
+        "at theta = .05.": "a setting",
+        "base rate .05 known": "a setting",
+        "Nominal .1, theta = .05:": "a setting",
+        "delta = 0 | at 10^-6": "a setting",
+        "One 64-bit word": "`deniable.dealt.coupling.coins`; golden recordings",
+        "ceil(2^64 (q - s))": "the same",
+        "ceil(2^64 (q + s))": "the same",
+        "rho within 10^-12 of the extreme": "`coins.coin`",
+        "(to 1e-9; beyond about 10^6 contributors by FFT)": "`coin_views`",
+        "Coverage of the 95% interval, simulated (50,000 runs each": "the command's runs",
+        "theta = 0, .01, .05, .2, .5, .95, 1; with": "settings of the command",
+        '"Relative increase below 10^-4 for all epsilon >= .001" (theta': "the paper, section 5.3.5",
+        "theta = .1, n = 10,000": "a setting",
+        '"Worse on less than 3% of frequencies': "the paper, section 5.3.5",
+    },
+    pictures={},
+    theory=True,
+)
