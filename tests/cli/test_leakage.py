@@ -263,7 +263,7 @@ def test_calibrate_refuses_bad_caps(run: Run, total: str) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--attributes", "sex,age"), "name the mechanism, merge categories"),
+        (("--attributes", "sex,age", "--criterion", "exact"), "name the mechanism, merge categories"),
         (("--attributes", "sex,smoker", "--unequal"), "mechanism must be named"),
         (("--attributes", "sex,smoker", "--cap", "sex"), "cap must be NAME=VALUE, got cap='sex'"),
         (("--attributes", "sex,smoker", "--cap", "age=1", "--mechanism", "GRR"), "caps must be for attributes among"),
@@ -275,12 +275,27 @@ def test_calibrate_refuses_bad_input(run: Run, options: tuple[str, ...], says: s
     refused(run, "calibrate", "linked.csv", "--epsilon-total", "2", *options, says=says)
 
 
-def test_calibrate_refuses_more_states_than_memory_and_says_what_to_do(run: Run) -> None:
+def test_calibrate_takes_what_is_in_reach_and_says_so(run: Run) -> None:
+    small = run("calibrate", "linked.csv", "--schema", "linked.json", "--epsilon-total", "2", "--json")
+    assert json.loads(small.stdout)["criterion"] == "exact"
+    assert small.stderr == ""
     names = [f"a{j}" for j in range(30)]
     codes = np.random.default_rng(1).integers(0, 2, (200, 30))
     Path("wide.csv").write_text("\n".join([",".join(names), *(",".join(map(str, row)) for row in codes)]) + "\n")
-    line = refused(run, "calibrate", "wide.csv", "--epsilon-total", "2", says="got 1073741824")
-    assert "fewer --attributes, --mechanism GRR, --tree, or --criterion prior-free" in line
+    line = refused(run, "calibrate", "wide.csv", "--epsilon-total", "2", "--criterion", "exact", says="got 1073741824")
+    assert "leave out --criterion" in line
+    assert "block" not in line
+    # Six attributes of five categories, whose worst mechanisms have 2^5 reports each: 1.1e9 states.
+    five = np.random.default_rng(1).integers(0, 5, (300, 6))
+    Path("five.csv").write_text("\n".join(["a,b,c,d,e,f", *(",".join(map(str, row)) for row in five)]) + "\n")
+    for file, criterion, offer in (("five.csv", "blocks", "--mechanism"), ("wide.csv", "prior-free", "--tree")):
+        result = run("calibrate", file, "--epsilon-total", "2", "--max-categories", "6", "--json")
+        data = json.loads(result.stdout)
+        assert (data["criterion"], data["is_guarantee"]) == (criterion, True)
+        assert any(f"({criterion})" in note for note in data["notes"])
+        assert offer in result.stderr
+    (offered,) = re.findall(r"--tree", result.stderr)
+    assert run("calibrate", "wide.csv", "--epsilon-total", "2", offered).exit_code == 0
 
 
 # -------------------------------------------------------------------------------------------------- audit

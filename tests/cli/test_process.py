@@ -126,8 +126,8 @@ def test_interrupted_estimate_writes_nothing(collected: Run) -> None:
     before = names()
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import os, deniable.cli as cli, deniable.cli.estimate as reading\n"
-        "reading.save_page = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import os, deniable.cli as cli, deniable.cli._estimates as shared\n"
+        "shared.save_page = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.argv = ['deniable', 'estimate', 'survey.json', 'all.aggregate', '--html', 'a.html']\n"
         "cli.main()\n"
     )
@@ -161,13 +161,13 @@ def test_a_terminal_without_unicode(collected: Run) -> None:
 
 def test_progress_is_shown_on_a_terminal_and_never_in_the_output(collected: Run) -> None:
     code = (
-        "import sys, time, deniable.cli._app as shared, deniable.cli.estimate as reading, deniable.cli as cli\n"
+        "import sys, time, deniable.cli._app as shared, deniable.cli.estimate as verb, deniable.cli as cli\n"
         "shared._QUIET_SECONDS = 0.0\n"
-        "read = reading.read_truth\n"
+        "read = verb.read_truth\n"
         "def slow(*arguments, **options):\n"
         "    time.sleep(0.5)\n"
         "    return read(*arguments, **options)\n"
-        "reading.read_truth = slow\n"
+        "verb.read_truth = slow\n"
         "sys.argv = ['deniable', 'estimate', 'survey.json', 'all.aggregate', '--truth', 'answers.csv', *sys.argv[1:]]\n"
         "cli.main()\n"
     )

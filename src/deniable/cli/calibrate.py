@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from deniable.cli._answers import parse_names, read_answers
-from deniable.cli._app import check_output, print_result, save_page, verb
+from deniable.cli._app import check_output, note, print_result, save_page, verb
 from deniable.cli._leakage_options import MaxCategories, MechanismName, SchemaFile, Settings, load_schema
 from deniable.cli._options import AsJson, Html
 from deniable.cli._releases import ANY, factory, parse_caps
@@ -28,6 +28,13 @@ class CriterionName(StrEnum):
     additive = "additive"
 
 
+_WAYS = {
+    "blocks": "name the --mechanism (exact totals are within reach for some, often GRR), or release fewer --attributes",
+    "prior-free": "release fewer --attributes, or take them to depend along a --tree, which nobody checked",
+}
+"""What may give more than the criterion that was in reach."""
+
+
 @verb("calibrate")
 def calibrate(
     answers: Annotated[
@@ -38,9 +45,12 @@ def calibrate(
         str, typer.Option("--epsilon-total", help="Cap on what everything together leaks about each attribute.")
     ],
     criterion: Annotated[
-        CriterionName,
-        typer.Option("--criterion", help="What is kept below the cap; additive is no bound and no guarantee."),
-    ] = CriterionName.exact,
+        CriterionName | None,
+        typer.Option(
+            "--criterion",
+            help="What is kept below the cap: the first that is in reach; additive is no bound and no guarantee.",
+        ),
+    ] = None,
     mechanism: MechanismName = ANY,
     settings: Settings = None,
     cap: Annotated[
@@ -80,16 +90,20 @@ def calibrate(
             epsilon_total,
             source=answers.name,
             mechanism=factory(mechanism, settings or []),
-            criterion=criterion.value,
+            criterion=None if criterion is None else criterion.value,
             along_tree=tree,
             unequal=unequal,
             caps=parse_caps(cap or []),
             notes=read.notes,
         )
     except TooLargeError as error:
+        # The library's own way out is in the library's language.
+        reason = str(error).partition(": use ")[0]
         raise TooLargeError(
-            f"{error}; here: fewer --attributes, --mechanism GRR, --tree, or --criterion prior-free"
+            f"{reason}; leave out --criterion, which takes a bound that is in reach, or have fewer --attributes"
         ) from error
     page = budgets_page(summary)
     save_page(page, None, html)
     print_result(summary, page, as_json)
+    if criterion is None and summary.calibration.criterion != "exact":
+        note(f"for larger budgets: {_WAYS[summary.calibration.criterion]}")

@@ -316,8 +316,8 @@ def summarize(
     >>> found = summarize(records, schema, 1.0, source="faces.csv", release="by any mechanism, epsilon = 1")
     >>> for pair in found.strongest:
     ...     print(pair)
-    releasing male reveals up to 0.67 of a possible 1.00 about bald (few records: 0.62 to 0.69 is plausible)
-    releasing bald reveals up to 0.30 of a possible 1.00 about male (few records: 0.25 to 0.34 is plausible)
+    releasing male reveals 0.62 to 0.69 of a possible 1.00 about bald (0.67 in these records, of which few tell)
+    releasing bald reveals 0.25 to 0.34 of a possible 1.00 about male (0.30 in these records, of which few tell)
     """
     codes = checked_records(records, schema.sizes)
     data = varying(codes, schema, target)

@@ -145,10 +145,14 @@ def _matrix(summary: LeakageSummary) -> HeatMap:
     values = summary.matrix[np.ix_(rows, columns)].copy()
     values[np.array(rows)[:, None] == np.array(columns)] = np.nan
 
+    told = {(pair.target, pair.source): pair.text for pair in summary.strongest}
+
     def spoken(y: int, x: int) -> str:
         i, j = rows[y], columns[x]
         if i == j:
             return f"{summary.names[i]}: its own release"
+        if (summary.names[i], summary.names[j]) in told:
+            return told[summary.names[i], summary.names[j]]
         leaked, possible = summary.number(summary.matrix[i, j]), summary.number(summary.direct[j])
         return f"releasing {summary.names[j]} reveals up to {leaked} of a possible {possible} about {summary.names[i]}"
 

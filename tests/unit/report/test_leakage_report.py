@@ -209,7 +209,22 @@ def test_few_records_are_warned_about_and_give_a_range() -> None:
     assert "rare 'v1' (3)" in warning
     low, high = summary.strongest[0].plausible or (0, 0)
     assert 0 < low < high < 1
-    assert "(few records: " in str(summary.strongest[0])
+    assert f"reveals {low:.2f} to {high:.2f} of a possible 1.00 about" in str(summary.strongest[0])
+    assert f"({summary.strongest[0].epsilon:.2f} in these records, of which few tell)" in str(summary.strongest[0])
+    assert summary.strongest[0].to_dict()["text"] == str(summary.strongest[0])
+
+
+def test_the_range_of_few_records_holds_their_own_figure() -> None:
+    # Nobody with the rare answer says yes: an empty cell puts the records' own figure at the end of what is possible.
+    records = np.repeat([[0, 0], [0, 1], [1, 1]], [60, 40, 3], axis=0)
+    for seen in (records, np.concatenate([records, np.repeat([[1, 0]], 2, axis=0)])):
+        for pair in summarize(seen, schema_of(("rare", "b")), 5.0, source="x.csv", release="by any").strongest:
+            assert pair.plausible is not None
+            assert pair.plausible[0] <= pair.epsilon <= pair.plausible[1]
+
+
+def test_many_records_need_no_range() -> None:
+    records = np.repeat([[0, 0], [0, 1], [1, 1]], [60, 40, 3], axis=0)
     many = summarize(np.repeat(records, 1000, axis=0), schema_of(("rare", "b")), 1.0, source="x", release="")
     assert not many.warnings
     assert all(pair.plausible is None for pair in many.strongest)
@@ -627,7 +642,7 @@ def test_bad_calibrations(options: dict[str, Any], error: type, says: str) -> No
 def test_any_mechanism_over_a_large_domain_is_refused_with_alternatives() -> None:
     records = chain(2, k=9)
     with pytest.raises(TooLargeError, match="at most 8 categories, got an attribute with 9: name the mechanism"):
-        calibrate_records(records, schema_of(("a", "b"), k=9), 2, source="x.csv")
+        calibrate_records(records, schema_of(("a", "b"), k=9), 2, source="x.csv", criterion="exact")
 
 
 def test_unseen_categories_are_refused_where_the_mechanism_depends_on_them() -> None:

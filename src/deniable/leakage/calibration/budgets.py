@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -185,7 +185,7 @@ def calibrate_records(
     *,
     source: str,
     mechanism: MechanismFactory | None = None,
-    criterion: Criterion = "exact",
+    criterion: Criterion | None = None,
     along_tree: bool = False,
     unequal: bool = False,
     caps: Mapping[str, EpsilonLike] | None = None,
@@ -205,8 +205,9 @@ def calibrate_records(
         Where the records come from, for instance a file's name.
     mechanism : callable (k, epsilon) -> mechanism, or None
         How attributes are released. None: by any mechanisms with these epsilons.
-    criterion : {"exact", "blocks", "prior-free", "additive"}
-        As for `calibrate`; "additive" is no guarantee and says so.
+    criterion : {"exact", "blocks", "prior-free", "additive"} or None
+        As for `calibrate`; "additive" is no guarantee and says so. None: the first of "exact", "blocks" and
+        "prior-free" that is in reach; a note says why it is not the first.
     along_tree : bool
         Replace the joint distribution, where it is too large, by the likeliest tree: an assumption.
     unequal : bool
@@ -223,7 +224,7 @@ def calibrate_records(
     InvalidParameterError
         If the criterion does not fit the other arguments, or a cap is for an unknown attribute or out of bounds.
     TooLargeError
-        If exact totals are out of reach; the message names the size and the alternatives.
+        If the criterion is named and its figures are out of reach; the message names the size.
 
     Examples
     --------
@@ -239,25 +240,48 @@ def calibrate_records(
     data = varying(codes, schema)
     total = checked_cap("epsilon_total", epsilon_total)  # type: ignore[arg-type]
     limits = _limits(data, total, caps or {})
-    _check_fits(data, criterion, mechanism)
-    prior = _prior(data, criterion, along_tree)
-    factory: Any = mechanism
-    if mechanism is None and criterion in ("exact", "additive"):
-        factory = _AnyMechanism(data.names)
-    if unequal or caps:
-        if mechanism is None:
-            raise InvalidParameterError("mechanism must be named for unequal budgets, which minimise its variance")
-        found = calibrate_unequal(prior, limits, criterion, mechanism)
-    else:
-        found = calibrate(prior, total, criterion, factory)
+    if (unequal or caps) and mechanism is None:
+        raise InvalidParameterError("mechanism must be named for unequal budgets, which minimise its variance")
+    chosen = _UNNAMED if criterion is None else ((criterion, ""),)
+    for used, why in chosen:
+        note = [why] if why else []
+        _check_fits(data, used, mechanism)
+        try:
+            prior = _prior(data, used, along_tree)
+            if unequal or caps:
+                assert mechanism is not None
+                found = calibrate_unequal(prior, limits, used, mechanism)
+            else:
+                stand_in = _AnyMechanism(data.names) if used in ("exact", "additive") else None
+                found = calibrate(prior, total, used, stand_in if mechanism is None else mechanism)
+            break
+        except TooLargeError:
+            if used == chosen[-1][0]:
+                raise
     return Budgets(
         calibration=found,
         names=data.names,
-        prior=CalibrationPrior(source, len(codes), along_tree and criterion != "prior-free", criterion == "prior-free"),
+        prior=CalibrationPrior(source, len(codes), along_tree and used != "prior-free", used == "prior-free"),
         worst_case=mechanism is None,
-        notes=(*notes, *left_out(data, schema)),
-        warnings=warnings_of(data, schema, exact=criterion == "exact" and not along_tree),
+        notes=(*notes, *left_out(data, schema), *note),
+        warnings=warnings_of(data, schema, exact=used == "exact" and not along_tree),
     )
+
+
+_UNNAMED: tuple[tuple[Criterion, str], ...] = (
+    ("exact", ""),
+    (
+        "blocks",
+        "exact totals are out of reach for these attributes: an upper bound of each is kept below the cap (blocks), so "
+        "larger budgets may be possible",
+    ),
+    (
+        "prior-free",
+        "neither exact totals nor bounds that know these answers are in reach for so many attributes: the cap is split "
+        "(prior-free)",
+    ),
+)
+"""What is tried where no criterion is named, and what is said of it."""
 
 
 class _AnyMechanism:

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.leakage.prior.contraction import pair_tables
 from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint
 from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsilon
@@ -103,7 +103,7 @@ def _tree(prior: TreePrior, release: _Releases, *, exact: bool) -> Figure:
     def figure(epsilons: Sequence[Epsilon]) -> Floats:
         leakage = tree_leakage(prior, release(epsilons))
         if exact and not all(leakage.attained):
-            raise InvalidParameterError(
+            raise TooLargeError(
                 'criterion "exact" must have branches small enough to list under a tree prior: use criterion="blocks"'
             )
         return np.array([total.epsilon for total in leakage.totals])

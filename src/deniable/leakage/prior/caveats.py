@@ -54,7 +54,7 @@ def with_ranges(pairs: Sequence[Pair], data: Observed, releases: Sequence[Releas
             return mechanism_cpl(release, wide).epsilon
 
         found = range_from_counts(table, figure, SimulationRandomness(_SEED), draws=_DRAWS)
-        low, high = float(found.low), float(found.high)
+        low, high = min(float(found.low), pair.epsilon), max(float(found.high), pair.epsilon)
         matters = max(abs(low - pair.epsilon), abs(high - pair.epsilon)) > _NEGLIGIBLE * pair.possible
         result.append(replace(pair, plausible=(low, high)) if matters else pair)
     return tuple(result)

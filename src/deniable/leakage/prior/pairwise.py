@@ -39,8 +39,8 @@ class Pair(Result):
     possible : float
         The epsilon that the source is released with: no leakage is larger.
     plausible : (float, float) or None
-        Where the leakage lies for 90% of the populations that these records could have come from; given where cells
-        hold so few records that it matters.
+        Where the leakage lies for 90% of the populations that these records could have come from, widened to hold
+        `epsilon` itself, which few records push up; given where cells hold so few records that it matters.
     """
 
     also: ClassVar = {"text": "text"}
@@ -56,8 +56,9 @@ class Pair(Result):
         """The pair in words."""
         figures = (self.epsilon, self.possible, *(self.plausible or ()))
         leaked, possible, *ends = (leakage_text(figure, self.possible) for figure in figures)
-        few = f" (few records: {' to '.join(ends)} is plausible)" if ends else ""
-        return f"releasing {self.source} reveals up to {leaked} of a possible {possible} about {self.target}{few}"
+        much = " to ".join(ends) if ends else f"up to {leaked}"
+        few = f" ({leaked} in these records, of which few tell)" if ends else ""
+        return f"releasing {self.source} reveals {much} of a possible {possible} about {self.target}{few}"
 
     def __str__(self) -> str:
         return self.text
