@@ -13,7 +13,7 @@ A value v and a report u are *incident* if <u, v> = 0.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ Counts = NDArray[np.int64]
 
 MAX_REPORTS = 10**13
 """The transforms' rounding errors are near 10^-16 times n, and must stay well below 1/2."""
+
+STRIP = 512
+"""Reports that are drawn side by side."""
 
 LINE_ENTRIES = 1 << 18
 """Transform entries gathered at a time."""
@@ -65,11 +68,115 @@ def report_vectors(q: int, t: int) -> NDArray[np.int64]:
     return vectors
 
 
+def draw_point(code: int, included: bool, draw: int, q: int, t: int) -> int:
+    """Return the number of one report: a point incident to the value if included, any other point if not.
+
+    Parameters
+    ----------
+    code : int
+        Number of the value.
+    included : bool
+        Whether the report is incident to the value.
+    draw : int
+        Uniform in 0..N(t-1)-1 if included, in 0..q^(t-1)-1 if not; N(s) = (q^s - 1)/(q - 1). Both ways the map from
+        draws to points is one to one.
+    q, t : int
+        Field and dimension.
+    """
+    # The value's vector; its first nonzero entry, at `first`, is 1.
+    x, first = [0] * t, t - 1
+    while code > 0:
+        code, x[first] = divmod(code - 1, q)
+        first -= 1
+    # Entry `first` of the report is determined by its other entries, which `draw` says, and by the product <u, x>.
+    total = 0
+    if not included:
+        # Either u is zero after `first`, and then u[first] = 1 and anything may precede it; or it is not, and u[first]
+        # takes one of the q - 1 values that make the product nonzero.
+        if draw < q**first:
+            return point_count(q, first) + draw
+        rest, nonzero = divmod(draw - q**first, q - 1)
+        draw, total = point_count(q, first) + rest, nonzero + 1
+    # The other entries are a point of t - 1 dimensions: `length` digits, then 1, then zeros.
+    length = 0
+    while draw >= q**length:
+        draw -= q**length
+        length += 1
+    last = length if length < first else length + 1
+    u = [0] * last
+    for j in range(last - 1, -1, -1):
+        if j != first:
+            draw, u[j] = divmod(draw, q)
+            if j > first:
+                total -= x[j] * u[j]
+    if last > first:
+        u[first] = (total - x[last]) % q
+    number = 0
+    for digit in u:
+        number = number * q + digit
+    return point_count(q, last) + number
+
+
+MAX_CHUNK = 1 << 8
+"""Largest power of q whose products are looked up."""
+
+
+class PointTables(NamedTuple):
+    """What `draw_points` looks up.
+
+    Parameters
+    ----------
+    points : int64[t + 1]
+        N(0), ..., N(t).
+    powers : int64[t + 1]
+        1, q, ..., q^t.
+    reciprocals : float64[t + 1]
+        1 over them.
+    chunk : int
+        Q, a power of q: how many digits are multiplied at a time.
+    chunks : int
+        How many times that makes t - 1 digits.
+    products : uint8[Q^2]
+        The inner product, modulo q, of the digits of a and those of b at place a Q + b; empty if q is more than 2^8.
+    """
+
+    points: NDArray[np.int64]
+    powers: NDArray[np.int64]
+    reciprocals: NDArray[np.float64]
+    chunk: int
+    chunks: int
+    products: NDArray[np.uint8]
+
+
+def point_tables(q: int, t: int) -> PointTables:
+    """Return the tables of F_q^t."""
+    most = max(1, next(g for g in range(MAX_CHUNK) if q ** (g + 1) > MAX_CHUNK))
+    chunks = -(-(t - 1) // most)
+    digits = -(-(t - 1) // chunks)
+    chunk = q**digits
+    products = np.empty(0, dtype=np.uint8)
+    if chunk <= MAX_CHUNK:
+        vectors = np.arange(chunk)[:, None] // q ** np.arange(digits) % q
+        products = (vectors @ vectors.T % q).astype(np.uint8).reshape(-1)
+    powers = np.array([q**s for s in range(t + 1)], dtype=np.int64)
+    points = np.array([point_count(q, s) for s in range(t + 1)], dtype=np.int64)
+    return PointTables(points, powers, 1.0 / powers, chunk, chunks, products)
+
+
 @kernel
 def draw_points(
-    codes: Codes, included: NDArray[np.bool_], draws: Counts, q: int, t: int, vectors: Counts, reports: Codes
+    codes: Codes,
+    included: NDArray[np.bool_],
+    draws: Counts,
+    points: Counts,
+    powers: Counts,
+    reciprocals: NDArray[np.float64],
+    chunk: int,
+    chunks: int,
+    products: NDArray[np.uint8],
+    reports: Codes,
 ) -> None:
-    """Write the report of every row: a point incident to the row's value if included, any other point if not.
+    """Write the report of every row, as `draw_point`, many digits at a time.
 
     Parameters
     ----------
@@ -78,70 +185,89 @@ def draw_points(
     included : bool[n]
         Whether the report is incident to the value.
     draws : int64[n]
-        Uniform in 0..N(t-1)-1 where included, in 0..q^(t-1)-1 where not; N(s) = (q^s - 1)/(q - 1). Both ways the map
-        from draws to points is one to one.
-    q, t : int
-        Field and dimension.
-    vectors : int64[2, t]
-        Scratch.
+        What `draw_point` takes: first of all rows that are included, then of all others, each in their order.
+    points, powers, reciprocals, chunk, chunks, products
+        `PointTables`.
     reports : unsigned int[n]
         Numbers of the reports.
+
+    Notes
+    -----
+    In the terms of `draw_point`, with X the digits of x after `first` read as an integer, and B those of the draw:
+    the e = last - 1 - first digits of u between `first` and `last` are lo = B mod q^e, those before `first`
+    hi = floor(B/q^e). What u[first] is multiplied with is 1, so that it is the product less <X', q lo + 1>, X' being
+    the leading e + 1 digits of X; and u has the number lo + q^e (u[first] + q hi).
     """
-    field, dimension = np.int64(q), np.int64(t)
-    x, u = vectors[0], vectors[1]
-    # A quotient a // q is floor((a + 1/2)/q) in doubles: (a + 1/2)/q is at least 1/(2q) away from any integer, and the
+    top, field, step = np.int64(points.shape[0] - 2), powers[1], np.int64(chunk)
+    # A quotient a // b is floor((a + 1/2)/b) in doubles: (a + 1/2)/b is at least 1/(2b) away from any integer, and the
     # rounding error is less since a lies below 2^32.
-    reciprocal, shorter = 1.0 / float(q), 1.0 / float(max(q - 1, 1))
+    reciprocal, per_chunk, shorter = reciprocals[1], 1.0 / float(chunk), 1.0 / float(max(field - 1, 1))
+    looked_up = products.shape[0] > 0
+    inside, other = np.int64(0), np.int64(0)
     for i in range(codes.shape[0]):
-        # The value's vector; its first nonzero entry, at `first`, is 1.
-        left, first = np.int64(codes[i]), dimension - 1
-        while left > 0:
-            rest = np.int64((float(left - 1) + 0.5) * reciprocal)
-            x[first] = left - 1 - rest * field
-            left = rest
-            first -= 1
-        # Entry `first` of the report is determined by its other entries, which `draw` says, and by the product <u, x>.
-        draw, product = draws[i], np.int64(0)
-        if not included[i]:
-            # Either u is zero after `first`, and then u[first] = 1 and anything may precede it; or it is not, and
-            # u[first] takes one of the q - 1 values that make the product nonzero.
-            points, before = np.int64(0), np.int64(1)
-            for _ in range(first):
-                points += before
-                before *= field
-            if draw < before:
-                reports[i] = points + draw
-                continue
-            draw -= before
-            rest = np.int64((float(draw) + 0.5) * shorter)
-            product = draw - rest * (field - 1) + 1
-            draw = points + rest
-        # The other entries are a point of t - 1 dimensions: `length` digits, then 1, then zeros.
-        length, power = np.int64(0), np.int64(1)
-        while draw >= power:
-            draw -= power
-            power *= field
-            length += 1
-        last = length if length < first else length + 1
-        number = np.int64(0)
-        total = product
-        for j in range(last - 1, -1, -1):
-            if j != first:
-                rest = np.int64((float(draw) + 0.5) * reciprocal)
-                u[j] = draw - rest * field
-                draw = rest
-                if j > first:
-                    # Below 2^32 each: with three dimensions or more, q < 2^16.
-                    total -= x[j] * u[j]
-        if last > first:
-            total -= x[last]
-            u[first] = total % field
-        points, power = np.int64(0), np.int64(1)
-        for j in range(last):
-            number = number * field + u[j]
-            points += power
-            power *= field
-        reports[i] = points + number
+        other += np.int64(included[i])
+    # Step by step over the rows of a strip, and without branches on what nobody can foresee: the loops vectorise.
+    # Eight arrays and not rows of one: the compiler sees that they do not overlap.
+    strip = min(STRIP, codes.shape[0])
+    draw, level = np.empty(strip, np.int64), np.empty(strip, np.int64)
+    first, x = np.empty(strip, np.int64), np.empty(strip, np.int64)
+    number, total = np.empty(strip, np.int64), np.empty(strip, np.int64)
+    u, done = np.empty(strip, np.int64), np.empty(strip, np.int64)
+    for start in range(0, codes.shape[0], STRIP):
+        code, near, result = (
+            codes[start : start + STRIP],
+            included[start : start + STRIP],
+            reports[start : start + STRIP],
+        )
+        n = code.shape[0]
+        for i in range(n):
+            yes = np.int64(near[i])
+            draw[i] = draws[np.uint64(inside if yes else other)]
+            inside += yes
+            other += 1 - yes
+        level[:] = 0
+        for s in range(1, top + 1):
+            bound = points[s]
+            for i in range(n):
+                level[i] += np.int64(np.int64(code[i]) >= bound)
+        for i in range(n):
+            x[i] = np.int64(code[i]) - points[np.uint64(level[i])]
+            first[i] = top - level[i]
+            before = points[np.uint64(first[i])]
+            beyond = draw[i] - powers[np.uint64(first[i])]
+            rest = np.int64((float(beyond) + 0.5) * shorter)
+            shifted, nonzero, ends_here = before + rest, beyond - rest * (field - 1) + 1, before + draw[i]
+            yes = near[i]
+            number[i] = draw[i] if yes else shifted
+            total[i] = np.int64(0) if yes else nonzero
+            done[i] = np.int64(-1) if yes or beyond >= 0 else ends_here
+        level[:] = 0
+        for s in range(1, top):
+            bound = points[s]
+            for i in range(n):
+                level[i] += np.int64(number[i] >= bound)
+        for i in range(n):
+            length = level[i]
+            between = max(length - first[i], np.int64(0))
+            digits, weight = number[i] - points[np.uint64(length)], powers[np.uint64(between)]
+            high = np.int64((float(digits) + 0.5) * reciprocals[np.uint64(between)])
+            low = digits - high * weight
+            u[i] = low * field + 1
+            x[i] = np.int64((float(x[i]) + 0.5) * reciprocals[np.uint64(top - length - 1)])
+            done[i] = number[i] if done[i] < 0 and length < first[i] else done[i]
+            number[i] = points[np.uint64(length + 1)] + low + weight * field * high
+            level[i] = weight
+        for _ in range(chunks):
+            for i in range(n):
+                left_u, left_x = np.int64((float(u[i]) + 0.5) * per_chunk), np.int64((float(x[i]) + 0.5) * per_chunk)
+                a, b = u[i] - left_u * step, x[i] - left_x * step
+                total[i] -= np.int64(products[np.uint64(a * step + b)]) if looked_up else a * b
+                u[i], x[i] = left_u, left_x
+        for i in range(n):
+            # Towards minus infinity, as the remainder must be.
+            own = total[i] - np.int64(np.floor((float(total[i]) + 0.5) * reciprocal)) * field
+            found = number[i] + level[i] * own
+            result[i] = found if done[i] < 0 else done[i]
 
 
 def incidence_counts(histogram: Counts, n: int, q: int, t: int) -> Counts:

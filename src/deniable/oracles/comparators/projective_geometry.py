@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_integer, checked_report_codes, code_dtype
+from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, draw, uniform_below
@@ -29,9 +30,12 @@ from deniable.core.state import Counts, counts_sum_to
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_down
 from deniable.errors import InvalidParameterError
 from deniable.oracles.comparators.projective import (
+    PointTables,
+    draw_point,
     draw_points,
     incidence_counts,
     point_count,
+    point_tables,
     report_vectors,
     value_vectors,
 )
@@ -165,15 +169,24 @@ class PGR(PureOracle[Codes]):
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
         # One 64-bit word decides; which of the s or N - s points is reported is drawn uniformly by rejection.
         reports = np.empty(len(codes), dtype=code_dtype(self.points))
-        scratch = np.zeros((2, self.dimension), dtype=np.int64)
         for start in range(0, len(codes), BLOCK_WORDS):
             rows = slice(start, min(start + BLOCK_WORDS, len(codes)))
             included = draw(rng, rows.stop - start) < np.uint64(self._inclusion)
-            chosen = np.empty(rows.stop - start, dtype=np.int64)
-            chosen[included] = uniform_below(rng, self.preferred, int(included.sum()))
-            chosen[~included] = uniform_below(rng, self.points - self.preferred, int((~included).sum()))
-            draw_points(codes[rows], included, chosen, self._q, self.dimension, scratch, reports[rows])
+            preferred = int(np.count_nonzero(included))
+            near = uniform_below(rng, self.preferred, preferred)
+            far = uniform_below(rng, self.points - self.preferred, len(included) - preferred)
+            if len(codes) > INTERPRETED_ROWS:
+                tables = self._tables
+                draw_points.compiled(codes[rows], included, np.concatenate([near, far]), *tables, reports[rows])
+                continue
+            draws = {True: iter(near.tolist()), False: iter(far.tolist())}
+            for row, (code, inside) in enumerate(zip(codes.tolist(), included.tolist(), strict=True)):
+                reports[row] = draw_point(code, inside, next(draws[inside]), self._q, self.dimension)
         return reports
+
+    @cached_property
+    def _tables(self) -> PointTables:
+        return point_tables(self._q, self.dimension)
 
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         return histogram_of(reports, self.points)

@@ -16,9 +16,11 @@ import deniable as dn
 from deniable import SimulationRandomness
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.oracles.comparators.projective import (
+    draw_point,
     draw_points,
     incidence_counts,
     point_count,
+    point_tables,
     report_vectors,
     value_vectors,
 )
@@ -64,19 +66,43 @@ def test_numbers_are_those_of_the_points(q: int, t: int) -> None:
     assert report_vectors(q, t).tolist() == [list(vector) for vector in ends]
 
 
-@pytest.mark.parametrize("run", ["compiled", "interpreted"])
 @pytest.mark.parametrize(("q", "t"), SPACES)
-def test_draws_and_points_are_in_bijection(q: int, t: int, run: str) -> None:
-    """Every incident point for one draw of N(t-1), every other point for one of q^(t-1)."""
+def test_draws_and_points_are_in_bijection(q: int, t: int) -> None:
+    """Every incident point for one draw of N(t-1), every other point for one of q^(t-1); by tables and by digits."""
     total, preferred = point_count(q, t), point_count(q, t - 1)
     incident = value_vectors(np.arange(total), q, t) @ report_vectors(q, t).T % q == 0
-    for value in range(total) if run == "compiled" else (0, total // 2, total - 1):
-        for included, size in ((True, preferred), (False, total - preferred)):
-            reports = np.empty(size, dtype=np.uint16)
-            scratch = np.zeros((2, t), dtype=np.int64)
-            draw = getattr(draw_points, run)
-            draw(np.full(size, value), np.full(size, included), np.arange(size), q, t, scratch, reports)
-            assert sorted(reports.tolist()) == np.flatnonzero(incident[value] == included).tolist()
+    for value in range(total):
+        included = np.arange(total) < preferred
+        draws = np.concatenate([np.arange(preferred), np.arange(total - preferred)])
+        reports = np.empty(total, dtype=np.uint16)
+        draw_points.compiled(np.full(total, value), included, draws, *point_tables(q, t), reports)
+        assert sorted(reports[included].tolist()) == np.flatnonzero(incident[value]).tolist()
+        assert sorted(reports[~included].tolist()) == np.flatnonzero(~incident[value]).tolist()
+        pairs = zip(included.tolist(), draws.tolist(), strict=True)
+        assert reports.tolist() == [draw_point(value, inside, draw, q, t) for inside, draw in pairs]
+
+
+@pytest.mark.parametrize(
+    ("q", "t"),
+    [(2, 32), (3, 11), (3, 20), (5, 13), (7, 7), (13, 8), (17, 7), (251, 5), (257, 4), (1621, 4), (65521, 3)],
+)
+def test_large_spaces_are_drawn_by_tables_as_by_digits(q: int, t: int) -> None:
+    """Mixed rows, each with the next draw of its kind, the first and the last draw and value among them."""
+    generator, n = np.random.default_rng(q * t), 400
+    total, preferred = point_count(q, t), point_count(q, t - 1)
+    included = generator.random(n) < 0.5
+    codes = generator.integers(total, size=n)
+    codes[:40] = np.concatenate([np.arange(20), total - 1 - np.arange(20)])
+    near, far = (generator.integers(most, size=n) for most in (preferred, total - preferred))
+    for draws, most in (near, preferred), (far, total - preferred):
+        draws[:60:3], draws[1:60:3] = np.arange(20), most - 1 - np.arange(20)
+    inside = int(included.sum())
+    reports = np.empty(n, dtype=np.uint32)
+    joined = np.concatenate([near[:inside], far[: n - inside]])
+    draw_points.compiled(codes, included, joined, *point_tables(q, t), reports)
+    left = {True: iter(near.tolist()), False: iter(far.tolist())}
+    rows = zip(codes.tolist(), included.tolist(), strict=True)
+    assert reports.tolist() == [draw_point(code, one, next(left[one]), q, t) for code, one in rows]
 
 
 @settings(deadline=None, max_examples=80)
