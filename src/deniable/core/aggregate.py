@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import checked_integer
+from deniable.core.checks import checked_integer, checked_kind
 from deniable.core.outputs import atomic_path
 from deniable.core.spec import canonical_json, from_spec, to_spec
 from deniable.core.state import LIMIT
@@ -281,6 +281,7 @@ def _is_parquet(path: str | os.PathLike[str]) -> bool:
 
 def check_aggregate(aggregate: Aggregate, mechanism: object) -> None:
     """Raise MismatchError unless the aggregate came from this mechanism, EmptyAggregateError if it has no reports."""
+    checked_kind("aggregate", aggregate, Aggregate)
     if aggregate.mechanism != mechanism:
         raise MismatchError(f"the aggregate came from {_brief(aggregate.mechanism)}, not from {_brief(mechanism)}")
     if aggregate.n == 0:

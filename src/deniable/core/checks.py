@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 
 Codes = NDArray[np.integer[Any]]
+Kind = TypeVar("Kind")
 MAX_DOMAIN = 1 << 32
 
 MAX_ATTRIBUTES = 1 << 12
@@ -103,7 +104,8 @@ def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidRepo
     if array.dtype.kind not in "iu":
         # The dtype of text tells the length of the longest answer.
         kind = "text" if array.dtype.kind in "SU" else array.dtype
-        raise error(f"{what} must have an integer dtype, got dtype={kind}")
+        remedy = "" if kind != "text" else ": a collection takes labels, a mechanism their codes 0, 1, ..."
+        raise error(f"{what} must have an integer dtype, got dtype={kind}{remedy}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
@@ -170,6 +172,20 @@ def checked_counts(counts: ArrayLike, k: int) -> NDArray[np.int64]:
 
 
 _NAMED = 5
+
+
+def checked_kind(name: str, value: Any, kind: type[Kind], such_as: str = "") -> Kind:
+    """Return a value of a class of ours.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is of another class, naming both; `such_as` goes on with how to get one.
+    """
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise InvalidParameterError(f"{name} must be {article} {kind.__name__}{such_as}, got {type(value).__name__}")
+    return value
 
 
 def listed(names: Sequence[str]) -> str:

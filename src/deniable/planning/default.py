@@ -18,7 +18,7 @@ from deniable.planning.waves import asks_for_wave
 from deniable.records.best_oracle import oracles_for
 from deniable.records.sample import SMP, AdaptiveSMP
 from deniable.survey.collection import Collection
-from deniable.survey.schema import Schema
+from deniable.survey.schema import Schema, checked_schema
 
 MEAN_ASKED = "the schema asks for a mean: one report of a square wave tells mean, distribution and quantiles"
 
@@ -53,7 +53,7 @@ def default_mechanism(
     >>> default_mechanism(Schema((Attribute("smoker", ("yes", "no")),)), 1.0).mechanism
     GRR(k=2, epsilon=1.0)
     """
-    sizes = schema.sizes
+    sizes = checked_schema(schema).sizes
     wishes = {"full_record": full_record, "hide_sampled_attribute": hide_sampled_attribute, "pairs": pairs}
     if len(sizes) > 1:
         means = [j for j, column in enumerate(schema.columns) if column.ask == "mean"]
@@ -145,6 +145,7 @@ def collection(
     (2,)
     """
     wishes = {"full_record": full_record, "hide_sampled_attribute": hide_sampled_attribute, "pairs": pairs}
+    checked_schema(schema)
     if mechanism is None:
         if settings:
             raise InvalidParameterError(f"mechanism must be named to set {', '.join(settings)}")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, GetPydanticSchema
 
+from deniable.core.checks import listed
 from deniable.errors import InvalidParameterError, UnknownCategoryError
 from deniable.survey.dictionary_file import DictionaryFile, referred_dictionary
 from deniable.survey.encoding import canonical_decimal, is_date, label_codes
@@ -124,6 +125,12 @@ class Attribute:
     ask: Ask | None = None
     separator: str = SEPARATOR
     title: str = ""
+
+    def __repr__(self) -> str:
+        """Return name and categories, and what else is not at its default."""
+        shown = [repr(self.name), *([f"({listed(list(map(repr, self.categories)))})"] if self.categories else [])]
+        shown += [f"{key}={value!r}" for key, value in self.to_dict().items() if key not in ("name", "categories")]
+        return f"Attribute({', '.join(shown)})"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:

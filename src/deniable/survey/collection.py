@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.checks import checked_integer
+from deniable.core.checks import checked_integer, checked_kind
 from deniable.core.documents import Document, document_text, parse_document, read_document
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism, checked_mechanism
@@ -24,7 +24,7 @@ from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
 from deniable.core.spec import content_hash, from_spec, to_spec
 from deniable.errors import FileFormatError, InvalidParameterError, MismatchError
-from deniable.survey.schema import LATEST_VERSION, Schema
+from deniable.survey.schema import LATEST_VERSION, Schema, checked_schema
 
 FORMAT = "deniable collection"
 
@@ -115,9 +115,13 @@ class Collection:
     learned_from: LearnedFrom | None = None
     reason: str = field(default="", compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        """Return what is asked and how it is randomised, and the id's first digits."""
+        title = f"{self.title!r}, " if self.title else ""
+        return f"Collection({title}{self.schema!r}, {self.mechanism!r}, version={self.version}, id={short_id(self.id)})"
+
     def __post_init__(self) -> None:
-        if not isinstance(self.schema, Schema):
-            raise InvalidParameterError(f"schema must be a Schema, got schema={self.schema!r}")
+        checked_schema(self.schema)
         object.__setattr__(self, "version", checked_integer("version", self.version, 1))
         if not isinstance(self.title, str):
             raise InvalidParameterError(f"title must be a text, got title={self.title!r}")
@@ -247,7 +251,8 @@ class Collection:
         return self.mechanism.privacy()
 
     def check(self, aggregate: Aggregate) -> None:
-        """Raise MismatchError unless an aggregate is of this very collection."""
+        """Raise MismatchError unless this is an aggregate of this very collection."""
+        checked_kind("aggregate", aggregate, Aggregate)
         if aggregate.collection != self.id:
             raise MismatchError(
                 f"the aggregate is of collection {short_id(aggregate.collection)}, not of {short_id(self.id)}"

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from pydantic import ConfigDict
 
-from deniable.core.checks import checked_records
+from deniable.core.checks import checked_kind, checked_records, listed
 from deniable.core.documents import document_text, parse_document, read_document
 from deniable.core.outputs import write_text
 from deniable.core.randomness import Randomness
@@ -66,6 +66,11 @@ class Schema:
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
     attributes: tuple[Attribute, ...]
+
+    def __repr__(self) -> str:
+        """Return the columns with the sizes of their domains."""
+        columns = [f"{column.name!r}: {column.k or 'text'}" for column in self.columns]
+        return f"Schema({listed(columns)})"
 
     def __post_init__(self) -> None:
         attributes = tuple(self.attributes)
@@ -232,3 +237,8 @@ class Schema:
             If there is none, or it is damaged, foreign or of another format version; naming the place.
         """
         return cls.from_json(read_document(path), str(path), Path(path).parent)
+
+
+def checked_schema(schema: Any) -> Schema:
+    """Return a schema, or raise InvalidParameterError where it is something else."""
+    return checked_kind("schema", schema, Schema, ", as `draft_schema(...).schema` is")

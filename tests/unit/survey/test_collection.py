@@ -25,6 +25,7 @@ from deniable.errors import (
 )
 from deniable.oracles.comparators.exponential import Exponential
 from deniable.oracles.unary import OUE
+from deniable.planning.default import collection
 from deniable.records.phases.second_phase import second_phases
 from deniable.records.split import SPL
 from deniable.survey.collection import Collection, LearnedFrom
@@ -56,7 +57,7 @@ def test_the_mechanism_fits_the_schema() -> None:
         ({"version": 0}, "version must be >= 1, got version=0"),
         ({"version": "1"}, "version must be an integer, got version='1'"),
         ({"title": None}, "title must be a text, got title=None"),
-        ({"schema": {}}, "schema must be a Schema, got schema={}"),
+        ({"schema": {}}, "schema must be a Schema, as `draft_schema(...).schema` is, got dict"),
         ({"mechanism": "GRR"}, "mechanism must be a mechanism, got mechanism='GRR'"),
     ],
 )
@@ -405,3 +406,31 @@ def test_a_collection_of_one_phase_before_is_written_as_ever() -> None:
     several = replace(ONE, learned_from=LearnedFrom("ab", "cd", 7, ("ef", "01")))
     assert Collection.from_json(several.to_json()) == several
     assert several.id != one.id
+
+
+def test_what_they_are_is_said_in_a_line() -> None:
+    smoker = Attribute("smoker", ("yes", "no"), missing="no answer", title="Do you smoke?")
+    assert repr(smoker) == "Attribute('smoker', ('yes', 'no'), missing='no answer', title='Do you smoke?')"
+    wage = Attribute("wage", kind="numeric", range=(0, 100), grid=3)
+    assert repr(wage) == "Attribute('wage', ('0', '50', '100'), kind='numeric', range=[0, 100], grid=3)"
+    schema = Schema((smoker, wage))
+    assert repr(schema) == "Schema('smoker': 3, 'wage': 3)"
+    survey = Collection(schema, SPL(schema.sizes, 1.0), title="May")
+    assert repr(survey).startswith("Collection('May', Schema('smoker': 3, 'wage': 3), SPL(")
+    assert repr(survey).endswith(f", version=1, id={survey.id[:12]})")
+    many = Schema(tuple(Attribute(f"q{j}", tuple(map(str, range(1000)))) for j in range(100)))
+    assert len(repr(many)) < 200
+    assert len(repr(many.attributes[0])) < 200
+
+
+@pytest.mark.parametrize("wrong", [None, "survey.json", {}], ids=repr)
+def test_what_is_none_of_ours_is_named(wrong: Any) -> None:
+    kind = type(wrong).__name__
+    with pytest.raises(InvalidParameterError, match=f"aggregate must be an Aggregate, got {kind}"):
+        ONE.estimate(wrong)
+    with pytest.raises(InvalidParameterError, match=f"aggregate must be an Aggregate, got {kind}"):
+        ONE.mechanism.estimate(wrong)
+    with pytest.raises(InvalidParameterError, match=rf"schema must be a Schema, as `.*` is, got {kind}"):
+        collection(wrong, 1.0)
+    with pytest.raises(InvalidParameterError, match=rf"schema must be a Schema, as `.*` is, got {kind}"):
+        collection(wrong, 1.0, mechanism="GRR")
