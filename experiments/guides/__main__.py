@@ -1,12 +1,21 @@
-"""``python -m experiments.guides``: draw every picture of the guides into docs/pictures."""
+"""``python -m experiments.guides [NAME ...]``: make the pictures and the file of answers of the guides in docs/."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from experiments.guides import epsilon
+from experiments.guides import epsilon, staff, tutorial
 
-FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
+DOCS = Path(__file__).parents[2] / "docs"
+
+MADE: dict[str, Callable[[], None]] = {
+    "epsilon": lambda: epsilon.draw(DOCS / "pictures" / "epsilon.png"),
+    "staff": lambda: staff.write(DOCS / "tutorial" / "staff.csv"),
+    "tutorial": lambda: tutorial.draw(DOCS / "pictures"),
+}
 
 if __name__ == "__main__":
-    epsilon.draw(FOLDER / "epsilon.png")
+    for name in sys.argv[1:] or MADE:
+        MADE[name]()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from deniable.report.answers import comparison_page as comparison_page
+    from deniable.report.consent import consent_text as consent_text
     from deniable.report.crosstabs import crosstab_page as crosstab_page
     from deniable.report.decisions import decision_page as decision_page
     from deniable.report.estimates import estimate_page as estimate_page
@@ -30,6 +31,7 @@ else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
         {
+            "deniable.report.consent": "consent_text",
             "deniable.report.crosstabs": "crosstab_page",
             "deniable.report.answers": "comparison_page",
             "deniable.report.decisions": "decision_page",

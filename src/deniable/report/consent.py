@@ -1,0 +1,76 @@
+"""What people are told before they take part: a text with blanks, of which a collection fills what it knows.
+
+The numbers come from the collection's derived guarantee. What only the organiser knows stays a blank in brackets until
+it is given. It is a draft to be read by whoever is responsible, and no legal advice.
+"""
+
+from __future__ import annotations
+
+import jinja2
+
+from deniable.core.privacy import bound_text
+from deniable.records.record import is_records
+from deniable.survey.collection import Collection, short_id
+from deniable.survey.inspection import inspect_collection
+
+ABOUT = {
+    "one": "It is about one of the questions alone, which your device draws. ",
+    "pairs": "It is about one or two of the questions alone, which your device draws. ",
+}
+"""What a report says, where it is not about every question; by `RecordMechanism.reveals`."""
+
+
+def consent_text(
+    collection: Collection,
+    *,
+    who: str = "[who asks]",
+    why: str = "[What it is for, and what you will do with the result.]",
+    network: str = "[What your server stores of that, and for how long.]",
+    rounds: str = "[Once; or how many times, and that budgets add up.]",
+    kept: str = "[The sum of all reports, for how long; or the reports, too.]",
+    contact: str = "[Name, address, and the data protection officer.]",
+) -> str:
+    """Organiser: return the text that people read before they take part, filled in from a collection.
+
+    Parameters
+    ----------
+    collection : Collection
+        What is asked; its questions and its guarantee, derived, are said in plain words.
+    who, why, network, rounds, kept, contact : str
+        Sentences that only the organiser can write; blanks in brackets by default.
+
+    Returns
+    -------
+    str
+        Plain text; paragraphs are divided by empty lines.
+
+    Examples
+    --------
+    >>> from deniable import Attribute, Schema, collection
+    >>> text = consent_text(collection(Schema((Attribute("smoker", ("yes", "no")),)), 1), who="The health office")
+    >>> print(text.splitlines()[3])
+    The health office asks you one question: smoker. [What it is for, and what you will do with the result.]
+    >>> "nobody's odds about you move by more than 2.72 times" in text
+    True
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("deniable.report"), undefined=jinja2.StrictUndefined, keep_trailing_newline=True
+    )
+    found, mechanism = inspect_collection(collection), collection.mechanism
+    titles = [attribute.title or attribute.name for attribute in collection.schema.attributes]
+    return environment.get_template("consent.txt").render(
+        title=collection.title or "[Title]",
+        who=who,
+        why=why,
+        count="one question" if len(titles) == 1 else f"{len(titles)} questions",
+        questions=titles,
+        about=ABOUT.get(mechanism.reveals, "") if is_records(mechanism) else "",
+        promises=[*found.sentences, *found.warnings],
+        epsilon=bound_text(found.guarantee.epsilon),
+        dealt=collection.dealt,
+        network=network,
+        rounds=rounds,
+        kept=kept,
+        contact=contact,
+        id=short_id(collection.id),
+    )

@@ -1,0 +1,412 @@
+"""The guides in docs/ say what is true: every number is computed here, every picture can be drawn again."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import math
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from experiments.guides import epsilon as dots
+from experiments.guides import staff
+from typer.testing import CliRunner
+
+import deniable
+from deniable import GRR, SPL, Attribute, Collection, Schema, collection
+from deniable.cli import app
+from deniable.core.privacy import odds_text
+from deniable.demo import demo_schema
+from deniable.files.wire import report_width
+from deniable.leakage.adversary.best_guess import best_guess
+from deniable.planning import decide
+from deniable.planning.decision import sure_text
+from deniable.report import consent_text
+from deniable.service.survey_page import SurveyPage
+from deniable.survey.attribute import VERSION_2, Kind
+from deniable.survey.dictionary_file import DictionaryShape
+
+DOCS = Path(__file__).parents[3] / "docs"
+EPSILON = (DOCS / "epsilon.md").read_text(encoding="utf-8")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the page's blocks in a language."""
+    return re.findall(rf"```{language}\n(.*?)```", page, re.S)
+
+
+def prose(page: str) -> str:
+    """Return what is neither code, nor a table, nor where a link leads, in one line."""
+    text = re.sub(r"```.*?```", "", page, flags=re.S)
+    text = re.sub(r"^\|.*$", "", text, flags=re.M)
+    return " ".join(re.sub(r"\]\([^)]*\)", "]", text).split())
+
+
+def half_width(schema: Schema, n: int, epsilon: float, question: int = 0) -> float:
+    return decide(schema, n, [epsilon]).settings[0].questions[question].half_width
+
+
+def yes_or_no(questions: int) -> Schema:
+    return Schema(tuple(Attribute(f"question {i}", ("yes", "no")) for i in range(questions)))
+
+
+def believed(before: float, epsilon: float) -> float:
+    """Return of how many in a hundred a yes is believed after a report of yes, by who believed it of `before`."""
+    factor = before / (1 - before) * math.exp(epsilon)
+    return 100 * factor / (1 + factor)
+
+
+def test_no_symbol_before_the_third_screen_of_the_page_about_epsilon() -> None:
+    """A screen is 40 lines of 45 characters: what a phone 390 pixels wide shows of prose."""
+    lines, seen = 0, []
+    for paragraph in EPSILON.split("\n\n"):
+        lines += math.ceil(len(paragraph) / 45) + 1
+        if lines > 80:
+            break
+        seen.append(re.sub(r"!?\[|\]\([^)]*\)|^#+ |\*", "", paragraph))
+    assert len(seen) >= 8
+    assert not re.findall(r"[^\w\s.,:;?'-]", "\n\n".join(seen))
+
+
+def test_tables_of_the_page_about_epsilon_are_what_its_block_prints() -> None:
+    (block,) = blocks(EPSILON, "python")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block, "epsilon.md", "exec"), {})
+    rows = [line for line in EPSILON.splitlines() if re.match(r"\| [\d.]+ \|", line)]
+    assert printed.getvalue().splitlines() == rows
+    assert len(rows) == 12
+
+
+WORDS = {98: "98", 86: "86", 73: "seventy-three", 27: "twenty-seven", 4: "four"}
+
+
+def test_every_number_of_the_page_about_epsilon() -> None:
+    truth, lie = (round(100 * float(p)) for p in GRR(k=2, epsilon=1.0).support_probabilities)
+    one, four = odds_text(1.0), odds_text(4.0)
+    firm, office = yes_or_no(1), decide(Schema.from_json(blocks(EPSILON, "json")[1]), 3000, [1, 2])
+    change = [math.hypot(*[setting.questions[0].half_width] * 2) for setting in office.settings]
+    sentences = [
+        f"Of a hundred women whose answer is yes, about {WORDS[truth]} send yes, and {WORDS[lie]} send no.",
+        f"about {WORDS[lie]} reports in a hundred would say yes all the same. If everybody had, about {WORDS[truth]}.",
+        f"her odds can now be {one} to one, and no more.",
+        f"she wins {round(believed(1 / 2, 1))} bets of a hundred, and loses {100 - round(believed(1 / 2, 1))}.",
+        f"they are {one} to nine: he now believes it of {round(believed(1 / 10, 1))} such people in a hundred",
+        f"Had your report said no, it would be {WORDS[round(believed(1 / 10, -1))]}.",
+        f"With epsilon at four the step is {four}: the neighbour is right {WORDS[round(believed(1 / 2, 4))]} times",
+        f"the insurer believes it of {WORDS[round(believed(1 / 10, 4))]} such people in a hundred.",
+        f"With 10,000 people and epsilon 1, one question is known to {half_width(yes_or_no(1), 10_000, 1):.1f} points, "
+        f"and each of six to {half_width(yes_or_no(6), 10_000, 1):.1f}.",
+        f"with epsilon 1 each has spent 2, and the odds may have moved by {odds_text(2.0)} times; four times, and it "
+        f"is {four}.",
+        f"to {change[0]:.1f} points at 1 and to {change[1]:.1f} at 2. **It takes 2**",
+        "At 8 a report is a lie 3 times in 10,000.",
+        f"At 1 the answer is known to {half_width(firm, 400, 1):.1f} points",
+        "With 0.25 a month it would spend 3 in a year",
+        "asks every user once a quarter: 2 in a year.",
+        "2.718... at epsilon 1",
+    ]
+    assert round(10_000 * float(GRR(k=2, epsilon=8.0).support_probabilities[1])) == 3
+    assert (12 * 0.25, 4 * 0.5, f"{math.e:.3f}") == (3, 2, "2.718")
+    assert change[0] > 6 > change[1]  # "to see whether a campaign moves smoking by six points"
+    assert decide(firm, 400, ["0.5"]).warnings
+    assert not decide(firm, 400, [1]).warnings
+    left = prose(EPSILON)
+    for sentence in sentences:
+        assert sentence in left
+        left = left.replace(sentence, "")
+    # What is left are budgets, numbers of people as they are chosen, and the numbers of list items.
+    assert set(re.findall(r"\d[\d,]*(?:\.\d+)?", left)) <= {
+        "0.5",
+        "1",
+        "2",
+        "3",
+        "4",
+        "19",
+        "20",
+        "400",
+        "3,000",
+        "500,000",
+    }
+
+
+def test_half_the_epsilon_wants_four_times_the_people_and_ten_times_the_people_a_third_of_the_error() -> None:
+    rows = {row.split(" | ")[0].strip("| "): row for row in EPSILON.splitlines() if row.startswith("| ")}
+    for epsilon in (0.1, 0.5, 1.0):
+        assert f"{epsilon:g}" in rows
+        assert half_width(yes_or_no(1), 4_000, epsilon / 2) == pytest.approx(
+            half_width(yes_or_no(1), 1_000, epsilon), rel=0.05
+        )
+    assert half_width(yes_or_no(1), 10_000, 1) * math.sqrt(10) == pytest.approx(half_width(yes_or_no(1), 1_000, 1))
+
+
+def test_the_worked_cases_end_in_plans_that_say_what_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands, shown = blocks(EPSILON, "sh"), blocks(EPSILON, "text")
+    questionnaires = re.findall(r"`(\w+\.json)`:\s+```json\n(.*?)```", EPSILON, re.S)
+    assert len(questionnaires) == len(commands) == len(shown) == 3
+    for (name, text), command, excerpt in zip(questionnaires, commands, shown, strict=True):
+        Path(name).write_text(text)
+        result = CliRunner(env={"COLUMNS": "80"}).invoke(app, command.split()[1:], catch_exceptions=False)
+        assert result.exit_code == 0
+        for line in excerpt.splitlines():
+            assert line in result.stdout.splitlines()
+
+
+def test_the_picture_of_lies_is_small_and_counts_what_the_coins_do(tmp_path: Path) -> None:
+    for epsilon in dots.BUDGETS:
+        truth, lies = dots.sent(epsilon)
+        assert (truth, lies) == (
+            round(100 / (1 + math.exp(-epsilon))),
+            round(100 / (1 + math.exp(epsilon))),
+        )
+    dots.draw(tmp_path / "epsilon.png")
+    assert (tmp_path / "epsilon.png").stat().st_size < 120_000
+
+
+TUTORIAL = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+
+
+def commands() -> list[str]:
+    """Return what the tutorial has its readers type."""
+    return [line for block in blocks(TUTORIAL, "sh") for line in block.splitlines()]
+
+
+def test_the_first_survey_takes_ten_commands_which_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From what `make demo` leaves to the report, as the page says; the installation itself is a long test."""
+    shutil.copytree(DOCS / "tutorial", tmp_path / "docs" / "tutorial")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert len(commands()) <= 10
+    assert commands()[:2] == ["make demo", ". .venv/bin/activate"]
+    (questionnaire,) = blocks(TUTORIAL, "json")
+    shown = blocks(TUTORIAL, "text")
+    assert len(shown) == 2
+    for line in commands()[2:]:
+        if line.startswith("deniable"):
+            result = CliRunner(env={"COLUMNS": "80"}).invoke(app, shlex.split(line)[1:], catch_exceptions=False)
+            assert result.exit_code == 0, (line, result.output)
+            if line.split()[1] in ("schema", "plan"):
+                printed = result.stdout.splitlines()
+                assert not [row for row in shown.pop(0).splitlines() if row not in printed]
+            if line.split()[1] == "inspect":
+                said = " ".join(result.stdout.split())
+                assert "whatever you send, nobody's odds about you move by more than 7.39 times" in said
+        else:
+            subprocess.run(line, shell=True, check=True)
+        if line.startswith("sed"):
+            assert Path("schema.json").is_file()
+            Path("schema.json").write_text(questionnaire)
+    report = Path("report.html").read_text(encoding="utf-8")
+    assert "Do you think of leaving?" in report
+    assert Path("result.png").stat().st_size > 10_000
+
+
+def test_the_answers_of_the_tutorial_are_those_that_its_command_writes() -> None:
+    text = (DOCS / "tutorial" / "staff.csv").read_text(encoding="utf-8")
+    assert text == staff.text()
+    leaving = [row.split(";")[3] for row in text.splitlines()[1:]]
+    for answer, share in staff.LEAVING.items():
+        assert abs(leaving.count(answer) / staff.N - share) < 4 * math.sqrt(share * (1 - share) / staff.N)
+
+
+@pytest.mark.long
+def test_a_newcomer_comes_from_a_clone_to_the_report_of_a_survey(tmp_path: Path) -> None:
+    """Type what the page says into a shell in a fresh clone; nothing of this environment is used but Python and git."""
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", f"file://{DOCS.parent}", str(clone)], check=True)
+    (questionnaire,) = blocks(TUTORIAL, "json")
+    (tmp_path / "schema.json").write_text(questionnaire)
+    script = "\n".join(f"{line}\n" + f"cp '{tmp_path}/schema.json' ." * line.startswith("sed") for line in commands())
+    environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    environment["PATH"] = ":".join(
+        place
+        for place in environment["PATH"].split(":")
+        if ".venv" not in place and place != str(Path(sys.executable).parent)
+    )
+    environment["XDG_STATE_HOME"] = str(tmp_path / "state")
+    subprocess.run(["bash", "-e"], input=script, text=True, cwd=clone, env=environment, check=True)
+    assert "Do you think of leaving?" in (clone / "report.html").read_text(encoding="utf-8")
+
+
+def test_pictures_of_the_guides_are_small() -> None:
+    found = sorted(path for folder in ("pictures", "screenshots") for path in (DOCS / folder).glob("*.png"))
+    assert len(found) >= 3
+    assert not [path.name for path in found if path.stat().st_size >= 120_000]
+
+
+GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")
+FAQ = (DOCS / "faq.md").read_text(encoding="utf-8")
+
+
+def anchor(heading: str) -> str:
+    """Return what a link to a heading ends in."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def test_the_glossary_lists_its_terms_in_order_and_says_each_in_three_sentences() -> None:
+    terms = dict(re.findall(r"^### ([^\n]*)\n\n(.*?)(?=\n\n|\Z)", GLOSSARY, re.M | re.S))
+    listed = re.findall(r"\[([^]]*)\]\(#([^)]*)\)", GLOSSARY.split("\n## ")[0])
+    assert [name for _, name in listed] == [anchor(term) for term in sorted(terms, key=str.lower)]
+    vocabulary = "contributor collector report aggregate epsilon interval standard-error support mechanism oracle deal"
+    assert {*vocabulary.split(), "phase", "wave", "target", "ledger", "wire-form"} <= {name for _, name in listed}
+    for term, text in terms.items():
+        sentences = re.findall(r"[.?!:;](?= |\n|$)", re.sub(r"\]\([^)]*\)", "]", text))
+        assert len([end for end in sentences if end in ".?!"]) <= 3, term
+
+
+def test_answers_to_questions_are_short_and_their_numbers_computed() -> None:
+    answers = dict(re.findall(r"^## ([^\n]*)\n\n(.*?)(?=\n## |\Z)", FAQ, re.M | re.S))
+    assert len(answers) >= 20
+    for question, answer in answers.items():
+        assert question[-1] in "?."
+        assert len(answer.split()) <= 90, question
+    decided = decide(yes_or_no(1), 1000, [0.5, 1, 2], target=3).settings
+    needed = [f"{setting.questions[0].contributors_needed:,}" for setting in decided]
+    six = decide(yes_or_no(6), 1000, [1], target=3).settings[0].questions[0].contributors_needed
+    # Of a count to which Laplace's noise of scale 1/epsilon was added, 95% lie within ln 20 of it.
+    central, local = 100 * math.log(20) / 10_000, half_width(yes_or_no(1), 10_000, 1)
+    levers = GRR(k=2, epsilon=1.0).levers()
+    assert levers is not None
+    sentences = [
+        f"{needed[0]} at epsilon 0.5, {needed[1]} at 1, {needed[2]} at 2. For six such questions and epsilon 1: "
+        f"{six:,}.",
+        f"at epsilon 1 would be known to {central:.2f} points, and here they are known to {local:.1f}.",
+        f"each liar counts for {levers.up:.1f} people",
+    ]
+    for sentence in sentences:
+        assert sentence in prose(FAQ)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_into_pages_find_their_headings(page: Path) -> None:
+    for target, part in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            text = ((page.parent / target) if target else page).read_text(encoding="utf-8")
+            headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.S), re.M)
+            assert part in {anchor(re.sub(r"[`*]", "", heading)) for heading in headings}, f"{target}#{part}"
+
+
+CONSENT = (DOCS / "templates" / "consent.md").read_text(encoding="utf-8")
+DPIA = (DOCS / "templates" / "dpia.md").read_text(encoding="utf-8")
+
+
+def test_consent_texts_are_what_the_library_fills_in() -> None:
+    (block,) = blocks(CONSENT, "python")
+    made: dict[str, str] = {}
+    exec(compile(block.replace("print(filled)", ""), "consent.md", "exec"), made)
+    shown = [text.split() for text in blocks(CONSENT, "text")]
+    assert shown == [made["blank"].split(), made["filled"].split()]
+    assert "[" not in made["filled"]
+    assert made["blank"].count("[") == 6
+
+
+def test_a_consent_text_promises_what_its_collection_does() -> None:
+    words = Schema((Attribute("smoker", ("yes", "no")), Attribute("mood", ("bad", "good"))))
+    one = collection(words, 2)
+    text = consent_text(one, who="We")
+    assert "nobody's odds about you move by more than 7.39 times" in text
+    assert "about one of the questions alone" in text
+    assert one.id[:12] in text
+    every = consent_text(Collection(words, SPL(sizes=(2, 2), epsilon=1.0)))
+    assert "alone, which your device draws" not in every
+    assert "alone, which your device draws" not in consent_text(collection(yes_or_no(1), 1))
+    dealt = Collection(yes_or_no(1), deniable.mechanism("QuotaRR", k=2, epsilon=1.0, n=100, deal_id="one"))
+    assert "for ever" not in consent_text(dealt)
+    assert "a dealer hands out secret shares" in consent_text(dealt)
+    assert "is little protection" in consent_text(collection(words, 5))
+
+
+def test_numbers_of_the_impact_assessment_are_those_of_the_demonstration() -> None:
+    survey = collection(demo_schema(), 1)
+    planned, less = decide(demo_schema(), 6366, [1, 0.5]).settings
+    errors = {question.name: question.half_width for question in planned.questions}
+    guess = best_guess(survey.mechanism, 0)
+    assert guess.after is not None
+    said = [
+        f"{len(demo_schema().names)} questions: affairs",
+        f"{report_width(survey.mechanism)} bytes",
+        f"{errors['affairs']:.1f} points for affairs, {max(errors.values()):.1f} for age",
+        f"known to {less.questions[0].half_width:.0f} points and age to {less.questions[3].half_width:.0f}",
+        f"move by at most {odds_text(1.0)} times",
+        f"at most {sure_text(1.0)} sure",
+        f"right in {100 * guess.after:.1f} of 100 cases instead of {100 * guess.without:.0f}",
+        f"spent both budgets: {odds_text(2.0)} times",
+        f"at least {SurveyPage.model_fields['min_batch'].default} is added",
+    ]
+    for words in said:
+        assert words in DPIA, words
+
+
+STABILITY = (DOCS / "stability.md").read_text(encoding="utf-8")
+
+
+def test_tests_that_the_page_about_stability_names_exist() -> None:
+    named = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", STABILITY)
+    assert len(named) > 15
+    for place, function in named:
+        assert (DOCS.parent / place).exists(), place
+        assert not function or f"def {function}(" in (DOCS.parent / place).read_text()
+
+
+SCHEMA = (DOCS / "schema.md").read_text(encoding="utf-8")
+
+
+def test_every_key_of_a_schema_is_on_its_page_with_its_default_and_no_other() -> None:
+    """Keys are those that the document's own models take: of an attribute, of the document, of a dictionary."""
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| ([^|]*) \|", SCHEMA, re.M)
+    fields = {field.name: field for field in dataclasses.fields(Attribute)}
+    assert [name for name, _, _ in rows] == [
+        "format",
+        "format_version",
+        *(field.name for field in dataclasses.fields(Schema)),
+        *(name for name, _, _ in rows[3:]),
+    ]
+    listed = {name: (kinds, default) for name, kinds, default in rows[3 : 3 + len(fields)]}
+    assert set(listed) == set(fields)
+    assert [name for name, _, _ in rows[3 + len(fields) :]] == list(DictionaryShape.model_fields)
+    for name, (_, default) in listed.items():
+        stated = fields[name].default
+        if isinstance(stated, (str, bool)):
+            assert json.dumps(stated) in default, name
+    for kind in get_args(Kind):
+        assert f'`"{kind}"`' in SCHEMA
+    for name in VERSION_2:
+        assert f"`{name}`" not in SCHEMA.split("Version 1 has the keys")[1].split(";")[0]
+    earlier = set(fields) - set(VERSION_2)
+    assert set(re.findall(r"`(\w+)`", SCHEMA.split("Version 1 has the keys")[1].split(";")[0])) == earlier
+
+
+def test_a_key_is_refused_where_the_page_does_not_list_its_kind() -> None:
+    """One attribute of every kind, and every key on it: taken where the page says so, refused where it does not."""
+    least: dict[str, dict[str, Any]] = {
+        "categories": {"categories": ["a", "b"]},
+        "ordered": {"categories": ["1", "2"]},
+        "numeric": {"range": [0, 1], "grid": 2},
+        "multiple": {"categories": ["a", "b"]},
+        "text": {},
+    }
+    values = {"missing": "none", "other": "else", "edges": [1], "scores": [1, 2], "range": [0, 1], "grid": 2}
+    values |= {"clip": True, "ask": "mean", "separator": "|", "title": "What?", "categories": ["a", "b"]}
+    rows = {name: kinds for name, kinds, _ in re.findall(r"^\| `(\w+)` \| ([^|]*) \| ([^|]*) \|", SCHEMA, re.M)}
+    for kind, needed in least.items():
+        for key, value in values.items():
+            said = rows[key]
+            listed = kind in said.split(", ") or said == "all" or (said == "all but text" and kind != "text")
+            document = {"name": "q", "kind": kind, **needed, key: value}
+            if key == "edges":
+                document |= {"categories": ["low", "high"]} if "categories" in needed else {}
+            text = json.dumps({"format": "deniable schema", "format_version": 2, "attributes": [document]})
+            with contextlib.nullcontext() if listed else pytest.raises(deniable.DeniableError):
+                Schema.from_json(text)
