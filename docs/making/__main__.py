@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from docs.making import names
+from docs.making import commands, names
 from docs.making.navigation import ROOT
 
 from deniable.core.outputs import write_text
@@ -13,8 +13,8 @@ def main() -> None:
     docs = ROOT / "docs"
     for path, text in names.pages().items():
         write_text(docs / path, text)
-    choosing = docs / "choosing.md"
-    write_text(choosing, names.with_shelves(choosing.read_text(encoding="utf-8")))
+    for path, made_anew in (("choosing.md", names.with_shelves), ("cli.md", commands.with_tables)):
+        write_text(docs / path, made_anew((docs / path).read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,68 @@
+"""The parameters of every verb as tables of `docs/cli.md`, made from what `--help` says."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Any
+
+from typer.main import get_command
+
+from deniable.cli import ORDER, app
+from deniable.cli._mechanisms import constructor_names
+
+BEGIN, END = "<!-- made from --help: begin -->", "<!-- made from --help: end -->"
+
+MECHANISMS = "[a mechanism](choosing.md#all-mechanisms)"
+
+
+def parameters(verb: str) -> list[Any]:
+    """Return the parameters of a verb, in the order of its help."""
+    commands: Any = get_command(app)
+    return [parameter for parameter in commands.commands[verb].params if "--help" not in parameter.opts]
+
+
+def name(parameter: Any) -> str:
+    """Return what a parameter is called: an argument's word, or an option's longest spelling."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar)
+    return str(max(parameter.opts, key=len))
+
+
+def table(verb: str) -> str:
+    """Return the table of a verb's parameters in Markdown."""
+    lines = ["| parameter | default | |", "|---|---|---|"]
+    return "\n".join([*lines, *(_row(parameter) for parameter in parameters(verb))])
+
+
+def _row(parameter: Any) -> str:
+    short = [option for option in parameter.opts if option.startswith("-") and option != name(parameter)]
+    shown = ", ".join(f"`{spelling}`" for spelling in [name(parameter), *short])
+    environment = f" Also from the environment, `{parameter.envvar}`." if parameter.envvar else ""
+    return f"| {shown} | {_default(parameter)} | {_in_markdown(parameter.help)}{environment} |"
+
+
+def _default(parameter: Any) -> str:
+    default = parameter.default
+    value = default.value if isinstance(default, Enum) else default
+    if parameter.required:
+        return "required"
+    return "" if value in (None, "", False) else f"`{value}`"
+
+
+def _in_markdown(said: str) -> str:
+    one = said.replace(f"One of {', '.join(constructor_names())}", f"Name of {MECHANISMS}")
+    one = one.replace(f"or {', '.join(constructor_names())}", f"or the name of {MECHANISMS}")
+    return re.sub(r"(?<![\w-])(--[a-z][a-z-]*)", r"`\1`", one).replace("|", "\\|")
+
+
+def with_tables(page: str) -> str:
+    """Return the reference with the table of every verb as it is now, where the verb's section has the markers."""
+    before, *sections = re.split(r"(?=^## `deniable )", page, flags=re.M)
+    made = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
+    for place, section in enumerate(sections):
+        verb = section.partition("`deniable ")[2].partition("`")[0]
+        if verb in ORDER:
+            now = f"{BEGIN}\n\n{table(verb)}\n\n{END}"
+            sections[place] = made.sub(lambda _, now=now: now, section)
+    return "".join([before, *sections])
