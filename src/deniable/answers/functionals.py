@@ -107,11 +107,12 @@ def _opened(
 ) -> tuple[Mechanism[Any], tuple[str, ...], frozenset[str]]:
     """Return the mechanism, the attributes' names if they have any, and what the answer is made from."""
     names: tuple[str, ...] = ()
-    mechanism, made_from = source, aggregate.source
     if isinstance(source, Collection):
         source.check(aggregate)
         mechanism, made_from = source.mechanism, source.source(aggregate)
         names = tuple(column.name for column in source.schema.columns)
+    else:
+        mechanism, made_from = source, aggregate.source
     if mechanism.takes_text:
         raise InvalidParameterError(f"mechanism must be one with a list of values, got {mechanism.name}")
     mechanism.check(aggregate)

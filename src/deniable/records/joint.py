@@ -165,8 +165,8 @@ class OwnTable(JointTable):
         """Return the mean variance of a doubly centred cell at the uniform distribution, noise and sampling."""
 
 
-class JointTables(Mapping[Pair, JointTable], ABC):
-    """The raw tables of all pairs: (i, j) -> JointTable; (j, i) is that of (i, j) transposed by whoever reads it.
+class JointTables(Mapping[Pair, OwnTable], ABC):
+    """The raw tables of all pairs: (i, j) -> OwnTable; (j, i) is that of (i, j) transposed by whoever reads it.
 
     Attributes
     ----------

@@ -238,7 +238,7 @@ def test_it_knows_what_it_is_made_from() -> None:
     schema = Schema((Attribute("a", ("no", "yes")), Attribute("b", ("x", "y", "z"))))
     survey = Collection(schema, SPL(schema.sizes, 2.0))
     records = np.array([[0, 2], [1, 1], [1, 0]])
-    reports = survey.mechanism.randomize(records, SimulationRandomness(1))
+    reports = survey.randomize(records, SimulationRandomness(1))
     aggregate = replace(survey.aggregate(reports), batches=frozenset({"ab"}))
     by_name = functional(survey, aggregate, [0, 1, 2], attribute="b")
     assert by_name.source == survey.source(aggregate) == {f"collection {survey.id}", "batch ab"}
