@@ -200,7 +200,7 @@ def test_the_default_for_records_goes_all_the_way(run: Run) -> None:
         (
             ("--hide-sampled-attribute", "--contributors", "300"),
             "SPL",
-            "this is phase one; deniable learn makes phase two, Corr-RR, from its aggregate",
+            "deniable learn makes phase two, Corr-RR, from its aggregate predicted: both phases together have",
         ),
     ],
 )

@@ -100,6 +100,15 @@ def test_combine_is_the_librarys(phases: Run) -> None:
     assert "phase 1: SPL, 1,000 contributors, epsilon = 3 for each" in shown["guarantee"]["remarks"]
 
 
+def test_the_predicted_loss_is_said_where_one_learns_and_combines(phases: Run) -> None:
+    sentence = "predicted: unbiased estimates of this phase have [0-9.,]+ times the variance of .+, the default, on the"
+    learned = phases("learn", "one.json", "one.aggregate", "--contributors", "3000", "-o", "again.json")
+    assert re.search(sentence, " ".join(learned.stdout.split()))
+    combined = phases("combine", "one.json", "one.aggregate", "two.json", "two.aggregate")
+    assert re.search(f"^phase 2, Corr-RR: {sentence} same people$", combined.stderr, re.M)
+    assert "phase 1, " not in combined.stderr
+
+
 def test_weights_learned_from_the_data_have_no_intervals(phases: Run) -> None:
     files = ("one.json", "one.aggregate", "two.json", "two.aggregate")
     result = phases("combine", *files, "--weights", "inverse-variance", "--plot", "out.png", "--html", "out.html")

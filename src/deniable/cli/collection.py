@@ -12,7 +12,7 @@ from deniable.cli._collections import print_collection, save_collection
 from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
-from deniable.planning import cannot_work, default_mechanism
+from deniable.planning import cannot_work, default_mechanism, two_phases_text
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
@@ -113,6 +113,8 @@ def collection(
                 console(),
                 f"  this is phase one; deniable learn makes phase two, {default.phase_two}, from its aggregate",
             )
+            assert contributors is not None
+            print_line(console(), f"  {two_phases_text(questions.sizes, epsilon, contributors)}")
 
 
 def _check_wishes(full_record: bool, hide_sampled: bool, pairs: bool, mechanism: str | None, questions: Schema) -> None:

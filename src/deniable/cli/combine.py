@@ -13,6 +13,7 @@ from deniable.cli._estimates import checked_postprocess, show
 from deniable.cli._options import AsJson, Confidence, Html, Plot, Simultaneous, Target, TargetName
 from deniable.cli._phases import load_phases
 from deniable.errors import InvalidParameterError, MismatchError
+from deniable.planning import loss_text
 from deniable.postprocess import POSTPROCESSORS
 from deniable.records.phases.phases import Phases
 from deniable.records.phases.two_phase import WEIGHTS
@@ -67,6 +68,10 @@ def combine(
         )
     phases = Phases(parts)
     estimates = phases.estimate(_weights(weights), estimator)
+    frequencies = [estimate.frequencies for estimate in estimates.values()]
+    for place, (collection, _) in enumerate(parts, start=1):
+        if collection.learned_from is not None:
+            note(f"phase {place}, {collection.mechanism.name}: {loss_text(collection.mechanism, frequencies)}")
     for sentence in phases.warnings(estimator) if weights == "counts" else ():
         note(f"warning: {sentence} by --weights")
     if postprocess is not None:

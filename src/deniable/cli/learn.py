@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import check_output, note, verb
+from deniable.cli._app import check_output, console, note, verb
 from deniable.cli._collections import print_collection, save_collection
 from deniable.cli._mechanisms import parse_settings
 from deniable.cli._phases import load_phases
 from deniable.core.names import spelling
 from deniable.errors import InvalidParameterError
+from deniable.planning import loss_text
 from deniable.records.phases.phases import learner_names, next_round
+from deniable.records.phases.two_phase import phase_one_marginals
+from deniable.report.text import print_line
 
 
 @verb("learn")
@@ -45,9 +48,12 @@ def learn(
         raise InvalidParameterError(
             f"a collection and an aggregate must be given for each phase, got {len(files)} files"
         )
-    result = next_round(load_phases(files), contributors, _spelled(mechanism), **parse_settings(settings or []))
+    phases = load_phases(files)
+    result = next_round(phases, contributors, _spelled(mechanism), **parse_settings(settings or []))
     save_collection(result, output, force)
     print_collection(result)
+    _, first = phases[0]
+    print_line(console(), loss_text(result.mechanism, phase_one_marginals(first)[1]))
     note("its contributors must be others than those of the phases before: who answers twice spends both epsilons")
 
 

@@ -19,5 +19,8 @@ from deniable.planning.rehearsal import Rehearsal as Rehearsal
 from deniable.planning.rehearsal import rehearse as rehearse
 from deniable.planning.rows import Plan as Plan
 from deniable.planning.rows import PlanRow as PlanRow
+from deniable.planning.second_phase_loss import loss_text as loss_text
+from deniable.planning.second_phase_loss import second_phase_loss as second_phase_loss
+from deniable.planning.second_phase_loss import two_phases_text as two_phases_text
 from deniable.planning.two_phase import CorrRRPlan as CorrRRPlan
 from deniable.planning.two_phase import corr_rr_plan as corr_rr_plan

@@ -1,0 +1,105 @@
+"""What a second phase costs beside the default on the same people, before anybody reports in it.
+
+None of the mechanisms that learn their tables is known to beat sampling one attribute (docs/choosing.md), and where
+what was learned is nearly singular the loss is large. So it is computed for the collection at hand, from the unbiased
+estimate of one simulated phase, whose answers are as frequent as phase one found and independent of each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable.core.estimate import Estimate
+from deniable.core.randomness import SimulationRandomness
+from deniable.core.thresholds import EpsilonLike
+from deniable.errors import DeniableError
+from deniable.planning.precision import attribute_variance, mean_variance
+from deniable.planning.records import records_default
+from deniable.planning.two_phase import corr_rr_plan
+from deniable.records.phases.two_phase import clipped, unbiased
+
+_N, _SEED = 10_000, 1
+"""Simulated contributors: standard errors are then within a few percent of what many more would give."""
+
+NOT_DETERMINED = "how much this phase loses beside the default on the same people is not determined"
+
+
+def second_phase_loss(mechanism: Any, frequencies: Sequence[ArrayLike]) -> float:
+    """Return the mean variance of a phase's unbiased estimates in units of the default's, on the same people.
+
+    Parameters
+    ----------
+    mechanism : RecordMechanism
+        Of the phase, for instance what `learn` returned.
+    frequencies : sequence of float64[k_j]
+        How frequent answers are taken to be, for instance phase one's estimates; clipped to distributions.
+
+    Returns
+    -------
+    float
+        Mean over values, then attributes, noise and sampling of both; NaN if it cannot be determined: the phase has no
+        unbiased estimate, or its errors are infinite.
+
+    Examples
+    --------
+    >>> from deniable import CorrRR
+    >>> copies = CorrRR((4, 4), epsilon=1.0, copy_probabilities=((1.0, 0.4), (0.4, 1.0)))
+    >>> loss = second_phase_loss(copies, [[0.4, 0.3, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]])
+    >>> 1 < loss < 20
+    True
+    """
+    shares = [clipped(np.asarray(one, dtype=np.float64)) for one in frequencies]
+    rng = SimulationRandomness(_SEED)
+    drawn = [rng.generator.choice(len(share), _N, p=share) for share in shares]
+    try:
+        estimates = unbiased(mechanism.aggregate(mechanism.randomize(np.column_stack(drawn), rng)))
+        usual = records_default(mechanism.domain, mechanism.epsilon).mechanism
+    except DeniableError:
+        return math.nan
+    if not all(one.is_raw for one in estimates.values()):
+        return math.nan
+    ours = float(np.mean([_mean_square(one) for one in estimates.values()]))
+    default = float(
+        np.mean(
+            [
+                np.mean([attribute_variance(usual, j, f, _N) + f * (1 - f) / _N for f in share])
+                for j, share in enumerate(shares)
+            ]
+        )
+    )
+    return ours / default if math.isfinite(ours) else math.nan
+
+
+def loss_text(mechanism: Any, frequencies: Sequence[ArrayLike]) -> str:
+    """Return `second_phase_loss` in one sentence."""
+    loss = second_phase_loss(mechanism, frequencies)
+    if math.isnan(loss):
+        return NOT_DETERMINED
+    usual = records_default(mechanism.domain, mechanism.epsilon).mechanism.name
+    times = f"{loss:.2g}" if loss < 100 else f"{float(f'{loss:.2g}'):,.0f}"
+    return (
+        f"predicted: unbiased estimates of this phase have {times} times the variance of {usual}, the default, on the "
+        "same people"
+    )
+
+
+def two_phases_text(sizes: Sequence[int], epsilon: EpsilonLike, contributors: int) -> str:
+    """Return one sentence: what Corr-RR's two phases together lose beside the default, before phase one.
+
+    Its tables are not learned yet: taken are the best ones, as `corr_rr_plan` does, which flatters it.
+    """
+    plan = corr_rr_plan(sizes, epsilon, contributors)
+    usual = records_default(sizes, epsilon).mechanism
+    return (
+        f"predicted: both phases together have {plan.mse / mean_variance(usual, contributors):.2g} times the squared "
+        f"error of {usual.name}, the default, on the same people, at best"
+    )
+
+
+def _mean_square(estimate: Estimate) -> float:
+    return float(np.mean(estimate.standard_errors_for("population") ** 2))
