@@ -59,6 +59,14 @@ def test_figures_are_those_that_were_measured() -> None:
         assert run["held"]
         said = f"{run['kills']} kills and {run['stops']} stops: {run['acknowledged']:,} acknowledged, 0 lost, 0 twice"
         assert said in " ".join(DEPLOYMENT.split())
+    one, four = json.loads((DOCS / "results" / "collector-e2e.json").read_text())
+    assert [(e["contributors"], e["browsers"], e["repetitions"]) for e in (one, four)] == [(6366, 500, 200)] * 2
+    said = (
+        f"of {one['categories']} categories {one['missed']} were missed at epsilon 1 and {four['missed']} at epsilon 4"
+    )
+    assert said in " ".join(DEPLOYMENT.split())
+    assert f"{one['covered']:.3f} and {four['covered']:.3f}".replace("0.", ".") in DEPLOYMENT
+    assert all(0.94 <= e["covered"] <= 0.99 and e["missed"] <= e["most"] == 9 for e in (one, four))
 
 
 def test_the_problems_are_those_that_there_are() -> None:

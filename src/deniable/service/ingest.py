@@ -188,6 +188,12 @@ class Ingest:
     def _answer(self, group: list[_Item], valid: NDArray[np.bool_], taken: NDArray[np.bool_] | State) -> None:
         new = np.zeros(len(valid), dtype=np.bool_)
         refused = taken if isinstance(taken, str) else None
+        if not isinstance(taken, str) and len(taken) == len(valid) and taken.all():
+            # As nearly always: all are valid and new.
+            for item in group:
+                item.answer = Outcome(item.body.n, 0, 0)
+            self._metrics.reports("counted", len(valid))
+            return
         if not isinstance(taken, str):
             new[valid] = taken
         start = 0

@@ -76,7 +76,7 @@ def _right_most(hops: list[str], peer: str, trusted: tuple[Network, ...]) -> str
 
 def is_trusted(address: str, trusted: tuple[Network, ...]) -> bool:
     """Whether an address is that of a proxy whose word is taken."""
-    found = _address(address)
+    found = _address(address) if trusted else None
     return found is not None and any(found in network for network in trusted)
 
 

@@ -37,6 +37,7 @@ from deniable.files.wire import (
 )
 from deniable.service.browsers import unknown_to_browsers
 from deniable.service.collector import Collector, Held
+from deniable.service.ingest import Outcome
 from deniable.service.limits import Limits, Network, client_address, is_trusted
 from deniable.service.openapi import description
 from deniable.service.problems import Problem
@@ -244,16 +245,22 @@ class _Reports:
         headers = Headers(scope=scope)
         held = self._collector.held(scope["path_params"]["id"])
         try:
-            response = await self._taken(held, scope, headers, receive)
+            n, outcome = await self._taken(held, scope, headers, receive)
         except Problem as problem:
             if held is not None and problem.name not in ("busy", "store", "broken"):
                 self._collector.ingest.reject(held.row.id, problem.name)
-            response = _refusal(problem)
+            await _refusal(problem)(scope, receive, send)
         except GoneError:
             return
-        await response(scope, receive, send)
+        else:
+            if outcome.invalid == n == 1:
+                # As a rejection it was counted where it was found.
+                await Problem("invalid-report").response()(scope, receive, send)
+            else:
+                await _said(send, 201 if outcome.counted == n else 200, outcome)
 
-    async def _taken(self, held: Held | None, scope: Scope, headers: Headers, receive: Receive) -> Response:
+    async def _taken(self, held: Held | None, scope: Scope, headers: Headers, receive: Receive) -> tuple[int, Outcome]:
+        """Return how many reports were sent, and what became of them."""
         if held is None:
             raise Problem("unknown-collection")
         self._access.check(scope, headers)
@@ -266,12 +273,15 @@ class _Reports:
         if kind not in (JSON_TYPE, BINARY_TYPE) or headers.get("content-encoding"):
             raise Problem("unsupported", f"reports are taken as {JSON_TYPE} or {BINARY_TYPE}, not compressed")
         body = parsed(await read_body(headers, receive, MAX_BODY), kind, held)
-        outcome = await self._collector.ingest.submit(held.survey, body)
-        if outcome.invalid == body.n == 1:
-            # Counted already, where it was found.
-            return Problem("invalid-report").response()
-        content = f'{{"counted":{outcome.counted},"already":{outcome.already},"invalid":{outcome.invalid}}}'
-        return Response(content, 201 if outcome.counted == body.n else 200, media_type=JSON_TYPE)
+        return body.n, await self._collector.ingest.submit(held.survey, body)
+
+
+async def _said(send: Send, status: int, outcome: Outcome) -> None:
+    """Answer what became of reports, without the response that would cost more to make than all else here."""
+    content = f'{{"counted":{outcome.counted},"already":{outcome.already},"invalid":{outcome.invalid}}}'.encode()
+    headers = [(b"content-length", str(len(content)).encode()), (b"content-type", JSON_TYPE.encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
 
 
 def _refusal(problem: Problem) -> Response:

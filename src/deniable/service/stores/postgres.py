@@ -138,6 +138,11 @@ class PostgresStore(Store):
         reports = [row.tobytes() for row in rows]
         run("INSERT INTO inbox SELECT ?, unnest(?::bytea[])", collection, reports)
 
+    def _emptied(self, run: Run, collection: str) -> tuple[bytes, int]:
+        # What comes in meanwhile may be taken along: never fewer than were counted, only we take any out.
+        taken = run("DELETE FROM inbox WHERE collection = ? RETURNING report", collection)
+        return b"".join(bytes(report) for (report,) in taken), len(taken)
+
     def _claim(self, run: Run, collection: str, *, wait: bool) -> bool:
         if wait:
             run("SELECT pg_advisory_xact_lock(hashtext(?))", collection)

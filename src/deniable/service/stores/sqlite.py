@@ -29,8 +29,19 @@ from deniable.service.stores.store import Run, Store
 LOCK = ".lock"
 """Ending of the name of the lock file, beside the database."""
 
-_MOST_ROWS = 256
-"""Rows of one statement."""
+# One statement, and at most one row of answer, however many rows are meant: each lets go of the interpreter once, and
+# waits for it again while requests are read.
+_PIECES = (
+    "WITH RECURSIVE places (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM places WHERE i + 1 < ?3),"
+    " pieces (i, piece) AS (SELECT i, substr(?1, 1 + ?2 * i, ?2) FROM places)"
+)
+"""What `_pieces` returns, ?1 to ?3, as rows again."""
+
+_SOME = (
+    "SELECT group_concat(hex(report), ''), count(*), max(place) FROM"
+    " (SELECT rowid AS place, report FROM inbox WHERE collection = ? AND rowid > ? ORDER BY rowid LIMIT ?)"
+)
+_AT_A_TIME = 2048
 
 _TIMEOUT = 10
 """Seconds to wait for a reader or a writer."""
@@ -112,21 +123,35 @@ class SqliteStore(Store):
         return int(run("SELECT count(*) FROM sqlite_master WHERE name = 'meta'")[0][0])
 
     def _record(self, run: Run, collection: str, ids: Rows) -> NDArray[np.bool_]:
-        names = [name.tobytes() for name in ids]
-        known: set[bytes] = set()
-        for part in _parts(len(names)):
-            marks = ", ".join("?" * (part.stop - part.start))
-            found = run(
-                f"SELECT nullifier FROM receipts WHERE collection = ? AND nullifier IN ({marks})",
-                *(collection, *names[part]),
-            )
-            known.update(bytes(name) for (name,) in found)
+        ((known,),) = run(
+            f"{_PIECES} SELECT group_concat(i) FROM pieces CROSS JOIN receipts"
+            " ON collection = ?4 AND nullifier = piece",
+            *(*_pieces(ids), collection),
+        )
+        new = np.ones(len(ids), dtype=np.bool_)
+        if known is not None:
+            new[[int(i) for i in str(known).split(",")]] = False
         # Nobody else writes between the look and this.
-        _insert(run, "receipts", collection, [name for name in names if name not in known])
-        return np.fromiter((name not in known for name in names), dtype=np.bool_, count=len(names))
+        self._insert(run, "receipts", collection, ids[new])
+        return new
 
     def _put(self, run: Run, collection: str, rows: Rows) -> None:
-        _insert(run, "inbox", collection, [row.tobytes() for row in rows])
+        self._insert(run, "inbox", collection, rows)
+
+    def _insert(self, run: Run, table: str, collection: str, rows: Rows) -> None:
+        if len(rows):
+            run(f"{_PIECES} INSERT INTO {table} SELECT ?4, piece FROM pieces", *_pieces(rows), collection)
+
+    def _emptied(self, run: Run, collection: str) -> tuple[bytes, int]:
+        content, reports, last = bytearray(), 0, 0
+        while True:
+            ((part, some, last),) = run(_SOME, collection, last, _AT_A_TIME)
+            if part is None:
+                break
+            content += bytes.fromhex(part)
+            reports += some
+        run("DELETE FROM inbox WHERE collection = ?", collection)
+        return bytes(content), reports
 
     def _claim(self, run: Run, collection: str, *, wait: bool) -> bool:  # noqa: ARG002
         return True  # there is nobody else
@@ -206,24 +231,9 @@ def _empty_log(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-def _insert(run: Run, table: str, collection: str, values: list[bytes]) -> None:
-    for part in _parts(len(values)):
-        given = values[part]
-        marks = ", ".join(["(?, ?)"] * len(given))
-        run(f"INSERT INTO {table} VALUES {marks}", *(value for one in given for value in (collection, one)))
-
-
-def _parts(n: int) -> Iterator[slice]:
-    """Yield slices that cover n rows, of 256 and then of smaller powers of two, so that few statements are prepared.
-
-    A statement of one row would let go of the interpreter once for each, and wait for it again while requests are read.
-    """
-    start, size = 0, _MOST_ROWS
-    while start < n:
-        while size > n - start:
-            size //= 2
-        yield slice(start, start + size)
-        start += size
+def _pieces(rows: Rows) -> tuple[bytes, int, int]:
+    """Return rows as bytes, their width and their number."""
+    return np.ascontiguousarray(rows).tobytes(), rows.shape[1], len(rows)
 
 
 def _read_only(path: Path) -> sqlite3.Connection:

@@ -128,6 +128,10 @@ class Store(ABC):
         """Put reports into the inbox, in their order."""
 
     @abstractmethod
+    def _emptied(self, run: Run, collection: str) -> tuple[bytes, int]:
+        """Take all reports out of an inbox; return them one after the other, and how many they are."""
+
+    @abstractmethod
     def _claim(self, run: Run, collection: str, *, wait: bool) -> bool:
         """Keep other collectors from draining until the transaction ends; whether that was possible."""
 
@@ -307,9 +311,8 @@ class Store(ABC):
                 run(f"SELECT 1 FROM collections WHERE id = ?{self._changes}", collection)
             ((held,),) = run("SELECT count(*) FROM inbox WHERE collection = ?", collection)
             if held and (close or held >= least):
-                # What comes in meanwhile may be taken along: never fewer than were counted, only we take any out.
-                taken = run("DELETE FROM inbox WHERE collection = ? RETURNING report", collection)
-                rows = np.frombuffer(b"".join(bytes(report) for (report,) in taken), np.uint8).reshape(len(taken), -1)
+                content, reports = self._emptied(run, collection)
+                rows = np.frombuffer(content, np.uint8).reshape(reports, -1)
                 ((counts, batches),) = run("SELECT counts, batches FROM collections WHERE id = ?", collection)
                 batch = fold(rows[permutation(SecureRandomness(), len(rows))], bytes(counts))
                 added = len(rows)
