@@ -234,13 +234,20 @@ def print_result(result: Result, page: Page, as_json: bool) -> None:
 
 
 def save_page(page: Page, plot: Path | None, html: Path | None) -> None:
-    """Write the picture and the HTML page that were asked for."""
-    from deniable.report import save_html, save_png
+    """Write the picture, in several files if it is long, and the HTML page that were asked for."""
+    from deniable.report import picture_note, save_html, save_png
 
-    for output, save in ((plot, save_png), (html, save_html)):
-        if output is not None:
-            with writing(output):
-                save(page, output)
+    if plot is not None:
+        with writing(plot):
+            _, *others = save_png(page, plot)
+        for other in others:
+            note(f"wrote {other}")
+        letters = picture_note(page)
+        if letters:
+            note(f"warning: {letters}")
+    if html is not None:
+        with writing(html):
+            save_html(page, html)
 
 
 def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", force: bool = False) -> None:

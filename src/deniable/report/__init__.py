@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from deniable.report.page import Page as Page
     from deniable.report.plans import plan_page as plan_page
     from deniable.report.png import draw as draw
+    from deniable.report.png import draw_pages as draw_pages
+    from deniable.report.png import picture_note as picture_note
     from deniable.report.png import save_png as save_png
     from deniable.report.rehearsals import rehearsal_page as rehearsal_page
     from deniable.report.text import print_page as print_page
@@ -41,7 +43,7 @@ else:
             "deniable.report.leakages": "audit_page budgets_page leakage_page",
             "deniable.report.page": "Page",
             "deniable.report.plans": "plan_page",
-            "deniable.report.png": "draw save_png",
+            "deniable.report.png": "draw draw_pages picture_note save_png",
             "deniable.report.rehearsals": "rehearsal_page",
             "deniable.report.text": "print_page",
         },

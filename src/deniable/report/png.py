@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 import textwrap
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+from unicodedata import bidirectional
 
 import numpy as np
 
 from deniable.core.outputs import atomic_path
 from deniable.report.colours import INK, LINE, MAX_NUMBERS, OWN, STOPS, text_on
+from deniable.report.fonts import boxes_note, families_for, quiet
 from deniable.report.labels import shorten, visible
 from deniable.report.page import (
     HeatMap,
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 40
 """Rows of one chart that a picture shows."""
+
+MAX_HEIGHT = 24.0
+"""Inches of one picture; what is longer is paged."""
 
 # Okabe and Ito's palette; every mark is told apart by its shape as well.
 BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#5f5f5f"
@@ -58,19 +64,33 @@ _LABELS, _NINE, _EIGHT, _FIXED = 28, 14.5, 16, 12.5
 _DPI = 150
 
 
-def save_png(page: Page, path: str | os.PathLike[str]) -> None:
-    """Write `draw` as a PNG file, atomically.
+def save_png(page: Page, path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Write `draw_pages` as PNG files, each atomically: the first to `path`, the others beside it, numbered from 2 on.
+
+    Returns
+    -------
+    tuple of Path
+        The files.
 
     Raises
     ------
     OutputError
-        If the file cannot be written.
+        If a file cannot be written.
     """
-    figure = draw(page)
-    with atomic_path(path) as temporary, warnings.catch_warnings():
-        # The font shipped with matplotlib lacks some scripts: a box in a picture is no reason to fail.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure.savefig(temporary, format="png", dpi=_DPI)
+    from matplotlib import rc_context
+
+    figures, (families, _) = draw_pages(page), families_for(_texts(page))
+    first = Path(path)
+    files = [first, *(first.with_stem(f"{first.stem}-{number}") for number in range(2, len(figures) + 1))]
+    for figure, file in zip(figures, files, strict=True):
+        with atomic_path(file) as temporary, quiet(), rc_context({"font.family": families}):
+            figure.savefig(temporary, format="png", dpi=_DPI)
+    return tuple(files)
+
+
+def picture_note(page: Page) -> str:
+    """Return what a reader of the page's picture must know about its letters; "" if nothing."""
+    return boxes_note(families_for(_texts(page))[1])
 
 
 @dataclass
@@ -117,7 +137,7 @@ class _Sheet:
 
 
 def draw(page: Page) -> Figure:
-    """Return a figure of the whole page.
+    """Return a figure of the whole page, however tall.
 
     Examples
     --------
@@ -127,8 +147,71 @@ def draw(page: Page) -> Figure:
     >>> [text.get_text().split() for text in figure.texts][:3]
     [['Budgets'], ['By', 'attribute'], ['attribute', 'epsilon']]
     """
+    return _drawn([page], [_lines(page.sections)])[0]
+
+
+def draw_pages(page: Page) -> list[Figure]:
+    """Return figures of at most `MAX_HEIGHT` inches, but for a section that is taller alone; each has the page's head.
+
+    Examples
+    --------
+    >>> from deniable.report.page import Section
+    >>> numbers = Table.of(["category", "share"], [["a", "b"] * 40, ["1%", "2%"] * 40])
+    >>> figures = draw_pages(Page("Shares", (), tuple(Section(name, (numbers,)) for name in "xyz")))
+    >>> [figure.texts[0].get_text() for figure in figures]
+    ['1 of 3: Shares', '2 of 3: Shares', '3 of 3: Shares']
+    """
     lines = _lines(page.sections)
-    parts = [part for section in page.sections for part in section.parts]
+    bare = _sheet(page, []).height
+    parts: list[list[tuple[Section, ...]]] = [[]]
+    tall = bare
+    for line in lines:
+        height = _sheet(page, [line]).height - bare
+        if parts[-1] and tall + height > MAX_HEIGHT:
+            parts.append([])
+            tall = bare
+        parts[-1].append(line)
+        tall += height
+    if len(parts) == 1:
+        return _drawn([page], parts)
+    # First, because long titles are cut.
+    titles = [f"{i} of {len(parts)}: {page.title}" for i in range(1, len(parts) + 1)]
+    return _drawn([replace(page, title=title) for title in titles], parts)
+
+
+def _drawn(pages: Sequence[Page], parts: Sequence[list[tuple[Section, ...]]]) -> list[Figure]:
+    from matplotlib import rc_context
+
+    families, missing = families_for(_texts(pages[0]))
+    with rc_context({"font.family": families}):
+        sheets = [_sheet(page, lines, boxes_note(missing)) for page, lines in zip(pages, parts, strict=True)]
+        return [sheet.drawn() for sheet in sheets]
+
+
+def _texts(page: Page) -> Iterator[str]:
+    """Yield everything on a picture that somebody wrote."""
+    yield from (page.title, page.brief, *page.all_notes(MAX_ROWS))
+    for card in page.cards:
+        yield from (card.headline, *card.lines)
+    for section in page.sections:
+        yield section.heading
+        for part in section.parts:
+            match part:
+                case Text():
+                    yield from part.lines
+                case Table():
+                    yield from (*part.header, *(cell for i in range(part.rows) for cell in part.cells(i)))
+                case IntervalChart():
+                    yield part.caption
+                    yield from (*part.table.header, *(name for _, name in part.key))
+                    yield from (cell for i in part.shown(MAX_ROWS) for cell in part.table.cells(i))
+                case HeatMap():
+                    yield from (*part.rows, *part.columns, part.row_name, part.column_name)
+
+
+def _sheet(page: Page, lines: Sequence[tuple[Section, ...]], letters: str = "") -> _Sheet:
+    """Return the sheet of these lines of sections below the page's head, with a last word about letters."""
+    parts = [part for line in lines for section in line for part in section.parts]
     columns = [
         [section for line in lines for section in line[i : i + 1]] for i in range(max(map(len, lines), default=0))
     ]
@@ -159,10 +242,11 @@ def draw(page: Page) -> Figure:
             left += label + panel + _MARGIN
         sheet.height = max(bottoms)
     sheet.space(_GAP)
-    for sentences in (page.all_notes(MAX_ROWS), *([card.headline, *card.lines] for card in page.cards)):
+    last_words = [letters] if letters else []
+    for sentences in (page.all_notes(MAX_ROWS), last_words, *([card.headline, *card.lines] for card in page.cards)):
         sheet.write(sentences, _EIGHT, size=8)
         sheet.space(_LINE / 2 if sentences else 0)
-    return sheet.drawn()
+    return sheet
 
 
 def _lines(sections: Sequence[Section]) -> list[tuple[Section, ...]]:
@@ -177,7 +261,9 @@ def _section(sheet: _Sheet, section: Section, left: float, start: float, panel: 
     first = section.parts[0]
     caption = _caption(first) if isinstance(first, IntervalChart) else []
     sheet.space(0.14)
-    sheet.write_lines(["  ".join([shorten(section.heading, 60), *caption])], left, size=10.5, weight="bold", color=INK)
+    sheet.write_lines(
+        ["  ".join([_isolated(shorten(section.heading, 60)), *caption])], left, size=10.5, weight="bold", color=INK
+    )
     sheet.space(0.06)
     if key:
         _key(sheet, key)
@@ -189,7 +275,7 @@ def _section(sheet: _Sheet, section: Section, left: float, start: float, panel: 
                 sheet.space(_GAP)
             case Table():
                 lines = table_lines(part, int((sheet.width - 2 * _MARGIN) * _FIXED))
-                sheet.write_lines(lines, left, family="DejaVu Sans Mono", color=INK, size=8.5)
+                sheet.write_lines(lines, left, family=["DejaVu Sans Mono", *_families()], color=INK, size=8.5)
                 sheet.space(_GAP)
             case IntervalChart():
                 _panel(sheet, part, start, panel)
@@ -369,6 +455,19 @@ def _heat_map(sheet: _Sheet, chart: HeatMap) -> None:
 # ---------------------------------------------------------------- parts
 
 
+def _isolated(label: str) -> str:
+    """Return a label that keeps its direction to itself, so that a number beside it stays on its side."""
+    right_to_left = any(bidirectional(character) in ("R", "AL") for character in label)
+    return f"\u200e\u2068{label}\u2069" if right_to_left else label
+
+
+def _families() -> list[str]:
+    """Return the fonts that `_drawn` has set."""
+    from matplotlib import rcParams
+
+    return list(rcParams["font.family"])
+
+
 def _bare(axes: Axes, size: float) -> None:
     """Leave only the lower edge."""
     for side in ("top", "right", "left"):
@@ -388,9 +487,13 @@ def _figure(width: float, height: float) -> Figure:
 
 def _text_width(labels: Sequence[str], size: float) -> float:
     """Inches that the longest label takes, measured."""
+    return max((_inches(label, size, tuple(_families())) for label in labels), default=0.0)
+
+
+@lru_cache(maxsize=1 << 12)
+def _inches(label: str, size: float, families: tuple[str, ...]) -> float:
     figure = _figure(1, 1)
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        texts = [figure.text(0, 0, label, size=size, parse_math=False) for label in labels]
-        return max((text.get_window_extent(renderer).width / figure.dpi for text in texts), default=0.0)
+    with quiet():
+        text = figure.text(0, 0, label, size=size, family=list(families), parse_math=False)
+        return float(text.get_window_extent(renderer).width / figure.dpi)

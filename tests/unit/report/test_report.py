@@ -20,8 +20,20 @@ from deniable import GRR, Estimate, QuotaRR, SimulationRandomness
 from deniable.answers import Summary, summarize
 from deniable.errors import InvalidInputError, InvalidParameterError, OutputError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
-from deniable.report import draw, estimate_page, print_page, render_html, save_html, save_png
+from deniable.report import (
+    draw,
+    draw_pages,
+    estimate_page,
+    fonts,
+    picture_note,
+    png,
+    print_page,
+    render_html,
+    save_html,
+    save_png,
+)
 from deniable.report.estimates import mechanism_text, percent
+from deniable.report.fonts import families_for
 from deniable.report.guarantee import attribute_epsilons, budget_text, guarantee_lines
 from deniable.report.labels import shorten, visible
 from deniable.report.page import IntervalChart, axis_limits, axis_ticks
@@ -333,6 +345,65 @@ def test_picture_is_a_png_with_a_panel_per_attribute(tmp_path: Path) -> None:
     save_png(estimate_page(hostile()), tmp_path / "a.png")
     assert pixels(tmp_path / "a.png").shape[0] > 300
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_a_long_picture_is_paged_and_every_page_has_the_promise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(png, "MAX_HEIGHT", 5.0)
+    raws = [estimate([0.3, 0.7], labels=("yes", "no"), attribute=f"a{j}") for j in range(6)]
+    page = estimate_page(summary_of(*raws))
+    files = save_png(page, tmp_path / "a.png")
+    assert [file.name for file in files] == ["a.png", "a-2.png", "a-3.png"][: len(files)]
+    assert {path.name for path in tmp_path.iterdir()} == {file.name for file in files}
+    assert len(files) > 1
+    figures = draw_pages(page)
+    assert len(figures) == len(files)
+    assert sum(len(figure.axes) for figure in figures) == 6
+    for place, figure in enumerate(figures, start=1):
+        assert figure.get_size_inches()[1] <= 5.0 + 0.5
+        said = [text.get_text() for text in figure.texts]
+        assert said[0].startswith("epsilon = ")
+        assert said[1].startswith(f"{place} of {len(files)}: ")
+    assert len(draw(page).axes) == 6
+
+
+def test_letters_are_taken_from_the_first_font_that_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.ttLib.tables._g_l_y_f import Glyph
+    from matplotlib import font_manager
+
+    page = estimate_page(summary_of(estimate([0.3, 0.7], labels=("\u6f22", "\U0001f9ff"), attribute="a")))
+    assert "no installed font has" in picture_note(page)
+    assert "Noto Sans CJK" in picture_note(page)
+    assert any("the picture shows boxes" in text.get_text() for text in draw(page).texts)
+
+    built = FontBuilder(1000)
+    built.setupGlyphOrder([".notdef", "han", "eye"])
+    built.setupCharacterMap({0x6F22: "han", 0x1F9FF: "eye"})
+    built.setupGlyf({name: Glyph() for name in (".notdef", "han", "eye")})
+    built.setupHorizontalMetrics(dict.fromkeys((".notdef", "han", "eye"), (1000, 0)))
+    built.setupHorizontalHeader(ascent=800, descent=-200)
+    built.setupNameTable({"familyName": "Sans of a Test", "styleName": "Regular"})
+    built.setupOS2()
+    built.setupPost()
+    built.save(tmp_path / "test.ttf")
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [*font_manager.fontManager.ttflist])
+    font_manager.fontManager.addfont(tmp_path / "test.ttf")
+    fonts._installed.cache_clear()
+    try:
+        assert families_for(["\u6f22 yes"]) == (["DejaVu Sans", "Sans of a Test"], "")
+        assert picture_note(page) == ""
+        assert draw(page).texts[1].get_fontfamily() == ["DejaVu Sans", "Sans of a Test"]
+    finally:
+        fonts._installed.cache_clear()
+        fonts._characters.cache_clear()
+
+
+def test_a_number_stays_on_its_side_of_a_heading_from_right_to_left() -> None:
+    figure = draw(estimate_page(summary_of(estimate([0.3, 0.7], labels=("yes", "no"), attribute="\u05d0"))))
+    (heading,) = [text.get_text() for text in figure.texts if "\u05d0" in text.get_text()]
+    assert heading.startswith("\u200e\u2068\u05d0\u2069")
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
