@@ -43,7 +43,7 @@ html_title = f"deniable {release}"
 html_additional_pages = {"index": "start.html"}
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-templates_path = ["templates"]
+templates_path = ["making"]
 html_copy_source = False
 
 

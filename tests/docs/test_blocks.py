@@ -1,0 +1,347 @@
+"""Every block of code and every command of the pages is run by a test, or stands here with the reason why not.
+
+Python runs with `test_python_in_the_pages_runs`. Commands of `deniable` run here, each block in a folder of its own
+that has what somebody would have who comes to that line; what other tests run is named with its test.
+"""
+
+from __future__ import annotations
+
+import configparser
+import glob
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from deniable.cli import ORDER, app
+from deniable.service.config import Configuration
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "client" / "README.md"]
+
+
+class Block(NamedTuple):
+    """A fenced block: its page, its place among the page's, its language, its text."""
+
+    page: str
+    place: int
+    language: str
+    text: str
+
+
+def _blocks() -> Iterator[Block]:
+    for path in PAGES:
+        found = re.findall(r"^( *)```(\w*)\n(.*?)^\1```", path.read_text(encoding="utf-8"), re.M | re.S)
+        for place, (_, language, text) in enumerate(found):
+            yield Block(str(path.relative_to(ROOT)), place, language, text)
+
+
+BLOCKS = list(_blocks())
+
+GUIDES = "tests/unit/house/test_guides.py"
+ELSEWHERE = {
+    ("docs/client.md", "html"): "tests/client/test_docs.py::test_the_survey_is_embedded_in_five_lines",
+    ("docs/client.md", "js"): "client/test/docs.test.mjs",
+    ("docs/collecting.md", "sh"): "tests/service/test_docs.py::test_the_commands_work_in_their_order",
+    ("docs/deployment.md", "nginx"): "tests/service/test_proxy.py",
+    ("docs/deployment.md", "toml"): "tests/service/test_docs.py::test_the_configuration_is_one",
+    (
+        "docs/epsilon.md",
+        "json",
+    ): f"{GUIDES}::test_the_worked_cases_end_in_plans_that_say_what_the",
+    ("docs/epsilon.md", "sh"): f"{GUIDES}::test_the_worked_cases_end_in_plans_that_say_what_the",
+    (
+        "docs/epsilon.md",
+        "text",
+    ): f"{GUIDES}::test_the_worked_cases_end_in_plans_that_say_what_the",
+    (
+        "docs/schema.md",
+        "json",
+    ): "tests/unit/survey/test_kinds.py::test_the_reference_has_every_key_and_its",
+    ("docs/templates/consent.md", "text"): f"{GUIDES}::test_consent_texts_are_what_the_library",
+    (
+        "docs/tutorial.md",
+        "json",
+    ): f"{GUIDES}::test_the_first_survey_takes_ten_commands_which_work",
+    ("docs/tutorial.md", "sh"): f"{GUIDES}::test_the_first_survey_takes_ten_commands_which_work",
+    (
+        "docs/tutorial.md",
+        "text",
+    ): f"{GUIDES}::test_the_first_survey_takes_ten_commands_which_work",
+}
+"""Page and language of blocks that a test of their own runs."""
+
+NOT_RUN = {
+    ("docs/architecture.md", "text"): "a map of folders",
+    ("docs/capacity.md", "py"): "Spark: its verbs run in tests/engines, where it is installed",
+    ("docs/collecting.md", "json"): "the shape of a body; a whole one is in tests/vectors/service",
+    ("client/README.md", "html"): "what docs/client.md shows, with other places of the files",
+}
+"""Page and language of blocks that no test runs, and why."""
+
+OTHER_PROGRAMS = {
+    "make": "a target of the Makefile: checked to be one; .ci/run makes demo, test and check",
+    "pip": "installing: .ci/dist does, in a new environment",
+    ".venv/bin/python": "a benchmark of minutes: its module is checked to be there",
+    "deniable serve --demo": "tests/service/test_verbs.py starts it, and 60 contributors answer",
+    "deniable send survey.json answers.csv http": "needs a collector: tests/service/test_verbs.py sends to one",
+}
+"""Beginnings of lines that are not run here, and why."""
+
+HERE = {("docs/deployment.md", "ini"), ("docs/deployment.md", "dockerfile"), ("docs/extending.md", "toml")}
+"""Page and language of blocks that are no commands, and read by tests below."""
+
+# ------------------------------------------------------------------ what somebody has who comes to a line
+
+N = 600
+QUESTIONS = {
+    "stars": ["1", "2", "3", "4", "5"],
+    "team": ["north", "south"],
+    "content": ["yes", "no"],
+    "department": ["sales", "works", "office"],
+}
+
+
+def _answers(name: str, *columns: str) -> None:
+    rng = np.random.default_rng(14)
+    drawn = [rng.choice(QUESTIONS[column], N) for column in columns]
+    rows = [",".join(row) for row in zip(*drawn, strict=True)]
+    Path(name).write_text("\n".join([",".join(columns), *rows]) + "\n")
+
+
+def _run(*lines: str) -> None:
+    for line in lines:
+        words = [one for word in shlex.split(line) for one in (sorted(glob.glob(word)) or [word])]
+        result = CliRunner(env={"COLUMNS": "80"}).invoke(app, words[1:], catch_exceptions=False)
+        assert result.exit_code == 0, (line, result.output)
+
+
+def _questionnaire(*columns: str, name: str = "schema.json") -> None:
+    _answers("answers.csv", *columns)
+    _run(f"deniable schema answers.csv -o {name}")
+
+
+def _reports(collection: str, aggregate: str, answers: str = "answers.csv") -> None:
+    _run(
+        f"deniable randomize {collection} {answers} -o {aggregate}.parquet --again",
+        f"deniable aggregate {collection} {aggregate}.parquet -o {aggregate}",
+    )
+
+
+def _asked(*columns: str, collection: str = "survey.json", aggregate: str = "all.aggregate", options: str = "") -> None:
+    _questionnaire(*columns, name=f"{collection}.schema")
+    _run(f"deniable collection --schema {collection}.schema --epsilon 2 {options} -o {collection}")
+    _reports(collection, aggregate)
+
+
+def _two_waves() -> None:
+    _asked("stars", collection="may.json", aggregate="may.aggregate", options="--title May")
+    _asked("stars", collection="june.json", aggregate="june.aggregate", options="--title June")
+
+
+def _first_steps() -> None:
+    _questionnaire("stars", "team")
+    _run("deniable collection --schema schema.json --epsilon 1 -o survey.json")
+    _answers("day2.csv", "stars", "team")
+    _reports("survey.json", "day2.aggregate", "day2.csv")
+    for made in ("schema.json", "survey.json"):
+        Path(made).unlink()
+
+
+def _dictionary() -> None:
+    Path("words.txt").write_text("north\nsouth\nwest\n")
+    _answers("team.csv", "team")
+    Path("answers.csv").write_text(Path("team.csv").read_text().replace("team", "url"))
+    _run(
+        "deniable collection --dictionary words.txt --attribute url --epsilon 1 -o survey.json",
+        "deniable collection --heavy-hitters --attribute url --epsilon 4 -o hunt.json",
+    )
+    _reports("survey.json", "all.aggregate")
+    _reports("hunt.json", "strings.aggregate")
+
+
+def _one_phase() -> None:
+    _questionnaire("team", "content")
+    _run("deniable collection --schema schema.json --mechanism SPL --epsilon 1 -o survey.json")
+    _reports("survey.json", "phase1.aggregate")
+
+
+def _two_phases() -> None:
+    _one_phase()
+    _run("deniable learn survey.json phase1.aggregate --contributors 9000 -o survey-phase2.json")
+    Path("others.csv").write_text(Path("answers.csv").read_text() + "north,yes\n")
+    _reports("survey-phase2.json", "phase2.aggregate", "others.csv")
+
+
+def _dealt() -> None:
+    _questionnaire("team")
+    Path("anna.csv").write_text("team\nnorth\n")
+
+
+def _guess() -> None:
+    _questionnaire("stars", "team")
+    _answers("guess.csv", "stars", "team")
+
+
+def _incomes() -> None:
+    attribute = '{"name": "income", "kind": "numeric", "range": [0, 5000], "grid": 51, "clip": true}'
+    Path("income.json").write_text(f'{{"format": "deniable schema", "format_version": 2, "attributes": [{attribute}]}}')
+    Path("answers.csv").write_text("income\n" + "1234\n2345\n" * N)
+    _run("deniable collection --schema income.json --epsilon 2 -o survey.json")
+    _reports("survey.json", "all.aggregate")
+
+
+def _parts() -> None:
+    _asked("team", aggregate="part-1.arrow")
+    Path("reports-on-this-machine").mkdir()
+    _answers("others.csv", "team")
+    _run("deniable randomize survey.json others.csv -o reports-on-this-machine/reports.parquet --again")
+
+
+def _database() -> None:
+    _questionnaire("team")
+    Path("deniable").mkdir()
+    _run(
+        "deniable collection --schema schema.json --epsilon 2 -o survey.json",
+        "deniable survey new team survey.json --database sqlite:deniable/survey.db",
+    )
+
+
+def _staff() -> None:
+    _questionnaire("stars", "department", name="staff.json")
+    _run("deniable collection --schema staff.json --epsilon 3 --pairs -o survey.json")
+    _reports("survey.json", "all.aggregate")
+
+
+def _answered() -> None:
+    _asked("stars")
+    _two_waves()
+
+
+HAS: dict[tuple[str, int], Callable[[], None]] = {
+    ("README.md", 1): lambda: _answers("answers.csv", "stars", "team"),
+    ("docs/answers.md", 0): _answered,
+    ("docs/capacity.md", 0): _parts,
+    ("docs/choosing.md", 0): _guess,
+    ("docs/cli.md", 0): _first_steps,
+    ("docs/cli.md", 1): _dictionary,
+    ("docs/cli.md", 2): _two_phases,
+    ("docs/cli.md", 3): _two_phases,
+    ("docs/cli.md", 4): _dealt,
+    ("docs/cli.md", 5): _guess,
+    ("docs/crosstabs.md", 0): lambda: _questionnaire("team", "content"),
+    ("docs/deployment.md", 0): _database,
+    ("docs/planning.md", 0): _guess,
+    ("docs/planning.md", 1): _guess,
+    ("docs/stories/incomes.md", 0): _incomes,
+    ("docs/stories/poll.md", 0): _two_waves,
+    ("docs/stories/staff.md", 0): _staff,
+}
+"""What is there before a page's n-th block of commands, where anything has to be."""
+
+
+def _lines(block: Block) -> list[str]:
+    return [line for line in (re.sub("(^| +)#.*", "", one) for one in block.text.splitlines()) if line]
+
+
+def _other(line: str) -> bool:
+    return any(line.startswith(beginning) for beginning in OTHER_PROGRAMS)
+
+
+OURS = [block for block in BLOCKS if block.language in ("", "sh") and (block.page, block.language) not in ELSEWHERE]
+
+
+@pytest.mark.parametrize("block", OURS, ids=lambda block: f"{block.page}-{block.place}")
+def test_commands_of_the_pages_work(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [line for line in _lines(block) if not _other(line)]
+    monkeypatch.chdir(tmp_path)
+    place = [one for one in OURS if one.page == block.page].index(block)
+    if lines and (block.page, place) in HAS:
+        HAS[block.page, place]()
+    for line in lines:
+        assert line.startswith("deniable "), f"a test runs it, or OTHER_PROGRAMS says why not: {line}"
+        _run(line.replace("/var/lib/", f"{tmp_path}/"))
+
+
+def test_every_block_is_run_or_has_a_reason() -> None:
+    for block in BLOCKS:
+        run = block.language == "python" or block in OURS
+        assert run or (block.page, block.language) in {*ELSEWHERE, *NOT_RUN, *HERE}, block
+
+
+def test_reasons_and_stages_are_of_blocks_that_there_are() -> None:
+    assert {*ELSEWHERE, *NOT_RUN, *HERE} <= {(block.page, block.language) for block in BLOCKS}
+    asked = [line for block in OURS for line in _lines(block)]
+    assert all(any(line.startswith(beginning) for line in asked) for beginning in OTHER_PROGRAMS)
+    assert {page for page, _ in HAS} <= {block.page for block in OURS}
+    for test in ELSEWHERE.values():
+        path, _, function = test.partition("::")
+        assert f"def {function}" in (ROOT / path).read_text(encoding="utf-8") if function else (ROOT / path).exists()
+
+
+def test_commands_name_verbs_and_options_that_there_are() -> None:
+    """Also those that are not run, and those inside of sentences."""
+    verbs: Any = get_command(app)
+    options = {verb: {option for one in verbs.commands[verb].params for option in one.opts} for verb in ORDER}
+    said = [line for block in BLOCKS if block.language in ("", "sh") for line in _lines(block)]
+    for path in PAGES:
+        said += re.findall(r"(?<!`)`(deniable [^`\n]+)`(?!`)", path.read_text(encoding="utf-8"))
+    for line in (line for line in said if line.startswith("deniable ")):
+        _, verb, *words = line.replace("...", "").split()
+        if verb.startswith("-"):
+            continue
+        assert verb in options, line
+        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options[verb] | {"--help"}, line
+
+
+def test_targets_and_modules_of_the_pages_exist() -> None:
+    targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (ROOT / "Makefile").read_text(), re.M))
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        named = re.findall(r"(?:^|`)make ([a-z][a-z0-9-]*)", text, re.M)
+        assert set(named) <= targets, path
+        for module in re.findall(r"python -m ((?:benchmarks|experiments|tests|docs)[\w.]*)", text):
+            place = ROOT / module.replace(".", "/")
+            assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), f"{path}: {module}"
+
+
+def test_a_collector_starts_as_the_units_and_images_say() -> None:
+    unit, image = (
+        next(block.text for block in BLOCKS if block[0::2] == ("docs/deployment.md", language))
+        for language in ("ini", "dockerfile")
+    )
+    parser = configparser.RawConfigParser(strict=False)
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    parser.read_string(unit)
+    verbs: Any = get_command(app)
+    options = {option for one in verbs.commands["serve"].params for option in one.opts}
+    started = parser["Service"]["ExecStart"].split()
+    assert started[1] == "serve"
+    assert {word for word in started if word.startswith("--")} <= options
+    command = re.search(r"^CMD (.*)$", image, re.M)
+    assert command is not None
+    assert json.loads(command[1]) == ["deniable", "serve", "--migrate"]
+    set_ones = re.findall(r"DENIABLE_(\w+)=", image)
+    assert len(set_ones) == 3
+    assert {name.lower() for name in set_ones} <= set(Configuration.model_fields)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    (installed,) = re.findall(r"deniable\[([a-z,]+)\]", image)
+    assert set(installed.split(",")) <= set(extras)
+
+
+def test_a_mechanism_of_another_package_is_named_as_the_page_says() -> None:
+    (block,) = (block for block in BLOCKS if block[0::2] == ("docs/extending.md", "toml"))
+    named = tomllib.loads(block.text)["project"]["entry-points"]["deniable.mechanisms"]
+    (installed,) = (ROOT / "tests" / "toy_package").glob("*.dist-info/entry_points.txt")
+    parser = configparser.RawConfigParser()
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    parser.read_string(installed.read_text())
+    assert named.items() <= dict(parser["deniable.mechanisms"]).items()
