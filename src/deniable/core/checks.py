@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -131,10 +132,15 @@ def _codes(
     return array
 
 
+_FEW = 64
+"""Codes that are compared as plain integers: numpy takes longer to begin."""
+
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def _all_inside(array: Codes, sizes: tuple[int, ...]) -> bool:
+    if array.size <= _FEW:
+        return all(0 <= code < k for code, k in zip(array.reshape(-1).tolist(), itertools.cycle(sizes), strict=False))
     # One pass in the common case: seen as unsigned, a negative code is larger than every positive one of its dtype.
     signed, bits = array.dtype.kind == "i", 8 * array.dtype.itemsize
     unsigned = array.view(_UNSIGNED[array.dtype.itemsize]).reshape(-1)

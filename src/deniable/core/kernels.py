@@ -1,7 +1,8 @@
 """Array loops that run compiled for many rows and interpreted for a few.
 
 A contributor's device makes one report and must not wait for a compiler; a simulation makes a million and must not
-wait for an interpreter. Both run the *same source*, so they cannot disagree.
+wait for an interpreter. Both run the *same source*, so they cannot disagree; or a few rows are run by plain integers,
+which Python adds ten times as fast as numpy's scalars, from a function beside the loop that tests hold to it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Kernel(Generic[Parameters, Result]):
 
     def __init__(self, function: Callable[Parameters, Result]) -> None:
         self.interpreted = function
+        self.few: Callable[Parameters, Result] = self._interpret
         functools.update_wrapper(self, function)
 
     @functools.cached_property
@@ -40,12 +42,20 @@ class Kernel(Generic[Parameters, Result]):
         return result
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        """Run interpreted if the first argument has at most `INTERPRETED_ROWS` rows, else compiled."""
+        """Run `few` if the first argument has at most `INTERPRETED_ROWS` rows, else compiled."""
         rows = args[0]
         if isinstance(rows, np.ndarray) and rows.shape[0] <= INTERPRETED_ROWS:
-            with np.errstate(over="ignore"):
-                return self.interpreted(*args, **kwargs)
+            return self.few(*args, **kwargs)
         return self.compiled(*args, **kwargs)
+
+    def _interpret(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        with np.errstate(over="ignore"):
+            return self.interpreted(*args, **kwargs)
+
+    def for_few(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        """Decorate what does the same to a few rows, by plain integers."""
+        self.few = function
+        return function
 
 
 def kernel(function: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:

@@ -193,8 +193,12 @@ def blocks(rng: Randomness, rows: int, words_per_row: int = 1) -> Iterator[tuple
     `words` has shape (block rows, words_per_row), or (block rows,) if words_per_row is 1. The buffer is reused: use it
     before asking for the next block.
     """
-    checked_randomness(rng)
     step = max(1, BLOCK_WORDS // words_per_row)
+    if 0 < rows <= step:
+        words = draw(rng, rows * words_per_row)
+        yield slice(0, rows), words if words_per_row == 1 else words.reshape(-1, words_per_row)
+        return
+    checked_randomness(rng)
     buffer = np.empty(min(step, max(rows, 1)) * words_per_row, dtype=np.uint64)
     for start in range(0, rows, step):
         stop = min(start + step, rows)
@@ -248,6 +252,14 @@ def _divide_by_product(words: Words, width: np.uint64, bound: int, result: NDArr
     return rejected
 
 
+@_divide_by_product.for_few
+def _divide_few(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> np.int64:
+    divisor = int(width)
+    quotients = [word // divisor for word in words.tolist()]
+    result[:] = [quotient if quotient < bound else -1 for quotient in quotients]
+    return np.int64(sum(quotient >= bound for quotient in quotients))
+
+
 @kernel
 def _divide(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64]) -> np.int64:
     """Do what `_divide_by_product` does, for every width and bound."""
@@ -258,3 +270,6 @@ def _divide(words: Words, width: np.uint64, bound: int, result: NDArray[np.int64
         result[i] = quotient | -beyond
         rejected += beyond
     return rejected
+
+
+_divide.for_few(_divide_few)

@@ -7,6 +7,7 @@ padding bits of the last byte are zero. Both kernels treat the batch as one flat
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -115,7 +116,10 @@ def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Ra
         Source of the words.
     """
     bits, lanes = _zero_bits(len(codes), k)
-    for start in range(0, len(codes), ONE_HOT_ROWS):
+    if len(codes) <= INTERPRETED_ROWS:
+        for row, code in enumerate(codes.tolist()):
+            bits[row, code >> 3] = 1 << (code & 7)
+    for start in range(0, len(codes) if len(codes) > INTERPRETED_ROWS else 0, ONE_HOT_ROWS):
         own = codes[start : start + ONE_HOT_ROWS]
         bits[np.arange(start, start + len(own)), own >> 3] = np.left_shift(1, own & 7).astype(np.uint8)
     _randomize_lanes(lanes, len(codes), k, thresholds, rng)
@@ -143,7 +147,7 @@ def _zero_bits(n: int, k: int) -> tuple[Bits, Words]:
 def _randomize_lanes(lanes: Words, rows: int, k: int, thresholds: tuple[int, int], rng: Randomness) -> None:
     checked_randomness(rng)
     planes, valid = threshold_planes(*thresholds), _valid_lanes(k)
-    run = randomize_lanes.interpreted if rows <= INTERPRETED_ROWS else randomize_lanes.compiled
+    run = randomize_lanes.few if rows <= INTERPRETED_ROWS else randomize_lanes.compiled
     # About 2 + log2(64) words decide 64 lanes. Unused words move to the front: they are used once, and in order.
     words = np.empty(min(BLOCK_WORDS, len(planes) + 9 * len(lanes)), dtype=np.uint64)
     lane, used = 0, len(words)
@@ -154,6 +158,7 @@ def _randomize_lanes(lanes: Words, rows: int, k: int, thresholds: tuple[int, int
         lane, used = run(lanes, words, planes, valid, lane)
 
 
+@functools.lru_cache(maxsize=1024)
 def threshold_planes(p_threshold: int, q_threshold: int) -> Words:
     """Return uint64[steps, 2], the bits of the two thresholds from the most significant on, spread over 64 lanes.
 
@@ -163,9 +168,12 @@ def threshold_planes(p_threshold: int, q_threshold: int) -> Words:
     trailing = min((threshold & -threshold).bit_length() - 1 for threshold in (p_threshold, q_threshold))
     places = range(63, trailing - 1, -1)
     spread = [[-(q_threshold >> b & 1), -((p_threshold ^ q_threshold) >> b & 1)] for b in places]
-    return np.array(spread, dtype=np.int64).view(np.uint64)
+    planes = np.array(spread, dtype=np.int64).view(np.uint64)
+    planes.flags.writeable = False
+    return planes
 
 
+@functools.lru_cache(maxsize=1024)
 def _valid_lanes(k: int) -> Words:
     """Return the repeating pattern of words whose set lanes are values, not padding."""
     if k % 8 == 0:
@@ -205,6 +213,24 @@ def randomize_lanes(lanes: Words, words: Words, planes: Words, valid: Words, sta
         phase += 1
         if phase == valid.shape[0]:
             phase = 0
+    return lane, used
+
+
+@randomize_lanes.for_few
+def _randomize_few(lanes: Words, words: Words, planes: Words, valid: Words, start: int) -> tuple[int, int]:
+    pairs, masks, drawn = planes.tolist(), valid.tolist(), words.tolist()
+    lane, used, enough = start, 0, len(drawn) - len(pairs)
+    while lane < len(lanes) and used <= enough:
+        selected, undecided, below = int(lanes[lane]), masks[lane % len(masks)], 0
+        for base, difference in pairs:
+            if undecided == 0:
+                break
+            threshold, word = base ^ (selected & difference), drawn[used]
+            below |= undecided & threshold & ~word
+            undecided &= ~(threshold ^ word)
+            used += 1
+        lanes[lane] = below
+        lane += 1
     return lane, used
 
 

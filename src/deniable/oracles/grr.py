@@ -212,6 +212,14 @@ def randomize_codes(codes: Codes, words: Words, lie: np.uint64, k: int, reports:
         reports[i] = np.int64(codes[i]) if word >= truth else value
 
 
+@randomize_codes.for_few
+def _randomize_few(codes: Codes, words: Words, lie: np.uint64, k: int, reports: Codes) -> None:
+    step = int(lie)
+    truth = (k - 1) * step
+    pairs = zip(codes.tolist(), words.tolist(), strict=True)
+    reports[:] = [code if word >= truth else (code + 1 + word // step) % k for code, word in pairs]
+
+
 _FOUR_TABLES = 1 << 20
 """Largest domain that is counted in four tables: they still fit into a cache."""
 

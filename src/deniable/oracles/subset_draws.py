@@ -80,6 +80,20 @@ def uniform_indices(words: Words, bounds: Words, limits: Words, indices: Indices
     return rejections
 
 
+@uniform_indices.for_few
+def _indices_few(words: Words, bounds: Words, limits: Words, indices: Indices) -> int:
+    pairs, rejections = list(zip(bounds.tolist(), limits.tolist(), strict=True)), 0
+    for r, drawn in enumerate(words.tolist()):
+        row = []
+        for i, (bound, limit) in enumerate(pairs):
+            product = (drawn[1 + (i >> 1)] >> 32 * (i & 1) & 0xFFFFFFFF) * bound
+            biased = product & 0xFFFFFFFF < limit
+            row.append(0xFFFFFFFF if biased else product >> 32)
+            rejections += biased
+        indices[r] = row
+    return rejections
+
+
 @kernel
 def subsets_by_insertion(codes: Codes, included: NDArray[np.bool_], indices: Indices, k: int, reports: Codes) -> None:
     """Floyd's algorithm on a sorted list, O(omega^2) per row: for small subsets. The others keep their order."""
@@ -111,6 +125,21 @@ def subsets_by_insertion(codes: Codes, included: NDArray[np.bool_], indices: Ind
             reports[r, below] = x
 
 
+@subsets_by_insertion.for_few
+def _insertion_few(codes: Codes, included: NDArray[np.bool_], indices: Indices, k: int, reports: Codes) -> None:
+    inputs = zip(codes.tolist(), included.tolist(), indices.tolist(), strict=True)
+    for r, (x, inside, proposed) in enumerate(inputs):
+        others = [number + (number >= x) for number in _floyd(proposed, inside, k)]
+        reports[r] = sorted([*others, x] if inside else others)
+
+
+def _floyd(proposed: list[int], inside: bool, k: int) -> set[int]:
+    chosen: set[int] = set()
+    for i in range(inside, len(proposed)):
+        chosen.add(k - 1 - len(proposed) + i if proposed[i] in chosen else proposed[i])
+    return chosen
+
+
 @kernel
 def subsets_by_bitmap(codes: Codes, included: NDArray[np.bool_], indices: Indices, k: int, reports: Codes) -> None:
     """Floyd's algorithm on a bitmap, O(omega + k/64) per row. Of the others, number x stands for the value k-1."""
@@ -137,6 +166,14 @@ def subsets_by_bitmap(codes: Codes, included: NDArray[np.bool_], indices: Indice
                 reports[r, size] = 64 * w + _BIT_POSITION[(lowest * _DE_BRUIJN) >> _DE_BRUIJN_SHIFT]
                 size += 1
                 word ^= lowest
+
+
+@subsets_by_bitmap.for_few
+def _bitmap_few(codes: Codes, included: NDArray[np.bool_], indices: Indices, k: int, reports: Codes) -> None:
+    inputs = zip(codes.tolist(), included.tolist(), indices.tolist(), strict=True)
+    for r, (x, inside, proposed) in enumerate(inputs):
+        others = [k - 1 if number == x else number for number in _floyd(proposed, inside, k)]
+        reports[r] = sorted([*others, x] if inside else others)
 
 
 def subset_kernel(k: int, omega: int) -> Kernel[[Codes, NDArray[np.bool_], Indices, int, Codes], None]:

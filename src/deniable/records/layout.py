@@ -91,8 +91,8 @@ class Layout(ABC):
 
     oracles: tuple[Any, ...]
 
-    @property
     @final
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Domain sizes."""
         return tuple(oracle.k for oracle in self.oracles)
@@ -126,7 +126,7 @@ class Layout(ABC):
 
     @abstractmethod
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        """Return rows with every attribute of codes[n, d] through its own oracle."""
+        """Return rows with every attribute of codes[n, d], already checked, through its own oracle."""
 
     @abstractmethod
     def tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
@@ -149,24 +149,28 @@ class CodeLayout(Layout):
 
     oracles: tuple[GRR, ...]
 
-    @property
+    @cached_property
     def field(self) -> ReportField:
         return ReportField("values", code_dtype(max(self.sizes)).name, len(self.sizes))
+
+    @cached_property
+    def _alike(self) -> bool:
+        return all(oracle == self.oracles[0] for oracle in self.oracles)
 
     @property
     def outputs(self) -> int:
         return prod(self.sizes)
 
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        reports, first = self.empty(len(codes)), self.oracles[0]
-        if all(oracle == first for oracle in self.oracles):
+        first = self.oracles[0]
+        if self._alike:
             # All columns alike: one long column.
-            reports[:] = first.randomize(codes.reshape(-1), rng).reshape(codes.shape)
-            return reports
+            return first._randomize(codes.reshape(-1), rng).reshape(codes.shape)
+        reports = self.empty(len(codes))
         for start in range(0, len(codes), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
             for j, oracle in enumerate(self.oracles):
-                reports[rows, j] = oracle.randomize(codes[rows, j], rng)
+                reports[rows, j] = oracle._randomize(codes[rows, j], rng)
         return reports
 
     def tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
@@ -198,7 +202,7 @@ class BitLayout(Layout):
             [8 * start + np.arange(size) for start, size in zip(self.starts, self.sizes, strict=False)]
         )
 
-    @property
+    @cached_property
     def field(self) -> ReportField:
         return ReportField("bits", "uint8", int(self.starts[-1]))
 

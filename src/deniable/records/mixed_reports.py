@@ -159,7 +159,7 @@ class CodeColumn(Column):
     def _sizes(self) -> NDArray[np.int64]:
         return np.array([oracle.k for oracle in self.oracles], dtype=np.int64)
 
-    @property
+    @cached_property
     def field(self) -> ReportField:
         return ReportField("value", code_dtype(int(self._sizes.max())).name)
 

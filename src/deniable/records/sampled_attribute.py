@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, code_dtype
 from deniable.core.estimate import Estimate, RecordEstimate
-from deniable.core.kernels import kernel
+from deniable.core.kernels import INTERPRETED_ROWS, kernel
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.oracles.linear import LinearOracle
 from deniable.records.layout import stretches
@@ -103,19 +103,25 @@ def sampled_reports(
     oracles : sequence of LinearOracle
         One per attribute.
     codes : int[n, d]
-        Records, already checked.
+        Records, already checked: oracles need not check them again.
     attributes : int[n]
         The sampled attributes.
     rng : Randomness
         Source of the oracles' words.
     """
+    if len(codes) <= INTERPRETED_ROWS:
+        sampled = attributes.tolist()
+        for j in sorted(set(sampled)):
+            own = np.array([row for row, attribute in enumerate(sampled) if attribute == j])
+            yield j, own, oracles[j]._randomize(codes[own, j], rng)
+        return
     held, order = np.empty(len(codes), dtype=codes.dtype), np.empty(len(codes), dtype=np.int64)
     stops = np.bincount(attributes, minlength=len(oracles)).cumsum()
     starts = np.concatenate(([0], stops[:-1]))
     _sort(attributes, codes, starts.copy(), order, held)
     for j in np.flatnonzero(stops > starts).tolist():
         rows = slice(starts[j], stops[j])
-        yield j, order[rows], oracles[j].randomize(held[rows], rng)
+        yield j, order[rows], oracles[j]._randomize(held[rows], rng)
 
 
 def overwrite_sampled(

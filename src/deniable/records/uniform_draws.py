@@ -53,7 +53,10 @@ def _fill(rng: Randomness, bounds: Sequence[int], product: int, choices: Codes) 
     for rows, words in blocks(rng, len(choices)):
         block = choices[rows]
         _multiply(words, factors, block)
-        again = np.flatnonzero(words < limit) if limit else words[:0]
+        rejected = words < limit
+        if not rejected.any():
+            continue
+        again = np.flatnonzero(rejected)
         while again.size:
             fresh, redrawn = np.empty(again.size, dtype=np.uint64), np.empty((again.size, len(bounds)), choices.dtype)
             rng.fill(fresh)
@@ -73,3 +76,14 @@ def _multiply(words: Words, bounds: NDArray[np.uint64], choices: NDArray[Any]) -
             choices[i, j] = ((word >> _HALF) * bound + (((word & _LOW) * bound) >> _HALF)) >> _HALF
             word = word * bound
         words[i] = word
+
+
+@_multiply.for_few
+def _multiply_few(words: Words, bounds: NDArray[np.uint64], choices: NDArray[Any]) -> None:
+    factors = bounds.tolist()
+    for i, word in enumerate(words.tolist()):
+        rest = word
+        for j, bound in enumerate(factors):
+            choices[i, j] = rest * bound >> 64
+            rest = rest * bound % SCALE
+        words[i] = rest

@@ -96,12 +96,13 @@ def test_randomize_is_the_reference(n: int, k: int, thresholds: tuple[int, int],
 def test_both_paths_and_every_buffer_size_agree(n: int, k: int, p: int, q: int, buffer: int) -> None:
     """The words are used once each and in order, however often the buffer is refilled."""
     bits, results = random_bits(n, k, seed=n), []
-    for path, size in (("interpreted", buffer), ("compiled", buffer), ("compiled", 1 << 15)):
+    for path, size in (("interpreted", buffer), ("compiled", buffer), ("compiled", 1 << 15), ("few", buffer)):
         with kernel_path(path), pytest.MonkeyPatch.context() as patch:
             patch.setattr(_bits, "BLOCK_WORDS", size)
             results.append(randomize_bits(bits, k, (p, q), SimulationRandomness(3)))
     assert (results[0] == results[1]).all()
     assert (results[0] == results[2]).all()
+    assert (results[0] == results[3]).all()
 
 
 @pytest.mark.parametrize("path", KERNELS)

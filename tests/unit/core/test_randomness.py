@@ -163,8 +163,9 @@ def test_blocks_cover_every_row_once(rows: int, words_per_row: int) -> None:
 
 
 @pytest.mark.parametrize("bound", [3, 7, 8, 1000, 2**17 - 1, 2**32, 3 * 2**61, 2**63 - 25])
-def test_uniform_below_is_the_quotient_of_the_same_words(bound: int) -> None:
-    n, width, rng = 2 * BLOCK_WORDS + 5, (1 << 64) // bound, SimulationRandomness(bound)
+@pytest.mark.parametrize("n", [1, 16, 2 * BLOCK_WORDS + 5])
+def test_uniform_below_is_the_quotient_of_the_same_words(bound: int, n: int) -> None:
+    width, rng = (1 << 64) // bound, SimulationRandomness(bound)
     expected, todo = [0] * n, list(range(n))
     while todo:
         for i, word in zip(todo, draw(rng, len(todo)).tolist(), strict=True):

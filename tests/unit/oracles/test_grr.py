@@ -31,7 +31,7 @@ def test_kernel_at_every_kind_of_boundary(k: int, epsilon: float) -> None:
     codes = np.arange(len(words)) % k
     expected = [_by_hand(int(code), word, lie, k) for code, word in zip(codes, words, strict=True)]
     array = np.array(words, dtype=np.uint64)
-    for run in (randomize_codes.compiled, randomize_codes.interpreted):
+    for run in (randomize_codes.compiled, randomize_codes.interpreted, randomize_codes.few):
         reports = np.empty(len(words), dtype=np.uint32)
         with np.errstate(over="ignore"):
             run(codes, array, np.uint64(lie), k, reports)

@@ -39,7 +39,7 @@ GRID = [
     for omega in sorted({best_subset_size(k, epsilon), 1, k // 2, k - 1})
 ]
 KERNELS = pytest.mark.parametrize("kernel", [subsets_by_insertion, subsets_by_bitmap], ids=lambda k: k.__name__)
-MODES = pytest.mark.parametrize("mode", ["compiled", "interpreted"])
+MODES = pytest.mark.parametrize("mode", ["compiled", "interpreted", "few"])
 
 
 # ---------------------------------------------------------------- the exact law
@@ -142,7 +142,7 @@ def test_kernels_agree_with_floyd_by_hand(kernel: Any, k: int, omega: int) -> No
     expected = [
         _floyd_by_hand(k, omega, int(codes[r]), bool(included[r]), indices[r].tolist(), renumber) for r in range(n)
     ]
-    for run in (kernel.compiled, kernel.interpreted):
+    for run in (kernel.compiled, kernel.interpreted, kernel.few):
         reports = np.empty((n, omega), dtype=np.uint16)
         with np.errstate(over="ignore"):
             run(codes, included, indices, k, reports)

@@ -16,14 +16,16 @@ from deniable.oracles import bits as _bits
 FAMILY_WISE_ERROR = 1e-6
 """Probability that a correct mechanism fails one statistical test, over all its comparisons; seeds are fixed."""
 
-KERNELS = ("interpreted", "compiled")
+KERNELS = ("few", "interpreted", "compiled")
 
 
 @contextmanager
 def kernel_path(path: str) -> Iterator[None]:
-    """Force the bit kernels to run interpreted, or compiled, whatever the number of rows."""
+    """Force the bit kernels to run as for few rows, interpreted, or compiled, whatever the number of rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_bits, "INTERPRETED_ROWS", 1 << 40 if path == "interpreted" else 0)
+        patch.setattr(_bits, "INTERPRETED_ROWS", 0 if path == "compiled" else 1 << 40)
+        if path == "interpreted":
+            patch.setattr(_bits.randomize_lanes, "few", _bits.randomize_lanes.interpreted)
         yield
 
 

@@ -40,7 +40,7 @@ class Scripted:
         words[:] = np.array(taken, dtype=np.uint64)
 
 
-@pytest.mark.parametrize("run", [_multiply.compiled, _multiply.interpreted])
+@pytest.mark.parametrize("run", [_multiply.compiled, _multiply.interpreted, _multiply.few])
 def test_a_word_is_a_fraction_in_mixed_radix(run: Any) -> None:
     """Digit j is floor(fraction times bound) of what the digits before it left, in Python integers."""
     source = random.Random(1)

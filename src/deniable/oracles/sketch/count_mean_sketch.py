@@ -181,15 +181,20 @@ class CountMeanSketch(PureOracle[Any]):
 
     def _randomize(self, codes: Codes, rng: Randomness) -> Any:
         # In the family's layout: HashedReports(a0, a1, value) for the prime family, one uint32 or uint64 for Spread.
+        if len(codes) <= BLOCK_WORDS:
+            return self._randomize_block(codes, rng)
         columns = [np.empty(len(codes), dtype=field.dtype) for field in self.report_fields]
         for start in range(0, len(codes), BLOCK_WORDS):
             rows = slice(start, start + BLOCK_WORDS)
-            parameters = self.hashes.draw_parameters(rng, len(codes[rows]))
-            cells = self.response.randomize(self.hashes.hash(codes[rows], *parameters), rng)
-            part = self.hashes.join(parameters, cells)
+            part = self._randomize_block(codes[rows], rng)
             for column, values in zip(columns, columns_of(part), strict=True):
                 column[rows] = values
         return self.report_type(*columns)
+
+    def _randomize_block(self, codes: Codes, rng: Randomness) -> Any:
+        parameters = self.hashes.draw_parameters(rng, len(codes))
+        cells = self.response._randomize(self.hashes.hash(codes, *parameters), rng)
+        return self.hashes.join(parameters, cells)
 
     # ---------------------------------------------------------------- collector
 

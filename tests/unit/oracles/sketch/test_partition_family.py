@@ -239,7 +239,7 @@ def test_no_reports() -> None:
     assert family.count_queries(nothing, np.array([1, 2])).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("n", [1, 40])
+@pytest.mark.parametrize("n", [1, 16, 40])
 def test_kernels_run_the_same_both_ways(n: int) -> None:
     family = PartitionFamily(3000, 6)
     codes = np.arange(n) * 7 % 3000

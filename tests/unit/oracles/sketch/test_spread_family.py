@@ -396,13 +396,35 @@ def test_hash_kernels_run_the_same_both_ways(n: int) -> None:
     # Sorted: strips of wide levels alone, which end their search early, come before strips of narrow ones.
     rows, codes = np.sort(rng.integers(0, family.state_size // 16, n)), rng.integers(0, 3000, n)
     results = []
-    for run in (kernels.hash_rows.compiled, kernels.hash_rows.interpreted):
+    for run in (kernels.hash_rows.compiled, kernels.hash_rows.interpreted, kernels.hash_rows.few):
         cells = np.empty(n, dtype=np.uint8)
         run(codes, rows.astype(np.uint32), *family._tables, family.cell_bits, cells)
         results.append(cells.tolist())
     assert (
-        results[0] == results[1] == [cell_by_hand(3000, 16, int(r), int(x)) for r, x in zip(rows, codes, strict=True)]
+        results[0]
+        == results[1]
+        == results[2]
+        == [cell_by_hand(3000, 16, int(r), int(x)) for r, x in zip(rows, codes, strict=True)]
     )
+
+
+@pytest.mark.parametrize(("k", "m"), [(3000, 16), (2**17, 4), (2**32, 2), (40, 64)])
+def test_few_rows_are_chosen_and_joined_as_many(k: int, m: int) -> None:
+    family, rng = SpreadFamily(k, m), np.random.default_rng(k)
+    narrow = (1 << family.levels[-1].degree) - 1
+    edges = [0, narrow - 1, narrow, narrow + m - 2, narrow + m - 1, family.domain - 2]
+    points = np.array([*(min(edge, family.domain - 2) for edge in edges), *rng.integers(0, family.domain - 1, 50)])
+    rows, again = np.empty((2, len(points)), dtype=np.uint32)
+    reports, joined = np.empty((2, len(points)), dtype=family.report_dtype)
+    cells = points % m
+    for run, join, row, report in (
+        (kernels.choose_rows.compiled, kernels.join_rows.compiled, rows, reports),
+        (kernels.choose_rows.few, kernels.join_rows.few, again, joined),
+    ):
+        run(points, narrow, family._last_row + 1, m - 1, row)
+        join(row, cells, family.cell_bits, report)
+    assert rows.tolist() == again.tolist()
+    assert reports.tolist() == joined.tolist()
 
 
 # ------------------------------------------------------------------------------------------------ parameters

@@ -157,6 +157,18 @@ def evaluate(codes: Words, w: Words, dimension: int, polynomial: int, bits: int,
                 a[i] = ((a[i] << one) & mask) ^ (((a[i] >> top) & one) * low)
 
 
+@evaluate.for_few
+def _evaluate_few(codes: Words, w: Words, dimension: int, polynomial: int, bits: int, values: Words) -> None:
+    leading = 1 << dimension
+    for i, (x, functional) in enumerate(zip(codes.tolist(), w.tolist(), strict=True)):
+        a, value = functional, 0
+        for j in range(bits):
+            value |= ((a & x).bit_count() & 1) << j
+            a <<= 1
+            a ^= (leading | polynomial) if a & leading else 0
+        values[i] = value
+
+
 @kernel
 def add_spectra(
     keys: Words,

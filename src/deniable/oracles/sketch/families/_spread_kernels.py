@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,26 @@ def hash_rows(
             result[i] = cell[i]
 
 
+@hash_rows.for_few
+def _hash_few(
+    codes: Codes, rows: Codes, starts: Words, degrees: Words, polynomials: Words, cell_bits: int, cells: Codes
+) -> None:
+    firsts, last = starts.tolist(), len(starts) - 1
+    for i, (code, row) in enumerate(zip(codes.tolist(), rows.tolist(), strict=True)):
+        level, x = bisect.bisect_right(firsts, row) - 1, code
+        x >>= level * cell_bits
+        w, leading, polynomial = row - firsts[level], 1 << int(degrees[level]), int(polynomials[level])
+        cell = 0
+        if level < last:
+            cell = x & ((1 << cell_bits) - 1)
+            x >>= cell_bits
+        for j in range(cell_bits):
+            cell ^= ((w & x).bit_count() & 1) << j
+            w <<= 1
+            w ^= (leading | polynomial) if w & leading else 0
+        cells[i] = cell
+
+
 @kernel
 def choose_rows(points: NDArray[np.int64], narrow: int, last: int, width: int, rows: Codes) -> None:
     """Write the row of every point: one of the last level's, from `last` on, for each of the first `narrow` points.
@@ -83,12 +104,22 @@ def choose_rows(points: NDArray[np.int64], narrow: int, last: int, width: int, r
         rows[i] = points[i] + np.int64(last) if beyond < 0 else wide
 
 
+@choose_rows.for_few
+def _choose_few(points: NDArray[np.int64], narrow: int, last: int, width: int, rows: Codes) -> None:
+    rows[:] = [point + last if point < narrow else (point - narrow) // width for point in points.tolist()]
+
+
 @kernel
 def join_rows(rows: Codes, cells: Codes, cell_bits: int, reports: Codes) -> None:
     """Write (row << cell_bits) | cell into reports[n]."""
     shift = np.uint64(cell_bits)
     for i in range(rows.shape[0]):
         reports[i] = (np.uint64(rows[i]) << shift) | np.uint64(cells[i])
+
+
+@join_rows.for_few
+def _join_few(rows: Codes, cells: Codes, cell_bits: int, reports: Codes) -> None:
+    reports[:] = [row << cell_bits | cell for row, cell in zip(rows.tolist(), cells.tolist(), strict=True)]
 
 
 @kernel
