@@ -151,7 +151,7 @@ def _groups(widths: Sequence[int], width: int) -> Iterator[list[int]]:
 def map_lines(chart: HeatMap, width: int) -> list[str]:
     """Return the matrix as lines; none if it is too wide.
 
-    Columns are named, or numbered like the rows where names do not fit.
+    Columns are named, or numbered like the rows where names do not fit; what is no row is then named below.
     """
     numbers = [["-" if math.isnan(one) else chart.number(one) for one in column] for column in chart.values.T.tolist()]
     digits = max(len(cell) for column in numbers for cell in column)
@@ -164,7 +164,10 @@ def map_lines(chart: HeatMap, width: int) -> list[str]:
         ([places[label] for label in chart.columns], numbered, least),
     ):
         if room + sum(max(digits, cell_len(visible(name))) + len(_GAP) for name in header) <= width:
-            return table_lines(Table.of([corner, *header], [labels, *numbers]), width)
+            named = chart.columns == header or set(chart.columns) <= set(chart.rows)
+            legend = [] if named else [f"{places[label]} {label}" for label in chart.columns if label not in chart.rows]
+            lines = table_lines(Table.of([corner, *header], [labels, *numbers]), width)
+            return lines + [shorten(line, width) for line in legend]
     return []
 
 
