@@ -56,7 +56,10 @@ def counts_between(counts: Counts, low: int, high: int, first: int = 0) -> None:
 
 def counts_sum_to(counts: Counts, total: int, first: int = 0) -> None:
     """Raise DamagedStateError unless no counter is negative and together they are `total`: a histogram."""
-    stretches_sum_to(counts, (len(counts),), total, first)
+    peak = int(np.bitwise_or.reduce(counts)) if counts.size else 0
+    # Above every counter if none is negative, and negative if one is: most states are seen to be right in two passes.
+    if not (peak >= 0 and peak * len(counts) < 1 << 63 and int(counts.sum(dtype=np.int64)) == total):
+        stretches_sum_to(counts, (len(counts),), total, first)
 
 
 def stretches_sum_to(counts: Counts, sizes: Sequence[int], totals: int | Counts, first: int = 0) -> None:
@@ -79,10 +82,8 @@ def stretches_sum_to(counts: Counts, sizes: Sequence[int], totals: int | Counts,
         counts_between(counts, 0, LIMIT, first)
     lengths = np.asarray(sizes)
     starts = np.cumsum(lengths) - lengths
-    if peak * len(counts) < 1 << 63 and len(lengths) == 1:  # faster on one long stretch
-        sums: NDArray[Any] = counts.sum(dtype=np.int64, keepdims=True)
-    elif peak * int(lengths.max()) < 1 << 63:
-        sums = np.add.reduceat(counts, starts, dtype=np.int64)
+    if peak * int(lengths.max()) < 1 << 63:
+        sums: NDArray[Any] = np.add.reduceat(counts, starts, dtype=np.int64)
     else:  # exactly, in two halves: 64 bits would wrap
         halves = (np.add.reduceat(half, starts).astype(object) for half in (counts >> 32, counts & ((1 << 32) - 1)))
         sums = next(halves) * (1 << 32) + next(halves)
