@@ -40,20 +40,21 @@ def mean_noise(run: Run) -> None:
     ]
     run.show(rows, title="standard deviation of one report's mean, in units of the range")
     run.save_table(rows)
-    figure, axes = panels(2, 9.6, 4.0)
+    figure, axes = panels(2, 9.6, 4.0, sharey=True)
     for panel, kind in zip(axes, ("uniform", "worst"), strict=True):
         of_hybrid = {row["epsilon"]: row[kind] for row in rows if row["mechanism"] == "Hybrid" and row["k"] == 16}
-        for name, colour in COLOURS.items():
+        for (name, colour), mark in zip(COLOURS.items(), "o^sDvxP", strict=True):
             own = [row for row in rows if row["mechanism"] == name and row["k"] == 16]
             ratios = [row[kind] / of_hybrid[row["epsilon"]] for row in own]
-            panel.plot(EPSILONS, ratios, "o-", color=colour, markersize=4, linewidth=1.3, label=name)
+            panel.plot(EPSILONS, ratios, f"{mark}-", color=colour, markersize=5, linewidth=1.3, label=name)
         panel.set_xscale("log", base=2)
         panel.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
         panel.set_yscale("log")
         panel.set_yticks((0.7, 1, 1.5, 2, 3, 4), (".7", "1", "1.5", "2", "3", "4"))
         panel.minorticks_off()
         panel.axhline(1, color="#b0b0b0", linewidth=0.8, zorder=0)
-        dress(panel, f"{kind} answers" if kind == "uniform" else "the worst answer", "epsilon", "error over Hybrid's")
+        dress(panel, f"{kind} answers" if kind == "uniform" else "the worst answer", "epsilon")
+    axes[0].set_ylabel("error over Hybrid's", size=9, color=GREY)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, frameon=False, fontsize=8.5, loc="outside upper center", ncols=4, labelcolor=INK)
     run.save_figure(figure)

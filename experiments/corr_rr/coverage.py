@@ -7,7 +7,10 @@ distribution's?
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from matplotlib.figure import Figure
 
 from deniable import SPL, CorrRR, RecordEstimate, SimulationRandomness
 from deniable.core.answer import Target
@@ -121,23 +124,29 @@ def coverage(run: Run) -> None:
         far = max(abs(cell[target] - CONFIDENCE) for cell in cells)
         within = sum(abs(cell[target] - CONFIDENCE) <= 3 * cell[f"{target} error"] for cell in cells)
         run.say(f"{target}: {within} of {len(cells)} settings within 3 standard errors of 0.95; farthest by {far:.4f}.")
-    figure, axes = panels(1, 2, width=11, height=0.27 * len(cells) + 0.6)
+    run.save_figure(draw_coverage(rows))
+
+
+def draw_coverage(rows: Sequence[Cell]) -> Figure:
+    """Return the picture: a row per setting, two standard errors to each side, axes that hold all of them."""
+    figure, axes = panels(1, 2, width=11, height=0.27 * len(rows) + 0.6)
+    ends = [float(row[target]) + side * 2 * float(row[f"{target} error"])
+            for row in rows for target in TARGETS for side in (-1, 1)]  # fmt: skip
     names = [
-        f"{one['method']}{' + SPL' * (one['phase one'] != '0%')}, n={one['n']:,}, d={one['d']}, k={one['k']}, "
-        f"ε={one['epsilon']:g}"
+        f"{one['method']}{' + SPL' * (one['phase one'] != '0%')}, n={int(one['n']):,}, d={one['d']}, k={one['k']}, "
+        f"ε={float(one['epsilon']):g}"
         for one in rows
     ]
     headings = {"contributors": "of these contributors' frequencies", "population": "of the population's frequencies"}
     for panel, target in zip(axes[0], TARGETS, strict=True):
-        for place, cell in enumerate(cells):
-            colour = "#D55E00" if cell["share"] else "#0072B2"
-            half = 2 * cell[f"{target} error"]
-            panel.plot([cell[target] - half, cell[target] + half], [place, place], color=colour, linewidth=1.2)
-            panel.plot([cell[target]], [place], "o", color=colour, markersize=4)
+        for place, one in enumerate(rows):
+            colour = "#0072B2" if one["phase one"] == "0%" else "#D55E00"
+            middle, half = float(one[target]), 2 * float(one[f"{target} error"])
+            panel.plot([middle - half, middle + half], [place, place], color=colour, linewidth=1.2)
+            panel.plot([middle], [place], "o", color=colour, markersize=4)
         panel.axvline(CONFIDENCE, color="0.3", linewidth=1)
-        panel.set_xlim(0.925, 0.975)
-        panel.set_xticks([0.93, 0.94, 0.95, 0.96, 0.97])
+        panel.set_xlim(min(ends) - 0.002, max(ends) + 0.002)
         dress(panel, f"Coverage {headings[target]}", "share of 95% intervals that hold the truth")
-    axes[0][0].set_yticks(range(len(cells)), names, fontsize=8)
+    axes[0][0].set_yticks(range(len(rows)), names, fontsize=8)
     axes[0][0].invert_yaxis()
-    run.save_figure(figure)
+    return figure

@@ -72,7 +72,7 @@ def draw_sorted(run: Run, families: dict[str, list[Cell]], title: str) -> None:
 
 
 def _lower(cell: Cell) -> float:
-    return float(min(cell["ratio"], cell["any ratio"]))
+    return float(max(min(cell["ratio"] - 2 * cell["error"], cell["any ratio"] - 2 * cell["any error"]), 1e-3))
 
 
 def _upper(cell: Cell) -> float:

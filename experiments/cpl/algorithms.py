@@ -80,7 +80,7 @@ def benchmark(run: Run) -> None:
             panel.plot(x, y, mark, color=colour, markersize=8, zorder=4, clip_on=False)
             name = "ITS = GRR-ANL" if point["name"] == "ITS" else point["name"]
             on_axis = y < 1e-9
-            aside = (-6, 10) if point["name"] == "EXP-ANL" else (6, 10)
+            aside = (-6, 10) if point["name"] == "EXP-ANL" else (9, 10)
             note(panel, (x, y), name, colour, aside if on_axis else (9, 0), turn=90 if on_axis else 0)
     axes[0].set_ylabel("overshoot (leakage that is not there)", size=9, color=GREY)
     run.save_figure(figure)

@@ -81,7 +81,7 @@ def over_epsilon(run: Run) -> None:
     right.plot(x, [cell["exact"] for cell in cells], color=BLUE, linewidth=2)
     right.set_xlim(0, 10.2)
     right.set_ylim(0, 20)
-    note(right, (3.4, 14.5), "sum of epsilons\n(bound for any prior)", GREY, (0, 0), align="right")
+    note(right, (3.2, 14.5), "sum of epsilons\n(bound for any prior)", GREY, (0, 0), align="right")
     note(right, (7.7, 17.4), "additive figure\n(not a bound)", VERMILLION, (0, 0), align="right")
     note(right, (8, cells[14]["exact"]), "exact total", BLUE, (8, -6))
     run.save_figure(figure)

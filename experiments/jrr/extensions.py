@@ -126,6 +126,8 @@ def groups(run: Run) -> None:
         panel.set_yscale("log")
         panel.set_xticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
         panel.minorticks_off()
+    axes[0].set_ylim(0.015, 1.2)
+    axes[0].set_yticks([0.02, 0.05, 0.1, 0.2, 0.5, 1], [".02", ".05", ".1", ".2", ".5", "1"])
     dress(axes[0], f"error, share of ones {SHARE:g}", "contributors in a group", "MSE over that of RR")
     dress(axes[1], "epsilon of who knows the others' data", "contributors in a group", "epsilon at delta 1e-6")
     axes[1].axhline(top, color=GREY, linewidth=0.6, linestyle=":")

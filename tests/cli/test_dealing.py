@@ -392,6 +392,15 @@ def test_runs_at_once_do_not_forget_each_other(dealt: Run) -> None:
     assert not [name for name in os.listdir("shares") if name.endswith(LOCK)]
 
 
+def test_shares_taken_in_pieces_are_one_entry(dealt: Run) -> None:
+    stream = ShareStream(ShareReader("shares", Collection.load("survey.json")), share_ledger("shares"))
+    for count in (3, 4, 1):
+        stream.take(count)
+    with stream.recording("pieces.parquet"):
+        pass
+    assert [(entry.first, entry.last) for entry in share_ledger("shares").entries()] == [(1, 8)]
+
+
 def test_reports_that_cannot_be_named_take_back_their_own_shares_only(dealt: Run) -> None:
     stream = ShareStream(ShareReader("shares", Collection.load("survey.json")), share_ledger("shares"))
     stream.take(5)

@@ -115,6 +115,7 @@ def test_what_a_page_cannot_ask_is_refused(surveys: Surveys, tmp_path: Path) -> 
     for slug in ("", "-a", "A", "a/b", "a" * 65, "ä"):
         with pytest.raises(InvalidParameterError, match="slug must be"):
             surveys.new(slug, ASKED.to_json(), page(), ".")
+    assert surveys.new("a" * 64, ASKED.to_json(), page(), ".")["slug"] == "a" * 64
     dealt = Collection(SCHEMA, QuotaRR(n=10, k=3, epsilon=1.0, deal_id="deal"))
     with pytest.raises(InvalidParameterError, match="must need no dealer, got QuotaRR"):
         surveys.new("dealt", dealt.to_json(), None, ".")

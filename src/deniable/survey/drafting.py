@@ -189,10 +189,9 @@ class _Column:
                 self._count(text, count)
 
     def _add_lists(self, values: pa.Array) -> None:
-        """Count the boxes of lists; `present` and `missing` are of people."""
+        """Count the boxes of lists; `missing` is of people."""
         self.lists, self.sequential = True, False
         self.missing += values.null_count
-        self.present += len(values) - values.null_count
         boxes = dictionary_encoded(pc.list_flatten(values), self.name)
         texts = answer_texts(boxes.dictionary, self.name)
         indices = boxes.indices.drop_null().to_numpy(zero_copy_only=False)

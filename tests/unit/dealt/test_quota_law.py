@@ -16,7 +16,7 @@ from deniable import SimulationRandomness
 from deniable.dealt.quota.interval import response_tails
 from deniable.dealt.quota.law import quota_law
 from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.dealt.quota.tables import QuotaTables, deal_types, integer_below, quota_tables, shuffle_from
+from deniable.dealt.quota.tables import QuotaTables, deal_types, integer_below, quota_tables, search_cuts, shuffle_from
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 from tests.unit.dealt.quota_laws import assignments, count_law, ideal_weight, tables_of
 
@@ -310,3 +310,14 @@ def test_extreme_budgets_still_deal(epsilon: float, n: int) -> None:
     assert min(counts[:2]) >= quota.a0
     assert quota.implemented_epsilon() <= math.nextafter(epsilon, math.inf)
     assert 0 < quota.variance(0.1) < math.inf
+
+
+def test_a_word_tells_unless_it_equals_a_cut_or_lies_beyond_the_last_of_a_cut_table() -> None:
+    cuts = np.array([10, 20, 30], dtype=np.uint64)
+    words = np.array([0, 10, 11, 20, 25, 30, 31], dtype=np.uint64)
+    guide = np.zeros(1 << 16, dtype=np.int64)
+    for open_ended, beyond in ((False, 8), (True, -1)):
+        quotas = np.zeros(len(words), dtype=np.int64)
+        undecided = search_cuts(words, cuts, guide, 5, open_ended, quotas)
+        assert quotas.tolist() == [5, -1, 6, -1, 7, -1, beyond]
+        assert undecided == (quotas == -1).sum()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from experiments.corr_rr import claims, figures, measure, methods, populations, real, tables, variants
 from experiments.corr_rr.__main__ import MODULES
+from experiments.corr_rr.coverage import draw_coverage
 from experiments.corr_rr.layouts import LAYOUTS, Layout
 from experiments.corr_rr.methods import Setting, errors, estimates, reported, simulated
 from experiments.corr_rr.optimum import probability
@@ -439,3 +440,14 @@ def test_real_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(real, "ENCODINGS", {"Mushroom": encoding._replace(n=3)})
     assert real.sample({"data": "Mushroom"}, SimulationRandomness(1)).n == 3
     assert real.correlations("Mushroom") == [pytest.approx(-1 / math.sqrt(3))]
+
+
+def test_no_interval_of_the_picture_of_coverage_is_cut() -> None:
+    row = {"method": "PivotCoded", "n": "20", "d": "2", "k": "2", "epsilon": "1", "phase one": "0%"}
+    rows = [
+        row | {"contributors": "0.9", "contributors error": "0.03", "population": "0.97", "population error": "0.01"},
+        row | {"contributors": "0.95", "contributors error": "0.01", "population": "0.95", "population error": "0.03"},
+    ]
+    for axes in draw_coverage(rows).axes:
+        low, high = axes.get_xlim()
+        assert low < 0.9 - 2 * 0.03 < 0.95 + 2 * 0.03 < high

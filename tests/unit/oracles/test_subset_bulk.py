@@ -123,3 +123,21 @@ def test_plans() -> None:
     assert plan_for(128, 34).network is None
     assert plan_for(128, 34).share * 4 == 1 << plan_for(128, 34).share_bits
     assert plan_for(10_000_000, 2_700_000).share_bits == 0  # its words would not fit the buffer
+
+
+def test_words_come_in_blocks_and_few_are_drawn_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    fill = SimulationRandomness.fill
+
+    def counted(self: SimulationRandomness, words: NDArray[np.uint64]) -> None:
+        drawn.append(len(words))
+        fill(self, words)
+
+    monkeypatch.setattr(SimulationRandomness, "fill", counted)
+    n, k, omega = 2_000, 40, 8
+    assert plan_for(k, omega).network is None
+    reports = np.empty((n, omega), dtype=np.uint8)
+    fill_many(np.zeros(n, dtype=np.uint8), np.uint64(1) << np.uint64(63), k, SimulationRandomness(1), reports)
+    per_row = 2 + plan_for(k, omega).share_bits + omega // 4
+    assert len(drawn) <= 2
+    assert sum(drawn) <= 2 * n * per_row

@@ -112,6 +112,7 @@ def test_the_interval_of_a_rate_covers() -> None:
     assert spread.rate == pytest.approx(0.1)
     assert spread.upper - spread.rate == pytest.approx(1.959964 * np.std([0, 0.1, 0, 0.3] * 50, ddof=1) / 200**0.5)
     assert Rate.mean(np.full(200, 0.0)).upper == Rate.of(np.zeros(200, bool)).upper
+    assert Rate.mean(np.array([0.25])).rate == 0.25  # one run tells the share, and nothing of its spread
 
 
 def test_people_are_as_guessed() -> None:
