@@ -15,7 +15,7 @@
 # make fuzz     every reader of files against atheris, a minute each, results/fuzz.json
 # make ways     how many modules a command walks through, and calls that climb; results/ways.json
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
-# make engines  the Spark engine on two workers of this machine (Java 17 or later)
+# make engines  Spark on two workers of this machine (Java 17 or later), DuckDB, and file systems of fsspec
 # make docs     the site, from the pages in docs/ and the docstrings; build/site/index.html, read without a network
 # make client   the browser client's bundle, from client/src, and its tests (node and npm)
 # make client-law  100,000 reports of every mechanism in the client against its exact law; results/client-law.json
@@ -112,7 +112,7 @@ vectors: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.wire_vectors
 
 engines: $(VENV)/.installed-dev
-	$(RUN)/pip install --quiet -e ".[spark]"
+	$(RUN)/pip install --quiet -e ".[spark]" --group engines
 	DENIABLE_ENGINES=1 $(RUN)/pytest tests/engines
 
 dist:

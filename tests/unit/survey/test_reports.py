@@ -17,7 +17,7 @@ import pytest
 from deniable import GRR, SimulationRandomness
 from deniable.core.mechanism import Mechanism
 from deniable.errors import FileFormatError, InvalidReportError, MismatchError, OutputError
-from deniable.files.formats.reports import BATCH_BYTES, BATCH_ROWS, ReportReader, batch_rows, write_reports
+from deniable.files.formats.reports import BATCH_BYTES, BATCH_ROWS, ID_COLUMN, ReportReader, batch_rows, write_reports
 from deniable.oracles.histogram import SHE
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.subset import SubsetSelection
@@ -107,6 +107,24 @@ def test_batches_fit_into_memory() -> None:
 
 
 # -------------------------------------------------------------------- the digest
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [
+        ("uint8[n, width]", set()),
+        ("int16[n, width]", {"components.list.element"}),
+        ("sampled", {"attribute", "value"}),
+    ],
+)
+def test_numbers_are_stored_as_dictionaries_and_rows_of_bytes_are_not(
+    kind: str, columns: set[str], tmp_path: Path
+) -> None:
+    collection = _collection(MECHANISMS[kind])
+    _write(tmp_path / "a", collection, _reports(collection, 500))
+    group = pq.read_metadata(tmp_path / "a").row_group(0)
+    stored = [group.column(i) for i in range(group.num_columns)]
+    assert {column.path_in_schema for column in stored if "RLE_DICTIONARY" in column.encodings} == {ID_COLUMN} | columns
 
 
 def test_the_digest_is_of_the_content(tmp_path: Path) -> None:

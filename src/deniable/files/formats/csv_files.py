@@ -119,7 +119,7 @@ class CsvFile:
             self._stream.close()
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield record batches of text columns."""
+        """Yield record batches of text columns, every text of a batch once and a number per record."""
         end = secrets.token_hex(16)
         self._stream = stream = _Stream(self.path, self._compressed, self._delimiter.join([end] * len(self.columns)))
         rows, closed = 0, False
@@ -127,7 +127,7 @@ class CsvFile:
             with contextlib.closing(self._open(stream, columns)) as self._parser:
                 while (batch := self._parser.next()) is not None:
                     found = batch.num_rows > 0 and batch.column(0)[batch.num_rows - 1].as_py() == end.encode()
-                    batch = batch.slice(0, batch.num_rows - 1) if found else batch
+                    batch = _without_last(batch) if found else batch
                     closed = closed or found
                     yield pa.record_batch([self._text(batch, name, rows) for name in columns], names=list(columns))
                     rows += batch.num_rows
@@ -148,7 +148,7 @@ class CsvFile:
         # Of a single column, an empty line is a missing answer; between records of several cells it is nothing.
         several = columns is None or len(self.columns) > 1
         convert = pacsv.ConvertOptions(
-            column_types={name: pa.binary() for name in columns or ()},
+            column_types={name: pa.dictionary(pa.int32(), pa.binary()) for name in columns or ()},
             include_columns=None if columns is None else list(columns),
             strings_can_be_null=False,
         )
@@ -158,7 +158,7 @@ class CsvFile:
     def _text(self, batch: pa.RecordBatch, name: str, rows: int) -> pa.Array:
         column = batch.column(batch.schema.get_field_index(name))
         try:
-            return column.cast(pa.string())
+            return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.string()))
         except pa.ArrowException:
             for row, cell in enumerate(column.to_pylist()):
                 try:
@@ -201,6 +201,12 @@ class CsvFile:
 
     def _unclosed(self, rows: int) -> InvalidInputError:
         return InvalidInputError(f"{self.path} ends inside quotes: a quote in row {rows}, or before, is never closed")
+
+
+def _without_last(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch without its last record, whose texts are not among the distinct ones, either."""
+    columns = [column.slice(0, len(column) - 1).dictionary_decode().dictionary_encode() for column in batch.columns]
+    return pa.record_batch(columns, names=batch.schema.names)
 
 
 class _Parser:
@@ -295,12 +301,14 @@ class _Stream(io.RawIOBase):
         self._last_record = last_record.encode() + (b"\n" if last_record else b"")
         self._last_byte = b""
         self._pending = b""
+        self._position = 0
         self._ended = False
         self.error: Exception | None = None
         self.refused: pacsv.InvalidRow | None = None
 
     def position(self) -> int:
-        return self._file.tell()
+        """Return how many bytes of the file have been read; the file itself must not be asked while a thread reads."""
+        return self._position
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes, none at the end."""
@@ -314,7 +322,9 @@ class _Stream(io.RawIOBase):
     def _read(self, size: int) -> bytes:
         # Never less than asked for before the end: pyarrow takes a short read for a block of whole records.
         while not self._ended and len(self._pending) < size:
-            data = self._content.read(size)
+            # No more than is missing, so that a whole read is handed on as it is.
+            data = self._content.read(size - len(self._pending))
+            self._position = self._file.tell()
             self._ended = not data
             if self._ended:
                 self._pending += b"" if self._last_byte in (b"\n", b"\r") else b"\n"

@@ -39,7 +39,8 @@ ID_COLUMN = "collection"
 BATCH_BYTES = 1 << 22
 BATCH_ROWS = 1 << 17
 
-_METADATA = b"deniable"
+METADATA_KEY = b"deniable"
+"""Of what a file states about its batch, among the metadata of Parquet."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,9 @@ def write_reports(
     digest = _Digest(collection.id, fields)
     with (
         atomic_path(path, commit=commit) as temporary,
-        pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as writer,
+        pq.ParquetWriter(
+            temporary, schema, compression="zstd", use_dictionary=_dictionaries(fields), write_page_checksum=True
+        ) as writer,
     ):
         for reports in batches:
             arrays = arrays_of(reports, fields)
@@ -112,7 +115,7 @@ def write_reports(
         number = draw(rng, 2).astype("<u8").tobytes().hex()
         stated = {"collection": collection.id, "batch_number": number, "digest": digest.hexdigest(number)}
         metadata = canonical_json({"format": FORMAT, "format_version": FORMAT_VERSION, **stated})
-        writer.add_key_value_metadata({_METADATA: metadata})
+        writer.add_key_value_metadata({METADATA_KEY: metadata})
     return WrittenReports(digest.n, stated["digest"])
 
 
@@ -245,6 +248,17 @@ class _Digest:
         return content_hash({"collection": self._collection, "number": batch_number, "n": self.n, "columns": columns})
 
 
+def _dictionaries(fields: tuple[ReportField, ...]) -> list[str]:
+    """Return the paths of the columns that are stored as dictionaries.
+
+    Rows of bytes are not: nearly all of them differ, and to find that out takes longer than all else (of SPL over six
+    attributes 130 of 160 ns a report, in a file half as large again).
+    """
+    plain = [field.name for field in fields if field.width is None]
+    lists = [f"{field.name}.list.element" for field in fields if field.width is not None and field.dtype != "uint8"]
+    return [ID_COLUMN, *plain, *lists]
+
+
 def _id_field() -> pa.Field:
     return pa.field(ID_COLUMN, pa.dictionary(pa.int8(), pa.string()), False)
 
@@ -258,7 +272,7 @@ def stated_batch(metadata: dict[bytes, bytes] | None, path: Path) -> dict[str, s
         If they are not those of a report file, or of another format version.
     """
     try:
-        stated: Any = loads((metadata or {}).get(_METADATA) or b"null")
+        stated: Any = loads((metadata or {}).get(METADATA_KEY) or b"null")
     except ValueError:
         stated = None
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:

@@ -141,17 +141,18 @@ def randomize_file(
     ledger = answers_ledger()
     digest = AnswersDigest(collection, ledger.key())
 
-    def read(reader: AnswerReader) -> Generator[Readings, None, None]:
-        for readings in _read(collection, reader, progress):
-            digest.update(readings)
-            yield readings
-
     with (
         open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader,
-        Ahead(read(reader)) as all_readings,
+        Ahead(_numbered(reader, progress)) as batches,
     ):
-        # Words are drawn by one thread, in the order of the answers.
-        encoded = (readings.codes(rng) for readings in all_readings)
+
+        def encoded() -> Iterator[NDArray[Any]]:
+            # Words are drawn by one thread, in the order of the answers. To parse takes longer than to encode, so
+            # that is done here and not where the file is read.
+            for first_row, batch in batches:
+                readings = collection.schema.read(batch, first_row)
+                digest.update(readings)
+                yield readings.codes(rng)
 
         @contextlib.contextmanager
         def recorded() -> Iterator[None]:
@@ -174,7 +175,7 @@ def randomize_file(
                 yield
 
         def reports() -> Iterator[Any]:
-            for block in _rechunked(encoded, _block_rows(collection)):
+            for block in _rechunked(encoded(), _block_rows(collection)):
                 yield collection.randomize(block, rng, None if stream is None else stream.take(len(block)))
 
         # A source of its own for the order leaves the reports as they are without it.
@@ -249,9 +250,15 @@ def with_progress(reader: AnswerReader, progress: Progress | None) -> Iterator[p
         yield batch
 
 
-def _read(collection: Collection, reader: AnswerReader, progress: Progress | None) -> Iterator[Readings]:
+def _numbered(reader: AnswerReader, progress: Progress | None) -> Generator[tuple[int, pa.RecordBatch], None, None]:
+    """Yield every batch with the number of its first record."""
     for batch in with_progress(reader, progress):
-        yield collection.schema.read(batch, first_row=reader.rows - batch.num_rows + 1)
+        yield reader.rows - batch.num_rows + 1, batch
+
+
+def _read(collection: Collection, reader: AnswerReader, progress: Progress | None) -> Iterator[Readings]:
+    for first_row, batch in _numbered(reader, progress):
+        yield collection.schema.read(batch, first_row)
 
 
 def _block_rows(collection: Collection) -> int:

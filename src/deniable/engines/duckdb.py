@@ -1,0 +1,126 @@
+"""DuckDB: report files of one column of codes are added up by a ``GROUP BY``.
+
+Where a report is one code and the collector's state counts how often each was reported, the state is what every
+database calls a histogram. DuckDB reads the report files itself, from wherever it reads Parquet, with all its threads.
+It is never imported here: its connection is the user's.
+
+Ids of rows are checked, and no batch is added twice. Digests of files are believed, where `deniable aggregate` computes
+them again: for files that were under somebody else's hands, take that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deniable.core.aggregate import Aggregate
+from deniable.errors import (
+    DuplicateReportsError,
+    EmptyAggregateError,
+    FileFormatError,
+    InvalidParameterError,
+    InvalidReportError,
+    MismatchError,
+)
+from deniable.files.formats.reports import ID_COLUMN, METADATA_KEY, stated_batch
+from deniable.oracles.oracle import is_oracle
+from deniable.survey.collection import Collection, short_id
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_FILES = "SELECT file_name FROM parquet_file_metadata($1)"
+_STATED = "SELECT file_name, value FROM parquet_kv_metadata($1) WHERE key = $2"
+_COUNTED = f'SELECT {ID_COLUMN}, "{{}}", count(*) FROM read_parquet($1) GROUP BY ALL'
+
+
+def aggregate(connection: DuckDBPyConnection, files: str | Sequence[str], collection: Collection) -> Aggregate:
+    """Collector: add up report files whose reports are single codes, in DuckDB.
+
+    Parameters
+    ----------
+    connection : duckdb.DuckDBPyConnection
+        As ``duckdb.connect()`` returns it; nothing is written to its database.
+    files : str or sequence of str
+        Report files as DuckDB names them: paths, patterns, or URLs of an extension that is loaded. At least one.
+    collection : Collection
+        Which the reports must belong to; of a mechanism whose state counts every possible report: GRR, SquareWave,
+        PGR, RHR.
+
+    Returns
+    -------
+    Aggregate
+        What `deniable aggregate` makes of the same files.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism's state is another one than a histogram of its reports, or no file is named.
+    FileFormatError
+        If a file is no report file, or DuckDB cannot read the files; what DuckDB says is not passed on, since it may
+        quote reports.
+    MismatchError
+        If a file or a row is of another collection.
+    DuplicateReportsError
+        If two files hold the same batch of reports.
+    InvalidReportError
+        If the mechanism cannot have produced a report.
+    EmptyAggregateError
+        If there are no reports.
+    """
+    mechanism: Any = collection.mechanism
+    if not (is_oracle(mechanism) and mechanism.state_is_histogram):
+        raise InvalidParameterError(
+            f"collection must be of a mechanism whose state counts every possible report, as GRR's does, got "
+            f"{mechanism.name}: deniable aggregate adds up the files of every mechanism"
+        )
+    names = [files] if isinstance(files, str) else list(files)
+    if not names:
+        raise InvalidParameterError("files must name at least one file, got none")
+    (field,) = mechanism.report_fields
+    batches = _batches(connection, names, collection)
+    counts = np.zeros(mechanism.state_size, dtype=np.int64)
+    for stated, value, count in _asked(connection, _COUNTED.format(field.name), names):
+        if stated != collection.id:
+            raise MismatchError(
+                f"{count} rows of the files are of collection {short_id(str(stated or ''))}, not of "
+                f"{short_id(collection.id)}"
+            )
+        if not isinstance(value, int) or not 0 <= value < len(counts):
+            raise InvalidReportError(
+                f"report field {field.name!r} must be in 0..{len(counts) - 1} in every row, it is not in {count} rows"
+            )
+        counts[value] = count
+    if not counts.any():
+        raise EmptyAggregateError("the files hold no reports: at least one is needed")
+    return Aggregate(mechanism, counts, int(counts.sum()), collection.id, batches)
+
+
+def _batches(connection: DuckDBPyConnection, names: list[str], collection: Collection) -> frozenset[str]:
+    """Return the digests of all files, each once, as they state them."""
+    stated = dict(_asked(connection, _STATED, names, METADATA_KEY))
+    digests: dict[str, str] = {}
+    for (file,) in _asked(connection, _FILES, names):
+        batch = stated_batch({METADATA_KEY: stated[file]} if file in stated else None, Path(file))
+        if batch["collection"] != collection.id:
+            raise MismatchError(
+                f"{file} holds reports of collection {short_id(batch['collection'])}, not of {short_id(collection.id)}"
+            )
+        digest = batch["digest"]
+        if digest in digests:
+            raise DuplicateReportsError(f"{file} and {digests[digest]} hold the same batch {short_id(digest)}")
+        digests[digest] = file
+    return frozenset(digests)
+
+
+def _asked(connection: DuckDBPyConnection, query: str, names: list[str], *further: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a query about these files."""
+    try:
+        rows: list[tuple[Any, ...]] = connection.execute(query, [names, *further]).fetchall()
+    except Exception as error:  # of a library that is not imported here
+        kind = type(error).__name__
+        raise FileFormatError(f"DuckDB cannot read {', '.join(names[:3])} as report files ({kind})") from None
+    return rows
