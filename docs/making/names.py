@@ -28,7 +28,7 @@ PAGES = {
     "leakage": ("deniable.leakage",),
     "planning": ("deniable.planning",),
     "files": ("deniable.files", "deniable.files.wire"),
-    "engines": ("deniable.engines.spark",),
+    "engines": ("deniable.engines", "deniable.engines.spark", "deniable.engines.duckdb"),
     "report": ("deniable.report",),
     "errors": ("deniable.errors",),
     "testing": ("deniable.testing",),
@@ -45,7 +45,7 @@ PAGES = {
 
 TITLES = {"bases": "Bases of mechanisms"}
 
-PINNED = {"deniable.engines.spark": ["aggregate", "randomize"]}
+PINNED = {"deniable.engines.spark": ["aggregate", "randomize"], "deniable.engines.duckdb": ["aggregate"]}
 """What a module offers whose other names are for its tasks."""
 
 _DECODING = {
