@@ -81,8 +81,8 @@ ELSEWHERE = {
 
 NOT_RUN = {
     ("docs/architecture.md", "text"): "a map of folders",
-    ("docs/capacity.md", "py"): "Spark: its verbs run in tests/engines, where it is installed",
     ("docs/collecting.md", "json"): "the shape of a body; a whole one is in tests/vectors/service",
+    ("docs/engines.md", "py"): "Spark and DuckDB: tests/engines runs them, where they are installed",
     ("client/README.md", "html"): "what docs/client.md shows, with other places of the files",
 }
 """Page and language of blocks that no test runs, and why."""
@@ -229,7 +229,6 @@ def _answered() -> None:
 HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("README.md", 1): lambda: _answers("answers.csv", "stars", "team"),
     ("docs/answers.md", 0): _answered,
-    ("docs/capacity.md", 0): _parts,
     ("docs/choosing.md", 0): _guess,
     ("docs/cli.md", 0): _first_steps,
     ("docs/cli.md", 1): _dictionary,
@@ -239,6 +238,7 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/cli.md", 5): _guess,
     ("docs/crosstabs.md", 0): lambda: _questionnaire("team", "content"),
     ("docs/deployment.md", 0): _database,
+    ("docs/engines.md", 0): _parts,
     ("docs/planning.md", 0): _guess,
     ("docs/planning.md", 1): _guess,
     ("docs/stories/incomes.md", 0): _incomes,

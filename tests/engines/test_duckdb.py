@@ -122,7 +122,7 @@ def test_the_example_of_the_page(connection: Any, tmp_path: Path, monkeypatch: p
     (tmp_path / "reports").mkdir()
     written(collection, tmp_path / "reports" / "a.parquet", 500)
     monkeypatch.chdir(tmp_path)
-    (example,) = re.findall(r"```python duckdb\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    (example,) = re.findall(r"```py\n(import duckdb\n.*?)```", PAGE.read_text(), flags=re.DOTALL)
     exec(compile(example, str(PAGE), "exec"), {})
     expected = aggregate_files(collection, [tmp_path / "reports"], tmp_path / "expected.arrow")
     assert (tmp_path / "total.arrow").read_bytes() == expected.to_bytes()
