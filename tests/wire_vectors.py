@@ -290,6 +290,8 @@ def answers() -> list[dict[str, Any]]:
         Attribute("share", kind="numeric", range=(-0.1, 0.2), grid=7, clip=True, title="Share"),
         Attribute("boxes", ("phone", "radio", "3"), kind="multiple"),
         Attribute("more", ("a", "b"), "none", "else", kind="multiple", separator="|"),
+        Attribute("visit", edges=("1970-01-01", "2024-02-29", "2026-05-01"), missing="-9", other="2023-02-29"),
+        Attribute("day", edges=("2026-05-01",)),
     ]
     texts: list[Any] = ["", "yes", "no", "3", "3.0", "3.00", "07", "7", "1", "2", "-0", "-1.5", "-1.50000000001", "20"]
     texts += [
@@ -324,6 +326,16 @@ def answers() -> list[dict[str, Any]]:
         None,
     ]
     texts += [[], ["phone"], ["3", "radio"], ["a", "else"], ["none"], ["", "a"], [" b "]]
+    texts += [
+        "1969-12-31",
+        "1970-01-01",
+        "2024-02-29",
+        "2024-02-30",
+        "2023-02-29",
+        "2026-04-30T23:59:59Z",
+        "2026-05-01 x",
+    ]
+    texts += ["2026-05-01x", "2026-5-1", "0000-01-01", "0001-01-01", "9999-12-31", "12026-05-01", "2026-13-01", "-9.0"]
     found = []
     for attribute in questions:
         schema, cases = Schema((attribute,)), []

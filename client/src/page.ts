@@ -318,6 +318,11 @@ async function show(
   }
 
   function numberField(one: Attribute, input: HTMLInputElement, hint: HTMLElement): void {
+    if (typeof one.edges?.[0] === "string") {
+      // Its format is the reader's; browsers say what it is.
+      input.type = "date";
+      return;
+    }
     input.type = "number";
     input.step = "any";
     input.inputMode = "decimal";

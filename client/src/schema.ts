@@ -23,7 +23,8 @@ export interface Attribute {
   readonly categories: readonly string[];
   readonly missing: string | undefined;
   readonly other: string | undefined;
-  readonly edges: readonly number[] | undefined;
+  /** Cut points: numbers, or days as "2026-05-01". */
+  readonly edges: readonly (number | string)[] | undefined;
   readonly dictionary: { readonly k: number; readonly digest: string } | undefined;
   readonly grid: Grid | undefined;
   readonly separator: string;
@@ -33,7 +34,8 @@ export interface Attribute {
   readonly sizes: readonly bigint[];
 }
 
-const POINTS = 4096;
+/** Of a grid, as in the library. */
+const POINTS = 1024;
 const minus = (x: Fraction, y: Fraction): Fraction => plus(x, [-y[0], y[1]]);
 
 /** The attributes of a schema; a refusal for open text and for every key that this client does not know. */
@@ -55,7 +57,7 @@ function attribute(value: Json): Attribute {
   const grid = kind === "numeric" ? gridOf(keys) : undefined;
   const dictionary = keys.has("dictionary") ? reference(keys) : undefined;
   const own = keys.has("categories") ? texts(keys.list("categories")) : [];
-  const edges = keys.has("edges") ? keys.list("edges").map((edge) => numberOf(edge)) : undefined;
+  const edges = keys.has("edges") ? keys.list("edges").map((edge) => (isDay(edge) ? edge : numberOf(edge))) : undefined;
   const [missing, other] = [keys.optionalText("missing"), keys.optionalText("other")];
   const separator = keys.optionalText("separator") ?? ";";
   const title = keys.optionalText("title") ?? "";
@@ -212,17 +214,29 @@ const further = (one: Attribute): (readonly [string, number])[] => [
   ...(one.missing === undefined ? [] : [[one.missing, one.categories.length] as const]),
 ];
 
+/** Whether this is a day of the calendar, as in 2026-05-01. */
+function isDay(value: unknown): value is string {
+  const text = value as string;
+  return /^\d{4}-\d\d-\d\d$/.test(text) && text > "0001" && !!new Date(text).toJSON()?.startsWith(text);
+}
+
 function interval(one: Attribute, answer: string | null): number {
   if (answer === null || answer === "") return missingCode(one);
+  const dated = isDay(one.edges![0]);
   for (const [label, code] of further(one)) {
-    const number = canonicalDecimal(label);
+    const number = dated ? undefined : canonicalDecimal(label);
     if (answer === label || (number !== undefined && NUMBER.test(answer) && Number(answer) === Number(number))) return code;
+  }
+  if (dated) {
+    // Of a time the day counts, as it is written.
+    const day = answer.slice(0, 10);
+    return isDay(day) && /^([T ]|$)/.test(answer.slice(10)) ? one.edges!.filter((edge) => edge <= day).length : otherCode(one);
   }
   if (NOT_FINITE.test(answer)) throw new AnswerError(one.name, "number");
   if (!NUMBER.test(answer)) return otherCode(one);
   const value = Number(answer);
   if (!Number.isFinite(value)) throw new AnswerError(one.name, "number");
-  return one.edges!.filter((edge) => edge <= value).length;
+  return one.edges!.filter((edge) => (edge as number) <= value).length;
 }
 
 function rounded(one: Attribute, grid: Grid, answer: string | null, words: Words): number {

@@ -54,12 +54,17 @@ export async function deliver(collection: string, response: Kept, progress: Prog
     let least = 0;
     try {
       const answer = await post(`${collection}/reports`, response.body);
-      if (answer.ok) return { ...response, state: "counted" };
-      if (answer.status < 500 && ![408, 425, 429].includes(answer.status)) {
-        const said = (await answer.json().catch(() => ({}))) as { type?: unknown };
+      const said = (await answer.json().catch(() => ({}))) as { type?: unknown; counted?: number; already?: number };
+      // The collector's own word: a network's login page says that all is well, too.
+      if (answer.ok && said.counted! + said.already! === 1) return { ...response, state: "counted" };
+      if (!answer.ok && answer.status < 500 && ![408, 425, 429].includes(answer.status)) {
+        // It may have been counted by a try whose answer was lost.
+        const { reports } = JSON.parse(response.body) as { reports: [{ id: string }] };
+        if (await counted(collection, reports[0].id)) return { ...response, state: "counted" };
         return { ...response, state: "stopped", problem: String(said.type ?? "").replace(/^urn:deniable:problem:/, "") };
       }
-      least = 1000 * Number(answer.headers.get("Retry-After") ?? 0) || 0;
+      // An hour at most: a timer of a month would end at once.
+      least = Math.min(1000 * Number(answer.headers.get("Retry-After")) || 0, 36e5);
       progress("retry");
     } catch {
       progress("offline");

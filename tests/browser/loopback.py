@@ -37,6 +37,7 @@ class Loopback:
     page: dict[str, Any]
     words: dict[str, bytes] = field(default_factory=dict)
     state: str = "open"
+    lost: list[int] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)
     retry_after: str = ""
     html: dict[str, str] = field(default_factory=dict)
@@ -139,6 +140,10 @@ class Loopback:
             first = one["id"] not in self.counted
             if first:
                 self.counted[one["id"]] = base64.urlsafe_b64decode(one["report"] + "=" * (-len(one["report"]) % 4))
+            if self.lost:
+                # Counted, but the answer does not arrive; then the failures that are given.
+                self.failures, self.lost = self.lost, []
+                return problem(503, "store")
             said = {"counted": int(first), "already": int(not first), "invalid": 0}
             return 201 if first else 200, "application/json", json.dumps(said).encode()
 
