@@ -66,6 +66,12 @@ def _escape(*given: Any) -> None:
     lines[:] = [line if ">>>" in line else re.sub(r"\|(\w+)\|", r"\\|\1\\|", line) for line in lines]
 
 
+def _bases(_: Sphinx, _name: str, cls: type, _options: Any, bases: list[type]) -> None:
+    """Name the nearest bases that have a page: what stands between is how it is made."""
+    known = [one for one in cls.__mro__[1:] if one.__name__ in names.linked() and one.__module__.startswith("deniable")]
+    bases[:] = [one for one in known if not any(issubclass(other, one) for other in known if other is not one)]
+
+
 def _skip(_: Sphinx, _what: str, _name: str, member: object, *_options: Any) -> bool | None:
     """Leave out what a NamedTuple says of its fields by itself, and members that are functions of NumPy."""
     field = (getattr(member, "__doc__", None) or "").startswith("Alias for field")
@@ -77,4 +83,5 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", _read)
     app.connect("doctree-read", _leave_words)
     app.connect("autodoc-process-docstring", _escape)
+    app.connect("autodoc-process-bases", _bases)
     app.connect("autodoc-skip-member", _skip)

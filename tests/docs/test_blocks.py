@@ -337,6 +337,14 @@ def test_a_collector_starts_as_the_units_and_images_say() -> None:
     assert set(installed.split(",")) <= set(extras)
 
 
+def test_the_mechanism_of_the_page_is_the_one_that_is_held_to_the_laws() -> None:
+    """`test_toy_package` installs the file and checks the laws; the page shows its code, and runs it."""
+    shown = [block.text for block in BLOCKS if block[0::2] == ("docs/extending.md", "python")]
+    file = (ROOT / "tests" / "toy_package" / "toy_package.py").read_text(encoding="utf-8")
+    assert file.endswith(shown[0])
+    assert file.removesuffix(shown[0]).count('"""') == 2  # its docstring only
+
+
 def test_a_mechanism_of_another_package_is_named_as_the_page_says() -> None:
     (block,) = (block for block in BLOCKS if block[0::2] == ("docs/extending.md", "toml"))
     named = tomllib.loads(block.text)["project"]["entry-points"]["deniable.mechanisms"]

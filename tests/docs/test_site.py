@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 from docs.making import names, navigation
 from docs.making.offline import faults
+
+from deniable import Dictionary
+from deniable.core.names import CLASSES, mechanism_class
+from deniable.dealt import Dealer, Shares
+from deniable.records import Phases
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,6 +57,15 @@ def test_names_have_their_docstrings_on_the_site_and_no_two_places() -> None:
     assert ".. autofunction:: deniable.files.wire.to_wire\n" in wire
     shown = [one for one in (ROOT / "docs/api").glob("*.md") if one.stem not in names.PAGES]
     assert not shown
+
+
+def test_what_people_look_up_has_an_example_that_doctests_run() -> None:
+    wanted = {cls.__name__: cls for cls in map(mechanism_class, CLASSES)}
+    wanted |= {one.__name__: one for one in (Phases, Dictionary, Dealer, Shares)}
+    for namespace in ("deniable", "deniable.leakage", "deniable.dealt"):
+        wanted |= {name: one for name, one in names.public_names(namespace).items() if inspect.isroutine(one)}
+    assert len(wanted) > 90
+    assert not [name for name, one in wanted.items() if ">>> " not in (inspect.getdoc(one) or "")]
 
 
 @pytest.mark.parametrize(

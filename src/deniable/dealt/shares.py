@@ -58,7 +58,17 @@ class Shares:
 
 
 class Dealer(Protocol):
-    """Whoever deals: knows the mechanism's public parameters, and sees neither data nor reports."""
+    """Whoever deals: knows the mechanism's public parameters, and sees neither data nor reports.
+
+    Examples
+    --------
+    >>> from deniable import QuotaRR, SimulationRandomness
+    >>> dealer: Dealer = QuotaRR(epsilon=1.0, n=1_000)
+    >>> shares = dealer.deal(1_000, SimulationRandomness(1))
+    >>> annas = shares[16]
+    >>> len(shares), len(annas), annas.deal_id == shares.deal_id
+    (1000, 1, True)
+    """
 
     def deal(self, n: int, rng: Randomness) -> Shares:
         """Dealer: draw the shares of n contributors; once per `deal_id`."""

@@ -367,6 +367,17 @@ def summarize_collection(
     ------
     InvalidParameterError
         If the mechanism is of another kind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deniable import SMP, Attribute, Collection, Schema
+    >>> schema = Schema((Attribute("smoker", ("yes", "no")), Attribute("drinker", ("yes", "no"))))
+    >>> survey = Collection(schema, SMP(sizes=(2, 2), epsilon=1.0))
+    >>> told = np.array([[0, 0]] * 30 + [[0, 1], [1, 0]] * 20 + [[1, 1]] * 30)
+    >>> found = summarize_collection(told, survey, source="an earlier wave")
+    >>> [str(total.total) for total in found.all_totals]
+    ['1.0000 (exact)', '1.0000 (exact)']
     """
     schema = collection.schema
     mechanism: Any = collection.mechanism
