@@ -39,6 +39,16 @@ BINNING = (
     "questionnaire's own classes, binned into them. The other answers are categories of the questionnaire."
 )
 
+_TITLES = {
+    "affairs": "How much time do you spend in extramarital affairs?",
+    "rate_marriage": "How do you rate your marriage?",
+    "religious": "How religious are you?",
+    "age": "How old are you?",
+    "educ": "What is your education?",
+    "occupation": "What is your occupation?",
+}
+"""What people read, in the order in which it is asked."""
+
 _SCALES: dict[str, dict[float, str]] = {
     "rate_marriage": {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "very good"},
     "religious": {1: "not", 2: "mildly", 3: "fairly", 4: "strongly"},
@@ -70,13 +80,13 @@ def demo_schema() -> Schema:
     (4, 5, 4, 6, 6, 6)
     """
     ages = ("under 20", "20 to 24", "25 to 29", "30 to 34", "35 to 39", "40 or over")
+    spent = ("none", "under 1", "1 to under 4", "4 or more")
     attributes = {
-        "affairs": Attribute("affairs", ("none", "under 1", "1 to under 4", "4 or more"), edges=(0.01, 1, 4)),
-        "age": Attribute("age", ages, edges=(20, 25, 30, 35, 40)),
-        **{name: Attribute(name, tuple(labels.values())) for name, labels in _SCALES.items()},
+        "affairs": Attribute("affairs", spent, edges=(0.01, 1, 4), title=_TITLES["affairs"]),
+        "age": Attribute("age", ages, edges=(20, 25, 30, 35, 40), title=_TITLES["age"]),
+        **{name: Attribute(name, tuple(labels.values()), title=_TITLES[name]) for name, labels in _SCALES.items()},
     }
-    order = ("affairs", "rate_marriage", "religious", "age", "educ", "occupation")
-    return Schema(tuple(attributes[name] for name in order))
+    return Schema(tuple(attributes[name] for name in _TITLES))
 
 
 def demo_answers() -> pa.Table:
@@ -201,7 +211,7 @@ def learned(summaries: Sequence[Summary]) -> str:
     for summary in summaries:
         row = summary.attributes[0]
         half = 100 * (row.upper[top] - row.lower[top]) / 2
-        said = f" answered {row.categories[top]!r} to {row.attribute!r}" if not found else ""
+        said = f" answered {row.categories[top]!r} to {(row.title or row.attribute)!r}" if not found else ""
         found.append(
             f"{100 * row.estimate[top]:.0f}% +- {half:.0f} points{said} at epsilon {summary.guarantee.epsilon:g}"
         )

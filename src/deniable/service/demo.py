@@ -36,15 +36,6 @@ MIN_BATCH = 20
 DRAIN_SECONDS = 2.0
 _SENDERS = 8
 
-_QUESTIONS = {
-    "affairs": "How much time do you spend in extramarital affairs?",
-    "rate_marriage": "How do you rate your marriage?",
-    "religious": "How religious are you?",
-    "age": "How old are you?",
-    "educ": "What is your education?",
-    "occupation": "What is your occupation?",
-}
-
 Progress = Callable[[int, int | None], None]
 
 
@@ -95,7 +86,7 @@ def make_survey(collector: Collector, collection: Collection) -> None:
             f"as one of them, or as you like. {BINNING}",
             "consent": "What you answer is decided by coins on this device before anything is sent, and kept on this "
             "machine until the demonstration ends.",
-            "questions": _QUESTIONS,
+            "questions": {one.name: one.title for one in demo_schema().attributes},
         }
     )
     contact = "Whoever started this demonstration."

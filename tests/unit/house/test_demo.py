@@ -101,7 +101,7 @@ def test_it_ends_with_what_was_learned_and_what_protects(demo: tuple[Path, DemoR
         assert row.attribute == "affairs"
         half = 100 * (row.upper[0] - row.lower[0]) / 2
         halves.append(half)
-        said = " answered 'none' to 'affairs'" if len(halves) == 1 else ""
+        said = " answered 'none' to 'How much time do you spend in extramarital affairs?'" if len(halves) == 1 else ""
         number = f"{100 * row.estimate[0]:.0f}% +- {half:.0f} points{said} at epsilon {summary.guarantee.epsilon:g}"
         assert number in end
     assert halves[0] > 2 * halves[1]
