@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from experiments.guides import epsilon, staff, tutorial
+from experiments.guides import epsilon, screenshots, staff, tutorial
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -14,6 +14,7 @@ MADE: dict[str, Callable[[], None]] = {
     "epsilon": lambda: epsilon.draw(DOCS / "pictures" / "epsilon.png"),
     "staff": lambda: staff.write(DOCS / "tutorial" / "staff.csv"),
     "tutorial": lambda: tutorial.draw(DOCS / "pictures"),
+    "screenshots": lambda: screenshots.draw(DOCS / "screenshots"),
 }
 
 if __name__ == "__main__":

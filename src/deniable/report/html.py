@@ -89,18 +89,32 @@ def _environment() -> jinja2.Environment:
 
 @dataclass(frozen=True)
 class _Axis:
-    """The common axis of a section's charts: positions are percentages of the width."""
+    """The common axis of a section's charts: positions are percentages of the width.
+
+    The columns of numbers beside it are as wide in all of them, so that the same percentage lies below itself.
+    """
 
     limits: Limits
     ticks: tuple[tuple[str, str], ...]
     zero: str
+    columns: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, section: Section) -> _Axis:
         charts = section.charts
         limits = axis_limits(charts)
         ticks = tuple((_position(tick, limits), charts[0].axis(tick)) for tick in axis_ticks(limits)) if charts else ()
-        return cls(limits, ticks, _position(0.0, limits))
+        widths = list(map(_widths, charts))
+        alike = len(set(map(len, widths))) == 1
+        columns = tuple(max(column) for column in zip(*widths, strict=True)) if alike else ()
+        return cls(limits, ticks, _position(0.0, limits), columns)
+
+
+def _widths(chart: IntervalChart) -> list[float]:
+    """Return the widths of a chart's columns of numbers, in units of the font's height."""
+    rows = [tuple(map(visible, chart.table.cells(i))) for i in chart.shown(MAX_ROWS)]
+    columns = zip(chart.table.header, *rows, strict=True)
+    return [1 + max(0.55 * max(map(cell_len, cells)), min(0.6 * len(name), 8)) for name, *cells in columns][1:]
 
 
 @dataclass(frozen=True)
@@ -117,12 +131,7 @@ class _ChartView:
     header: tuple[str, ...]
     rows: tuple[_Row, ...]
     caption: str
-
-    @property
-    def widths(self) -> list[float]:
-        """Widths of the columns of numbers, in units of the font's height."""
-        columns = zip(self.header, *(row.cells for row in self.rows), strict=True)
-        return [1 + max(0.55 * max(map(cell_len, cells)), min(0.6 * len(name), 8)) for name, *cells in columns][1:]
+    widths: tuple[float, ...]
 
 
 def _chart(chart: IntervalChart, axis: _Axis) -> _ChartView:
@@ -139,7 +148,8 @@ def _chart(chart: IntervalChart, axis: _Axis) -> _ChartView:
         rows.append(_Row(cells, tuple(marks), f"{cells[0]}: {spoken}"))
     hidden = chart.table.rows - len(shown) + chart.hidden
     largest = f"the {len(shown)} largest, {hidden:,} {chart.rest} are not listed" if hidden else ""
-    return _ChartView(chart.table.header, tuple(rows), "; ".join(filter(None, [chart.caption, largest])))
+    widths = axis.columns or tuple(_widths(chart))
+    return _ChartView(chart.table.header, tuple(rows), "; ".join(filter(None, [chart.caption, largest])), widths)
 
 
 def _position(value: float, limits: Limits) -> str:

@@ -175,6 +175,7 @@ def test_the_picture_of_lies_is_small_and_counts_what_the_coins_do(tmp_path: Pat
     assert (tmp_path / "epsilon.png").stat().st_size < 120_000
 
 
+CLI = (DOCS / "cli.md").read_text(encoding="utf-8")
 TUTORIAL = (DOCS / "tutorial.md").read_text(encoding="utf-8")
 
 
@@ -210,7 +211,26 @@ def test_the_first_survey_takes_ten_commands_which_work(tmp_path: Path, monkeypa
             Path("schema.json").write_text(questionnaire)
     report = Path("report.html").read_text(encoding="utf-8")
     assert "Do you think of leaving?" in report
+    keys_of_json_are_those_of_the_reference()
     assert Path("result.png").stat().st_size > 10_000
+
+
+def keys_of_json_are_those_of_the_reference() -> None:
+    """Every key that `estimate --json` prints, at any depth, is named in its part of the reference."""
+    asked = "estimate survey.json all.aggregate --total leaving=often --quantiles leaving=.5 --truth answers.csv --json"
+    result = CliRunner().invoke(app, asked.split(), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    (reference,) = re.findall(r"^## `deniable estimate`\n(.*?)(?=^## )", CLI, re.M | re.S)
+    left = [json.loads(result.stdout)]
+    for known in ("guarantee", "mechanism"):  # whose keys are those of `inspect`, and its parameters
+        left[0][known] = None
+    printed = set()
+    while left:
+        one = left.pop()
+        left += one.values() if isinstance(one, dict) else one if isinstance(one, list) else []
+        printed |= set(one) if isinstance(one, dict) else set()
+    assert {"format", "n", "interval", "categories", "estimate", "truth", "curves"} <= printed
+    assert not sorted(key for key in printed if f"`{key}`" not in reference)
 
 
 def test_the_answers_of_the_tutorial_are_those_that_its_command_writes() -> None:

@@ -514,6 +514,10 @@ def test_page_compares_several_summaries_on_one_axis() -> None:
     axes = re.findall(r'<text x="([^"]+)" y="13"[^>]*>([^<]+)<', page)
     assert len(axes) % 2 == 0
     assert axes[: len(axes) // 2] == axes[len(axes) // 2 :]
+    # Numbers of more digits beside one of them would shift the other's axis.
+    columns = re.findall(r'<col width="([0-9]+)"/>', page)
+    assert columns[: len(columns) // 2] == columns[len(columns) // 2 :]
+    assert len(columns) == 6
     other = summary_of(estimate([0.6, 0.4], attribute="b"))
     with pytest.raises(InvalidParameterError, match="same attributes"):
         estimate_page(summaries[0], other)
