@@ -18,7 +18,7 @@ from deniable.oracles.comparators.projective_geometry import PGR
 from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard
 from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.records import RSRFD
-from deniable.records.best_oracle import oracles_for
+from deniable.records.oracle_choice import oracles_for
 from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.cond_rr import CondRR
 from deniable.records.pivot.grouping import GroupedCorrRR

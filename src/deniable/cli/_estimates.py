@@ -11,7 +11,7 @@ import typer
 from deniable.answers import Summary
 from deniable.cli._app import console, note, save_page
 from deniable.errors import InvalidParameterError
-from deniable.postprocess import POSTPROCESSORS
+from deniable.postprocess.steps import POSTPROCESSORS
 from deniable.report import estimate_page, print_page
 from deniable.survey.dictionary_file import read_lines
 

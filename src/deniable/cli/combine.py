@@ -14,7 +14,7 @@ from deniable.cli._options import AsJson, Confidence, Html, Plot, Simultaneous, 
 from deniable.cli._phases import load_phases
 from deniable.errors import InvalidParameterError, MismatchError
 from deniable.planning import loss_text
-from deniable.postprocess import POSTPROCESSORS
+from deniable.postprocess.steps import POSTPROCESSORS
 from deniable.records.phases.phases import Phases
 from deniable.records.phases.two_phase import WEIGHTS
 

@@ -30,8 +30,8 @@ from deniable.core.outputs import write_text
 from deniable.dealt.several_deals import estimate_deals
 from deniable.errors import InvalidParameterError
 from deniable.files import read_truth
-from deniable.postprocess import DECODERS, POSTPROCESS_NAMES
 from deniable.postprocess import postprocess as processed
+from deniable.postprocess.steps import DECODERS, POSTPROCESS_NAMES
 from deniable.survey.collection import Collection
 
 

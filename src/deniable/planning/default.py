@@ -15,7 +15,7 @@ from deniable.oracles.square_wave import SquareWave
 from deniable.planning._recommend import recommend
 from deniable.planning.records import MechanismChoice, paired_default, records_default
 from deniable.planning.waves import asks_for_wave
-from deniable.records.best_oracle import oracles_for
+from deniable.records.oracle_choice import oracles_for
 from deniable.records.sample import SMP, AdaptiveSMP
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema, checked_schema

@@ -16,7 +16,7 @@ import numpy as np
 from deniable.errors import TooLargeError
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.square_wave import SquareWave
-from deniable.records.best_oracle import best_oracle
+from deniable.records.oracle_choice import best_oracle
 from deniable.survey.attribute import Attribute
 
 

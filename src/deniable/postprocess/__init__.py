@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from deniable.postprocess._registry import DECODERS as DECODERS
-from deniable.postprocess._registry import POSTPROCESS_NAMES as POSTPROCESS_NAMES
-from deniable.postprocess._registry import POSTPROCESSORS as POSTPROCESSORS
-from deniable.postprocess._registry import postprocess as postprocess
-from deniable.postprocess.consistency import base_cut as base_cut
-from deniable.postprocess.consistency import clip_normalize as clip_normalize
-from deniable.postprocess.consistency import norm_sub as norm_sub
-from deniable.postprocess.consistency import simplex as simplex
-from deniable.postprocess.dependence import Decoded as Decoded
-from deniable.postprocess.dependence import DecodedTable as DecodedTable
-from deniable.postprocess.dependence import dependence_decode as dependence_decode
-from deniable.postprocess.em import iterative_bayes as iterative_bayes
-from deniable.postprocess.em import iterative_bayes_reports as iterative_bayes_reports
-from deniable.postprocess.hierarchical import decode_group as decode_group
-from deniable.postprocess.hierarchical import hierarchical as hierarchical
-from deniable.postprocess.hierarchical import noise_variances as noise_variances
-from deniable.postprocess.hierarchical import shared_domains as shared_domains
-from deniable.postprocess.smooth import smooth as smooth
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deniable.postprocess.consistency import base_cut as base_cut
+    from deniable.postprocess.consistency import clip_normalize as clip_normalize
+    from deniable.postprocess.consistency import norm_sub as norm_sub
+    from deniable.postprocess.consistency import simplex as simplex
+    from deniable.postprocess.dependence import Decoded as Decoded
+    from deniable.postprocess.dependence import DecodedTable as DecodedTable
+    from deniable.postprocess.dependence import dependence_decode as dependence_decode
+    from deniable.postprocess.em import iterative_bayes as iterative_bayes
+    from deniable.postprocess.em import iterative_bayes_reports as iterative_bayes_reports
+    from deniable.postprocess.shared_prior import decode_group as decode_group
+    from deniable.postprocess.shared_prior import hierarchical as hierarchical
+    from deniable.postprocess.shared_prior import noise_variances as noise_variances
+    from deniable.postprocess.shared_prior import shared_domains as shared_domains
+    from deniable.postprocess.smoothing import smooth as smooth
+    from deniable.postprocess.steps import postprocess as postprocess
+else:
+    from deniable.core.lazy import attach
+
+    __getattr__, __dir__, __all__ = attach(
+        __name__,
+        {
+            "deniable.postprocess.steps": "postprocess",
+            "deniable.postprocess.consistency": "base_cut clip_normalize norm_sub simplex",
+            "deniable.postprocess.dependence": "Decoded DecodedTable dependence_decode",
+            "deniable.postprocess.em": "iterative_bayes iterative_bayes_reports",
+            "deniable.postprocess.shared_prior": "decode_group hierarchical noise_variances shared_domains",
+            "deniable.postprocess.smoothing": "smooth",
+        },
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deniable.records.best_oracle import best_oracle as best_oracle
     from deniable.records.dependence.association import cramers_v as cramers_v
     from deniable.records.dependence.association import dependence_matrix as dependence_matrix
     from deniable.records.dependence.association import pearson as pearson
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from deniable.records.dependence.pair_tables import pair_tables as pair_tables
     from deniable.records.fake_data import RSFD as RSFD
     from deniable.records.fake_data import RSRFD as RSRFD
+    from deniable.records.oracle_choice import best_oracle as best_oracle
     from deniable.records.pair_sample import PairReports as PairReports
     from deniable.records.pair_sample import PairSample as PairSample
     from deniable.records.phases.phases import Phases as Phases
@@ -38,7 +38,7 @@ else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
         {
-            "deniable.records.best_oracle": "best_oracle",
+            "deniable.records.oracle_choice": "best_oracle",
             "deniable.records.dependence.association": "cramers_v dependence_matrix pearson",
             "deniable.records.dependence.pair_tables": "PairTable PairTables pair_tables",
             "deniable.records.fake_data": "RSFD RSRFD",

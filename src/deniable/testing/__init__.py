@@ -4,6 +4,20 @@ Laws are exact where a channel can be enumerated; tests by sampling have fixed s
 correct mechanism fails one with probability 10^-6, and what fails once fails always. Nothing here needs a test runner.
 """
 
-from deniable.testing.checking import Checked as Checked
-from deniable.testing.checking import Skipped as Skipped
-from deniable.testing.checking import check_mechanism as check_mechanism
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deniable.testing.checking import Checked as Checked
+    from deniable.testing.checking import Skipped as Skipped
+    from deniable.testing.checking import check_mechanism as check_mechanism
+else:
+    from deniable.core.lazy import attach
+
+    __getattr__, __dir__, __all__ = attach(
+        __name__,
+        {
+            "deniable.testing.checking": "Checked Skipped check_mechanism",
+        },
+    )

@@ -32,7 +32,7 @@ from deniable.core.answer import TARGETS
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, NoIntervalError
 from deniable.oracles import SquareWave
 from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard
-from deniable.records.best_oracle import oracles_for
+from deniable.records.oracle_choice import oracles_for
 from deniable.survey.collection import LearnedFrom
 
 SCORES = np.array([0.0, 1.0, 5.0, 2.0])

@@ -69,15 +69,17 @@ def test_lazy_names_are_those_of_type_checkers_and_exist(name: str) -> None:
     tree = ast.parse(Path(package.__file__ or "").read_text())
     (checked,) = (node for node in tree.body if isinstance(node, ast.If))
     imports = {
-        alias.asname: f"{node.module}.{alias.name}"
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
         for node in checked.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
     table = next(node for node in ast.walk(tree) if isinstance(node, ast.Dict))
     assert imports == {one: f"{home}.{one}" for home, names in ast.literal_eval(table).items() for one in names.split()}
-    for one in package.__all__:
-        assert getattr(package, one) is not None
+    for one in imports:
+        # A module of the same name would hide what it defines.
+        assert not isinstance(getattr(package, one), types.ModuleType), one
+    assert set(imports) <= set(package.__all__)
 
 
 def test_tables_of_mechanisms_and_names_are_as_cards_and_namespaces_say() -> None:

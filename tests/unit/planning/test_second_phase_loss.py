@@ -9,7 +9,7 @@ import pytest
 
 from deniable import SMP, CorrRR
 from deniable.planning import records_default, second_phase_loss, two_phases_text
-from deniable.planning.second_phase_loss import NOT_DETERMINED, loss_text
+from deniable.planning.phase_loss import NOT_DETERMINED, loss_text
 from deniable.records.pivot.corr_rr_error import expected_error
 
 MARGINALS = [np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.25, 0.25, 0.3, 0.2])]

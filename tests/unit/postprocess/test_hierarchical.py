@@ -24,7 +24,7 @@ from deniable.postprocess import _skewed, norm_sub, postprocess
 from deniable.postprocess._dominant import dominant_attributes, dominant_posteriors
 from deniable.postprocess._pooled import pool_and_shrink
 from deniable.postprocess._skewed import CONCENTRATIONS, skewed_posteriors
-from deniable.postprocess.hierarchical import decode_group, hierarchical, noise_variances, shared_domains
+from deniable.postprocess.shared_prior import decode_group, hierarchical, noise_variances, shared_domains
 from deniable.records.fake_data import RSFD
 
 Floats = NDArray[np.float64]

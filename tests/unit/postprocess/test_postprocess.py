@@ -30,8 +30,6 @@ from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE, SUE
 from deniable.postprocess import (
-    POSTPROCESS_NAMES,
-    POSTPROCESSORS,
     base_cut,
     clip_normalize,
     iterative_bayes,
@@ -40,6 +38,7 @@ from deniable.postprocess import (
     postprocess,
     simplex,
 )
+from deniable.postprocess.steps import POSTPROCESS_NAMES, POSTPROCESSORS
 from deniable.records.fake_data import RSFD, RSRFD
 from deniable.records.sample import SMP
 from deniable.records.split import SPL

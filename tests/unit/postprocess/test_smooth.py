@@ -15,7 +15,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, NoIntervalError
 from deniable.oracles import SquareWave
 from deniable.postprocess import postprocess, smooth
-from deniable.records.best_oracle import oracles_for
+from deniable.records.oracle_choice import oracles_for
 
 CASES = json.loads((Path(__file__).parents[2] / "vectors" / "ordered.json").read_text())["cases"]
 """Counts of reports, and what independent code makes of them."""

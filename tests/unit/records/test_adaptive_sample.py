@@ -33,7 +33,7 @@ from deniable.files.formats.reports import ReportReader, write_reports
 from deniable.oracles import SquareWave
 from deniable.postprocess import iterative_bayes
 from deniable.records import mixed_reports as payload_module
-from deniable.records.best_oracle import Oracle, best_oracle, oracles_for
+from deniable.records.oracle_choice import Oracle, best_oracle, oracles_for
 from deniable.records.sample import AdaptiveReports, AdaptiveSMP
 from deniable.testing import laws
 from tests.unit._goodness import always_interpreted

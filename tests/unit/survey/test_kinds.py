@@ -30,7 +30,7 @@ from deniable import (
 from deniable.answers import summarize
 from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError, UnknownCategoryError
 from deniable.oracles.square_wave import SquareWave
-from deniable.records.best_oracle import oracles_for
+from deniable.records.oracle_choice import oracles_for
 from deniable.report.estimates import estimate_page
 from deniable.survey.attribute import VERSION_2
 from deniable.survey.inspection import inspect_collection, question_text

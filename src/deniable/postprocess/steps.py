@@ -11,8 +11,8 @@ from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.errors import InvalidParameterError
 from deniable.postprocess.consistency import base_cut, clip_normalize, norm_sub, simplex
 from deniable.postprocess.em import iterative_bayes
-from deniable.postprocess.hierarchical import hierarchical
-from deniable.postprocess.smooth import smooth
+from deniable.postprocess.shared_prior import hierarchical
+from deniable.postprocess.smoothing import smooth
 
 POSTPROCESSORS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
