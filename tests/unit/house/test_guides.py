@@ -430,3 +430,8 @@ def test_a_key_is_refused_where_the_page_does_not_list_its_kind() -> None:
             text = json.dumps({"format": "deniable schema", "format_version": 2, "attributes": [document]})
             with contextlib.nullcontext() if listed else pytest.raises(deniable.DeniableError):
                 Schema.from_json(text)
+
+
+def test_pages_that_beginners_read_first_lead_to_the_glossary() -> None:
+    for name in ("concepts", "epsilon", "tutorial", "faq", "planning", "collecting", "schema", "answers", "stability"):
+        assert "](glossary.md" in (DOCS / f"{name}.md").read_text(encoding="utf-8"), name
