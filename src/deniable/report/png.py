@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from unicodedata import bidirectional
 
 import numpy as np
+from rich.cells import cell_len
 
 from deniable.core.outputs import atomic_path
 from deniable.report.colours import INK, LINE, MAX_NUMBERS, OWN, STOPS, text_on
@@ -59,8 +60,8 @@ _Key: TypeAlias = tuple[tuple[MarkKind, str], ...]
 # Inches.
 _ROW, _AXIS, _MARGIN, _LINE, _HEADING, _GAP = 0.27, 0.45, 0.3, 0.17, 0.4, 0.12
 _PANEL, _ONLY_PANEL, _LEAST_WIDTH = 4.0, 6.0, 7.2
-# Characters for the longest label; characters of nine and of eight points, and fixed ones, per inch.
-_LABELS, _NINE, _EIGHT, _FIXED = 28, 14.5, 16, 12.5
+# Characters for the longest label; characters of nine, of eight and of bold ten points, and fixed ones, per inch.
+_LABELS, _NINE, _EIGHT, _BOLD, _FIXED = 28, 14.5, 16, 10.5, 12.5
 _DPI = 150
 
 
@@ -261,9 +262,8 @@ def _section(sheet: _Sheet, section: Section, left: float, start: float, panel: 
     first = section.parts[0]
     caption = _caption(first) if isinstance(first, IntervalChart) else []
     sheet.space(0.14)
-    sheet.write_lines(
-        ["  ".join([_isolated(shorten(section.heading, 60)), *caption])], left, size=10.5, weight="bold", color=INK
-    )
+    lines = _heading(section.heading, caption, int((start - left + panel) * _BOLD))
+    sheet.write_lines(lines, left, size=10.5, weight="bold", color=INK)
     sheet.space(0.06)
     if key:
         _key(sheet, key)
@@ -281,6 +281,14 @@ def _section(sheet: _Sheet, section: Section, left: float, start: float, panel: 
                 _panel(sheet, part, start, panel)
             case HeatMap():
                 _heat_map(sheet, part)
+
+
+def _heading(heading: str, caption: Sequence[str], most: int) -> list[str]:
+    """Return the lines of a heading, at most so many terminal cells each, with its caption behind the last or below."""
+    lines = textwrap.wrap(visible(heading), most) if cell_len(visible(heading)) > most else [visible(heading)]
+    fits = cell_len("  ".join([lines[-1], *caption])) <= most
+    lines = [_isolated(shorten(line, most)) for line in lines]
+    return [*lines[:-1], "  ".join([lines[-1], *caption])] if fits else [*lines, "  ".join(caption)]
 
 
 def _caption(chart: IntervalChart) -> list[str]:

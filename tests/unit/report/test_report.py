@@ -409,7 +409,7 @@ def test_a_number_stays_on_its_side_of_a_heading_from_right_to_left() -> None:
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_no_texts_of_a_picture_overlap(d: int) -> None:
     labels = ("w" * 60, "short", "m" * 28, "x")
-    raws = [estimate([0.3, 0.3, 0.2, -0.1], labels=labels, attribute=f"{'long' * 9 * j}{j}") for j in range(d)]
+    raws = [estimate([0.3, 0.3, 0.2, -0.1], labels=labels, attribute=f"{'a long word ' * 9 * j}{j}") for j in range(d)]
     mechanism = CountMeanSketch(k=4, epsilon=0.123456, m=1234567)
     truth = {raw.attribute: [1, 2, 3, 4] for raw in raws}
     processed = {raw.attribute: raw.processed(raw.frequencies, "clip-normalize") for raw in raws}
