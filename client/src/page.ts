@@ -73,11 +73,11 @@ function roundedUp(x: number): string {
   return up < 1e6 ? String(up) : up.toExponential();
 }
 
-/** A chance as people read it: "53.4%", or "1 in 2e+41". */
+/** A chance as people read it in any language: "53.4%", or "1/2.0e41". */
 function chanceText([n, d]: Fraction): string {
   if (n * 1000n >= d) return `${Number((Number((n * 10n ** 9n) / d) / 1e7).toPrecision(3))}%`;
   const most = n ? (d / n).toString() : "∞";
-  return `1 in ${most.length < 7 ? most : `${most[0]}.${most[1]}e${most.length - 1}`}`;
+  return `1/${most.length < 7 ? most : `${most[0]}.${most[1]}e${most.length - 1}`}`;
 }
 
 /** Draw the survey of a place into an element, once everything about it has been checked. */

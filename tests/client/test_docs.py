@@ -4,6 +4,14 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
+from deniable import GRR
+from deniable.errors import InvalidParameterError
+from deniable.service.survey_page import LANGUAGES, SurveyPage, draft_page, read_page, unfinished
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "client.md").read_text(encoding="utf-8")
 
@@ -24,6 +32,32 @@ def table() -> str:
 def test_the_page_lists_the_words_of_the_interface() -> None:
     assert len(english()) > 50
     assert table() in PAGE
+
+
+@pytest.mark.parametrize("tag", LANGUAGES[1:])
+def test_a_page_is_drafted_with_all_words_of_its_own_in_a_language(tag: str) -> None:
+    """And with the same places for names and numbers: a sentence without its number would say less."""
+    asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
+    drafted = read_page(draft_page(asked, languages=("en", tag)).to_json(), "page.json", asked)
+    assert list(drafted.languages) == ["en", tag]
+    assert drafted.languages["en"].interface == {}
+    words, said = drafted.languages[tag], english()
+    assert list(words.interface) == [key for key in said if key not in ("old", "unreachable", "refused")]
+    places = re.compile(r"\{\w+\}")
+    for key, sentence in words.interface.items():
+        assert sorted(places.findall(sentence)) == sorted(places.findall(said[key])), key
+        assert sentence == sentence.strip(), key
+        # What is the same in English is a name, or a word that both have.
+        assert sentence != said[key] or key in ("epsilon", "contact", "questions", "no"), key
+    assert words.thanks != drafted.languages["en"].thanks
+    assert unfinished(drafted) == "languages.en.intro"
+
+
+def test_of_other_languages_no_page_is_drafted() -> None:
+    asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
+    with pytest.raises(InvalidParameterError, match="language must be one of en, de, fr, es, ar, got language='it'"):
+        draft_page(asked, languages=("it",))
+    assert isinstance(draft_page(asked, languages=("ar",)), SurveyPage)
 
 
 def test_the_survey_is_embedded_in_five_lines() -> None:

@@ -104,6 +104,16 @@ def test_a_page_is_drafted_beside_the_survey_and_never_over_one(database: str, f
     result = run("survey", "new", "smoking", folder / "survey.json", "--database", database)
     assert result.exit_code == 0, result.output
     assert '"format": "deniable survey page"' in (folder / "page.json").read_text()
+    (folder / "page.json").unlink()
+    languages = ("--language", "de", "--language", "en")
+    result = run("survey", "new", "smoking", folder / "survey.json", *languages, "--database", database)
+    assert list(json.loads((folder / "page.json").read_text())["languages"]) == ["de", "en"]
+    assert "Münzen werfen" in (folder / "page.json").read_text()
+    files = (folder / "survey.json", folder / "page.json")
+    result = run("survey", "new", "smoking", *files, *languages, "--database", database)
+    assert "--language must be left out where PAGE is given" in result.output
+    (folder / "page.json").unlink()
+    run("survey", "new", "smoking", folder / "survey.json", "--database", database)
     result = run("survey", "open", "smoking", "--database", database)
     assert "languages.en.intro is empty or a draft" in result.output
     (folder / "page.json").write_text(page())

@@ -65,6 +65,10 @@ def survey(
     contributors: Annotated[
         int | None, typer.Option("--contributors", help="Of a new one: how many people are planned.", min=1)
     ] = None,
+    language: Annotated[
+        list[str] | None,
+        typer.Option("--language", help="Of a page that is drafted: en, de, fr, es, ar; more than once for several."),
+    ] = None,
     now: Annotated[bool, typer.Option("--now", help="Close at once: take nothing more, not even what was drawn.")] = (
         False
     ),
@@ -90,7 +94,7 @@ def survey(
         _restore(database, Path(_required(name, "SLUG", "the backup to restore")))
         return
     if action is Action.new:
-        result = _new(database, request, survey_file, page_file, contributors)
+        result = _new(database, request, survey_file, page_file, contributors, language)
     elif action in (Action.export, Action.backup):
         target = Path(_required(output, "--output", "where to write"))
         result = _written(database, request, target, reports)
@@ -122,7 +126,12 @@ def _required(value: Any, what: str, why: str) -> Any:
 
 
 def _new(
-    database: str, request: dict[str, Any], survey_file: Path | None, page_file: Path | None, contributors: int | None
+    database: str,
+    request: dict[str, Any],
+    survey_file: Path | None,
+    page_file: Path | None,
+    contributors: int | None,
+    languages: list[str] | None,
 ) -> dict[str, Any]:
     from deniable.service.control import ask
 
@@ -130,11 +139,14 @@ def _new(
     drafted = path.with_name("page.json")
     if page_file is None and drafted.exists():
         raise OutputError(f"{drafted} exists: give it as PAGE, or remove it to have another one drafted")
+    if page_file is not None and languages:
+        raise InvalidParameterError(f"--language must be left out where PAGE is given: {page_file} has its own")
     request |= {
         "document": read_document(path),
         "page": None if page_file is None else read_document(page_file),
         "folder": str(path.absolute().parent),
         "contributors": contributors,
+        "languages": languages or ["en"],
     }
     result = ask(database, request)
     if page_file is None:

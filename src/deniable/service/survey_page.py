@@ -6,7 +6,10 @@ It says nothing of how answers are randomised; that is the collection's, whose i
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -19,6 +22,11 @@ FORMAT = "deniable survey page"
 
 DRAFT = "DRAFT: "
 """What texts begin with that nobody has written yet."""
+
+LANGUAGES = ("en", "de", "fr", "es", "ar")
+"""In which a page is drafted with all words of its own; English ones are the client's."""
+
+_TRANSLATIONS = Path(__file__).parent / "languages"
 
 LEAST_BATCH = 20
 """Smallest `min_batch` that is taken."""
@@ -141,8 +149,24 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
     return page
 
 
-def draft_page(collection: Collection, contributors: int | None = None) -> SurveyPage:
-    """Return a survey document in English to be written out: questions are the attributes' names.
+def draft_page(
+    collection: Collection, contributors: int | None = None, languages: Sequence[str] = ("en",)
+) -> SurveyPage:
+    """Return a survey document to be written out: questions are the attributes' names.
+
+    Parameters
+    ----------
+    collection : Collection
+        What is asked.
+    contributors : int, optional
+        How many people are planned.
+    languages : sequence of str
+        Of `LANGUAGES`; the page's own words come in them, what is to be written is said in English.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a language is none of those.
 
     Examples
     --------
@@ -152,17 +176,29 @@ def draft_page(collection: Collection, contributors: int | None = None) -> Surve
     >>> draft_page(survey).languages["en"].questions
     {'smoker': 'smoker'}
     """
+    words = {tag: _drafted(collection, tag) for tag in languages}
+    contact = DRAFT + "say whom to ask, with an address."
+    return SurveyPage(collection=collection.id, languages=words, contributors=contributors, contact=contact)
+
+
+def _drafted(collection: Collection, tag: str) -> Words:
+    if tag not in LANGUAGES:
+        raise InvalidParameterError(
+            f"language must be one of {', '.join(LANGUAGES)}, got language={tag!r}: draft one of those, and write "
+            "`interface` of the other in page.json"
+        )
     attributes = collection.schema.attributes
-    words = Words(
+    own: dict[str, Any] = {"thanks": "Thank you. You can close this page."}
+    if tag != "en":
+        own = json.loads((_TRANSLATIONS / f"{tag}.json").read_text(encoding="utf-8"))
+    return Words(
         title=collection.title or "Survey",
         intro=DRAFT + "say who asks, and why.",
         consent=DRAFT + "say what taking part means, and what is kept.",
         questions={attribute.name: attribute.title or attribute.name for attribute in attributes},
         labels={attribute.name: list(attribute.labels) for attribute in attributes if listed(attribute)},
-        thanks="Thank you. You can close this page.",
+        **own,
     )
-    contact = DRAFT + "say whom to ask, with an address."
-    return SurveyPage(collection=collection.id, languages={"en": words}, contributors=contributors, contact=contact)
 
 
 def unfinished(page: SurveyPage) -> str:

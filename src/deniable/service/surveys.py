@@ -7,7 +7,7 @@ closing; devices draw while it is open. The clock is asked for `opens_at`, `clos
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -192,7 +192,13 @@ class Surveys:
         return found[-1]
 
     def new(
-        self, slug: str, document: str, page: str | None, folder: str, contributors: int | None = None
+        self,
+        slug: str,
+        document: str,
+        page: str | None,
+        folder: str,
+        contributors: int | None = None,
+        languages: Sequence[str] = ("en",),
     ) -> dict[str, Any]:
         """Enter a survey as a draft; its page is drafted if there is none.
 
@@ -214,7 +220,7 @@ class Surveys:
             )
         if collection.schema.is_text:
             raise InvalidParameterError("attributes must have categories, got open text: collect its reports as files")
-        text = draft_page(collection, contributors).to_json() if page is None else page
+        text = draft_page(collection, contributors, languages).to_json() if page is None else page
         dictionaries = {}
         for attribute in collection.schema.attributes:
             if attribute.dictionary is not None:
