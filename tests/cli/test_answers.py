@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,35 @@ def test_questions_are_answered_in_words_numbers_and_csv(run: Run, waves: object
     assert float(rows[0]["estimate"]) == estimates["vote"].frequencies[0]
     assert float(rows[11]["upper"]) == upper
     assert rows[-1]["highest"] == median.interval()[1]
+
+
+def test_the_codebook_names_every_column_as_r_and_spss_may(run: Run, waves: object) -> None:
+    asked = ["--mean", "stars", "--quantiles", "stars=.5", "--csv", "out.csv", "--codebook", "codebook.csv"]
+    assert run("estimate", "May.json", "May.aggregate", *asked).exit_code == 0
+    with Path("codebook.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with Path("out.csv").open(newline="", encoding="utf-8") as file:
+        numbers = list(csv.DictReader(file))
+    names = [row["variable"] for row in rows if not row["value"]]
+    assert names == list(numbers[0])
+    page = (Path(__file__).parents[2] / "docs" / "answers.md").read_text(encoding="utf-8")
+    assert re.findall(r"(\w+) [AF][\d.]+", page.partition("/VARIABLES=")[2]) == names
+    reserved = {"all", "and", "by", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "to", "with"}
+    for name in [*names, *rows[0]]:
+        assert re.fullmatch("[a-z][a-z_]{0,63}", name)
+        assert not name.endswith("_")
+        assert name not in reserved
+    assert all(row["label"] and row["unit"] for row in rows if row["variable"] in names and not row["value"])
+    for column in ("attribute", "question"):
+        told = {row["value"] for row in rows if row["variable"] == column}
+        assert {row[column] for row in numbers} - told <= {"", "frequency"}
+    facts = {row["label"]: row["value"] for row in rows if row["variable"] == "survey"}
+    assert facts["contributors"] == "9000"
+    assert facts["target of the intervals"] == "contributors"
+    assert facts["collection"] == Collection.load(Path("May.json")).id
+    assert float(facts["epsilon of the whole contributor"]) == Collection.load(Path("May.json")).privacy().epsilon
+    titles = {row["value"]: row["value_label"] for row in rows if row["variable"] == "attribute"}
+    assert titles["vote"] == "Whom would you vote for?"
 
 
 def test_simultaneous_counts_what_was_asked(run: Run, waves: object) -> None:

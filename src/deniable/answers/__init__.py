@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from deniable.answers.asked import Asked as Asked
     from deniable.answers.asked import Reading as Reading
+    from deniable.answers.codebooks import codebook as codebook
     from deniable.answers.comparison import Comparison as Comparison
     from deniable.answers.comparison import compare as compare
     from deniable.answers.crosstab import Crosstab as Crosstab
@@ -39,6 +40,7 @@ else:
         __name__,
         {
             "deniable.answers.asked": "Asked Reading",
+            "deniable.answers.codebooks": "codebook",
             "deniable.answers.comparison": "Comparison compare",
             "deniable.answers.functionals": "functional functional_weights",
             "deniable.answers.crosstab_summary": "CrosstabSummary summarize_crosstab",

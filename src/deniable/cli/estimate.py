@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.answers import Asked, summarize
+from deniable.answers import Asked, codebook, summarize
 from deniable.cli._app import check_output, progress, verb, writing
 from deniable.cli._estimates import checked_postprocess, parse_queries, show
 from deniable.cli._options import (
@@ -92,6 +92,10 @@ def estimate(
         typer.Option("--quantiles", metavar="A=.25,.5", help="Also quantiles of ordered answers; repeatable."),
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Also write all numbers as CSV.")] = None,
+    book: Annotated[
+        Path | None,
+        typer.Option("--codebook", help="Also write what the columns of --csv mean, n and epsilon, as CSV."),
+    ] = None,
     looks: Annotated[
         LooksName,
         typer.Option("--looks", help="any: intervals of all looks at a growing collection hold together."),
@@ -112,7 +116,7 @@ def estimate(
     if deals and postprocess in DECODERS:
         raise InvalidParameterError(f"deal and postprocess {postprocess} exclude each other: it decodes one aggregate")
     inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
-    for output in filter(None, (plot, html, csv)):
+    for output in filter(None, (plot, html, csv, book)):
         check_output(output, inputs)
     if top is not None and queries is not None:
         raise InvalidParameterError("top and queries exclude each other: what was asked for is not selected")
@@ -154,6 +158,9 @@ def estimate(
     if csv is not None:
         with writing(csv):
             write_text(csv, summary.csv())
+    if book is not None:
+        with writing(book):
+            write_text(book, codebook(summary))
     show(summary, plot, html, as_json)
 
 

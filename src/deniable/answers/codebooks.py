@@ -1,0 +1,75 @@
+"""The codebook of a summary's CSV: what every column means, in which unit, and how the numbers came about.
+
+It is CSV itself, so that R, SPSS and spreadsheets read it like the numbers: one row a column of the CSV, then one a
+value of its text columns, then one a fact about the survey. Names of columns are names of variables everywhere: letters
+first, then letters and underscores, at most 64, and no reserved word.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from deniable.answers.summary import Summary
+from deniable.core.privacy import bound_text
+
+HEADER = ("variable", "label", "unit", "value", "value_label")
+
+_OWN = "share of people (1 is all; raw ones may lie outside 0 to 1) where question is frequency, else its unit"
+VARIABLES = {
+    "attribute": ("what was asked; empty for answers about several categories", "text"),
+    "question": ("frequency of one category, or the question that was asked of the estimate", "text"),
+    "category": ("the answer that the row is about, as the schema spells it", "text"),
+    "estimate": ("unbiased estimate", _OWN),
+    "standard_error": ("standard error of the estimate", _OWN),
+    "lower": ("lower end of the interval", _OWN),
+    "upper": ("upper end of the interval", _OWN),
+    "processed": ("post-processed frequency, which has no interval", "share of people, 0 to 1"),
+    "truth": ("true frequency, known in rehearsals only", "share of people, 0 to 1"),
+    "lowest": ("category at the lower end of a quantile's interval", "text"),
+    "highest": ("category at the upper end of a quantile's interval", "text"),
+}
+"""The columns of `Summary.csv`, with their labels and units."""
+
+
+def codebook(summary: Summary) -> str:
+    """Analyst: return the codebook of `summary.csv()` as CSV.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deniable import GRR, Estimate, SimulationRandomness
+    >>> from deniable.answers import summarize
+    >>> grr = GRR(k=2, epsilon=1.0)
+    >>> aggregate = grr.aggregate(grr.randomize(np.array([0, 1] * 50), SimulationRandomness(1)))
+    >>> lines = codebook(summarize(grr.estimate(aggregate), mechanism=grr, n=100)).splitlines()
+    >>> lines[0]
+    'variable,label,unit,value,value_label'
+    >>> lines[-7]
+    'survey,contributors,people,100,'
+    """
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(HEADER)
+    for name, (label, unit) in VARIABLES.items():
+        lines.writerow((name, label, unit, "", ""))
+    for attribute in summary.attributes:
+        lines.writerow(("attribute", "", "", attribute.attribute, attribute.title))
+    for question, unit in dict.fromkeys((answer.question, answer.unit) for answer in summary.answers):
+        lines.writerow(("question", "", unit, question, ""))
+    lines.writerows(("survey", *fact, "") for fact in _facts(summary))
+    return text.getvalue()
+
+
+def _facts(summary: Summary) -> Iterator[tuple[str, str, str]]:
+    """Yield what the numbers are relative to: label, unit, value."""
+    yield "contributors", "people", str(summary.n)
+    yield "epsilon of the whole contributor", "nats", bound_text(summary.guarantee.epsilon)
+    yield "mechanism", "", summary.mechanism.name
+    yield "collection", "", summary.collection
+    yield "confidence of the intervals", "probability", f"{summary.confidence:.10g}"
+    yield "target of the intervals", "", summary.target
+    yield "intervals", "", summary.interval_text
+    if summary.processing:
+        yield "post-processing", "", ", ".join(summary.processing)
