@@ -21,11 +21,12 @@ from deniable.errors import InvalidInputError, InvalidReportError, TooLargeError
 
 Bits = NDArray[np.uint8]
 
-ONE_HOT_ROWS = 1 << 16
-"""Rows whose true bits are set at a time."""
-
 WIDE_ROW = 64
 """Narrow rows are counted several side by side, at least this many 64-bit words wide."""
+
+STEPS_TOGETHER = 9
+"""Words that are looked at without asking whether the one before decided all: where a lane word ends nobody can foresee,
+and a wrong guess costs more than two or three words."""
 
 UNPACKED_BYTES = 1 << 20
 """Small counts unpack at most about this many bits at a time, one byte each."""
@@ -116,12 +117,7 @@ def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Ra
         Source of the words.
     """
     bits, lanes = _zero_bits(len(codes), k)
-    if len(codes) <= INTERPRETED_ROWS:
-        for row, code in enumerate(codes.tolist()):
-            bits[row, code >> 3] = 1 << (code & 7)
-    for start in range(0, len(codes) if len(codes) > INTERPRETED_ROWS else 0, ONE_HOT_ROWS):
-        own = codes[start : start + ONE_HOT_ROWS]
-        bits[np.arange(start, start + len(own)), own >> 3] = np.left_shift(1, own & 7).astype(np.uint8)
+    set_codes(codes, bits)
     _randomize_lanes(lanes, len(codes), k, thresholds, rng)
     return bits
 
@@ -135,6 +131,20 @@ def randomize_bits(bits: Bits, k: int, thresholds: tuple[int, int], rng: Randomn
     result[:] = bits
     _randomize_lanes(lanes, len(bits), k, thresholds, rng)
     return result
+
+
+@kernel
+def set_codes(codes: Codes, bits: Bits) -> None:
+    """Set the bit of codes[i] in row i of zeroed bits."""
+    for i in range(codes.shape[0]):
+        code = np.int64(codes[i])
+        bits[i, code >> 3] = 1 << (code & 7)
+
+
+@set_codes.for_few
+def _set_few(codes: Codes, bits: Bits) -> None:
+    for row, code in enumerate(codes.tolist()):
+        bits[row, code >> 3] = 1 << (code & 7)
 
 
 def _zero_bits(n: int, k: int) -> tuple[Bits, Words]:
@@ -201,6 +211,18 @@ def randomize_lanes(lanes: Words, words: Words, planes: Words, valid: Words, sta
         undecided = valid[phase]
         below = undecided & ~undecided
         step = 0
+        if steps >= STEPS_TOGETHER:
+            # Words that come after the last one used do no harm here: no lane is left that they could decide.
+            taken = np.int64(0)
+            for ahead in range(STEPS_TOGETHER):
+                row = np.uint64(ahead)  # unsigned places need no look from the end of the array
+                threshold = planes[row, 0] ^ (selected & planes[row, 1])
+                word = words[np.uint64(used) + row]
+                taken += np.int64(undecided != 0)
+                below |= undecided & threshold & ~word
+                undecided &= ~(threshold ^ word)
+            step += STEPS_TOGETHER
+            used += int(taken)
         while step < steps and undecided != 0:
             threshold = planes[step, 0] ^ (selected & planes[step, 1])
             word = words[used]

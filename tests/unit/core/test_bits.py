@@ -156,13 +156,6 @@ def test_one_hot_is_randomize_bits_of_the_one_hot_encoding(dtype: DTypeLike, pat
         assert (got == randomize_bits(encoded, k, THRESHOLDS[0], SimulationRandomness(1))).all()
 
 
-def test_one_hot_beyond_one_block_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    codes = np.arange(50) % 9
-    whole = randomize_one_hot(codes, 9, THRESHOLDS[0], SimulationRandomness(1))
-    monkeypatch.setattr(_bits, "ONE_HOT_ROWS", 7)
-    assert (randomize_one_hot(codes, 9, THRESHOLDS[0], SimulationRandomness(1)) == whole).all()
-
-
 @pytest.mark.parametrize("n", [0, 1, 40])
 def test_secure_randomness(n: int) -> None:
     got = randomize_one_hot(np.zeros(n, dtype=np.int64), 2000, (2**64 - 1, 1), SecureRandomness())
