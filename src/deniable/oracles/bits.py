@@ -25,7 +25,7 @@ WIDE_ROW = 64
 """Narrow rows are counted several side by side, at least this many 64-bit words wide."""
 
 STEPS_TOGETHER = 9
-"""Words that are looked at without asking whether the one before decided all: where a lane word ends nobody can foresee,
+"""Words that are looked at without asking whether the one before decided all: nobody can foresee which is the last,
 and a wrong guess costs more than two or three words."""
 
 UNPACKED_BYTES = 1 << 20
