@@ -17,6 +17,7 @@
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
 # make engines  Spark on two workers of this machine (Java 17 or later), DuckDB, and file systems of fsspec
 # make docs     the site, from the pages in docs/ and the docstrings; build/site/index.html, read without a network
+# make screenshots  the site in Chromium: no page too wide, no network, a search that finds; docs/screenshots
 # make client   the browser client's bundle, from client/src, and its tests (node and npm)
 # make client-law  100,000 reports of every mechanism in the client against its exact law; results/client-law.json
 # make vectors  what client and library must agree on, byte for byte; tests/vectors/wire
@@ -34,7 +35,7 @@ FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds 
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test long check quick answers intervals mutants soak crash-files crash e2e load fuzz ways coverage engines docs client client-law vectors bench bench-compare fast dist clean
+.PHONY: demo test long check quick answers intervals mutants soak crash-files crash e2e load fuzz ways coverage engines docs screenshots client client-law vectors bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -45,7 +46,7 @@ test: $(VENV)/.installed-dev
 fast: $(VENV)/.installed-dev
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
-	$(RUN)/pytest -n 2 tests/golden $(FIRST:%=tests/unit/%.py)
+	$(RUN)/pytest -n 2 tests/golden $(FIRST:%=tests/unit/%.py) tests/docs/test_links.py tests/docs/test_site.py
 
 long: $(VENV)/.installed-dev
 	$(RUN)/pytest -n 2 -m long
@@ -101,6 +102,9 @@ coverage: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-docs
 	$(RUN)/sphinx-build --fail-on-warning --keep-going --quiet --conf-dir docs --doctree-dir build/doctrees . build/site
 	$(RUN)/python -m docs.making.offline build/site
+
+screenshots: docs $(VENV)/.installed-dev
+	$(RUN)/python -m docs.making.looking build/site
 
 client:
 	cd client && npm ci && npm run check && npm run build && npm test

@@ -9,7 +9,7 @@ from importlib.metadata import version as installed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docutils.nodes import document
+from docutils.nodes import document, literal, reference, title
 from sphinx.addnodes import pending_xref
 
 ROOT = Path(__file__).parents[1]
@@ -52,12 +52,21 @@ def _read(_: Sphinx, page: str, source: list[str]) -> None:
     source[0] = navigation.with_navigation(page, text)
 
 
-def _leave_words(_: Sphinx, document: document) -> None:
+def _leave_words(_: Sphinx, page: document) -> None:
     """Link only what is a public name: `k` or `rows` in a docstring is a word, whatever has a member of that name."""
-    for reference in list(document.findall(pending_xref)):
-        target = reference.get("reftarget", "")
-        if reference.get("refdomain") == "py" and "." not in target and target not in names.linked():
-            reference.replace_self(reference.children)
+    for found in list(page.findall(pending_xref)):
+        target = found.get("reftarget", "")
+        if found.get("refdomain") == "py" and "." not in target and target not in names.linked():
+            found.replace_self(found.children)
+
+
+def _lead_to_names(app: Sphinx, page: document) -> None:
+    """Link what a page spells ``deniable.Something`` to its docstring, wherever its module is."""
+    for code in list(page.findall(literal)):
+        target = names.place(code.astext())
+        if target and not isinstance(code.parent, (reference, title, pending_xref)):
+            said = {"refdomain": "py", "reftype": "obj", "refexplicit": True, "refdoc": app.env.docname}
+            code.replace_self(pending_xref("", code.deepcopy(), reftarget=target, **said))
 
 
 def _escape(*given: Any) -> None:
@@ -82,6 +91,7 @@ def setup(app: Sphinx) -> None:
     """Let pages be read as the site needs them."""
     app.connect("source-read", _read)
     app.connect("doctree-read", _leave_words)
+    app.connect("doctree-read", _lead_to_names)
     app.connect("autodoc-process-docstring", _escape)
     app.connect("autodoc-process-bases", _bases)
     app.connect("autodoc-skip-member", _skip)

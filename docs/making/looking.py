@@ -1,121 +1,83 @@
 """A built site in a browser, from its files: ``python -m docs.making.looking build/site``.
 
 No page is wider than a phone of 320 pixels, none asks a network for anything, a search from the file finds, and
-pictures of the site are taken anew into `docs/screenshots`, small enough to be kept.
+pictures of the site are taken anew into `docs/screenshots`.
 """
 
 from __future__ import annotations
 
-import io
-import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from docs.making.navigation import ROOT, all_pages
-from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
-
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+from experiments.guides.screens import browser, opened, save
+from playwright.sync_api import Browser, Page
 
 NARROW = 320
 PICTURES = {
-    "site-320-light": ("docs/cli", 320, 640, False, "#deniable-merge"),
-    "site-390-dark": ("docs/epsilon", 390, 780, True, "article img"),
-    "site-1200-light": ("docs/concepts", 1200, 750, False, "h1"),
+    "site-320-light": ("docs/cli", 320, "light", "#deniable-merge"),
+    "site-390-dark": ("docs/epsilon", 390, "dark", "article img"),
+    "site-1200-light": ("docs/concepts", 1200, "light", "html"),
 }
-"""Kept pictures: page, width and height in pixels, whether it is dark, and what is to be seen."""
+"""Kept pictures: page, width, colours, and what is at their top."""
 
-COLOURS = 48
-
-
-@contextmanager
-def _browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, PROGRAMS)))
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        yield started
-        started.close()
+TO_THE_TOP = "one => window.scrollTo({top: one.getBoundingClientRect().top + scrollY - 70, behavior: 'instant'})"
 
 
-@contextmanager
-def _page(
-    browser: Browser, asked: list[str], width: int = NARROW, height: int = 640, dark: bool = False
-) -> Iterator[Page]:
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
-    )
-    page = context.new_page()
-    page.on("request", lambda request: asked.append(request.url))
-    yield page
-    context.close()
+class Look:
+    """A browser on a built site, and every address that its pages asked for."""
 
+    def __init__(self, running: Browser, site: Path) -> None:
+        self.running, self.site = running, site.resolve()
+        self.asked: list[str] = []
 
-def address(site: Path, page: str) -> str:
-    """Return where a page of the built site lies."""
-    return (site.resolve() / f"{page}.html").as_uri()
+    @contextmanager
+    def page(self, name: str, width: int = NARROW, scheme: str = "light") -> Iterator[Page]:
+        """Open a page from its file."""
+        with opened(self.running, "about:blank", width, scheme) as page:
+            page.on("request", lambda request: self.asked.append(request.url))
+            page.goto((self.site / f"{name}.html").as_uri())
+            yield page
 
-
-def too_wide(browser: Browser, site: Path, asked: list[str]) -> list[str]:
-    """Return the pages that a narrow phone would have to be moved sideways for."""
-    found = []
-    with _page(browser, asked) as page:
-        for one in [*all_pages(), "search", "genindex"]:
-            page.goto(address(site, one))
-            width = page.evaluate("document.documentElement.scrollWidth")
+    def too_wide(self) -> list[str]:
+        """Return the pages that a narrow phone would have to be moved sideways for."""
+        found = []
+        for name in [*all_pages(), "search", "genindex"]:
+            with self.page(name) as page:
+                width = page.evaluate("document.documentElement.scrollWidth")
             if width > NARROW:
-                found.append(f"{one} is {width} pixels wide")
-    return found
+                found.append(f"{name} is {width} pixels wide")
+        return found
 
+    def results(self, words: str) -> list[str]:
+        """Return the titles that a search finds."""
+        with self.page("docs/index", 1200) as page:
+            page.fill("input.sidebar-search", words)
+            page.press("input.sidebar-search", "Enter")
+            page.wait_for_function("document.querySelector('p.search-summary')?.innerText.includes('found')")
+            return page.locator("#search-results ul.search > li > a").all_inner_texts()
 
-def results(browser: Browser, site: Path, asked: list[str], words: str) -> list[str]:
-    """Return the titles that a search finds."""
-    with _page(browser, asked, 1200) as page:
-        page.goto(address(site, "docs/index"))
-        page.fill("input.sidebar-search", words)
-        page.press("input.sidebar-search", "Enter")
-        page.wait_for_selector("#search-results ul.search li a", timeout=30_000)
-        page.wait_for_function(
-            "document.querySelector('#search-results p.search-summary')?.innerText.includes('found')"
-        )
-        return page.locator("#search-results ul.search > li > a").all_inner_texts()
-
-
-def pictures(browser: Browser, site: Path, asked: list[str], folder: Path) -> None:
-    """Take the kept pictures, in few colours."""
-    folder.mkdir(exist_ok=True)
-    for name, (one, width, height, dark, seen) in PICTURES.items():
-        with _page(browser, asked, width, height, dark) as page:
-            page.goto(address(site, one))
-            page.locator(seen).first.evaluate("one => one.scrollIntoView({block: 'start'})")
-            image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-        image.quantize(COLOURS, dither=Image.Dither.NONE).save(folder / f"{name}.png", optimize=True)
+    def pictures(self, folder: Path) -> None:
+        """Take the kept pictures."""
+        for name, (place, width, scheme, top) in PICTURES.items():
+            with self.page(place, width, scheme) as page:
+                page.locator(top).first.evaluate(TO_THE_TOP)
+                save(page.screenshot(), folder / f"{name}.png", colours=48)
 
 
 def main(site: Path) -> None:
     """Look at everything, say what is wrong, and fail if anything is."""
-    asked: list[str] = []
-    with _browser() as browser:
-        wrong = too_wide(browser, site, asked)
-        found = results(browser, site, asked, "interval")
-        pictures(browser, site, asked, ROOT / "docs" / "screenshots")
-    wrong += [f"the network was asked for {url}" for url in asked if not url.startswith(("file:", "data:"))]
-    wrong += ["a search for interval finds nothing"] if not found else []
+    with browser() as running:
+        look = Look(running, site)
+        wrong, found = look.too_wide(), look.results("interval")
+        look.pictures(ROOT / "docs" / "screenshots")
+    wrong += [f"the network was asked for {url}" for url in look.asked if not url.startswith(("file:", "data:"))]
+    wrong += [] if found else ["a search for interval finds nothing"]
     print("\n".join(wrong) or f"no page is wider than {NARROW} pixels; a search for interval finds {len(found)} places")
     sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":
-    os.umask(0o022)
     main(Path(sys.argv[1]))

@@ -160,6 +160,17 @@ def linked() -> frozenset[str]:
     return frozenset(name for page in PAGES.values() for namespace in page for name in public_names(namespace))
 
 
+def place(spelled: str) -> str:
+    """Return the public name of what a page spells ``deniable...``, module and all, or ""; members too."""
+    parts = spelled.removesuffix("()").split(".")
+    for last in (1, 2) if parts[0] == "deniable" else ():
+        owner, member = parts[max(0, len(parts) - last)], parts[len(parts) - last + 1 :]
+        spaces = [one for page in PAGES.values() for one in page if owner in public_names(one)]
+        if len(parts) > last and spaces:
+            return ".".join([home(owner, spaces[-1]), owner, *member])
+    return ""
+
+
 def _first_line(value: Any) -> str:
     documented = isinstance(value, (ModuleType, type)) or inspect.isroutine(value)
     return (inspect.getdoc(value) or "").partition("\n")[0] if documented else f"`{value}`"

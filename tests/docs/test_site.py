@@ -59,6 +59,13 @@ def test_names_have_their_docstrings_on_the_site_and_no_two_places() -> None:
     assert not shown
 
 
+def test_names_in_sentences_lead_to_their_docstrings_whatever_their_module() -> None:
+    assert names.place("deniable.Collection.estimate") == "deniable.Collection.estimate"
+    assert names.place("deniable.records.phases.phases.Phases") == "deniable.records.Phases"
+    assert names.place("deniable.GRR()") == "deniable.oracles.GRR"
+    assert {names.place(other) for other in ("deniable", "deniable plan", "k", "GRR", "deniable.report")} == {""}
+
+
 def test_what_people_look_up_has_an_example_that_doctests_run() -> None:
     wanted = {cls.__name__: cls for cls in map(mechanism_class, CLASSES)}
     wanted |= {one.__name__: one for one in (Phases, Dictionary, Dealer, Shares)}
