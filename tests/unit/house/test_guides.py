@@ -249,12 +249,10 @@ def test_a_newcomer_comes_from_a_clone_to_the_report_of_a_survey(tmp_path: Path)
     (questionnaire,) = blocks(TUTORIAL, "json")
     (tmp_path / "schema.json").write_text(questionnaire)
     script = "\n".join(f"{line}\n" + f"cp '{tmp_path}/schema.json' ." * line.startswith("sed") for line in commands())
-    environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    environment["PATH"] = ":".join(
-        place
-        for place in environment["PATH"].split(":")
-        if ".venv" not in place and place != str(Path(sys.executable).parent)
-    )
+    own = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME", "MAKEFLAGS")
+    environment = {name: value for name, value in os.environ.items() if name not in own}
+    here = str(Path(sys.executable).parent)
+    environment["PATH"] = ":".join(place for place in os.environ["PATH"].split(":") if place != here)
     environment["XDG_STATE_HOME"] = str(tmp_path / "state")
     subprocess.run(["bash", "-e"], input=script, text=True, cwd=clone, env=environment, check=True)
     assert "Do you think of leaving?" in (clone / "report.html").read_text(encoding="utf-8")
