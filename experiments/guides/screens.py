@@ -82,7 +82,7 @@ def crop(page: Page, first: str, last: str, path: Path, margin: float = 12) -> N
     save(page.screenshot(full_page=True, clip=clip), path)  # type: ignore[arg-type]
 
 
-def save(picture: bytes, path: Path, colours: int = 96) -> None:
-    """Save a screenshot in few colours: a fifth of the bytes, and nothing that an eye would miss."""
+def save(picture: bytes, path: Path, colours: int = 240) -> None:
+    """Save a screenshot in few colours: a third of the bytes, and nothing that an eye would miss."""
     with Image.open(io.BytesIO(picture)) as image:
         image.convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)

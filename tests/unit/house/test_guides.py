@@ -125,7 +125,7 @@ def test_every_number_of_the_page_about_epsilon() -> None:
         assert sentence in left
         left = left.replace(sentence, "")
     # What is left are budgets, numbers of people as they are chosen, and the numbers of list items.
-    assert set(re.findall(r"\d[\d,]*(?:\.\d+)?", left)) <= {
+    assert set(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", left)) <= {
         "0.5",
         "1",
         "2",
@@ -146,6 +146,8 @@ def test_half_the_epsilon_wants_four_times_the_people_and_ten_times_the_people_a
         assert half_width(yes_or_no(1), 4_000, epsilon / 2) == pytest.approx(
             half_width(yes_or_no(1), 1_000, epsilon), rel=0.05
         )
+    for epsilon in (2.0, 4.0, 8.0):
+        assert half_width(yes_or_no(1), 4_000, epsilon / 2) > half_width(yes_or_no(1), 1_000, epsilon)
     assert half_width(yes_or_no(1), 10_000, 1) * math.sqrt(10) == pytest.approx(half_width(yes_or_no(1), 1_000, 1))
 
 
