@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import configparser
 import glob
+import importlib
 import json
 import re
 import shlex
@@ -25,7 +26,12 @@ from deniable.cli import ORDER, app
 from deniable.service.config import Configuration
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "client" / "README.md"]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "experiments").glob("*/README.md")),
+    ROOT / "client" / "README.md",
+]
 
 
 class Block(NamedTuple):
@@ -47,35 +53,22 @@ def _blocks() -> Iterator[Block]:
 BLOCKS = list(_blocks())
 
 GUIDES = "tests/unit/house/test_guides.py"
+WORKED_CASES = f"{GUIDES}::test_the_worked_cases_end_in_plans_that_say_what_the"
+FIRST_SURVEY = f"{GUIDES}::test_the_first_survey_takes_ten_commands_which_work"
 ELSEWHERE = {
     ("docs/client.md", "html"): "tests/client/test_docs.py::test_the_survey_is_embedded_in_five_lines",
     ("docs/client.md", "js"): "client/test/docs.test.mjs",
     ("docs/collecting.md", "sh"): "tests/service/test_docs.py::test_the_commands_work_in_their_order",
     ("docs/deployment.md", "nginx"): "tests/service/test_proxy.py",
     ("docs/deployment.md", "toml"): "tests/service/test_docs.py::test_the_configuration_is_one",
-    (
-        "docs/epsilon.md",
-        "json",
-    ): f"{GUIDES}::test_the_worked_cases_end_in_plans_that_say_what_the",
-    ("docs/epsilon.md", "sh"): f"{GUIDES}::test_the_worked_cases_end_in_plans_that_say_what_the",
-    (
-        "docs/epsilon.md",
-        "text",
-    ): f"{GUIDES}::test_the_worked_cases_end_in_plans_that_say_what_the",
-    (
-        "docs/schema.md",
-        "json",
-    ): "tests/unit/survey/test_kinds.py::test_the_reference_has_every_key_and_its",
+    ("docs/epsilon.md", "json"): WORKED_CASES,
+    ("docs/epsilon.md", "sh"): WORKED_CASES,
+    ("docs/epsilon.md", "text"): WORKED_CASES,
+    ("docs/schema.md", "json"): "tests/unit/survey/test_kinds.py::test_the_reference_has_every_key_and_its",
     ("docs/templates/consent.md", "text"): f"{GUIDES}::test_consent_texts_are_what_the_library",
-    (
-        "docs/tutorial.md",
-        "json",
-    ): f"{GUIDES}::test_the_first_survey_takes_ten_commands_which_work",
-    ("docs/tutorial.md", "sh"): f"{GUIDES}::test_the_first_survey_takes_ten_commands_which_work",
-    (
-        "docs/tutorial.md",
-        "text",
-    ): f"{GUIDES}::test_the_first_survey_takes_ten_commands_which_work",
+    ("docs/tutorial.md", "json"): FIRST_SURVEY,
+    ("docs/tutorial.md", "sh"): FIRST_SURVEY,
+    ("docs/tutorial.md", "text"): FIRST_SURVEY,
 }
 """Page and language of blocks that a test of their own runs."""
 
@@ -93,6 +86,8 @@ OTHER_PROGRAMS = {
     "make": "a target of the Makefile: checked to be one; .ci/run makes demo, test and check",
     "pip": "installing: .ci/dist does, in a new environment",
     ".venv/bin/python": "a benchmark of minutes: its module is checked to be there",
+    "python -m experiments": "minutes: `make quick` runs all with few runs; those named are checked to exist",
+    "DENIABLE_DATA=": "the same, on data that not everybody has",
     "deniable serve --demo": "tests/service/test_verbs.py starts it, and 60 contributors answer",
     "deniable send survey.json answers.csv http": "needs a collector: tests/service/test_verbs.py sends to one",
 }
@@ -276,7 +271,8 @@ def test_commands_of_the_pages_work(block: Block, tmp_path: Path, monkeypatch: p
 
 def test_every_block_is_run_or_has_a_reason() -> None:
     for block in BLOCKS:
-        run = block.language == "python" or block in OURS
+        executed = block.page.startswith("docs/") or block.page in ("README.md", "SECURITY.md", "CHANGELOG.md")
+        run = (block.language == "python" and executed) or block in OURS
         assert run or (block.page, block.language) in {*ELSEWHERE, *NOT_RUN, *HERE}, block
 
 
@@ -314,6 +310,17 @@ def test_targets_and_modules_of_the_pages_exist() -> None:
         for module in re.findall(r"python -m ((?:benchmarks|experiments|tests|docs)[\w.]*)", text):
             place = ROOT / module.replace(".", "/")
             assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), f"{path}: {module}"
+
+
+def test_experiments_of_the_pages_exist() -> None:
+    for page in sorted((ROOT / "experiments").glob("*/README.md")):
+        paper = importlib.import_module(f"experiments.{page.parent.name}.paper").PAPER
+        importlib.import_module(f"experiments.{page.parent.name}.__main__")
+        for words in re.findall(
+            rf"python -m experiments\.{page.parent.name} ([a-z][^\n#]*)", page.read_text(encoding="utf-8")
+        ):
+            named = {word for word in re.sub(" -+.*", "", words).split() if word not in ("all", "list")}
+            assert named <= set(paper.experiments), page
 
 
 def test_a_collector_starts_as_the_units_and_images_say() -> None:
