@@ -53,6 +53,7 @@ def read_answers(
     *,
     target: str | None = None,
     quiet: bool = False,
+    delimiter: str | None = None,
 ) -> Answers:
     """Read these columns (all by default) of a file, with a schema or, without one, with a draft from the file itself.
 
@@ -66,7 +67,7 @@ def read_answers(
     notes: list[str] = []
     with progress("reading the answers", quiet=quiet) as report:
         if schema is None:
-            schema, notes = _drafted(path, names, target, max_categories, report)
+            schema, notes = _drafted(path, names, target, max_categories, report, delimiter)
         elif names is not None:
             unknown = [name for name in names if name not in (*schema.asked, *schema.names)]
             if unknown:
@@ -79,7 +80,7 @@ def read_answers(
         # Nothing is reported: the rounding of numbers to their grid need not be secret, and the same numbers should
         # give the same figures.
         rounding = SimulationRandomness(0)
-        with open_answers(path, schema.asked) as reader:
+        with open_answers(path, schema.asked, delimiter=delimiter) as reader:
             for batch in with_progress(reader, report):
                 first_row = reader.rows - batch.num_rows + 1
                 parts.append(schema.encode(batch, rounding, first_row=first_row).astype(width))
@@ -92,9 +93,14 @@ def columns_named(attribute: Attribute, names: Sequence[str]) -> list[str]:
 
 
 def _drafted(
-    path: Path, names: Sequence[str] | None, target: str | None, max_categories: int, report: Report | None
+    path: Path,
+    names: Sequence[str] | None,
+    target: str | None,
+    max_categories: int,
+    report: Report | None,
+    delimiter: str | None,
 ) -> tuple[Schema, list[str]]:
-    with open_answers(path, names) as reader:
+    with open_answers(path, names, delimiter=delimiter) as reader:
         draft = draft_schema(with_progress(reader, report), max_categories, kinds=False)
     left_out = [warning for warning in draft.warnings if "left out" in warning]
     for name in (*(names or ()), *filter(None, [target])):

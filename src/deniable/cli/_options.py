@@ -19,6 +19,9 @@ class TargetName(StrEnum):
 
 
 AggregateFile = Annotated[Path, typer.Argument(metavar="AGGREGATE", help="The aggregate of its reports.")]
+Delimiter = Annotated[
+    str | None, typer.Option("--delimiter", metavar="C", help="What divides the cells of CSV, if it is not found.")
+]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw a picture (PNG).")]
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")]

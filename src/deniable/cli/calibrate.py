@@ -11,7 +11,7 @@ import typer
 from deniable.cli._answers import parse_names, read_answers
 from deniable.cli._app import check_output, note, print_result, save_page, verb
 from deniable.cli._leakage_options import MaxCategories, MechanismName, SchemaFile, Settings, load_schema
-from deniable.cli._options import AsJson, Html
+from deniable.cli._options import AsJson, Delimiter, Html
 from deniable.cli._releases import ANY, factory, parse_caps
 from deniable.core.thresholds import exact
 from deniable.errors import TooLargeError
@@ -66,6 +66,7 @@ def calibrate(
     ] = False,
     schema: SchemaFile = None,
     max_categories: MaxCategories = 50,
+    delimiter: Delimiter = None,
     attributes: Annotated[
         str | None,
         typer.Option("--attributes", metavar="A,B,...", help="The attributes that are released; all by default."),
@@ -82,7 +83,9 @@ def calibrate(
     if html is not None:
         check_output(html, [answers, *filter(None, [schema])])
     exact(epsilon_total, "epsilon_total")
-    read = read_answers(answers, load_schema(schema), parse_names(attributes), max_categories, quiet=as_json)
+    read = read_answers(
+        answers, load_schema(schema), parse_names(attributes), max_categories, quiet=as_json, delimiter=delimiter
+    )
     try:
         summary = calibrate_records(
             read.codes,

@@ -19,6 +19,7 @@ from deniable.cli._options import (
     AsJson,
     CollectionFile,
     Confidence,
+    Delimiter,
     Html,
     Plot,
     Simultaneous,
@@ -60,6 +61,7 @@ def estimate(
     truth: Annotated[
         Path | None, typer.Option("--truth", help="True answers to compare with, for rehearsals: CSV or Parquet.")
     ] = None,
+    delimiter: Delimiter = None,
     confidence: Confidence = 0.95,
     target: Target = TargetName.contributors,
     simultaneous: Simultaneous = False,
@@ -137,7 +139,7 @@ def estimate(
     counts = None
     if truth is not None:
         with progress("reading the truth", quiet=as_json) as report:
-            counts = read_truth(collection, truth, progress=report)
+            counts = read_truth(collection, truth, progress=report, delimiter=delimiter)
     summary = summarize(
         estimates,
         mechanism=collection.mechanism,

@@ -11,7 +11,17 @@ import typer
 from deniable.answers import summarize
 from deniable.cli._app import check_output, progress, verb
 from deniable.cli._estimates import parse_queries, show
-from deniable.cli._options import AggregateFile, AsJson, CollectionFile, Confidence, Html, Plot, Target, TargetName
+from deniable.cli._options import (
+    AggregateFile,
+    AsJson,
+    CollectionFile,
+    Confidence,
+    Delimiter,
+    Html,
+    Plot,
+    Target,
+    TargetName,
+)
 from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError
 from deniable.files import count_texts
@@ -39,6 +49,7 @@ def heavy_hitters(
     truth: Annotated[
         Path | None, typer.Option("--truth", help="True answers to compare with, for rehearsals: CSV or Parquet.")
     ] = None,
+    delimiter: Delimiter = None,
     confidence: Confidence = 0.95,
     target: Target = TargetName.contributors,
 ) -> None:
@@ -60,7 +71,7 @@ def heavy_hitters(
     counts, n = None, 0
     if truth is not None:
         with progress("reading the truth", quiet=as_json) as report:
-            held = count_texts(collection, truth, progress=report)
+            held = count_texts(collection, truth, progress=report, delimiter=delimiter)
         counts = {estimate.attribute: np.array([held[label] for label in estimate.labels], dtype=np.int64)}
         n = held.total()
     summary = summarize(

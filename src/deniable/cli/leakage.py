@@ -10,7 +10,7 @@ import typer
 from deniable.cli._answers import columns_named, parse_names, read_answers
 from deniable.cli._app import check_output, print_result, save_page, verb
 from deniable.cli._leakage_options import MaxCategories, MechanismName, SchemaFile, Settings, load_schema
-from deniable.cli._options import AsJson, Html, Plot
+from deniable.cli._options import AsJson, Delimiter, Html, Plot
 from deniable.cli._releases import ANY, releases
 from deniable.errors import InvalidParameterError
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
@@ -35,6 +35,7 @@ def leakage(
     ] = None,
     schema: SchemaFile = None,
     max_categories: MaxCategories = 50,
+    delimiter: Delimiter = None,
     attributes: Annotated[
         str | None,
         typer.Option("--attributes", metavar="A,B,...", help="The attributes that are released; all by default."),
@@ -64,12 +65,14 @@ def leakage(
         given = [name for name, value in own.items() if value is not None] + ["mechanism"] * (mechanism != ANY)
         if given:
             raise InvalidParameterError(f"{given[0]} is stated by the collection: leave out --{given[0]}")
-        summary = _of_collection(collection, answers, target, strongest, as_json)
+        summary = _of_collection(collection, answers, target, strongest, as_json, delimiter)
     else:
         if epsilon is None:
             raise InvalidParameterError("epsilon must be given (--epsilon), or a collection (--collection)")
         names = released if released is None or target in (None, *released) else (*released, str(target))
-        read = read_answers(answers, load_schema(schema), names, max_categories, target=target, quiet=as_json)
+        read = read_answers(
+            answers, load_schema(schema), names, max_categories, target=target, quiet=as_json, delimiter=delimiter
+        )
         by, chosen = releases(mechanism, read.schema.sizes, epsilon, settings or [])
         summary = summarize(
             read.codes,
@@ -89,7 +92,9 @@ def leakage(
     print_result(summary, page, as_json)
 
 
-def _of_collection(path: Path, answers: Path, target: str | None, strongest: int, quiet: bool) -> LeakageSummary:
+def _of_collection(
+    path: Path, answers: Path, target: str | None, strongest: int, quiet: bool, delimiter: str | None
+) -> LeakageSummary:
     chosen = Collection.load(path)
-    read = read_answers(answers, chosen.schema, None, 2, quiet=quiet)
+    read = read_answers(answers, chosen.schema, None, 2, quiet=quiet, delimiter=delimiter)
     return summarize_collection(read.codes, chosen, source=answers.name, target=target, strongest=strongest)

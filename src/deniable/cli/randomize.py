@@ -12,7 +12,7 @@ import typer
 
 from deniable.cli._app import check_output, note, progress, verb, writing
 from deniable.cli._collections import print_guarantee, warn
-from deniable.cli._options import CollectionFile
+from deniable.cli._options import CollectionFile, Delimiter
 from deniable.core.privacy import bound_text
 from deniable.core.randomness import SecureRandomness
 from deniable.errors import InvalidInputError
@@ -37,9 +37,7 @@ def randomize(
     max_epsilon: Annotated[
         str | None, typer.Option("--max-epsilon", help="Refuse if the whole contributor's epsilon is larger.")
     ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option("--delimiter", metavar="C", help="What divides the cells of CSV, if it is not found.")
-    ] = None,
+    delimiter: Delimiter = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file of reports.")] = False,
 ) -> None:
     """Turn true answers into randomised reports.

@@ -9,7 +9,9 @@ import typer
 from rich.cells import cell_len
 
 from deniable.cli._app import check_output, console, note, progress, verb, writing
-from deniable.files import draft_schema_file
+from deniable.cli._options import Delimiter
+from deniable.core.checks import listed
+from deniable.files import draft_schema_file, tidy_file
 from deniable.report.labels import shorten
 from deniable.report.page import Table
 from deniable.report.text import print_line, print_lines, table_lines
@@ -23,8 +25,10 @@ def schema(
     max_categories: Annotated[
         int, typer.Option("--max-categories", help="Longest list of categories drafted for a column.")
     ] = 50,
-    delimiter: Annotated[
-        str | None, typer.Option("--delimiter", metavar="C", help="What divides the cells of CSV, if it is not found.")
+    delimiter: Delimiter = None,
+    tidy: Annotated[
+        Path | None,
+        typer.Option("--tidy", help="Also write the answers (CSV), what seems to be one answer spelled in one way."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing schema.")] = False,
 ) -> None:
@@ -36,12 +40,21 @@ def schema(
     read: replace them by lists that were known before. So does a range of numbers.
     """
     check_output(output, [answers], keep="somebody may have edited it", force=force)
+    if tidy is not None:
+        check_output(tidy, [answers])
     with writing(output), progress("reading the answers") as report:
         draft = draft_schema_file(answers, output, max_categories, delimiter=delimiter, progress=report)
+        if tidy is not None:
+            changed = tidy_file(answers, tidy, draft.spellings, delimiter=delimiter)
+            draft = draft_schema_file(tidy, output, max_categories, progress=report)
     print_lines(console(), _attribute_table(draft.schema.attributes, console().width))
     print_line(console(), f"sizes: {','.join(map(str, draft.schema.sizes))}")
     for warning in draft.warnings:
         note(f"warning: {warning}")
+    if tidy is not None:
+        note(f"wrote {tidy}: {changed:,} cells are spelled in one way; the schema is of these answers")
+    elif draft.spellings:
+        note(f"--tidy FILE writes answers in which {listed(sorted(draft.spellings))} are spelled in one way")
 
 
 def _attribute_table(attributes: tuple[Attribute, ...], width: int) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from deniable.files.jobs.dealing import DealResult as DealResult
     from deniable.files.jobs.dealing import deal_file as deal_file
     from deniable.files.jobs.dealing import hand_out as hand_out
+    from deniable.files.jobs.tidying import tidy_file as tidy_file
 else:
     from deniable.core.lazy import attach
 
@@ -34,5 +35,6 @@ else:
             "deniable.files.jobs.aggregating": "DraftResult Progress RandomizeResult aggregate_files "
             "count_texts draft_schema_file merge_files randomize_file read_truth",
             "deniable.files.jobs.dealing": "DealResult deal_file hand_out",
+            "deniable.files.jobs.tidying": "tidy_file",
         },
     )

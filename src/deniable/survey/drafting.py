@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from deniable.core.checks import checked_integer
 from deniable.errors import InvalidInputError, InvalidParameterError
@@ -49,6 +50,9 @@ MAX_MONTHS = 24
 SEPARATORS = (";", "|", ",")
 """What may divide several answers in one cell, tried in this order."""
 
+NAMED_ROWS, NAMED_GROUPS = 5, 3
+"""Most rows, and most groups of categories that seem to be one, that a warning names."""
+
 FEW_WORDS = 0.05
 """Share of cells up to which a column of numbers may hold words."""
 
@@ -78,10 +82,14 @@ class DraftResult:
         The draft.
     warnings : tuple of str
         One sentence each, most important first.
+    spellings : mapping of columns to mappings
+        Answers that seem to be another one in other letters, with the spelling that most people have: answers of which
+        `files.tidy_file` writes them so are drafted with one category.
     """
 
     schema: Schema
     warnings: tuple[str, ...]
+    spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) -> DraftResult:
@@ -131,17 +139,20 @@ def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) 
     for batch in _batches(answers):
         rows += batch.num_rows
         for name, values in zip(batch.schema.names, batch.columns, strict=True):
-            columns.setdefault(name, _Column(name, max(MAX_TRACKED, max_categories + 1))).add(values)
+            column = columns.setdefault(name, _Column(name, max(MAX_TRACKED, max_categories + 1)))
+            column.add(values, rows - batch.num_rows + 1)
     if rows == 0:
         raise InvalidInputError("a schema is drafted from at least one record, got none")
-    attributes, warnings = [], []
+    attributes, warnings, spellings = [], [], {}
     for column in columns.values():
         attribute, remarks = column.draft(max_categories, kinds)
+        if attribute is not None and attribute.kind != "multiple" and (found := column.spellings(attribute)):
+            spellings[column.name] = found
         attributes += [attribute] if attribute is not None else []
         warnings += remarks
     if not attributes:
         raise InvalidInputError(f"no column is fit for a schema: {'; '.join(warnings)}")
-    return DraftResult(Schema(tuple(attributes)), (PUBLISHED, *warnings))
+    return DraftResult(Schema(tuple(attributes)), (PUBLISHED, *warnings), spellings)
 
 
 def _batches(answers: Any) -> Iterable[pa.RecordBatch]:
@@ -165,6 +176,8 @@ class _Column:
     overflowed: bool = False
     words: int = 0
     marks: dict[str, int] = field(default_factory=dict)
+    rows_of_words: list[int] = field(default_factory=list)
+    rows_of_marks: dict[str, list[int]] = field(default_factory=dict)
     whole: bool = True
     low: float = math.inf
     high: float = -math.inf
@@ -173,7 +186,7 @@ class _Column:
     lists: bool = False
     ticked: dict[str, int] = field(default_factory=dict)
 
-    def add(self, values: pa.Array) -> None:
+    def add(self, values: pa.Array, first_row: int) -> None:
         if is_list_type(values.type):
             self._add_lists(values)
             return
@@ -182,11 +195,35 @@ class _Column:
         self._follow(values)
         indices = encoded.indices.drop_null().to_numpy(zero_copy_only=False)
         self.missing += encoded.indices.null_count
+        self._find(encoded.indices, texts, first_row)
         for text, count in zip(texts, np.bincount(indices, minlength=len(texts)).tolist(), strict=True):
             if not text:
                 self.missing += count
             elif count:
                 self._count(text, count)
+
+    def _find(self, indices: pa.Array, texts: Sequence[str | None], first_row: int) -> None:
+        """Remember the first rows whose cell is no number, by mark; numbers of rows count from 1."""
+        codes: NDArray[np.int64] | None = None
+        for code, text in enumerate(texts):
+            if not text or _REAL.fullmatch(text):
+                continue
+            mark = text.strip().casefold() in NOTHING
+            rows = self.rows_of_marks.setdefault(text, []) if mark else self.rows_of_words
+            if len(rows) <= NAMED_ROWS:
+                if codes is None:
+                    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+                rows += (np.flatnonzero(codes == code)[: NAMED_ROWS + 1] + first_row).tolist()
+
+    def spellings(self, attribute: Attribute) -> dict[str, str]:
+        """Return which answers of a drafted column seem to be which other one."""
+        labels = [*attribute.categories] if attribute.kind == "categories" and not attribute.edges else []
+        marks = sorted(self.marks, key=lambda mark: (-self.marks[mark], mark)) if not labels else []
+        found = dict.fromkeys(marks[1:], "".join(marks[:1]))
+        for alike in _alike(labels):
+            most = max(alike, key=lambda label: self.counts.get(label, 0))
+            found |= {label: most for label in alike if label != most}
+        return found
 
     def _add_lists(self, values: pa.Array) -> None:
         """Count the boxes of lists; `missing` is of people."""
@@ -322,11 +359,14 @@ class _Column:
         other, remarks = "no number" if unread else None, []
         if marks:
             others = f"; write {', '.join(map(repr, marks[1:]))} in the same way" if marks[1:] else ""
-            count = self.marks[marks[0]]
-            remarks.append(f"attribute {self.name!r}: {count} cells {marks[0]!r} are read as missing answers{others}")
+            count, rows = self.marks[marks[0]], _rows(self.rows_of_marks[marks[0]])
+            remarks.append(
+                f"attribute {self.name!r}: {count} cells {marks[0]!r} are read as missing answers ({rows}){others}"
+            )
         if unread:
             remarks.append(
-                f"attribute {self.name!r}: {unread} of {self.present} cells are no numbers, and reported as {other!r}"
+                f"attribute {self.name!r}: {unread} of {self.present} cells are no numbers, and reported as {other!r} "
+                f"({_rows(self.rows_of_words + [row for mark in marks[1:] for row in self.rows_of_marks[mark]])})"
             )
         return marks[0] if marks else "missing" if self.missing else None, other, remarks
 
@@ -408,13 +448,13 @@ class _Column:
 
     def _alike(self, categories: Iterable[str]) -> list[str]:
         """Say which categories differ by case and white space only: they are counted apart as long as they do."""
-        groups: dict[str, list[str]] = {}
-        for label in categories:
-            groups.setdefault(" ".join(label.casefold().split()), []).append(label)
-        alike = sum(len(labels) for labels in groups.values() if len(labels) > 1)
+        groups = _alike(categories)
+        alike = sum(map(len, groups))
+        named = "; ".join(" and ".join(map(repr, labels)) for labels in groups[:NAMED_GROUPS])
+        more = f"; and {len(groups) - NAMED_GROUPS} more" if len(groups) > NAMED_GROUPS else ""
         remark = (
             f"attribute {self.name!r}: {alike} categories differ from another one by case or white space only, and are "
-            "counted apart: write what is one answer in one way, in the answers and here"
+            f"counted apart: write what is one answer in one way, in the answers and here ({named}{more})"
         )
         return [remark] if alike else []
 
@@ -490,6 +530,21 @@ def equal_edges(low: float, high: float, intervals: int) -> tuple[float, ...]:
             if 1 <= len(inside) < intervals:
                 return inside
     return (high,)
+
+
+def _alike(labels: Iterable[str]) -> list[list[str]]:
+    """Return the labels that differ by case and white space only, in groups of two or more."""
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        groups.setdefault(" ".join(label.casefold().split()), []).append(label)
+    return [alike for alike in groups.values() if len(alike) > 1]
+
+
+def _rows(rows: list[int]) -> str:
+    """Return the first rows of a list in words."""
+    shown = sorted(rows)[:NAMED_ROWS]
+    more = ", ..." if len(rows) > NAMED_ROWS else ""
+    return f"row{'s' * (len(rows) > 1)} {', '.join(map(str, shown))}{more}"
 
 
 def _unused(label: str, categories: Iterable[str]) -> str:

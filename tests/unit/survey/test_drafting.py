@@ -193,8 +193,9 @@ def test_cells_of_no_number_are_missing_or_other() -> None:
     attribute, remarks = _drafted([*numbers, "NA", "n/a", "NA"])
     assert attribute is not None
     assert (attribute.kind, attribute.missing, attribute.other) == ("numeric", "NA", "no number")
-    assert remarks[1] == "attribute 'a': 2 cells 'NA' are read as missing answers; write 'n/a' in the same way"
-    assert remarks[2] == "attribute 'a': 1 of 203 cells are no numbers, and reported as 'no number'"
+    said = "attribute 'a': 2 cells 'NA' are read as missing answers (rows 201, 203); write 'n/a' in the same way"
+    assert remarks[1] == said
+    assert remarks[2] == "attribute 'a': 1 of 203 cells are no numbers, and reported as 'no number' (row 202)"
     few, remarks = _drafted([*numbers, "about forty"])
     assert few is not None
     assert (few.kind, few.missing, few.other) == ("numeric", None, "no number")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -163,3 +164,54 @@ def test_the_files_are_what_their_maker_writes() -> None:
     for name, made in FILES.items():
         if name.endswith(".csv"):
             assert (FOLDER / name).read_bytes() == made()
+
+
+def test_spellings_are_offered_as_one_and_rows_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = ["1", "n/a", "3", "NA", "5", "six", *map(str, range(6, 60)), "NA"]
+    smokes = ["Yes", "yes ", "no", "yes", "No", *["yes"] * 20, *["no"] * 36]
+    Path("a.csv").write_text("age;smokes\n" + "".join(f"{a};{s}\n" for a, s in zip(cells, smokes, strict=True)))
+
+    def run(*arguments: str) -> str:
+        result = CliRunner(env={"COLUMNS": "80"}).invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stderr
+
+    said = run("schema", "a.csv", "-o", "schema.json")
+    assert "2 cells 'NA' are read as missing answers (rows 4, 61); write 'n/a' in the same way" in said
+    assert "2 of 61 cells are no numbers, and reported as 'no number' (rows 2, 6)" in said
+    assert "'smokes': 5 categories differ" in said
+    assert "('No' and 'no'; 'Yes' and 'yes' and 'yes ')" in said
+    assert "--tidy FILE writes answers in which age, smokes are spelled in one way" in said
+    tidied = run("schema", "a.csv", "-o", "schema.json", "--tidy", "tidy.csv", "--force")
+    assert "differ" not in tidied
+    assert "wrote tidy.csv: 4 cells are spelled in one way" in tidied
+    age, smoker = Schema.load("schema.json").attributes
+    assert (age.missing, age.other, smoker.categories) == ("NA", "no number", ("no", "yes"))
+    with Path("tidy.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["age"] for row in rows] == ["NA" if cell == "n/a" else cell for cell in cells]
+    assert [row["smokes"] for row in rows] == [cell.strip().lower() for cell in smokes]
+
+
+def test_the_delimiter_is_taken_where_truth_and_population_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    # Divided at ":", which is never guessed.
+    Path("a.csv").write_text("age:smokes\n" + "young:yes\nold:no\nold:yes\n" * 50)
+
+    def run(*arguments: str) -> None:
+        result = CliRunner(env={"COLUMNS": "80"}).invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+
+    run("schema", "a.csv", "-o", "s.json", "--delimiter", ":")
+    run("collection", "--schema", "s.json", "--epsilon", "2", "-o", "c.json")
+    run("randomize", "c.json", "a.csv", "-o", "r.parquet", "--delimiter", ":")
+    run("aggregate", "c.json", "r.parquet", "-o", "all.aggregate")
+    run("estimate", "c.json", "all.aggregate", "--truth", "a.csv", "--delimiter", ":")
+    for verb in (("leakage", "--epsilon", "1"), ("calibrate", "--epsilon-total", "1")):
+        run(*verb, "a.csv", "--delimiter", ":")
+        run(*verb, "a.csv", "--schema", "s.json", "--delimiter", ":")
+    run("leakage", "a.csv", "--collection", "c.json", "--delimiter", ":")

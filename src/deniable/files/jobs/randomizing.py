@@ -188,7 +188,7 @@ def randomize_file(
 
 
 def read_truth(
-    collection: Collection, answers: PathLike, progress: Progress | None = None
+    collection: Collection, answers: PathLike, progress: Progress | None = None, *, delimiter: str | None = None
 ) -> dict[str, NDArray[np.float64]]:
     """Count the true answers of a file, where they are known: for a demo or a rehearsal.
 
@@ -209,7 +209,7 @@ def read_truth(
     if collection.schema.is_text:
         raise InvalidParameterError("open text has no categories to count: count_texts counts given strings")
     counts = [np.zeros(column.k) for column in columns]
-    with open_answers(answers, collection.schema.asked) as reader:
+    with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
         for readings in _read(collection, reader, progress):
             for j, column in enumerate(columns):
                 counts[j] += np.bincount(readings.base[:, j], minlength=column.k)
@@ -219,7 +219,9 @@ def read_truth(
     return dict(zip(collection.schema.names, counts, strict=True))
 
 
-def count_texts(collection: Collection, answers: PathLike, progress: Progress | None = None) -> Counter[str]:
+def count_texts(
+    collection: Collection, answers: PathLike, progress: Progress | None = None, *, delimiter: str | None = None
+) -> Counter[str]:
     """Count the true answers of open text, each cut as the mechanism cuts it: for a rehearsal.
 
     Returns
@@ -236,7 +238,7 @@ def count_texts(collection: Collection, answers: PathLike, progress: Progress | 
     """
     mechanism: Any = collection.mechanism
     counts: Counter[bytes] = Counter()
-    with open_answers(answers, collection.schema.asked) as reader:
+    with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
         for readings in _read(collection, reader, progress):
             counts.update(text.encode()[: mechanism.max_bytes] for text in readings.base[:, 0])
     return Counter({content.decode(errors="backslashreplace"): count for content, count in counts.items()})

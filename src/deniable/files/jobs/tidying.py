@@ -1,0 +1,69 @@
+"""Answers in which what seems to be one answer is spelled in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from deniable.core.outputs import atomic_path
+from deniable.files.formats.tables import open_answers
+from deniable.files.jobs.randomizing import PathLike, refuse_overwriting
+from deniable.survey.encoding import is_list_type
+
+
+def tidy_file(
+    answers: PathLike, output: PathLike, spellings: Mapping[str, Mapping[str, str]], *, delimiter: str | None = None
+) -> int:
+    """Contributors' side: copy a file of answers, as CSV, with some cells spelled otherwise, before it is randomised.
+
+    Parameters
+    ----------
+    answers : path
+        CSV, Parquet or a workbook, as `open_answers` reads it.
+    output : path
+        The copy: as private as the answers are.
+    spellings : mapping of columns to mappings
+        What becomes of which cell; other cells stay as they are. `DraftResult.spellings`, for instance.
+    delimiter : str, optional
+        The character that divides the cells of CSV, where it is not to be found.
+
+    Returns
+    -------
+    int
+        Number of cells that were changed.
+
+    Raises
+    ------
+    FileFormatError, InvalidInputError
+        If the answers cannot be read.
+    OutputError
+        If the copy cannot be written.
+    """
+    refuse_overwriting(output, [answers])
+    changed = 0
+    with open_answers(answers, delimiter=delimiter) as reader, atomic_path(output) as temporary:
+        writer: pa.csv.CSVWriter | None = None
+        for batch in reader:
+            columns = []
+            for name, values in zip(batch.schema.names, batch.columns, strict=True):
+                texts = _joined(values) if is_list_type(values.type) else values.cast(pa.string())
+                for old, new in spellings.get(name, {}).items():
+                    there = pc.fill_null(pc.equal(texts, old), False)
+                    changed += pc.sum(there).as_py() or 0
+                    texts = pc.if_else(there, new, texts)
+                columns.append(texts)
+            table = pa.table(columns, names=batch.schema.names)
+            if writer is None:
+                writer = pa.csv.CSVWriter(str(temporary), table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+    return changed
+
+
+def _joined(values: pa.Array) -> pa.Array:
+    """Return lists as texts, their parts divided as a schema's default separator does."""
+    return pc.binary_join(values.cast(pa.list_(pa.string())), ";")
