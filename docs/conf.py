@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docutils.nodes import document, literal, reference, title
+from pygments.lexers.special import TextLexer
 from sphinx.addnodes import pending_xref
 
 ROOT = Path(__file__).parents[1]
@@ -89,6 +90,8 @@ def _skip(_: Sphinx, _what: str, _name: str, member: object, *_options: Any) -> 
 
 def setup(app: Sphinx) -> None:
     """Let pages be read as the site needs them."""
+    for language in navigation.PLAIN:
+        app.add_lexer(language, TextLexer)
     app.connect("source-read", _read)
     app.connect("doctree-read", _leave_words)
     app.connect("doctree-read", _lead_to_names)

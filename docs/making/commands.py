@@ -31,7 +31,7 @@ def name(parameter: Any) -> str:
 
 def table(verb: str) -> str:
     """Return the table of a verb's parameters in Markdown."""
-    lines = ["| parameter | default | |", "|---|---|---|"]
+    lines = ["| parameter | default | meaning |", "|---|---|---|"]
     return "\n".join([*lines, *(_row(parameter) for parameter in parameters(verb))])
 
 

@@ -14,6 +14,9 @@ ROOT = Path(__file__).parents[2]
 START = "docs/index"
 NAMES = "docs/api"
 
+PLAIN = ("spss",)
+"""Languages of blocks that nobody colours."""
+
 
 def pages_of(text: str, page: str) -> list[str]:
     """Return the pages that a page of Markdown links to, without repetition, as paths from the root without suffix."""

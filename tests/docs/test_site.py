@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 
 import pytest
 from docs.making import names, navigation
 from docs.making.offline import faults
+from pygments.lexers import find_lexer_class_by_name
 
 from deniable import Dictionary
 from deniable.core.names import CLASSES, mechanism_class
@@ -57,6 +59,13 @@ def test_names_have_their_docstrings_on_the_site_and_no_two_places() -> None:
     assert ".. autofunction:: deniable.files.wire.to_wire\n" in wire
     shown = [one for one in (ROOT / "docs/api").glob("*.md") if one.stem not in names.PAGES]
     assert not shown
+
+
+def test_languages_of_blocks_are_known_to_the_site() -> None:
+    for page in navigation.all_pages():
+        text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
+        for language in set(re.findall(r"^ *```(\w+)$", text, re.M)) - set(navigation.PLAIN):
+            assert find_lexer_class_by_name(language), page
 
 
 def test_names_in_sentences_lead_to_their_docstrings_whatever_their_module() -> None:
