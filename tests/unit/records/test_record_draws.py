@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import SimulationRandomness
-from deniable.records.pivot.pivot_draws import copy_around, copy_in_turn
+from deniable.core.randomness import blocks
+from deniable.records.pivot.pivot_draws import (
+    BESIDE,
+    copy_around,
+    copy_beside,
+    copy_in_turn,
+    randomize_with_copies,
+    sample_pivots,
+)
 from deniable.records.prior_draws import (
     _draw,
     checked_priors,
@@ -161,3 +169,23 @@ def test_copies_in_one_loop_are_those_in_turn() -> None:
                 run(words, codes, pivots, lies, truths, reciprocals, k, reports)
             np.testing.assert_array_equal(reports, found[0])
         assert int(found[0].max()) < k
+        wide = [np.pad(table, ((0, 0), (0, BESIDE - d))) for table in (lies, truths, reciprocals)]
+        reports = np.zeros((n - 2, d), dtype=np.uint16)
+        copy_beside.compiled(words.reshape(-1), codes[:-2], pivots[:-2], wide[0], wide[1], wide[2], k, reports)
+        np.testing.assert_array_equal(reports, found[0][:-2])
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 7, 8, 9])
+@pytest.mark.parametrize("n", [16, 17, 40, 40_000])
+def test_every_record_is_copied_whichever_loop_ends_a_block(d: int, n: int) -> None:
+    """The last records of a block go through another loop; of the same words all are made as one after the other."""
+    lies = np.full((d, d), 2**61, dtype=np.uint64)
+    codes = np.random.default_rng(d).integers(0, 5, (n, d))
+    reports, expected = np.full((2, n, d), 99, dtype=np.uint8)
+    randomize_with_copies(codes, lies, SimulationRandomness(n), reports, 5)
+    rng = SimulationRandomness(n)
+    pivots, truths = sample_pivots(rng, n, d), lies * np.uint64(4)
+    for rows, words in blocks(rng, n, d):
+        block = words.reshape(-1, d), codes[rows], pivots[rows]
+        copy_in_turn.compiled(*block, lies, truths, 1 / lies.astype(np.float64), 5, expected[rows])
+    np.testing.assert_array_equal(reports, expected)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, code_dtype
-from deniable.core.kernels import kernel
+from deniable.core.kernels import INTERPRETED_ROWS, kernel
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.core.thresholds import SCALE
 from deniable.records.prior_draws import prior_tables
@@ -23,8 +23,8 @@ from deniable.records.uniform_draws import MAX_PRODUCT, uniform_rows
 
 _PIVOTS_PER_WORD = 16
 
-WIDE = 16
-"""Attributes from which on a record's targets are drawn in one loop."""
+BESIDE = 8
+"""Words of a record that are looked at side by side, where it has no more targets."""
 
 _SIMULATED_CELLS = 1 << 20
 
@@ -63,9 +63,26 @@ def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, reports: N
     truths = lies * np.uint64(k - 1)
     reciprocals = np.divide(1.0, lies.astype(np.float64), out=np.zeros(lies.shape), where=lies > 0)
     pivots = sample_pivots(rng, len(codes), d)
-    copy = copy_around if d >= WIDE else copy_in_turn
+    if d <= BESIDE and len(codes) > INTERPRETED_ROWS:
+        _copy_beside_each_other(codes, pivots, (lies, truths, reciprocals), rng, reports, k)
+        return
+    copy = copy_around if d > BESIDE else copy_in_turn
     for rows, words in blocks(rng, len(codes), d):
         copy(words.reshape(-1, d), codes[rows], pivots[rows], lies, truths, reciprocals, k, reports[rows])
+
+
+def _copy_beside_each_other(
+    codes: Codes, pivots: Codes, tables: Sequence[NDArray[Any]], rng: Randomness, reports: NDArray[Any], k: int
+) -> None:
+    d = codes.shape[1]
+    lies, truths, reciprocals = (np.pad(table, ((0, 0), (0, BESIDE - d))) for table in tables)
+    for rows, words in blocks(rng, len(codes), d):
+        flat, block, chosen, result = words.reshape(-1), codes[rows], pivots[rows], reports[rows]
+        # The last records are not followed by as many words as are looked at.
+        body = max(0, (flat.size - BESIDE) // d)
+        rest = np.concatenate([flat[body * d :], np.zeros(BESIDE, dtype=np.uint64)])
+        for part, drawn in (slice(0, body), flat), (slice(body, len(block)), rest):
+            copy_beside(drawn, block[part], chosen[part], lies, truths, reciprocals, k, result[part])
 
 
 @kernel
@@ -100,6 +117,46 @@ def copy_in_turn(
             base = value if t == 0 else base
             j += 1
             j = np.int64(0) if j == d else j
+
+
+@kernel
+def copy_beside(
+    words: Words,
+    codes: Codes,
+    pivots: Codes,
+    lies: Words,
+    truths: Words,
+    reciprocals: NDArray[np.float64],
+    k: int,
+    reports: NDArray[Any],
+) -> None:
+    """Do what `copy_in_turn` does for up to `BESIDE` attributes, side by side, in a loop of one fixed length.
+
+    The tables have `BESIDE` columns, those of no target zero; words[n d + BESIDE] are read beyond a row's own.
+    """
+    d, size = np.uint64(codes.shape[1]), np.int64(k)
+    own = np.empty(BESIDE, dtype=np.int64)
+    for i in range(codes.shape[0]):
+        row, s = np.uint64(i), np.uint64(pivots[i])
+        begin = row * d
+        for t in range(lies.shape[1]):
+            place = np.uint64(t)
+            drawn, lie, truth = words[begin + place], lies[s, place], truths[s, place]
+            word = min(drawn, truth)
+            # floor(word/lie) by a float product, off by at most one, corrected without leaving unsigned integers.
+            step = np.int64(float(word) * reciprocals[s, place])
+            product = np.uint64(step) * lie
+            step += np.int64((product <= word) & (word - product >= lie)) - np.int64(product > word)
+            own[place] = np.int64(-1) if drawn >= truth else step
+        copies = np.int64(codes[row, s]) + 1 + own[0]
+        copies -= size if copies >= size else np.int64(0)
+        reports[row, s] = copies
+        j = s
+        for t in range(1, codes.shape[1]):
+            j += np.uint64(1)
+            j = np.uint64(0) if j == d else j
+            value = copies + 1 + own[np.uint64(t)]
+            reports[row, j] = value - (size if value >= size else np.int64(0))
 
 
 @kernel

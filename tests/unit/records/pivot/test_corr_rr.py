@@ -173,7 +173,8 @@ def test_copies_of_the_true_code_would_be_seen(monkeypatch: pytest.MonkeyPatch) 
     """Mutant: after the pivot's GRR the loop goes on with the true code."""
 
     def mutant(words: Any, codes: Any, pivots: Any, lies: Any, truths: Any, _: Any, k: int, reports: Any) -> None:
-        d, every = words.shape[1], np.arange(len(words))
+        d, every = codes.shape[1], np.arange(len(codes))
+        words = words[: codes.size].reshape(codes.shape)
         base = codes[every, pivots].astype(np.int64)
         for t in range(d):
             lie, truth, word = lies[pivots, t], truths[pivots, t], words[:, t]
@@ -182,7 +183,7 @@ def test_copies_of_the_true_code_would_be_seen(monkeypatch: pytest.MonkeyPatch) 
 
     matrix = some_matrix(2)
     textbook = lambda x: law(x, (3, 3), 1.0, matrix)  # noqa: E731
-    monkeypatch.setattr(pivot_draws, "copy_in_turn", mutant)
+    monkeypatch.setattr(pivot_draws, "copy_beside", mutant)
     bound = FAMILY_WISE_ERROR / 9
     assert worst_p_value(CorrRR((3, 3), 1.0, matrix), rows, textbook, SimulationRandomness(1), 10_000) < bound
 
