@@ -196,6 +196,8 @@ def test_programs_have_tokens(here: Running) -> None:
     assert 'deniable_reports_total{outcome="counted"} 201' in text
     assert 'deniable_drained{survey="smoking"} 201' in text
     assert text.count("# TYPE deniable_commit_seconds histogram") == 1
+    commits = dict(re.findall(r"deniable_commit_(\w+)_count (\d+)", text))
+    assert commits["seconds"] == commits["reports"] != "0"
     assert program("GET", "/surveys/smoking/results.json").status == 200
     assert Caller(here.admin, {"authorization": "Bearer x"})("GET", "/metrics").problem == "login"
 

@@ -15,6 +15,7 @@ from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.figure_status import Leakage
 from deniable.leakage.totals.collections import Sampling, guarantee_under_prior, sampled_leakage
 from deniable.records import RSRFD
+from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.records.sample import AdaptiveSMP
 
@@ -97,6 +98,15 @@ def test_parts_equal_the_marginal_channel(mechanism: RSFD | RSRFD) -> None:
         expected = math.log((np.max(laws, axis=0)[possible] / np.min(laws, axis=0)[possible]).max())
         found = leakage.direct[i] if i == j else leakage.matrix[i, j]
         assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_pair_tells_most_of_all_or_another_one() -> None:
+    """One pair is reported: the total is that of the pair that tells most, with the attribute in it or without."""
+    for seed in (1, 2):
+        leakage = sampled_leakage(table(seed), PairSample(sizes=SIZES, epsilon=1.0))
+        totals = [total.epsilon for total in leakage.totals]
+        assert np.maximum(leakage.direct, leakage.matrix.max(axis=1)) == pytest.approx(totals, abs=1e-12)
+        assert (leakage.direct > 0).all()
 
 
 def test_smp_leaks_its_epsilon_about_every_attribute_whatever_the_prior() -> None:
