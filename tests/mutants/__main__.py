@@ -224,11 +224,12 @@ def copies(files: Sequence[Path], folder: Path, jobs: int) -> Queue[Copy]:
     return made
 
 
-def known_equivalent(result: dict[str, Any]) -> str:
-    """Return why a mutant behaves as the original, if that was proved; else nothing."""
-    same = ("file", "function", "before", "after")
+def known_equivalent(mutant: Mutant) -> str:
+    """Return why a mutant behaves as the original, if that was proved of the statement it is in; else nothing."""
+    source = (ROOT / mutant.file).read_text(encoding="utf-8").splitlines()
+    statement = " ".join(line.strip() for line in source[mutant.line - 1 : mutant.end])
     for entry in json.loads(EQUIVALENT.read_text(encoding="utf-8")):
-        if all(entry[key] == result[key] for key in same):
+        if same(mutant, entry) and entry["statement"] == statement:
             return str(entry["proof"])
     return ""
 
@@ -247,7 +248,8 @@ def survivors(path: Path, found: Sequence[Mutant]) -> list[Mutant]:
             alike = [one for one in found if same(one, result)]
             if not alike:
                 raise SystemExit(f"{result['file']} has no {result['before']!r} in {result['function']} any more")
-            chosen.append(min(alike, key=lambda one: abs(one.line - result["line"])))
+            place = (result["line"], result["column"])
+            chosen.append(min(alike, key=lambda one: (abs(one.line - place[0]), abs(one.column - place[1]))))
     return chosen
 
 
@@ -282,7 +284,8 @@ def main(
 
     def judged(mutant: Mutant, how: str, judge: Callable[[Copy], dict[str, Any]]) -> dict[str, Any] | None:
         for result in known:
-            if same(mutant, result) and (mutant.line, how) == (result["line"], result["chosen"]):
+            place = (result["line"], result["column"], result["chosen"])
+            if same(mutant, result) and (mutant.line, mutant.column, how) == place:
                 return dict(result)
         if time.monotonic() - started > 60 * minutes:
             return None
@@ -291,7 +294,7 @@ def main(
             result = judge(copy)
         finally:
             free.put(copy)
-        if result["outcome"] != "killed" and (proof := known_equivalent(result)):
+        if result["outcome"] != "killed" and (proof := known_equivalent(mutant)):
             result |= {"outcome": "equivalent", "by": proof}
         with kept.open("a", encoding="utf-8") as file:
             file.write(json.dumps(result) + "\n")

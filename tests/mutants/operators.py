@@ -58,6 +58,8 @@ class Mutant:
         Kind of fault, and the text before and after.
     span : (int, int)
         Place of `before` in the file, in bytes.
+    column : int
+        Place of `before` in its line.
     """
 
     file: str
@@ -69,6 +71,7 @@ class Mutant:
     before: str
     after: str
     span: tuple[int, int]
+    column: int
 
     @property
     def package(self) -> str:
@@ -165,7 +168,7 @@ class _Finder(ast.NodeVisitor):
         self.found.append(
             Mutant(
                 *(self.file, around.lineno, last or node.lineno, function, self.compiled),
-                *(operator, before, after, (start, end)),
+                *(operator, before, after, (start, end), node.col_offset),
             )
         )
 

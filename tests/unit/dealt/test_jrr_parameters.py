@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -211,3 +212,16 @@ def test_infeasible_wishes_are_named() -> None:
     assert JRR.optimal(100, 1.0, 5, epsilon_aux=1.0).rho == 0
     assert JRR.optimal(100, 1.0, 99, 0).rho == 0
     assert algorithm_1(100, 1.0, 0).rho == pytest.approx(-math.exp(-1.0), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "cap", "n"),
+    [(0.3, 1.3, 1000), (0.3, 1.3, 10_000), (0.5, 2.0, 100), (0.5, 4.0, 10_000), (1.0, 1.3, 10_000)],
+)
+def test_the_integers_keep_the_cap_where_floats_miss_it_by_one(epsilon: float, cap: float, n: int) -> None:
+    """Whoever learns my share: ln((p + s)/(q - s)) <= cap, in rationals; the unrounded optimum is above it here."""
+    coins = JRR.optimal(n, epsilon, 2, 0, cap).coin
+    with localcontext(prec=60):
+        most = Fraction(Decimal(str(cap)).exp())
+    assert (1 - coins.lie_plus) / coins.lie_plus <= most
+    assert most - (1 - coins.lie_plus) / coins.lie_plus < Fraction(1, 10**12)

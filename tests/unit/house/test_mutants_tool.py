@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import ROOT, Copy, _has_tests, environment, files_of_the_project, survivors
+from tests.mutants.__main__ import (
+    EQUIVALENT,
+    ROOT,
+    Copy,
+    _has_tests,
+    environment,
+    files_of_the_project,
+    known_equivalent,
+    same,
+    survivors,
+)
 from tests.mutants.operators import Mutant, compiles, mutants
 from tests.mutants.recorder import RECORD
 from tests.mutants.selection import Record, drawn, nearest
@@ -218,3 +228,31 @@ def test_the_whole_suite_is_recorded() -> None:
     assert {str(file.relative_to(ROOT)) for file in (ROOT / "src").rglob("*.py")} <= chosen
     assert {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py")} <= chosen
     assert not [name for name in chosen if name.startswith(("experiments", "benchmarks", "tests/mutants"))]
+
+
+def test_a_proof_is_of_one_statement_that_is_still_there() -> None:
+    for entry in json.loads(EQUIVALENT.read_text(encoding="utf-8")):
+        alike = [one for one in mutants(ROOT, ROOT / entry["file"]) if same(one, entry)]
+        assert [one for one in alike if known_equivalent(one) == entry["proof"]], entry
+        assert len(alike) > 1
+        assert [one for one in alike if known_equivalent(one) == ""], "not every fault like it is proved"
+
+
+MUTANTS = ROOT / "docs" / "results" / "mutants.json"
+
+
+def test_every_mutant_of_the_sample_that_is_kept_died_or_is_proved() -> None:
+    """The tests named as killers are still there; the table of survivors in CONTRIBUTING.md names them all."""
+    kept = json.loads(MUTANTS.read_text(encoding="utf-8"))
+    assert (kept["seed"], kept["drawn"], len(kept["results"])) == (1, 60, 60)
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for one in kept["results"]:
+        assert one["now"] in ("killed", "equivalent", "removed")
+        if one["now"] == "killed":
+            file, *_, name = one["by"].split("::")
+            text = (ROOT / file).read_text(encoding="utf-8")
+            assert file.startswith("src") or f"def {name.partition('[')[0]}(" in text, one["by"]
+        if one["first"] == "survived":
+            assert f"`{Path(one['file']).name}`" in page
+    first = [one["first"] for one in kept["results"]]
+    assert f"{first.count('killed')} of 60" in page

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 from rich.cells import cell_len
 from rich.console import Console
@@ -31,7 +32,7 @@ from deniable.leakage.summary import LeakageSummary, summarize, summarize_collec
 from deniable.leakage.totals.total import ADDITIVE_LABEL, exact_totals
 from deniable.report import Page, budgets_page, draw, leakage_page, print_page, render_html, save_html, save_png
 from deniable.report.colours import OWN, STOPS, shade, text_on
-from deniable.report.page import HeatMap
+from deniable.report.page import HeatMap, IntervalChart, Mark, Section, Table
 from deniable.report.text import chart_lines, map_lines
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
@@ -665,3 +666,15 @@ def test_a_calibration_page_is_well_formed_and_escaped() -> None:
     assert "<i>" not in page
     ElementTree.fromstring(page[page.index("<body>") : page.index("</html>")].strip())
     assert max(map(cell_len, printed(summary).splitlines())) <= 80
+
+
+def test_numbers_of_bars_stand_beside_their_bars() -> None:
+    rows = Table.of(["about", "leakage"], [["a", "b", "c"], ["1.25", "2.5", "3.75"]])
+    chart = IntervalChart(rows, (Mark("bar", "leakage", np.array([1.25, 2.5, 3.75])),), "{:g}".format)
+    figure = draw(Page("Budgets", (), (Section("By attribute", (chart,)),)))
+    (axes,) = (one for one in figure.axes if one.patches)
+    beside = {text.get_text(): text.get_position() for text in figure.texts}
+    for bar, number in zip(axes.patches, ("1.25", "2.5", "3.75"), strict=True):
+        assert isinstance(bar, Rectangle)
+        middle = axes.transData.transform((0, bar.get_y() + bar.get_height() / 2))
+        assert beside[number][1] == pytest.approx(figure.transFigure.inverted().transform(middle)[1], abs=1e-9)
