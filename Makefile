@@ -17,6 +17,7 @@
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
 # make engines  Spark on two workers of this machine (Java 17 or later), DuckDB, and file systems of fsspec
 # make docs     the site, from the pages in docs/ and the docstrings; build/site/index.html, read without a network
+# make guides   the pictures of the guides, and the report, page and dashboard of the demonstration in Chromium; docs/pictures, docs/screenshots
 # make screenshots  the site in Chromium: no page too wide, no network, a search that finds; docs/screenshots
 # make client   the browser client's bundle, from client/src, and its tests (node and npm)
 # make client-law  100,000 reports of every mechanism in the client against its exact law; results/client-law.json
@@ -35,7 +36,7 @@ FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds 
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test long check quick answers intervals mutants soak crash-files crash e2e load fuzz ways coverage engines docs screenshots client client-law vectors bench bench-compare fast dist clean
+.PHONY: demo test long check quick answers intervals mutants soak crash-files crash e2e load fuzz ways coverage engines docs guides screenshots client client-law vectors bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -102,6 +103,9 @@ coverage: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-docs
 	$(RUN)/sphinx-build --fail-on-warning --keep-going --quiet --conf-dir docs --doctree-dir build/doctrees . build/site
 	$(RUN)/python -m docs.making.offline build/site
+
+guides: $(VENV)/.installed-dev
+	$(RUN)/python -m experiments.guides
 
 screenshots: docs $(VENV)/.installed-dev
 	$(RUN)/python -m docs.making.looking build/site
