@@ -18,6 +18,7 @@ import pytest
 from deniable import GRR
 from deniable.files.wire import from_wire
 from deniable.records.pivot.pivot_coded import PivotCoded
+from deniable.service.survey_page import LANGUAGES, draft_page
 from deniable.survey.collection import Collection, LearnedFrom
 from deniable.survey.schema import Attribute, Schema
 from tests.browser.loopback import Loopback
@@ -325,6 +326,36 @@ def test_the_language_is_chosen_and_answers_stay(visit: Visit, survey: Loopback)
         assert page.is_checked("input[name=deniable-0][value='1']")
         assert page.input_value("#deniable-2") == "7.5"
         assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_in_every_language_that_is_drafted_all_of_it_fits_a_narrow_phone(visit: Visit, tmp_path: Path) -> None:
+    """Nothing of the page itself is left in English, and no long word makes it wider than the phone."""
+    collection = every_kind(tmp_path)
+    texts = page_of(collection)
+    for tag, words in draft_page(collection, languages=LANGUAGES).languages.items():
+        texts["languages"][tag] = {**texts["languages"]["en"], "thanks": words.thanks, "interface": words.interface}
+    with Loopback(collection, texts, {"fruit": WORDS}) as survey, visit(width=320) as context:
+        page = context.new_page()
+        survey.failures = [410]
+
+        def fits() -> None:
+            for tag in LANGUAGES:
+                page.select_option("#deniable-language", tag)
+                assert page.evaluate("document.documentElement.scrollWidth") <= 320, tag
+                assert page.locator("main [lang=en]:not(option)").count() == 0, tag
+            page.select_option("#deniable-language", "en")
+
+        page.goto(survey.link)
+        state(page, "form")
+        fits()
+        answer(page)
+        state(page, "stopped")
+        page.click(".device summary")
+        page.click(".sent summary")
+        fits()
+        # Bytes are read from left to right.
+        page.select_option("#deniable-language", "ar")
+        assert page.evaluate("getComputedStyle(document.querySelector('pre')).direction") == "ltr"
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
