@@ -107,6 +107,7 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         shown(page, me("GET", "/surveys/smoking/results.json").json)
         assert page.evaluate("document.documentElement.scrollWidth") <= 320
         pictured(page, "dashboard-narrow")
+        assert "at this pace" in page.inner_text(".progress")
         accessible(page)
 
         collector.surveys.close("smoking", now=True)
@@ -117,6 +118,8 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         assert closed["intervals"] == "one"
         shown(page, closed)
         pictured(page, "dashboard-closed")
+        # Nobody comes any more, at whatever pace.
+        assert re.fullmatch(r"±[0-9.]+ points. That is 1.96 .*", page.inner_text(".progress"))
         accessible(page)
 
 
@@ -135,6 +138,10 @@ def test_owners_pause_with_a_button_and_log_out(tmp_path: Path, open_page: Open)
         page.keyboard.press("Enter")
         page.wait_for_url(f"{here.admin}/")
         pictured(page, "surveys-dark")
+        page.set_viewport_size({"width": 320, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+        # Words of the table stay whole.
+        assert page.evaluate("[...document.querySelectorAll('.surveys td')].every(e => e.offsetHeight < 60)")
         accessible(page)
         page.click("text=smoking")
         page.click("button[data-act=pause]")
