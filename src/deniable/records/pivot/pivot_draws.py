@@ -173,7 +173,10 @@ def copy_around(
     """Do what `copy_in_turn` does, in loops over all targets of a record that vectorise."""
     d = words.shape[1]
     size = np.int64(k)
-    own = np.empty(d, dtype=np.int64)
+    own, held = np.empty(d, dtype=np.int64), np.empty(words.shape[0], dtype=np.int64)
+    for i in range(words.shape[0]):
+        # Before all else: records are far apart in memory, and one that is waited for holds up all that follows.
+        held[i] = np.int64(codes[i, pivots[i]])
     for i in range(words.shape[0]):
         row, s = np.uint64(i), np.uint64(pivots[np.uint64(i)])
         lie, truth, reciprocal = lies[s], truths[s], reciprocals[s]
@@ -186,7 +189,7 @@ def copy_around(
             product = np.uint64(step) * lie[place]
             step += np.int64((product <= word) & (word - product >= lie[place])) - np.int64(product > word)
             own[place] = np.int64(-1) if words[row, place] >= truth[place] else step
-        copies = np.int64(codes[row, s]) + 1 + own[0]
+        copies = held[row] + 1 + own[0]
         copies -= size if copies >= size else np.int64(0)
         reports[row, s] = copies
         # Around the circle from the pivot on, in two stretches.
