@@ -29,7 +29,7 @@ COLLUDERS = 5
 
 
 def expected() -> dict[str, Any]:
-    """Return the numbers to compare with: what the paper states, and closed forms of a second implementation."""
+    """Return the numbers to compare with: what the paper states, by claim."""
     path = Path(__file__).with_name("expected.json")
     numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return numbers

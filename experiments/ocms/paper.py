@@ -15,7 +15,7 @@ EPSILONS = (1, 2, 3, 4, 5)
 
 
 def expected() -> dict[str, Any]:
-    """Return the numbers to compare with: what the paper states, and what a second implementation measured."""
+    """Return the numbers to compare with: what the paper states, from its text and tables."""
     path = Path(__file__).with_name("expected.json")
     numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return numbers
