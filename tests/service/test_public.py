@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from starlette.applications import Starlette
 
 from deniable import GRR
 from deniable.errors import StoreError
@@ -24,6 +26,7 @@ from deniable.service import ingest, receiving
 from deniable.service.ingest import MAX_QUEUE, Ingest, Outcome
 from deniable.service.limits import Limits, client_address, trusted_networks
 from deniable.service.problems import PROBLEMS
+from deniable.service.public import Access, public_app
 from deniable.service.server import Running
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
@@ -274,29 +277,69 @@ def like(description: dict[str, Any], schema: dict[str, Any]) -> st.SearchStrate
     return JSON
 
 
-def test_whatever_fits_the_description_meets_an_answer_of_the_description(here: Running, call: Caller) -> None:
-    description = call("GET", "/api/v1/openapi.json").json
-    known = set(PROBLEMS)
-    assert description["openapi"].startswith("3.1")
-    posts = {path: found["post"] for path, found in description["paths"].items() if "post" in found}
-    assert set(posts) == {"/collections/{id}/receipts", "/collections/{id}/reports"}
+def fits(description: dict[str, Any], schema: dict[str, Any], value: Any) -> bool:
+    """Whether an answer has the keys that the description says it has."""
+    if "$ref" in schema:
+        return fits(description, description["components"]["schemas"][schema["$ref"].rpartition("/")[2]], value)
+    if schema.get("type") != "object" or "properties" not in schema:
+        return True
+    needed, known = set(schema["required"]), schema["properties"]
+    return needed <= set(value) <= set(known) and all(
+        value[key] in known[key].get("enum", [value[key]]) for key in value
+    )
 
-    @settings(max_examples=int(os.environ.get("DENIABLE_EXAMPLES", "60")), suppress_health_check=list(HealthCheck))
+
+def test_whatever_is_asked_of_the_description_meets_an_answer_of_the_description(here: Running, call: Caller) -> None:
+    """Every operation, with parameters and bodies of all kinds; what is refused is not queued."""
+    description = call("GET", "/api/v1/openapi.json").json
+    assert description["openapi"].startswith("3.1")
+    operations = [(path, method) for path, found in description["paths"].items() for method in found]
+    assert sorted(operations) == sorted(
+        [(f"/collections/{{id}}{part}", "get") for part in ("", "/page", "/state", "/dictionary/{attribute}")]
+        + [(f"/collections/{{id}}{part}", "post") for part in ("/receipts", "/reports")]
+    )
+    # Whatever is served under this address is described, and nothing else is.
+    app: Any = public_app(here.collector, Access())
+    while not isinstance(app, Starlette):
+        app = app._app
+    routes: list[Any] = app.routes
+    served = {one.path for one in routes if one.path.startswith("/api/v1/collections")}
+    assert served == {f"/api/v1{path}" for path in description["paths"]}
+    names = st.sampled_from([ASKED.id, OTHER.id, "0" * 64]) | st.text(max_size=12)
+    kinds = st.sampled_from(["application/json", BINARY_TYPE, "text/plain", "application/json; charset=utf-8", ""])
+    asked = set()
+
+    @settings(max_examples=int(os.environ.get("DENIABLE_EXAMPLES", "90")), suppress_health_check=list(HealthCheck))
     @given(st.data())
     def check(data: st.DataObject) -> None:
-        path, operation = data.draw(st.sampled_from(sorted(posts.items())))
-        schema = operation["requestBody"]["content"]["application/json"]["schema"]
-        content = data.draw(like(description, schema) | JSON)
-        where = data.draw(st.sampled_from([ASKED.id, OTHER.id, "0" * 64]))
-        answer = call("POST", "/api/v1" + path.replace("{id}", where), json.dumps(content).encode(), **TYPE)
-        assert str(answer.status) in operation["responses"]
+        path, method = data.draw(st.sampled_from(operations))
+        operation = description["paths"][path][method]
+        assert {one["name"] for one in operation["parameters"]} == set(re.findall(r"{(\w+)}", path))
+        for one in operation["parameters"]:
+            path = path.replace(f"{{{one['name']}}}", quote(data.draw(names), safe=""))
+        content, headers = None, {}
+        if "requestBody" in operation:
+            schema = operation["requestBody"]["content"]["application/json"]["schema"]
+            form = like(description, schema) | JSON
+            content = data.draw(form.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=80))
+            headers = {"content-type": data.draw(kinds)}
+        elif data.draw(st.booleans()):
+            headers = {"if-none-match": f'"{ASKED.id}"'}
+        before = waiting(here)
+        answer = call(method.upper(), "/api/v1" + path, content, **headers)
+        stated = operation["responses"][str(answer.status)]
+        asked.add((method, answer.status))
         if answer.status >= 400:
-            assert answer.problem in known
-        else:
-            stated = operation["responses"][str(answer.status)]
-            assert ("content" in stated) == bool(answer.content)
+            assert answer.problem in PROBLEMS
+            assert waiting(here) == before
+        (media, described) = next(iter(stated.get("content", {"": {}}).items()))
+        assert answer.headers.get("content-type", "").partition(";")[0] == media
+        assert bool(answer.content) == bool(media)
+        if "json" in media:
+            assert fits(description, described["schema"], answer.json)
 
     check()
+    assert {("get", 200), ("get", 404), ("post", 400), ("post", 404), ("post", 415)} <= asked
 
 
 TYPE = {"content-type": "application/json"}
