@@ -329,6 +329,7 @@ PAGE = Page(
     "cpl",
     quotes,
     stated={
+        "most of the 25 minutes of a core": "experiments/cpl/README.md",
         "arXiv 2508.12539": "the paper's number",
         "Adult (48,842 records, 15 attributes), CelebA (202,599 x 40 bits), Cardio (70,000 x 12), LFW (13,143)": "the data sets",
         "(n = 202,599)": "the data set",
