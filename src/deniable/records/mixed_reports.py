@@ -236,7 +236,11 @@ class ByteColumn(Column):
             part = slice(start, start + step)
             sizes = count_codes(attributes[part], d)
             places = stretches(sizes.tolist())
-            _group(attributes[part], as_cells(body[part]), starts_of(sizes.tolist()), as_cells(grouped))
+            cells, sorted_cells = as_cells(body[part]), as_cells(grouped)
+            if cells.shape[1] == 1:
+                _group_cells(attributes[part], cells[:, 0], starts_of(sizes.tolist()), sorted_cells[:, 0])
+            else:
+                _group(attributes[part], cells, starts_of(sizes.tolist()), sorted_cells)
             reported += sizes
             for j in np.flatnonzero(sizes).tolist():
                 try:
@@ -297,9 +301,21 @@ def _tally_codes(
 @kernel
 def _group(attributes: Codes, rows: NDArray[Any], free: NDArray[np.int64], grouped: NDArray[Any]) -> None:
     # Counting sort by attribute, stable; free[j] is where the next row of attribute j goes.
+    # Unsigned places need no look from the end of an array.
     for i in range(attributes.shape[0]):
-        j = np.int64(attributes[i])
-        place = free[j]
-        free[j] = place + 1
-        for cell in range(rows.shape[1]):
-            grouped[place, cell] = rows[i, cell]
+        row, j = np.uint64(i), np.uint64(attributes[i])
+        place = np.uint64(free[j])
+        free[j] += 1
+        for number in range(rows.shape[1]):
+            cell = np.uint64(number)
+            grouped[place, cell] = rows[row, cell]
+
+
+@kernel
+def _group_cells(attributes: Codes, cells: NDArray[Any], free: NDArray[np.int64], grouped: NDArray[Any]) -> None:
+    # As `_group`, where a row is one cell.
+    for i in range(attributes.shape[0]):
+        row, j = np.uint64(i), np.uint64(attributes[i])
+        place = np.uint64(free[j])
+        free[j] += 1
+        grouped[place] = cells[row]

@@ -16,6 +16,7 @@ from deniable.core.checks import Codes, code_dtype
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.kernels import INTERPRETED_ROWS, kernel
 from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import LinearOracle
 from deniable.records.layout import stretches
 from deniable.records.record import DirectRecords, SimulatedByRecord
@@ -116,7 +117,7 @@ def sampled_reports(
             yield j, own, oracles[j]._randomize(codes[own, j], rng)
         return
     held, order = np.empty(len(codes), dtype=codes.dtype), np.empty(len(codes), dtype=np.int64)
-    stops = np.bincount(attributes, minlength=len(oracles)).cumsum()
+    stops = count_codes(attributes, len(oracles)).cumsum()
     starts = np.concatenate(([0], stops[:-1]))
     _sort(attributes, codes, starts.copy(), order, held)
     for j in np.flatnonzero(stops > starts).tolist():
@@ -141,12 +142,13 @@ def _sort(
     attributes: Codes, codes: Codes, free: NDArray[np.int64], order: NDArray[np.int64], held: NDArray[Any]
 ) -> None:
     # Counting sort by attribute, stable; free[j] is where the next contributor of attribute j goes.
+    # Unsigned places need no look from the end of an array.
     for i in range(attributes.shape[0]):
-        j = np.int64(attributes[i])
-        place = free[j]
-        free[j] = place + 1
+        row, j = np.uint64(i), np.uint64(attributes[i])
+        place = np.uint64(free[j])
+        free[j] += 1
         order[place] = i
-        held[place] = codes[i, j]
+        held[place] = codes[row, j]
 
 
 def simulate_sampling(

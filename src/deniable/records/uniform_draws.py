@@ -67,15 +67,14 @@ def _fill(rng: Randomness, bounds: Sequence[int], product: int, choices: Codes) 
 
 @kernel
 def _multiply(words: Words, bounds: NDArray[np.uint64], choices: NDArray[Any]) -> None:
-    # Leaves in words[n] the fraction that is left.
-    for i in range(words.shape[0]):
-        word = words[i]
-        for j in range(bounds.shape[0]):
-            bound = bounds[j]
+    # Leaves in words[n] the fraction that is left. Column by column, which vectorises where there is only one.
+    for j in range(bounds.shape[0]):
+        bound, column = bounds[j], choices[:, j]
+        for i in range(words.shape[0]):
+            word = words[i]
             # The high word of a 64 x 33-bit product, in halves: nothing overflows for bounds up to 2^32.
-            choices[i, j] = ((word >> _HALF) * bound + (((word & _LOW) * bound) >> _HALF)) >> _HALF
-            word = word * bound
-        words[i] = word
+            column[i] = ((word >> _HALF) * bound + (((word & _LOW) * bound) >> _HALF)) >> _HALF
+            words[i] = word * bound
 
 
 @_multiply.for_few
