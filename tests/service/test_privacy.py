@@ -54,9 +54,13 @@ def test_nothing_of_a_person_is_in_the_database_its_log_or_the_servers_after_a_t
             assert here.collector.drain() == 1000
             stored = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
     finally:
-        for name in ("deniable.service", "uvicorn.error"):
-            logging.getLogger(name).handlers = []
+        for name in ("deniable.service", "deniable.service.access", "uvicorn.error"):
+            logging.getLogger(name).handlers, logging.getLogger(name).propagate = [], True
     logged = capfd.readouterr().err
+    # Nor is there a time beside a line of an upload.
+    uploads = [line for line in logged.splitlines() if line.endswith("s") and "/reports 201 " in line]
+    assert len(uploads) == 100
+    assert {line.rpartition(" ")[0] for line in uploads} == {"INFO POST /api/v1/collections/{id}/reports 201"}
     for secret in (b"MarkedBrowser", b"marked=", b"203.0.113", b"127.0.0.1", b"MarkedToken"):
         assert secret not in stored
         assert secret.decode() not in logged

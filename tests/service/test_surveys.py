@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,6 +90,18 @@ def test_terms_out_of_bounds_are_refused(surveys: Surveys, kind: str) -> None:
     with pytest.raises(error, match=said):
         surveys.new("smoking", ASKED.to_json(), page(**changes), ".")
     assert surveys.list() == []
+
+
+def test_a_language_has_a_tag_that_browsers_know(surveys: Surveys) -> None:
+    """Of any other a browser says that it is out of range, and shows no page to anybody."""
+    data = json.loads(page())
+    for tag, known in {"pt-BR": True, "zh-Hant-TW": True, "de-1996": True, "english_x": False, "a": False}.items():
+        text = json.dumps({**data, "languages": {tag: data["languages"]["en"]}})
+        if known:
+            assert list(read_page(text, "page.json", ASKED).languages) == [tag]
+        else:
+            with pytest.raises(InvalidParameterError, match=f"must be tags as en or pt-BR .*, got '{tag}'"):
+                read_page(text, "page.json", ASKED)
 
 
 def test_a_page_is_that_of_its_collection_word_for_word(surveys: Surveys) -> None:

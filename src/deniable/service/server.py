@@ -26,6 +26,7 @@ try:
 
     from deniable.service.admin import admin_app
     from deniable.service.public import Access, public_app
+    from deniable.service.shield import access as access_log
 except ImportError as missing:
     raise MissingExtraError('the collector needs an extra: pip install "deniable[service]"') from missing
 
@@ -118,11 +119,18 @@ def wait_for_signal() -> None:
 
 
 def log_to_stderr() -> None:
-    """Have what the collector logs printed: of requests no more than their address's template and status."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    for name, level in (("deniable.service", logging.INFO), ("uvicorn.error", logging.WARNING)):
-        logger = logging.getLogger(name)
+    """Have what the collector logs printed: of requests no more than their address's template and status.
+
+    A line of a request has no time, which would be that of somebody's report.
+    """
+    timed, plain = "%(asctime)s %(levelname)s %(message)s", "%(levelname)s %(message)s"
+    for logger, level, form in (
+        (logging.getLogger("deniable.service"), logging.INFO, timed),
+        (access_log, logging.INFO, plain),
+        (logging.getLogger("uvicorn.error"), logging.WARNING, timed),
+    ):
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter(form))
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +26,12 @@ DRAFT = "DRAFT: "
 
 LANGUAGES = ("en", "de", "fr", "es", "ar")
 """In which a page is drafted with all words of its own; English ones are the client's."""
+
+_TAG = re.compile(
+    r"([A-Za-z]{2,3}|[A-Za-z]{5,8})(-[A-Za-z]{4})?(-([A-Za-z]{2}|\d{3}))?(-(\d[A-Za-z0-9]{3}|[A-Za-z0-9]{5,8}))?",
+    re.ASCII,
+)
+"""A browser shows no page at all in a language whose tag is none."""
 
 _TRANSLATIONS = Path(__file__).parent / "languages"
 
@@ -132,6 +139,8 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
             f"{source} is the page of collection {short_id(page.collection)}, not of {short_id(collection.id)}"
         )
     for tag, words in page.languages.items():
+        if not _TAG.fullmatch(tag):
+            raise InvalidParameterError(f"{source}: languages must be tags as en or pt-BR (BCP 47), got {tag!r}")
         _check_words(words, f"{source}: {tag}", collection)
     if not page.languages:
         raise InvalidParameterError(f"{source}: languages must have at least one language")
