@@ -25,7 +25,7 @@
 # make bench-compare REV=...  whether every mechanism is as fast as it was at another revision, in turns; results/compare.json
 # make dist     source archive and wheel from a clean clone, the wheel installed and used once; dist/
 # make capacity what one contributor costs device, network and collector, and 10^9; docs/results and docs/capacity.md
-# make bench    side by side with peers (its own virtual environment)
+# make bench    side by side with peers (their own virtual environment), from file to result, and engines
 # Whichever Python from 3.11 on there is; where there is none, uv fetches one.
 FITS := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for one in python3.11 python3.12 python3.13 python3.14 python3 python; do \

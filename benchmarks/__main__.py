@@ -6,9 +6,18 @@ import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 DICTIONARIES = "DICTIONARIES"
 """Ours alone, beside plain numpy: the Spread sketch, and the prime family's rates."""
+
+FILES, ENGINES = "FILES", "ENGINES"
+"""From a file of answers to a result, beside pyarrow's own copy; and the same reports added up by engines."""
+
+FURTHER = (DICTIONARIES, FILES, ENGINES)
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results" / "benchmarks.json"
+"""What the tables of `docs/benchmarks.md` are made from."""
 
 SINGLE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -18,12 +27,12 @@ def arguments() -> argparse.Namespace:
     from benchmarks.cases import CASES
     from benchmarks.peers import DEFAULT_ENVIRONMENT
 
-    names = [*(case.name for case in CASES), DICTIONARIES]
+    names = [*(case.name for case in CASES), *FURTHER]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Side by side with peers, in one run.")
     parser.add_argument(
         "--cases",
         nargs="+",
-        type=str.upper,
+        type=lambda given: next((name for name in names if name.lower() == given.lower()), given),
         choices=names,
         default=names,
         metavar="CASE",
@@ -34,6 +43,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, metavar="R", help="repeats (5; 2 if quick)")
     parser.add_argument(
         "--large", type=int, metavar="N", help=f"in {DICTIONARIES}: also simulate N contributors, 100000000 say"
+    )
+    parser.add_argument("--rows", type=int, metavar="N", help=f"in {FILES} (2000000) and {ENGINES} (20000000)")
+    parser.add_argument(
+        "--page", action="store_true", help=f"also write docs/benchmarks.md's tables and {RESULTS.name}"
     )
     parser.add_argument("--no-startup", action="store_true", help="leave out import time and first calls")
     parser.add_argument(
@@ -50,11 +63,13 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Run everything that was asked for."""
+    several = dict(os.environ)
     os.environ.update(SINGLE_THREAD)  # before numpy and numba are imported, here and in every child
     options = arguments()
 
     from rich.console import Console
 
+    from benchmarks import engines, files, latency, quoted
     from benchmarks.cases import case_named
     from benchmarks.peers import PeerProcess
     from benchmarks.picture import draw_ratios
@@ -72,7 +87,7 @@ def main() -> None:
     settings = replace(QUICK if options.quick else Settings(), secure=options.secure)
     if options.rounds:
         settings = replace(settings, rounds=options.rounds)
-    cases = [case_named(name) for name in options.cases if name != DICTIONARIES]
+    cases = [case_named(name) for name in options.cases if name not in FURTHER]
     console = Console()
     if not console.is_terminal:
         console = Console(width=100)
@@ -84,15 +99,27 @@ def main() -> None:
             comparisons += run_case(case, settings, peers, progress.print)
     console.print(described, highlight=False)
     paths: list[Path] = []
+    sections: dict[str, Any] = {}
     if comparisons:
         print_comparisons(comparisons, console)
         for line in server_times(comparisons):
             console.print(line, highlight=False, soft_wrap=True)
+        found = latency.document(latency.latencies(comparisons, settings.rounds, settings.seconds / 2))
+        sections["comparisons"] = quoted.compared(comparisons, described)
+        sections["latency"] = {**described, "cases": found}
         if not options.no_startup:
             print_startup(import_times(), [first_call(case) for case in cases], console)
         paths = write_files(comparisons, described, options.results)
         paths.append(options.results / "latest.png")
         draw_ratios(comparisons, paths[-1])
+    # From here on both cores may be used.
+    if FILES in options.cases:
+        sections["files"] = files.measure(options.rows or 2_000_000, several)
+    if ENGINES in options.cases:
+        sections["engines"] = engines.measure(options.rows or engines.ROWS, several)
+    for name, table in quoted.tables(sections).items():
+        if name != "comparisons":
+            console.print(f"\n{table}", highlight=False, soft_wrap=True, markup=False)
     if DICTIONARIES in options.cases:
         from benchmarks.dictionaries import large, tables
 
@@ -100,6 +127,9 @@ def main() -> None:
         text += f"\n\n{large(options.large)}" if options.large else ""
         console.print(text, highlight=False, soft_wrap=True, markup=False)
         paths.append(write_dictionaries(text, options.results))
+    if options.page:
+        quoted.write(sections, RESULTS)
+        paths += [RESULTS, quoted.PAGE]
     console.print("\nwritten: " + ", ".join(str(path) for path in paths), soft_wrap=True, highlight=False)
 
 

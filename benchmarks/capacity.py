@@ -20,6 +20,8 @@ import numpy as np
 import deniable
 from benchmarks.compare import ROWS, Row, answers_of
 from benchmarks.files import RESULTS as FILES
+from benchmarks.files import table
+from benchmarks.pages import with_tables
 from benchmarks.report import processor
 from deniable import Aggregate, SecureRandomness, SimulationRandomness
 
@@ -132,18 +134,6 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
     return {"costs": "\n".join(lines), "large": "\n".join(more), "machine": machine}
 
 
-def files_table(found: dict[str, Any]) -> str:
-    """Return the table of `benchmarks.files`."""
-    lines = [
-        f"| {found['rows']:,} rows x {found['attributes']} | file | clock, s | processor, s | peak, MiB |",
-        "|---|---|---:|---:|---:|",
-    ]
-    for job in found["jobs"]:
-        name = "pyarrow reads and writes it" if job["job"] == "copy" else f"{job['job']}, {job['mechanism']}"
-        lines.append(f"| {name} | {job['kind']} | {job['clock_s']:.2f} | {job['cpu_s']:.2f} | {job['peak_mib']:.0f} |")
-    return "\n".join(lines)
-
-
 def size(number: float) -> str:
     """Return bytes in the unit that leaves one to three digits before the point."""
     for unit in ("B", "kB", "MB", "GB"):
@@ -153,15 +143,9 @@ def size(number: float) -> str:
     return f"{number:.3g} TB"
 
 
-def with_tables(text: str, found: dict[str, Any]) -> str:
-    """Return the page with its tables, which stand between markers."""
-    files = json.loads(FILES.read_text())
-    for name, table in (tables(found) | {"files": files_table(files)}).items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        before, _, rest = text.partition(begin)
-        _, _, after = rest.partition(end)
-        text = f"{before}{begin}\n{table}\n{end}{after}"
-    return text
+def with_results(text: str, found: dict[str, Any]) -> str:
+    """Return the page with its tables as the results say."""
+    return with_tables(text, tables(found) | {"files": table(json.loads(FILES.read_text()))})
 
 
 def main() -> None:
@@ -178,7 +162,7 @@ def main() -> None:
             print(json.dumps(costs[-1]), flush=True)
         found = {"machine": processor(), "costs": costs, "large": [large(*each) for each in LARGE]}
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
-    PAGE.write_text(with_tables(PAGE.read_text(), json.loads(RESULTS.read_text())))
+    PAGE.write_text(with_results(PAGE.read_text(), json.loads(RESULTS.read_text())))
 
 
 if __name__ == "__main__":

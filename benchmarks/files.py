@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +78,20 @@ def work(folder: Path, job: str, kind: str, mechanism: str) -> dict[str, float]:
         clock, cpu = time.perf_counter(), time.process_time()
         call()
         taken.append((time.perf_counter() - clock, time.process_time() - cpu))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"clock_s": min(t[0] for t in taken), "cpu_s": min(t[1] for t in taken), "peak_mib": peak}
+    return {"clock_s": min(t[0] for t in taken), "cpu_s": min(t[1] for t in taken), "peak_mib": peak_mib()}
 
 
-def measure(rows: int) -> dict[str, Any]:
-    """Return every job's times, each in a fresh process."""
+def peak_mib() -> float:
+    """Return the peak memory of this program; `getrusage` would say that of whoever started it, if that was larger."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
+def measure(rows: int, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Return every job's times, each in a fresh process of this environment."""
     found = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -91,11 +101,25 @@ def measure(rows: int) -> dict[str, Any]:
         jobs += [("aggregate", "parquet", mechanism) for mechanism in MECHANISMS]
         for job, kind, mechanism in jobs:
             command = [sys.executable, "-m", "benchmarks.files", "--work", name, job, kind, mechanism]
-            ledger = os.environ | {"XDG_STATE_HOME": name}
+            ledger = {**environment, "XDG_STATE_HOME": name}
             reply = subprocess.run(command, env=ledger, check=True, stdout=subprocess.PIPE, text=True)
             found.append({"job": job, "kind": kind, "mechanism": mechanism, **json.loads(reply.stdout)})
-            print(json.dumps(found[-1]), flush=True)
-    return {"machine": processor(), "rows": rows, "attributes": len(SIZES), "jobs": found}
+            print(json.dumps(found[-1]), file=sys.stderr, flush=True)
+    when = datetime.now(UTC).isoformat(timespec="minutes")
+    described = {"machine": processor(), "when": when, "load": os.getloadavg()[0]}
+    return described | {"rows": rows, "attributes": len(SIZES), "jobs": found}
+
+
+def table(found: dict[str, Any]) -> str:
+    """Return the table of what `measure` found, in Markdown."""
+    lines = [
+        f"| {found['rows']:,} rows x {found['attributes']} | file | clock, s | processor, s | peak, MiB |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for job in found["jobs"]:
+        name = "pyarrow reads and writes it" if job["job"] == "copy" else f"{job['job']}, {job['mechanism']}"
+        lines.append(f"| {name} | {job['kind']} | {job['clock_s']:.2f} | {job['cpu_s']:.2f} | {job['peak_mib']:.0f} |")
+    return "\n".join(lines)
 
 
 def main() -> None:

@@ -131,6 +131,7 @@ def environment(peers: Mapping[str, str], settings: Settings) -> dict[str, Any]:
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": processor(),
+        "load": os.getloadavg()[0],
         "system": f"{platform.system()} {platform.machine()}",
         "ours": {"python": platform.python_version()} | ours,
         "peers": dict(peers),
@@ -177,13 +178,13 @@ def write_files(comparisons: Sequence[Comparison], described: Mapping[str, Any],
 
 def markdown(comparisons: Sequence[Comparison]) -> str:
     """Return the table in Markdown."""
+    return lines_of([(f"{one.case.name} {one.case.domain}", *row(one)[1:]) for one in comparisons]) + "\n"
+
+
+def lines_of(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows in the order of COLUMNS as a table in Markdown."""
     lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * 3 + "---:|" * 6 + "---|"]
-    lines += [
-        "| " + " | ".join((f"{cells[0]} {one.case.domain}", *cells[1:])) + " |"
-        for one in comparisons
-        for cells in [row(one)]
-    ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *("| " + " | ".join(cells) + " |" for cells in rows)])
 
 
 def server_times(comparisons: Sequence[Comparison], n: int = 1_000_000) -> list[str]:

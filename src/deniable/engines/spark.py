@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 WIDTH = 16
 """Partial sums are added up in so many tasks before they come to the driver."""
 
+OTHERS = "of another collection"
+"""Column of the rows that are added up: the id of another collection, null where the row is of the right one."""
+
 _WRITTEN = "partition int, file string, n long, digest string, error string"
 _SUMMED = "partition int, sum binary, error string"
 
@@ -141,8 +144,13 @@ def aggregate(reports: DataFrame, collection: Collection) -> Aggregate:
     absent = [name for name in (*names, ID_COLUMN) if name not in reports.columns]
     if absent:
         raise InvalidReportError(f"the DataFrame must have the column {absent[0]!r}, got {', '.join(reports.columns)}")
+    from pyspark.sql import functions
+
+    # Ids are compared where the rows are: as texts they would be most of what is sent to Python.
+    ids = functions.col(ID_COLUMN)
+    others = functions.when(ids.eqNullSafe(collection.id), None).otherwise(functions.coalesce(ids, functions.lit("")))
     call = uuid.uuid4().hex
-    parts = reports.select(*names, ID_COLUMN).mapInArrow(
+    parts = reports.select(*names, others.alias(OTHERS)).mapInArrow(
         partial(_attempt, partial(sum_part, collection, call)), _SUMMED
     )
     # By the partition's number: a task that runs again sends its sum where it went before.
@@ -232,12 +240,17 @@ def write_part(
 
 
 def sum_part(collection: Collection, call: str, partition: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
-    """Add up the reports of a partition; return its number, the aggregate's bytes and what is wrong, as one row."""
+    """Add up the reports of a partition; return its number, the aggregate's bytes and what is wrong, as one row.
+
+    Beside the columns of the reports there is `OTHERS`.
+    """
     total = Aggregate.empty(collection.mechanism, collection.id)
     try:
         for batch in batches:
             if batch.num_rows:
-                check_ids(batch.column(ID_COLUMN), collection.id, f"partition {partition}", total.n)
+                others = batch.column(OTHERS)
+                if others.null_count < len(others):
+                    check_ids(others.fill_null(collection.id), collection.id, f"partition {partition}", total.n)
                 try:
                     total += collection.aggregate(report_arrays(batch, collection.mechanism))
                 except InvalidReportError as error:

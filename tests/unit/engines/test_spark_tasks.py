@@ -24,7 +24,7 @@ from deniable import (
 )
 from deniable.core.randomness import SecureRandomness
 from deniable.engines import spark
-from deniable.engines.spark import Part, Store, merge_parts, sum_part, write_part
+from deniable.engines.spark import OTHERS, Part, Store, merge_parts, sum_part, write_part
 from deniable.errors import DuplicateReportsError, FileFormatError, InvalidReportError, OutputError
 from deniable.files import ReportReader, aggregate_files, report_arrays
 
@@ -110,7 +110,7 @@ def widened(collection: Collection, n: int, rng: Any) -> tuple[pa.RecordBatch, A
             columns[field.name] = pa.array([row.tobytes() for row in values], pa.binary())
         else:
             columns[field.name] = pa.array(values.tolist(), pa.list_(pa.int32()))
-    columns["collection"] = pa.array([collection.id] * n, pa.string())
+    columns[OTHERS] = pa.nulls(n, pa.string())
     return pa.record_batch(columns), reports
 
 
@@ -143,10 +143,9 @@ def test_reports_that_do_not_fit_are_refused() -> None:
     grr = GRR(300, 1.0)
     collection = survey_over(grr)
     batch, _ = widened(collection, 5, SimulationRandomness(1))
-    ids = batch.column("collection")
-    (foreign,) = sum_part(
-        collection, "c", 2, [batch.set_column(1, "collection", pa.array([collection.id] * 4 + ["x" * 64]))]
-    ).to_pylist()
+    others = batch.column(OTHERS)
+    mixed = batch.set_column(1, OTHERS, pa.array([None] * 4 + ["x" * 64]))
+    (foreign,) = sum_part(collection, "c", 2, [mixed]).to_pylist()
     assert foreign["error"].startswith("MismatchError|partition 2: row 5 of partition 2 is of collection xxx")
     for values, message in (
         (pa.array([0, 1, 2, 3, 70_000]), "must have values of the type uint16, got others"),
@@ -154,7 +153,7 @@ def test_reports_that_do_not_fit_are_refused() -> None:
         (pa.array([0, 1, 2, 3, None]), "must not be null"),
         (pa.array([0, 1, 2, 3, 300]), r"report must be in 0..299, got report=300 in row 5 \(rows counted from row 1\)"),
     ):
-        wrong = pa.record_batch({"value": values, "collection": ids})
+        wrong = pa.record_batch({"value": values, OTHERS: others})
         (row,) = sum_part(collection, "c", 0, [wrong]).to_pylist()
         assert row["error"].startswith("InvalidReportError|partition 0: ")
         with pytest.raises(InvalidReportError, match=message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -183,13 +184,41 @@ def test_the_page_on_capacity_quotes_its_results() -> None:
 
     found = json.loads(capacity.RESULTS.read_text())
     page = capacity.PAGE.read_text()
-    assert capacity.with_tables(page, found) == page
+    assert capacity.with_results(page, found) == page
     assert [row["row"] for row in found["costs"]] == [str(row) for row in (*compare.ROWS, *capacity.MORE)]
     assert all(abs(row["z_sd"] - 1) < 0.01 for row in found["large"])  # of 2^20 values: ten standard deviations
     names = {job["job"] for job in json.loads(files.RESULTS.read_text())["jobs"]}
     assert names == {"copy", "randomize", "aggregate"}
     found["costs"][0]["bytes"] += 1
-    assert capacity.with_tables(page, found) != page
+    assert capacity.with_results(page, found) != page
+
+
+def test_the_page_on_benchmarks_quotes_its_results(tmp_path: Path) -> None:
+    from benchmarks import quoted
+    from benchmarks.pages import with_tables
+
+    results, page = ROOT / "docs" / "results" / "benchmarks.json", tmp_path / "page.md"
+    sections = json.loads(results.read_text())
+    assert set(sections) == {"comparisons", "latency", "files", "engines"}
+    assert with_tables(quoted.PAGE.read_text(), quoted.tables(sections)) == quoted.PAGE.read_text()
+    # One section measured anew takes the place of the earlier one; the others stay.
+    page.write_text(quoted.PAGE.read_text())
+    (tmp_path / "results.json").write_text(results.read_text())
+    again = sections["engines"] | {"rows": 12, "jobs": [{"engine": "DuckDB", "verb": "add up"}]}
+    quoted.write({"engines": again}, tmp_path / "results.json", page)
+    assert "| 12 reports |" in page.read_text()
+    assert "| DuckDB | add up | not installed | |" in " ".join(page.read_text().split(" "))
+    assert quoted.tables(sections)["files"] in page.read_text()
+    with pytest.raises(ValueError, match="must have a place for 'other'"):
+        with_tables("no marks", {"other": ""})
+
+
+def test_a_tree_of_processes_is_counted_as_one() -> None:
+    from benchmarks.engines import tree_seconds
+
+    before = tree_seconds()
+    subprocess.run([sys.executable, "-c", "sum(i * i for i in range(2_000_000))"], check=True)
+    assert tree_seconds() > before
 
 
 def test_what_a_row_costs_is_of_its_reports() -> None:
