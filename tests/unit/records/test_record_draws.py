@@ -162,8 +162,9 @@ def test_copies_in_one_loop_are_those_in_turn() -> None:
         words = rng.integers(0, 2**64, (n, d), dtype=np.uint64)
         words[:d] = truths
         codes, pivots = rng.integers(0, k, (n, d)), rng.integers(0, d, n).astype(np.uint8)
-        found = [np.zeros((n, d), dtype=np.uint16) for _ in range(4)]
-        runs = copy_in_turn.compiled, copy_around.compiled, copy_in_turn.interpreted, copy_around.interpreted
+        found = [np.zeros((n, d), dtype=np.uint16) for _ in range(5)]
+        interpreted = copy_in_turn.interpreted, copy_around.interpreted
+        runs = copy_in_turn.compiled, copy_around.compiled, *interpreted, copy_in_turn.few
         for run, reports in zip(runs, found, strict=True):
             with np.errstate(over="ignore"):
                 run(words, codes, pivots, lies, truths, reciprocals, k, reports)

@@ -203,7 +203,7 @@ def randomize_coded(oracles: Sequence[GRR], codes: Codes, rng: Randomness, repor
     """
     d = len(oracles)
     sizes = np.array([oracle.k for oracle in oracles], dtype=np.uint64)
-    lies = np.array([int(oracle.support_probabilities[1] * SCALE) for oracle in oracles], dtype=np.uint64)
+    lies = np.array([oracle._lie for oracle in oracles], dtype=np.uint64)
     surround = _surround_alike if len(set(sizes.tolist())) == 1 else _surround
     pivots = sample_pivots(rng, len(codes), d)
     for rows, drawn in blocks(rng, len(codes), d):
@@ -247,6 +247,15 @@ def _privatise(
             value += one + word // lie
             value -= size if value >= size else np.uint64(0)
         reports[i, s] = value
+
+
+@_privatise.for_few
+def _privatise_few(
+    words: Words, codes: Codes, pivots: Codes, lies: Words, sizes: NDArray[np.uint64], reports: NDArray[Any]
+) -> None:
+    for i, s in enumerate(pivots.tolist()):
+        word, lie, size, code = int(words[i, 0]), int(lies[s]), int(sizes[s]), int(codes[i, s])
+        reports[i, s] = code if word >= (size - 1) * lie else (code + 1 + word // lie) % size
 
 
 @kernel
@@ -314,6 +323,23 @@ def _surround_alike(
         reports[i, 0] = told
         reports[i, s] = told
         if wrong:
+            again[i] = True
+            refused += 1
+    return refused
+
+
+@_surround_alike.for_few
+def _surround_few(
+    words: Words, pivots: Codes, sizes: NDArray[np.uint64], reports: NDArray[Any], again: NDArray[np.bool_]
+) -> int:
+    bound, refused = int(sizes[0]) - 1, 0
+    limit = SCALE % bound
+    for i, (s, drawn) in enumerate(zip(pivots.tolist(), words.tolist(), strict=True)):
+        told, products = int(reports[i, s]), [word * bound for word in drawn[1:]]
+        choices = [product // SCALE for product in products]
+        reports[i] = [told, *(choice + (choice >= told) for choice in choices)]
+        reports[i, s] = told
+        if any(product % SCALE < limit for j, product in enumerate(products, 1) if j != s):
             again[i] = True
             refused += 1
     return refused

@@ -119,6 +119,26 @@ def copy_in_turn(
             j = np.int64(0) if j == d else j
 
 
+@copy_in_turn.for_few
+def _copy_few(
+    words: Words,
+    codes: Codes,
+    pivots: Codes,
+    lies: Words,
+    truths: Words,
+    reciprocals: NDArray[np.float64],  # noqa: ARG001
+    k: int,
+    reports: NDArray[Any],
+) -> None:
+    d = words.shape[1]
+    for i, (s, drawn) in enumerate(zip(pivots.tolist(), words.tolist(), strict=True)):
+        base, row_lies, row_truths = int(codes[i, s]), lies[s].tolist(), truths[s].tolist()
+        for t, (word, lie, truth) in enumerate(zip(drawn, row_lies, row_truths, strict=True)):
+            value = base if word >= truth else (base + 1 + word // lie) % k
+            reports[i, (s + t) % d] = value
+            base = value if t == 0 else base
+
+
 @kernel
 def copy_beside(
     words: Words,
@@ -199,6 +219,9 @@ def copy_around(
         for t in range(d - np.int64(s), d):
             value = copies + 1 + own[np.uint64(t)]
             reports[row, s + np.uint64(t) - np.uint64(d)] = value - (size if value >= size else np.int64(0))
+
+
+copy_around.for_few(_copy_few)
 
 
 def simulate_copies(privatised: NDArray[np.int64], lies: NDArray[Any], rng: SimulationRandomness) -> NDArray[np.int64]:

@@ -225,14 +225,14 @@ def test_no_reports_and_no_queries() -> None:
 
 
 def both_ways(loop: Kernel[..., None], *arguments: Any, outputs: tuple[int, ...]) -> list[list[int]]:
-    """Run a kernel compiled and interpreted on copies, assert that they agree, and return the outputs."""
+    """Run a kernel compiled, interpreted and as for few rows, assert that they agree, and return the outputs."""
     results = []
-    for run in (loop.compiled, loop.interpreted):
+    for run in (loop.compiled, loop.interpreted, loop.few):
         copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
         with np.errstate(over="ignore"):
             run(*copies)
         results.append([copies[index].tolist() for index in outputs])
-    assert results[0] == results[1]
+    assert results[0] == results[1] == results[2]
     return results[0]
 
 

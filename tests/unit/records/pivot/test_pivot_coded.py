@@ -141,6 +141,24 @@ def test_few_rows_and_many_rows_run_the_same_source() -> None:
         assert interpreted == coded.aggregate(compiled)
 
 
+@pytest.mark.parametrize("k", [2, 3, 16, 60_000])
+def test_plain_integers_make_the_reports_that_the_loops_make(k: int) -> None:
+    generator, n, d = np.random.default_rng(k), 300, 3
+    sizes, lies = np.full(d, k, dtype=np.uint64), np.full(d, SCALE // (k + 1), dtype=np.uint64)
+    words = generator.integers(0, SCALE, (n, d), dtype=np.uint64)
+    words[:9] = np.array([0, 1, SCALE - 1], dtype=np.uint64)[np.indices((3, 3)).reshape(2, 9)[[0, 1, 0]].T]
+    words[9, 0], words[10, 0] = (k - 1) * int(lies[0]) - 1, (k - 1) * int(lies[0])
+    codes, pivots = generator.integers(0, k, (n, d)), generator.integers(0, d, n).astype(np.uint8)
+    found = []
+    for path in ("compiled", "few"):
+        reports, again = np.zeros((n, d), dtype=np.uint16), np.zeros(n, dtype=np.bool_)
+        getattr(code_module._privatise, path)(words, codes, pivots, lies, sizes, reports)
+        refused = getattr(code_module._surround_alike, path)(words, pivots, sizes, reports, again)
+        assert refused == again.sum()
+        found.append((reports.tolist(), again.tolist()))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize(("name", "k"), [("_surround", (4, 7)), ("_surround_alike", (4, 4))])
 @pytest.mark.parametrize("rows", [4, 20])  # interpreted, compiled
 def test_a_word_that_would_not_be_uniform_is_drawn_again(name: str, k: tuple[int, int], rows: int) -> None:
