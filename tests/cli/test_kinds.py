@@ -17,7 +17,7 @@ from rich.cells import cell_len
 
 from deniable import Aggregate, Collection, SimulationRandomness
 from deniable.oracles.square_wave import SquareWave
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, run_all
 from tests.vectors import kinds
 
 N = 3000
@@ -98,6 +98,34 @@ def test_every_kind_through_every_verb(run: Run, answers: str) -> None:
     points = np.array([-0.5, 0, 0.5, 1])
     assert np.dot(share[:4], points) == pytest.approx(np.sum(known) / N, abs=1e-12)
     assert share[4] == pytest.approx(1 - len(known) / N, abs=1e-12)
+
+
+def test_a_grid_is_folded_below_its_mean_and_quartiles(run: Run) -> None:
+    Path("grid.json").write_text(
+        '{"format": "deniable schema", "format_version": 2, "attributes": [{"name": "income", "kind": "numeric", '
+        '"range": [0, 5000], "grid": 51}, {"name": "sex", "categories": ["f", "m"]}]}'
+    )
+    rows = np.random.default_rng(1).integers(0, 5000, 400)
+    Path("grid.csv").write_text("income,sex\n" + "".join(f"{row},{'fm'[row % 2]}\n" for row in rows))
+    run_all(
+        run,
+        "collection --schema grid.json --epsilon 4 -o grid.survey",
+        "randomize grid.survey grid.csv -o grid.parquet",
+        "aggregate grid.survey grid.parquet -o grid.aggregate",
+    )
+    estimate = ("estimate", "grid.survey", "grid.aggregate")
+    said = run(*estimate, "--html", "grid.html").stdout
+    table = said[said.index("\nincome\n") : said.index("\nsex\n")]
+    assert said.index("The mean of 'income'") < said.index("half of the answers to 'income'") < said.index(table)
+    points = [str(point) for point in range(0, 5001, 100)]
+    listed = [line.split()[0] for line in table.splitlines() if line]
+    assert [label for label in listed if label in points] == points[::7]
+    assert "these are 8 of 51 points of the grid, each with its noise (--all lists them)" in table
+    assert Path("grid.html").read_text().count("<details>") == 1
+    full = run(*estimate, "--all").stdout
+    assert all(f"\n{point} " in full[full.index("\nincome\n") :] for point in points)
+    # Who asks something else gets that alone.
+    assert "The mean of" not in run(*estimate, "--total", "sex=f").stdout
 
 
 def test_frames_are_read_as_files_are(files: None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import typer
@@ -13,6 +14,7 @@ from deniable.cli._app import console, note, save_page
 from deniable.errors import InvalidParameterError
 from deniable.postprocess.steps import POSTPROCESSORS
 from deniable.report import estimate_page, print_page
+from deniable.report.text import MAX_ROWS
 from deniable.survey.dictionary_file import read_lines
 
 
@@ -38,14 +40,24 @@ def parse_queries(text: str) -> tuple[str, ...]:
     return words
 
 
-def show(summary: Summary, plot: Path | None, html: Path | None, as_json: bool) -> None:
-    """Write the picture and the page that were asked for, and print the summary."""
+def show(
+    summary: Summary,
+    plot: Path | None,
+    html: Path | None,
+    as_json: bool,
+    folded: Collection[str] = (),
+    most: int = MAX_ROWS,
+) -> None:
+    """Write the picture and the page that were asked for, and print the summary.
+
+    Tables of `folded` attributes are folded; of others at most so many rows are printed.
+    """
     if summary.truth_n is not None and summary.truth_n != summary.n:
         note(f"warning: the truth is about {summary.truth_n:,} records, the reports about {summary.n:,} contributors")
-    page = estimate_page(summary)
+    page = estimate_page(summary, folded=folded)
     save_page(page, plot, html)
     if as_json:
         sys.stdout.writelines(summary.json_parts())
         typer.echo()
     else:
-        print_page(console(), page)
+        print_page(console(), page, most)

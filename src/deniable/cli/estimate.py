@@ -98,6 +98,9 @@ def estimate(
         Path | None,
         typer.Option("--codebook", help="Also write what the columns of --csv mean, n and epsilon, as CSV."),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="List every category, and every point of a numeric grid.")
+    ] = False,
     looks: Annotated[
         LooksName,
         typer.Option("--looks", help="any: intervals of all looks at a growing collection hold together."),
@@ -130,6 +133,11 @@ def estimate(
     if collection.schema.is_text:
         raise InvalidParameterError(f"{survey} asks for open text: read it with deniable heavy-hitters")
     chosen = None if queries is None else _asked(collection, queries)
+    grids = [column.name for column in collection.schema.columns if column.kind == "numeric"]
+    plain = not (means or totals or quantiles or chosen or top or deals or postprocess or estimator or liars)
+    if grids and plain and looks == LooksName.one:
+        # What a grid is for: its points, one by one, are mostly noise.
+        means, quantiles = grids, [f"{name}=.25,.5,.75" for name in grids]
     asked = parse_questions(collection, means or (), totals or (), quantiles or ())
     reports = Aggregate.load(aggregate)
     parts = [reports, *map(Aggregate.load, deals or [])]
@@ -163,7 +171,10 @@ def estimate(
     if book is not None:
         with writing(book):
             write_text(book, codebook(summary))
-    show(summary, plot, html, as_json)
+    if every:
+        show(summary, plot, html, as_json, most=max(collection.schema.sizes))
+    else:
+        show(summary, plot, html, as_json, grids)
 
 
 def parse_questions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ def estimate_page(
     introduction: Sequence[str] = (),
     lead: Sequence[str] = (),
     budgets: bool = False,
+    folded: Collection[str] = (),
 ) -> Page:
     """Return the page of an estimate, or of several of the same attributes, for instance at different epsilon.
 
@@ -61,6 +62,8 @@ def estimate_page(
         Paragraphs below the heading, and before everything else; as of `Page`.
     budgets : bool
         Name the epsilon at every table, as is done where there are several.
+    folded : collection of str
+        Attributes whose categories tell little one by one, as the points of a grid do: their tables are folded.
 
     Raises
     ------
@@ -100,7 +103,10 @@ def estimate_page(
         sections=(
             *(section for summary in summaries for section in answer_sections(summary)),
             *(
-                Section(name, tuple(_part(summary, summary.attributes[j], several or budgets) for summary in summaries))
+                Section(
+                    name,
+                    tuple(_part(summary, summary.attributes[j], several or budgets, folded) for summary in summaries),
+                )
                 for j, name in enumerate(map(_heading, summaries[0].attributes))
             ),
         ),
@@ -172,7 +178,7 @@ def _which(summary: Summary, several: bool) -> str:
     return f"epsilon = {summary.guarantee.epsilon:g}: " if several else ""
 
 
-def _part(summary: Summary, row: AttributeSummary, several: bool) -> Part:
+def _part(summary: Summary, row: AttributeSummary, several: bool, folded: Collection[str]) -> Part:
     which = _which(summary, several)
     if row.reports == 0:
         return Text((f"{which}no reports: nothing is known about this attribute",))
@@ -200,6 +206,7 @@ def _part(summary: Summary, row: AttributeSummary, several: bool) -> Part:
         rank=row.estimate,
         hidden=max(row.total - len(row.categories), 0) if not asked else 0,
         rest="categories with smaller estimates",
+        fold=f"{len(row.categories)} points of the grid, each with its noise" if row.attribute in folded else "",
         cut=_CUT if summary.selection == "all" and not summary.simultaneous and summary.has_intervals else "",
     )
 

@@ -97,6 +97,9 @@ class IntervalChart:
         What left-out rows are, in words.
     cut : str
         What a reader must know if a renderer leaves out more.
+    fold : str
+        Where single rows tell little, what they are together: a page that can be unfolded shows this and folds the rows
+        away, a terminal lists a few.
     """
 
     table: Table
@@ -108,6 +111,7 @@ class IntervalChart:
     hidden: int = 0
     rest: str = ""
     cut: str = ""
+    fold: str = ""
 
     def shown(self, most: int) -> list[int]:
         """Return the rows that a renderer of at most so many rows lists: the largest, in their own order."""

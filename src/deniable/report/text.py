@@ -16,12 +16,15 @@ from deniable.report.page import Card, HeatMap, IntervalChart, Page, Part, Table
 MAX_ROWS = 50
 """Rows of one chart that a terminal lists."""
 
+FOLDED_ROWS = 8
+"""Rows of a folded chart that a terminal lists."""
+
 _GAP = "  "
 _SMALLEST_LABEL = 8
 
 
-def print_page(console: Console, page: Page) -> None:
-    """Print a page: what was promised, the numbers, how to read them.
+def print_page(console: Console, page: Page, most: int = MAX_ROWS) -> None:
+    """Print a page: what was promised, the numbers, how to read them; at most so many rows of a chart.
 
     Examples
     --------
@@ -44,14 +47,17 @@ def print_page(console: Console, page: Page) -> None:
         print_line(console, line)
     _print_cards(console, [card for card in page.cards if not card.promise])
     widths = [
-        cell_len(visible(label)) for section in page.sections for part in section.charts for label in _labels(part)
+        cell_len(visible(label))
+        for section in page.sections
+        for part in section.charts
+        for label in _labels(part, most)
     ]
     for section in page.sections:
         console.print()
         print_line(console, section.heading, style="bold")
         for part in section.parts:
-            _print_part(console, part, max(widths, default=0))
-    notes = page.all_notes(MAX_ROWS)
+            _print_part(console, part, max(widths, default=0), most)
+    notes = page.all_notes(most)
     if notes:
         console.print()
     for line in notes:
@@ -81,7 +87,7 @@ def print_lines(console: Console, lines: Sequence[str]) -> None:
         console.print(Styled(line), no_wrap=True, crop=False)
 
 
-def _print_part(console: Console, part: Part, label_width: int) -> None:
+def _print_part(console: Console, part: Part, label_width: int, most: int) -> None:
     match part:
         case Text():
             for line in part.lines:
@@ -89,7 +95,7 @@ def _print_part(console: Console, part: Part, label_width: int) -> None:
         case Table():
             print_lines(console, table_lines(part, console.width))
         case IntervalChart():
-            print_lines(console, chart_lines(part, console.width, label_width))
+            print_lines(console, chart_lines(part, console.width, label_width, most))
         case HeatMap():
             lines = map_lines(part, console.width)
             print_lines(console, lines)
@@ -99,13 +105,15 @@ def _print_part(console: Console, part: Part, label_width: int) -> None:
                 )
 
 
-def chart_lines(chart: IntervalChart, width: int, label_width: int = 0) -> list[str]:
+def chart_lines(chart: IntervalChart, width: int, label_width: int = 0, most: int = MAX_ROWS) -> list[str]:
     """Return a chart's table and how many rows it leaves out, as lines of at most `width` terminal cells."""
-    shown = chart.shown(MAX_ROWS)
+    shown = _shown(chart, most)
     cut = chart.table.rows - len(shown)
     lines = [shorten(chart.caption, width)] if chart.caption else []
     lines += table_lines(chart.table, width, rows=shown, label_width=label_width)
-    if cut + chart.hidden:
+    if chart.fold and cut:
+        lines.append(f"these are {len(shown)} of {chart.fold} (--all lists them)")
+    elif cut + chart.hidden:
         lines.append(f"and {cut + chart.hidden:,} {chart.rest}{' (--json lists all)' if cut else ''}")
     return lines
 
@@ -171,5 +179,12 @@ def map_lines(chart: HeatMap, width: int) -> list[str]:
     return []
 
 
-def _labels(chart: IntervalChart) -> list[str]:
-    return [chart.table.cells(i)[0] for i in chart.shown(MAX_ROWS)]
+def _labels(chart: IntervalChart, most: int) -> list[str]:
+    return [chart.table.cells(i)[0] for i in _shown(chart, most)]
+
+
+def _shown(chart: IntervalChart, most: int) -> list[int]:
+    """Return the rows that are listed: of a folded chart some from its beginning to its end, chosen by no number."""
+    if not chart.fold:
+        return chart.shown(most)
+    return list(range(0, chart.table.rows, -(-chart.table.rows // FOLDED_ROWS)))
