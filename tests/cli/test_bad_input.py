@@ -343,3 +343,13 @@ def test_usage_errors_exit_2_and_point_to_help(run: Run, arguments: tuple[str, .
     result = run(*arguments)
     assert result.exit_code == 2
     assert "Usage: " in result.output
+
+
+def test_warnings_name_options_as_they_are_typed(run: Run) -> None:
+    cities = [f"city {i % 70}" for i in range(400)]
+    Path("cities.csv").write_text("city,team,shift\n" + "".join(f"{c},{c[-1]},{c[-2]}\n" for c in cities))
+    for command in ("schema cities.csv -o drafted.json", "leakage cities.csv --epsilon 1"):
+        result = run(*command.split())
+        said = " ".join((result.stdout + result.stderr).split())
+        assert "column 'city' is left out: it has 70 distinct answers, --max-categories=50" in said, command
+        assert "max_categories" not in said

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.cli._app import Report, progress
+from deniable.cli._app import Report, in_flags, progress
 from deniable.core.checks import listed
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
@@ -102,7 +102,7 @@ def _drafted(
 ) -> tuple[Schema, list[str]]:
     with open_answers(path, names, delimiter=delimiter) as reader:
         draft = draft_schema(with_progress(reader, report), max_categories, kinds=False)
-    left_out = [warning for warning in draft.warnings if "left out" in warning]
+    left_out = [in_flags(warning, "leakage") for warning in draft.warnings if "left out" in warning]
     for name in (*(names or ()), *filter(None, [target])):
         reason = next((text for text in left_out if f"column {name!r}" in text), None)
         if reason is not None and (name == target or "single answer" not in reason):

@@ -156,7 +156,7 @@ def _failures(interrupted: str, command: str) -> Iterator[None]:
     try:
         yield
     except DeniableError as error:
-        _fail(_in_flags(str(error), command), BAD_INPUT)
+        _fail(in_flags(str(error), command), BAD_INPUT)
     except KeyboardInterrupt:
         complete = ", ".join(map(str, _written))
         kept = f"{complete} is complete, nothing else was written" if _written else interrupted
@@ -174,7 +174,7 @@ def _fail(message: str, code: int) -> None:
     raise typer.Exit(code) from None
 
 
-def _in_flags(message: str, command: str) -> str:
+def in_flags(message: str, command: str) -> str:
     """Return a message of the library with a command's options as they are typed: `target_error` is --target-error.
 
     Names of one word are the same in both languages; what is no subject and has no value is somebody else's word.

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.cells import cell_len
 
-from deniable.cli._app import check_output, console, note, progress, verb, writing
+from deniable.cli._app import check_output, console, in_flags, note, progress, verb, writing
 from deniable.cli._options import Delimiter
 from deniable.core.checks import listed
 from deniable.files import draft_schema_file, tidy_file
@@ -50,7 +50,7 @@ def schema(
     print_lines(console(), _attribute_table(draft.schema.attributes, console().width))
     print_line(console(), f"sizes: {','.join(map(str, draft.schema.sizes))}")
     for warning in draft.warnings:
-        note(f"warning: {warning}")
+        note(f"warning: {in_flags(warning, 'schema')}")
     if tidy is not None:
         note(f"wrote {tidy}: {changed:,} cells are spelled in one way; the schema is of these answers")
     elif draft.spellings:

@@ -211,10 +211,11 @@ def _option(sketch: CountMeanSketch, objective: Objective, ideal: float) -> Sket
 
 def _reason(chosen: SketchOption, options: tuple[SketchOption, ...], objective: Objective, mode: str) -> str:
     what = "mean" if mode == "l2" else "worst-case"
-    parts = [
-        f"{chosen.family} with m={chosen.m}: {_above(chosen)} the least possible {what} variance "
-        f"(m={objective.best_real:.2f})"
-    ]
+    ideal = f"the least possible {what} variance"
+    if chosen.excess < 0:
+        # The formula of the best m is of domains in which answers collide.
+        ideal = f"the least {what} variance with collisions, of which so small a domain has fewer"
+    parts = [f"{chosen.family} with m={chosen.m}: {_above(chosen)} {ideal} (m={objective.best_real:.2f})"]
     passed = options[: options.index(chosen)]
     parts += [f"{one.family} could only have m={one.m}, {_above(one)} it" for one in passed]
     return "; ".join(filter(None, [*parts, FAMILIES[chosen.family].remark]))

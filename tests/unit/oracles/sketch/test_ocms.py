@@ -114,11 +114,11 @@ def test_a_state_too_large_is_not_chosen() -> None:
 
 
 def test_small_domains_collide_less_than_one_in_m() -> None:
-    """With m >= k Spread is randomised response itself: no collisions, and less than the "least possible" variance."""
+    """With m >= k Spread is randomised response itself: no collisions, and less variance than any with them."""
     choice = ocms_choice(4, 2.0)
     assert choice.mechanism == CountMeanSketch(4, 2.0, 4, "spread")
     assert choice.options[0].excess < -0.2
-    assert "% below the least possible" in choice.reason
+    assert "% below the least mean variance with collisions" in choice.reason
 
 
 def test_by_name() -> None:
