@@ -74,6 +74,9 @@ def test_reports_are_counted_once_in_either_form(here: Running, call: Caller) ->
     (changed,) = bodies(1, 10, seed=2)
     assert call.post(changed).json == {"counted": 0, "already": 1, "invalid": 0}
     assert waiting(here) == before + 300
+    # Whatever the content: one that no client can have made, too.
+    answer = call.post(Body(ASKED.id, one.ids, np.array([[3]], np.uint8)))
+    assert (answer.status, answer.json) == (200, {"counted": 0, "already": 1, "invalid": 0})
 
 
 def test_an_impossible_report_is_refused_alone_and_counted_out_of_many(here: Running, call: Caller) -> None:

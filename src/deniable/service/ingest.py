@@ -49,6 +49,7 @@ class _Item:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Outcome]
     answer: Outcome | Problem | None = field(default=None)
+    repeated: bool = False
 
     def resolve(self) -> None:
         if self.future.cancelled():
@@ -177,6 +178,8 @@ class Ingest:
             valid[collection] = kept = valid_rows(group[0].survey, rows)
             if kept.any():
                 posted[collection] = Posted(ids[kept], rows[kept])
+            if not kept.all():
+                self._look_for_repeated(collection, group, kept)
         began = time.perf_counter()
         taken = self._store.take(posted) if posted else {}
         if posted:
@@ -184,6 +187,14 @@ class Ingest:
         for collection, group in groups.items():
             found = taken.get(collection, np.zeros(0, dtype=np.bool_))
             self._answer(group, valid[collection], found)
+
+    def _look_for_repeated(self, collection: str, group: list[_Item], kept: NDArray[np.bool_]) -> None:
+        """Find who sends once more, with another content: the first counts, whatever comes later."""
+        start = 0
+        for item in group:
+            if item.body.n == 1 and not kept[start]:
+                item.repeated = self._store.counted(collection, item.body.ids.tobytes())
+            start += item.body.n
 
     def _answer(self, group: list[_Item], valid: NDArray[np.bool_], taken: NDArray[np.bool_] | State) -> None:
         new = np.zeros(len(valid), dtype=np.bool_)
@@ -201,6 +212,10 @@ class Ingest:
             mine = slice(start, start + item.body.n)
             start += item.body.n
             kept, counted = int(valid[mine].sum()), int(new[mine].sum())
+            if item.repeated:
+                item.answer = Outcome(0, 1, 0)
+                self._metrics.reports("already", 1)
+                continue
             if kept and refused is not None:
                 # Since the request was looked at; of what is only paused, devices shall come again.
                 item.answer = Problem("closed" if refused == "closed" else "not-open")
