@@ -24,11 +24,11 @@ ENUMERATED = [pytest.param(case, n, id=f"{case.name}-{n}") for case in DEALT_CAS
 N = 25
 
 OWN_SUITES = {
-    "AppleCMS": "test_apple.py",
-    "AppleHCMS": "test_apple.py",
+    "AppleCMS": "oracles/comparators/test_apple.py",
+    "AppleHCMS": "oracles/comparators/test_apple.py",
     "Corr-RR aligned": "records/pivot/test_corr_rr_aligned.py",
-    "HeavyHitters": "test_heavy_hitters.py",
-    "OCMS": "test_ocms.py",
+    "HeavyHitters": "oracles/sketch/test_heavy_hitters.py",
+    "OCMS": "oracles/sketch/test_ocms.py",
 }
 """Mechanisms that the plain suite does not list, and the tests that they have instead."""
 
