@@ -345,6 +345,17 @@ def test_usage_errors_exit_2_and_point_to_help(run: Run, arguments: tuple[str, .
     assert "Usage: " in result.output
 
 
+def test_errors_name_switches_and_answers_as_they_are_typed(collected: Run) -> None:
+    again = collected("randomize", "survey.json", "answers.csv", "-o", "again.parquet")
+    assert again.exit_code == 2
+    assert again.stderr.endswith("to do it nevertheless, say so with --again\n")
+    total = collected("estimate", "survey.json", "all.aggregate", "--total", "smoker=never")
+    assert "must have the category 'never', it has yes, no" in total.stderr
+    mean = collected("estimate", "survey.json", "all.aggregate", "--mean", "smoker")
+    assert "give scores, or declare them in the schema" in mean.stderr
+    assert "mean(" not in mean.stderr
+
+
 def test_warnings_name_options_as_they_are_typed(run: Run) -> None:
     cities = [f"city {i % 70}" for i in range(400)]
     Path("cities.csv").write_text("city,team,shift\n" + "".join(f"{c},{c[-1]},{c[-2]}\n" for c in cities))

@@ -177,10 +177,13 @@ def _fail(message: str, code: int) -> None:
 def in_flags(message: str, command: str) -> str:
     """Return a message of the library with a command's options as they are typed: `target_error` is --target-error.
 
+    A switch that is on, `again=True`, is --again.
+
     Names of one word are the same in both languages; what is no subject and has no value is somebody else's word.
     """
     for option in (max(one.opts, key=len) for one in _Commands()[command].params):
         name = option.removeprefix("--").replace("-", "_")
+        message = re.sub(rf"(?<![\w'\"/.-]){name}=True\b", option, message)
         if option.startswith("--") and "_" in name:
             message = re.sub(rf"(?<![\w'\"/.-]){name}(?==| must )", option, message)
     return message

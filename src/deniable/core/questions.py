@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.answer import Answer, Target, normal_quantile
+from deniable.core.checks import listed
 from deniable.core.fieller import fieller
 from deniable.core.ordered import Cdf, Quantile, quantiles
 from deniable.errors import InvalidParameterError, UnknownCategoryError
@@ -277,7 +278,7 @@ class Questions(ABC):
             if self.scores is None:
                 raise InvalidParameterError(
                     f"scores must say what every category{self._about} counts for, it has none of its own: "
-                    "mean(scores), or declare scores in the schema"
+                    "give scores, or declare them in the schema"
                 )
             return self.scores
         k = self.k
@@ -320,7 +321,8 @@ class Questions(ABC):
     def _code(self, label: str) -> int:
         code = self._codes_by_label().get(label)
         if code is None:
-            raise UnknownCategoryError(f"estimate must have the category {label!r}, it does not")
+            known = listed(list(self._codes_by_label()))
+            raise UnknownCategoryError(f"estimate{self._about} must have the category {label!r}, it has {known}")
         return code
 
     @abstractmethod

@@ -173,7 +173,7 @@ def test_many_answers_are_recognised_whatever_their_file(same: str, tmp_path: Pa
         assert str(caught.value) == (
             f"{tmp_path / same} was randomised before for this collection (into {tmp_path / 'r.parquet'}): whoever "
             "sees all reports sees 2 of each contributor, and epsilon is 16 instead of 8; to do it nevertheless, say "
-            "so with again=True (--again)"
+            "so with again=True"
         )
     assert (tmp_path / "r.parquet").read_bytes() == before
     assert files(tmp_path) == {"a.csv", "copy.csv", "a.parquet", "reordered.csv", "r.parquet"}
@@ -309,7 +309,7 @@ def test_a_run_killed_as_its_reports_appear_is_recorded(when: str, n: int, tmp_p
     )
     with pytest.raises(AlreadyRandomizedError) as caught:
         randomize_file(SURVEY, answers, tmp_path / "s.parquet", rng())
-    assert str(caught.value) == f"{message}; to do it nevertheless, say so with again=True (--again)"
+    assert str(caught.value) == f"{message}; to do it nevertheless, say so with again=True"
     # The refused run removed what the killed one had left unfinished.
     assert files(tmp_path) - {"r.parquet"} == {"a.csv", "survey.json"}
     assert randomize_file(SURVEY, answers, tmp_path / "s.parquet", rng(), again=True).warnings == (message,)

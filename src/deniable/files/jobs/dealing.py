@@ -101,9 +101,7 @@ def deal_file(
             if earlier.begun:
                 message += " (interrupted: if that directory did not appear, nobody has a share of it)"
             if not again:
-                raise AlreadyRandomizedError(
-                    f"{message}; make a new collection, or deal it again with again=True (--again)"
-                )
+                raise AlreadyRandomizedError(f"{message}; make a new collection, or deal it again with again=True")
             warnings[:] = [f"{message}: shares of the two dealings must not be used side by side"]
 
     refuse(ledger.entries())

@@ -166,7 +166,7 @@ def randomize_file(
                 messages = list(_spent_again(collection, Path(answers), same))
                 if messages and not again:
                     raise AlreadyRandomizedError(
-                        f"{'; '.join(messages)}; to do it nevertheless, say so with again=True (--again)"
+                        f"{'; '.join(messages)}; to do it nevertheless, say so with again=True"
                     )
                 warnings.extend(messages)
 
