@@ -19,6 +19,7 @@ from deniable.errors import InvalidParameterError, UnknownCategoryError
 from deniable.survey.dictionary_file import DictionaryFile, referred_dictionary
 from deniable.survey.encoding import canonical_decimal, is_date, label_codes
 from deniable.survey.grid import Grid
+from deniable.survey.texts import MOST_TEXTS, TextCodes
 
 Kind = Literal["categories", "ordered", "numeric", "multiple", "text"]
 Ask = Literal["shares", "mean"]
@@ -298,6 +299,16 @@ class Attribute:
         if self.dictionary is not None:
             return {label: code for code, label in enumerate(self.labels)}, {}
         return label_codes(self.labels)
+
+    @cached_property
+    def text_codes(self) -> TextCodes | None:
+        """What long columns of texts are looked up in first; None where a text alone does not tell, or for many."""
+        if self.edges is not None or self.kind not in ("categories", "ordered") or self.k > MOST_TEXTS:
+            return None
+        exact = dict(self.lookup[0])
+        if self.missing_code is not None:
+            exact.setdefault("", self.missing_code)
+        return TextCodes(exact)
 
     def codes(self, labels: Iterable[str]) -> NDArray[np.int64]:
         """Return the codes of chosen labels, int64[q]: what an analyst asks for.

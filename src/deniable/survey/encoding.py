@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from deniable.core.randomness import Randomness, blocks
 from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError
 from deniable.survey.grid import MAX_DIGITS, Number
+from deniable.survey.texts import LEAST_ROWS
 
 if TYPE_CHECKING:
     from deniable.survey.schema import Attribute
@@ -180,6 +181,10 @@ def encode_column(attribute: Attribute, column: pa.Array, first_row: int) -> Int
     UnknownCategoryError
         For an answer that is no category.
     """
+    if pa.types.is_string(column.type) and len(column) >= LEAST_ROWS:
+        codes = None if attribute.text_codes is None else attribute.text_codes.codes(column)
+        if codes is not None:
+            return codes
     if attribute.edges is not None and not attribute.dated and is_number_type(column.type):
         result = _settled(attribute, _binned_codes(attribute, column))
     else:

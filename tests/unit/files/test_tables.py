@@ -110,19 +110,6 @@ def test_columns_are_chosen_and_ordered(tmp_path: Path) -> None:
     assert _read_bytes(tmp_path, b"a,b,b\n1,2,3\n", columns=["a"]) == {"a": ["1"]}
 
 
-def test_every_text_of_a_batch_stands_there_once_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
-    (tmp_path / "a.csv").write_text("a,b\n" + "yes,1\nno,2\nyes,3\n" * 200)
-    with open_answers(tmp_path / "a.csv") as reader:
-        batches = list(reader)
-    assert len(batches) > 2
-    # The record that shows that no quote is open is in none of them: who drafts a schema would find it.
-    assert {tuple(sorted(batch["a"].dictionary.to_pylist())) for batch in batches} == {("no", "yes")}
-    assert {text for batch in batches for text in batch["b"].dictionary.to_pylist()} == {"1", "2", "3"}
-
-
 def test_progress_is_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1000)
     path = tmp_path / "a.csv"

@@ -119,7 +119,7 @@ class CsvFile:
             self._stream.close()
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield record batches of text columns, every text of a batch once and a number per record."""
+        """Yield record batches of text columns."""
         end = secrets.token_hex(16)
         self._stream = stream = _Stream(self.path, self._compressed, self._delimiter.join([end] * len(self.columns)))
         rows, closed = 0, False
@@ -127,7 +127,7 @@ class CsvFile:
             with contextlib.closing(self._open(stream, columns)) as self._parser:
                 while (batch := self._parser.next()) is not None:
                     found = batch.num_rows > 0 and batch.column(0)[batch.num_rows - 1].as_py() == end.encode()
-                    batch = _without_last(batch) if found else batch
+                    batch = batch.slice(0, batch.num_rows - 1) if found else batch
                     closed = closed or found
                     yield pa.record_batch([self._text(batch, name, rows) for name in columns], names=list(columns))
                     rows += batch.num_rows
@@ -148,7 +148,7 @@ class CsvFile:
         # Of a single column, an empty line is a missing answer; between records of several cells it is nothing.
         several = columns is None or len(self.columns) > 1
         convert = pacsv.ConvertOptions(
-            column_types={name: pa.dictionary(pa.int32(), pa.binary()) for name in columns or ()},
+            column_types={name: pa.binary() for name in columns or ()},
             include_columns=None if columns is None else list(columns),
             strings_can_be_null=False,
         )
@@ -158,7 +158,7 @@ class CsvFile:
     def _text(self, batch: pa.RecordBatch, name: str, rows: int) -> pa.Array:
         column = batch.column(batch.schema.get_field_index(name))
         try:
-            return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.string()))
+            return column.cast(pa.string())
         except pa.ArrowException:
             for row, cell in enumerate(column.to_pylist()):
                 try:
@@ -201,12 +201,6 @@ class CsvFile:
 
     def _unclosed(self, rows: int) -> InvalidInputError:
         return InvalidInputError(f"{self.path} ends inside quotes: a quote in row {rows}, or before, is never closed")
-
-
-def _without_last(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch without its last record, whose texts are not among the distinct ones, either."""
-    columns = [column.slice(0, len(column) - 1).dictionary_decode().dictionary_encode() for column in batch.columns]
-    return pa.record_batch(columns, names=batch.schema.names)
 
 
 class _Parser:
