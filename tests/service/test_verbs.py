@@ -383,7 +383,10 @@ def test_the_demonstration_runs_with_one_command(tmp_path: Path) -> None:
         cookie = call("POST", "/session", {"link": secret}).headers["set-cookie"].partition(";")[0]
         assert call("POST", "/session", {"link": secret}).problem == "login"
         me = Caller(admin, {"cookie": cookie})
-        until(lambda: me("GET", "/surveys/demo/results.json").json["n"] == 60, PATIENCE)
+        # On a slow machine they come in several batches, and fewer than a batch's people wait for more.
+        until(lambda: me("GET", "/surveys/demo/results.json").json["n"] >= 20, PATIENCE)
+        found = me("GET", "/surveys/demo/results.json").json
+        assert found["n"] + found["waiting"] == 60
         assert me("GET", "/surveys/demo").status == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
