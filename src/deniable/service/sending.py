@@ -8,6 +8,7 @@ endian).
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 import random
 import time
@@ -177,27 +178,32 @@ class Remote:
 
     def check_open(self) -> None:
         """Raise UploadError unless the survey is open: otherwise nothing must be drawn."""
-        state = json.loads(self._asked("/state", None))["state"]
+        state = self._asked("/state", None, frozenset({"state"}))["state"]
         if state != "open":
             raise UploadError(f"the survey takes no answers now, it is {state}: nothing was drawn")
 
     def post(self, body: Body) -> tuple[int, int, int]:
         """Send reports until they are counted; return how many are new, were there, and are invalid."""
-        said = json.loads(self._asked("/reports", body.to_binary()))
-        return said["counted"], said["already"], said["invalid"]
+        outcomes = ("counted", "already", "invalid")
+        said = self._asked("/reports", body.to_binary(), frozenset(outcomes))
+        counted, already, invalid = (int(said[name]) for name in outcomes)
+        return counted, already, invalid
 
-    def _asked(self, path: str, content: bytes | None) -> bytes:
+    def _asked(self, path: str, content: bytes | None, keys: frozenset[str]) -> dict[str, Any]:
+        """Return a collector's answer, which has these keys: a network's login page says 200 to everything, too."""
         wait, last = _FIRST, ""
         for _ in range(TRIES):
             request = urllib.request.Request(self._api + path, content, {"Content-Type": BINARY_TYPE})
             try:
                 with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
-                    found: bytes = response.read()
+                    found = _object(response.read())
+                if keys <= found.keys():
                     return found
+                last, least = "what answers is no collector", 0.0
             except urllib.error.HTTPError as error:
                 problem = _problem(error)
                 if error.code == 422:
-                    return b'{"counted":0,"already":0,"invalid":1}'
+                    return {"counted": 0, "already": 0, "invalid": 1}
                 if error.code not in _AGAIN and error.code < 500:
                     raise UploadError(f"the collector refused: {problem}") from None
                 last, least = problem, _retry_after(error.headers)
@@ -205,12 +211,23 @@ class Remote:
                 last, least = str(error.reason), 0.0
             except OSError as error:
                 last, least = str(error), 0.0
+            except http.client.HTTPException:
+                last, least = "what answers is no collector", 0.0
             # Full jitter, so that devices that were turned away together do not come back together.
             self._sleep(max(least, random.uniform(0, wait)))
             wait = min(2 * wait, _LONGEST)
         raise UploadError(
             f"the collector did not answer after {TRIES} tries ({last}); run the same command again later"
         )
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    """Return the object that an answer is in JSON, an empty one if it is none."""
+    try:
+        found = json.loads(content)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _problem(error: urllib.error.HTTPError) -> str:
