@@ -403,6 +403,7 @@ STATED = {
     'm = 1 + Delta; two derivatives "by f" | 1 + Delta/(f E + 1 - f)': _DERIVED,
     "m' = m - m/(2q+1)^2; Var c = (m-1)/m | m' >= that; (m-1)/m^2": _DERIVED,
     "2^(b-1) | 2^-(b-1)": _DERIVED,
+    "is 2.4 there instead of 3.3, the sum of z^2 17.1 instead of 24.2": "results/ocms/seeds.csv",
     "a value above .4 in 170,000 entries": _PAPER,
     "d/min(epsilon, epsilon^2) | exactly (E+2^b-1)/(E+1) times HE's": _DERIVED,
     "epsilon/2 or epsilon | nats are not bits: .72 epsilon and 1.44 epsilon": "log2(e)/2 and log2(e)",
