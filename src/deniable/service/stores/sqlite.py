@@ -41,7 +41,8 @@ _SOME = (
     "SELECT group_concat(hex(report), ''), count(*), max(place) FROM"
     " (SELECT rowid AS place, report FROM inbox WHERE collection = ? AND rowid > ? ORDER BY rowid LIMIT ?)"
 )
-_AT_A_TIME = 2048
+_AT_A_TIME = 1 << 17
+"""Bytes of reports that are taken out at a time."""
 
 _TIMEOUT = 10
 """Seconds to wait for a reader or a writer."""
@@ -144,8 +145,9 @@ class SqliteStore(Store):
 
     def _emptied(self, run: Run, collection: str) -> tuple[bytes, int]:
         content, reports, last = bytearray(), 0, 0
+        ((width,),) = run("SELECT max(length(report)) FROM inbox WHERE collection = ?", collection)
         while True:
-            ((part, some, last),) = run(_SOME, collection, last, _AT_A_TIME)
+            ((part, some, last),) = run(_SOME, collection, last, max(1, _AT_A_TIME // (width or 1)))
             if part is None:
                 break
             content += bytes.fromhex(part)
