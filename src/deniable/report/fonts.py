@@ -17,6 +17,9 @@ from functools import cache
 FIRST = "DejaVu Sans"
 """The font that comes with matplotlib."""
 
+_LAYS_OUT = (3, 11)
+"""The first matplotlib that does."""
+
 _BOXES = "Last Resort"
 _CJK = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "BOPOMOFO", "IDEOGRAPHIC", "FULLWIDTH", "HALFWIDTH")
 
@@ -76,6 +79,20 @@ def boxes_note(missing: str) -> str:
     return (
         f"no installed font has {len(missing)} of the characters: the picture shows boxes; install {fonts}, or read "
         "the HTML page"
+    )
+
+
+def order_note(texts: Iterable[str]) -> str:
+    """Return a sentence where scripts run from right to left and matplotlib cannot lay them out; "" where it can."""
+    import matplotlib
+
+    if matplotlib.__version_info__[:2] >= _LAYS_OUT:
+        return ""
+    if all(unicodedata.bidirectional(one) not in ("R", "AL") for text in texts for one in text):
+        return ""
+    return (
+        f"matplotlib {matplotlib.__version__} draws letters that run from right to left in the wrong order: take "
+        "3.11 or later, or read the HTML page"
     )
 
 

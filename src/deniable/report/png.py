@@ -19,7 +19,7 @@ from rich.cells import cell_len
 
 from deniable.core.outputs import atomic_path
 from deniable.report.colours import INK, LINE, MAX_NUMBERS, OWN, STOPS, text_on
-from deniable.report.fonts import boxes_note, families_for, quiet
+from deniable.report.fonts import boxes_note, families_for, order_note, quiet
 from deniable.report.labels import shorten, visible
 from deniable.report.page import (
     HeatMap,
@@ -91,7 +91,8 @@ def save_png(page: Page, path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 def picture_note(page: Page) -> str:
     """Return what a reader of the page's picture must know about its letters; "" if nothing."""
-    return boxes_note(families_for(_texts(page))[1])
+    notes = boxes_note(families_for(_texts(page))[1]), order_note(_texts(page))
+    return "; ".join(filter(None, notes))
 
 
 @dataclass
@@ -183,9 +184,9 @@ def draw_pages(page: Page) -> list[Figure]:
 def _drawn(pages: Sequence[Page], parts: Sequence[list[tuple[Section, ...]]]) -> list[Figure]:
     from matplotlib import rc_context
 
-    families, missing = families_for(_texts(pages[0]))
+    families, _ = families_for(_texts(pages[0]))
     with rc_context({"font.family": families}):
-        sheets = [_sheet(page, lines, boxes_note(missing)) for page, lines in zip(pages, parts, strict=True)]
+        sheets = [_sheet(page, lines, picture_note(pages[0])) for page, lines in zip(pages, parts, strict=True)]
         return [sheet.drawn() for sheet in sheets]
 
 

@@ -33,7 +33,7 @@ from deniable.report import (
     save_png,
 )
 from deniable.report.estimates import mechanism_text, percent
-from deniable.report.fonts import families_for
+from deniable.report.fonts import families_for, order_note
 from deniable.report.guarantee import attribute_epsilons, budget_text, guarantee_lines
 from deniable.report.labels import shorten, visible
 from deniable.report.page import IntervalChart, axis_limits, axis_ticks
@@ -398,6 +398,14 @@ def test_letters_are_taken_from_the_first_font_that_has_them(tmp_path: Path, mon
     finally:
         fonts._installed.cache_clear()
         fonts._characters.cache_clear()
+
+
+def test_what_an_older_matplotlib_draws_in_the_wrong_order_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("matplotlib.__version_info__", (3, 11, 0, "final", 0))
+    assert order_note(["\u05e9\u05dc\u05d5\u05dd"]) == ""
+    monkeypatch.setattr("matplotlib.__version_info__", (3, 9, 0, "final", 0))
+    assert order_note(["\u05e9\u05dc\u05d5\u05dd"]).endswith("take 3.11 or later, or read the HTML page")
+    assert order_note(["yes", "\u6f22"]) == ""
 
 
 def test_a_number_stays_on_its_side_of_a_heading_from_right_to_left() -> None:
