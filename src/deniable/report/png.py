@@ -418,7 +418,7 @@ def _heat_map(sheet: _Sheet, chart: HeatMap) -> None:
         axes = figure.add_axes(
             (left / sheet.width, 1 - (top + over + tall) / height, width / sheet.width, tall / height)
         )
-        colours = LinearSegmentedColormap.from_list("leakage", STOPS, bad=OWN)
+        colours = LinearSegmentedColormap.from_list("leakage", STOPS).with_extremes(bad=OWN)
         values = np.ma.masked_invalid(chart.values)
         mesh = axes.pcolormesh(values, cmap=colours, vmin=0, vmax=chart.scale, edgecolors=LINE, linewidth=0.5)
         axes.set_xlim(0, len(columns))
