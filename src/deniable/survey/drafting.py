@@ -262,9 +262,8 @@ class _Column:
         except pa.ArrowException:
             self.sequential = False
             return
-        steps = pc.pairwise_diff(numbers)[1:]
         joined = self.last is None or numbers[0].as_py() == self.last + 1
-        steady = numbers.null_count == 0 and pc.all(pc.equal(steps, 1)).as_py() is not False
+        steady = numbers.null_count == 0 and bool((np.diff(numbers.to_numpy()) == 1).all())
         self.sequential = joined and steady
         self.last = numbers[-1].as_py()
 

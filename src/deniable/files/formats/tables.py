@@ -235,6 +235,8 @@ def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> pq.ParquetFile
 
 def parquet_batches(file: pq.ParquetFile, path: Path, rows: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield batches of at most this many rows of these columns; FileFormatError if the file is damaged."""
+    if not file.metadata.num_row_groups:
+        return  # older readers look for the last of them
     batches = file.iter_batches(rows, columns=list(columns))
     while True:
         with parquet_errors(path):
