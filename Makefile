@@ -1,6 +1,6 @@
 # make demo     the main job on real data, in a fresh virtual environment
 # make test     the tests
-# make long     the tests that `make test` leaves out: published digits on large data
+# make long     the tests that `make test` leaves out: published digits on large data, laws at more sizes and budgets
 # make fast     linters, and the tests that fail first, in a minute
 # make check    linters, formatting, types, layering
 # make quick    every reproduction that needs no data, with few runs, in a minute

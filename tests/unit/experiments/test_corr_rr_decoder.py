@@ -174,6 +174,7 @@ SMALL: list[Cell] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "settings"), [("decoder", "choosing"), ("held-out", "held_out")])
 def test_experiments_write_tables_and_pictures(
     name: str, settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

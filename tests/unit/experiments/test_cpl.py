@@ -190,6 +190,7 @@ def test_the_joint_of_table_3_has_its_leakages_and_its_correlations() -> None:
 # -------------------------------------------------------------------- whole experiments on tiny tables
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [name for name in NAMES if name not in ("table3", "encodings", "observations", "fig8", "brute-force", "theory")],

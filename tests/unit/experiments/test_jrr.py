@@ -234,6 +234,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps, "COALITIONS", (0, 5, 9_999))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", [name for name in PAPER.experiments if name not in ("real-records", "data-counts", "couplings", "theory")]
 )

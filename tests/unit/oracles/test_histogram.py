@@ -228,6 +228,7 @@ def _fit(she: SHE, n: int, x: int) -> float:
     return p_value(rows(she.randomize(np.full(n, x), SimulationRandomness(23 + x))), law)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("resolution", "clamp"), [(1, 0), (1, 2), (3, 1)])
 @pytest.mark.parametrize("interpreted", [False, True])
 def test_reports_follow_the_channel(resolution: int, clamp: int, interpreted: bool) -> None:
@@ -328,6 +329,7 @@ def _law_of_the_aggregate(she: SHE, counts: list[int]) -> dict[Any, float]:
     return dict(law)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("k", "grid", "counts"), [(2, (1, 1), [2, 1]), (2, (2, 0), [0, 3]), (3, (1, 0), [2, 0, 2]), (3, (1, 1), [1, 0, 1])]
 )

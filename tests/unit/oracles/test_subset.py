@@ -223,6 +223,7 @@ def _fit(mechanism: SubsetSelection, n: int, x: int) -> float:
     return p_value(rows(mechanism.randomize(np.full(n, x), SimulationRandomness(17 + x))), law)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("k", "omega"), [(4, 1), (5, 2), (6, 3), (5, 4)])
 @pytest.mark.parametrize("interpreted", [False, True])
 def test_reports_follow_the_channel(k: int, omega: int, interpreted: bool) -> None:
@@ -404,6 +405,7 @@ def _law_of_the_aggregate(mechanism: SubsetSelection, counts: list[int]) -> dict
     return dict(law)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("k", "omega", "counts"),
     [(3, 1, [2, 0, 2]), (3, 2, [1, 2, 1]), (4, 2, [2, 0, 1, 1]), (5, 3, [1, 0, 0, 1, 1]), (4, 3, [0, 3, 0, 1])],

@@ -196,6 +196,7 @@ def test_variance_of_realistic_fakes_depends_on_the_prior() -> None:
 # -------------------------------------------------------------------- randomise
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("oracle", "kind", "sizes"), [*((*fakes, (2, 3)) for fakes in FAKES), ("GRR", "uniform", (2, 2, 2))]
 )
@@ -238,6 +239,7 @@ def _never_zero(rng: Any, bounds: Any, choices: Any) -> None:
     choices += 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sizes", "zeros"), [((2, 3), ()), ((2, 3), (1,)), ((2, 2, 2), (0, 1))])
 def test_realistic_reports_follow_the_channel(
     sizes: tuple[int, ...], zeros: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
@@ -277,6 +279,7 @@ def test_over_several_blocks_true_values_stand_in_their_own_rows(sizes: tuple[in
 # -------------------------------------------------------------------- simulate
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("oracle", "kind"), [*FAKES, ("GRR", "realistic")])
 def test_simulated_aggregates_follow_the_law(oracle: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (2, 3)

@@ -73,6 +73,7 @@ def test_channel_is_the_textbook_mixture(oracle: str, sizes: tuple[int, ...], ep
     estimates_are_unbiased(smp, [_row(outputs, o) for o in range(n)], outputs.attribute.tolist())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("oracle", "sizes"), [("GRR", (2, 3)), ("GRR", (3, 2, 2)), ("OUE", (2, 3)), ("OUE", (2, 9))])
 def test_reports_follow_the_channel(oracle: str, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     bound = FAMILY_WISE_ERROR / math.prod(sizes)
@@ -139,6 +140,7 @@ def test_without_reports_of_an_attribute() -> None:
     assert np.isnan(estimates[1].interval()[0]).all()
 
 
+@pytest.mark.long
 def test_simulated_aggregates_follow_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (2, 3, 2)
     held = np.array([400, 0, 10, 30, 0, 0, 1, 2, 300, 0, 0, 90])  # correlated

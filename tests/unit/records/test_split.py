@@ -66,6 +66,7 @@ def test_channel_is_the_textbook_product(oracle: str, sizes: tuple[int, ...], ep
     estimates_are_unbiased(spl, [outputs[o : o + 1] for o in range(len(outputs))], [None] * len(outputs))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("oracle", "sizes"), [("GRR", (2, 3)), ("GRR", (3, 3)), ("OUE", (2, 3)), ("OUE", (3,))])
 def test_reports_follow_the_channel(oracle: str, sizes: tuple[int, ...]) -> None:
     bound = FAMILY_WISE_ERROR / math.prod(sizes)

@@ -42,6 +42,7 @@ def _expectation(mechanism: CondRR, joint: np.ndarray[Any, Any], estimator: str)
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", [(3, 3), (5, 2), (2, 3, 2)])
 def test_reports_follow_the_definition(sizes: tuple[int, ...]) -> None:
     tables = some_conditionals(sizes)

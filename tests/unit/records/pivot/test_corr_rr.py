@@ -153,6 +153,7 @@ def test_maps_of_ones_own(sizes: tuple[int, ...]) -> None:
 # -------------------------------------------------------------------- draws
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 2, 2), (5, 2), (2, 3, 2)])
 def test_reports_follow_the_channel(sizes: tuple[int, ...]) -> None:
     matrix = some_matrix(len(sizes))
@@ -219,6 +220,7 @@ def test_pivots_are_uniform_and_independent() -> None:
             assert p_value(pairs, both) > FAMILY_WISE_ERROR / 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", MATRICES)
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 2, 2), (5, 2), (2, 3, 2)])
 def test_simulated_aggregates_follow_the_law(sizes: tuple[int, ...], kind: str) -> None:

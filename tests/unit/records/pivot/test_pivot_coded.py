@@ -120,6 +120,7 @@ def test_estimates_are_unbiased(sizes: tuple[int, ...]) -> None:
 # ---------------------------------------------------------------- reports
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 2, 2), (5, 3, 2), (2, 7)], ids=str)
 def test_reports_follow_the_channel(sizes: tuple[int, ...]) -> None:
     coded, rng, n = PivotCoded(sizes, 1.0), SimulationRandomness(7), 20_000

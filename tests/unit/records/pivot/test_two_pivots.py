@@ -38,6 +38,7 @@ def _mechanism(sizes: tuple[int, ...], epsilon: float = 1.0) -> TwoPivotRR:
 # -------------------------------------------------------------------- draws
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", [(3, 2), (2, 3, 2), (2, 2, 2, 2)])
 def test_reports_follow_the_definition(sizes: tuple[int, ...]) -> None:
     mechanism = _mechanism(sizes)
