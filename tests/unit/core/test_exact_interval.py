@@ -87,7 +87,7 @@ def _coverage(n: int, p: float, q: float, share: float = 0.95) -> Floats:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0, 4.0, 8.0])
-@pytest.mark.parametrize("k", [2, 4, 16, 128])
+@pytest.mark.parametrize("k", [2, 4, *(pytest.param(k, marks=pytest.mark.long) for k in (16, 128))])
 @pytest.mark.parametrize("oracle", [GRR, OUE])
 def test_coverage_is_at_least_what_is_said_for_every_number_of_holders(oracle: Any, k: int, epsilon: float) -> None:
     """Score intervals alone cover .79 at n = 2, and .80 at n = 300, k = 16, epsilon = 8."""

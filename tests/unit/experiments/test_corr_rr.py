@@ -210,6 +210,7 @@ def _largest_z(first: Floats, second: Floats) -> float:
     return float((np.abs(first.mean(axis=0) - second.mean(axis=0)) / scale).max())
 
 
+@pytest.mark.long
 def test_the_whole_pipeline_agrees_with_records() -> None:
     runs = 80
     slow, fast = _features(reported, 1, runs), _features(simulated, 2, runs)

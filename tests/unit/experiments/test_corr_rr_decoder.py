@@ -253,6 +253,7 @@ def bounds(tests: int) -> tuple[float, float]:
     return float(stats.binom.ppf(tail, RUNS, 0.945)), float(stats.binom.isf(tail, RUNS, 0.955))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("epsilon", "phase_one"), [(0.5, 0.0), (4.0, 0.0), (1.0, 0.2)])
 def test_intervals_cover(epsilon: float, phase_one: float) -> None:
     low, high = bounds(6)
@@ -269,6 +270,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mutant", "epsilon", "killed_by"),
     [

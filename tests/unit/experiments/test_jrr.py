@@ -145,6 +145,7 @@ def test_rr_is_randomised_response() -> None:
 BOUND = 5.33
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_drawn_is_what_contributors_do(method: str) -> None:
     one: Cell = {**setting(400, 60, 1.0), "method": method, "runs": 2000, "seed": 1}

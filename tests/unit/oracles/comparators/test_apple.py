@@ -91,6 +91,7 @@ def test_interpreted_and_compiled_reports_are_the_same(case: Case) -> None:
     assert again == mechanism.aggregate(compiled)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hashes", [4, 25, 50])
 def test_simulated_aggregates_follow_the_law(hashes: int) -> None:
     """21, 28 and 35 contributors: all values drawn by multinomials, by contributors, and a mixture."""

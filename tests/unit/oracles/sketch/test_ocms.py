@@ -38,6 +38,7 @@ def test_the_nearest_integer_is_not_always_the_best() -> None:
     assert 1.03 < worst.cost(2) / worst.cost(3) < 1.05
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("f_star", ["0", "0.03", "0.3", "0.5", "0.7", "1"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 6.0])
 def test_no_other_number_of_cells_has_a_smaller_worst_case(epsilon: float, f_star: str) -> None:

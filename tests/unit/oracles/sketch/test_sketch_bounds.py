@@ -100,6 +100,7 @@ def failures(bound: Any, target: float) -> int:
     return missed
 
 
+@pytest.mark.long
 def test_the_bounds_hold_in_simulation() -> None:
     """4000 intervals at failure 0.05, dependent in pairs: at most and at least a binomial of 4000 twice as spread."""
     low, high = (200 + sign * 2 * stats.norm.isf(5e-7) * math.sqrt(4000 * 0.05 * 0.95) for sign in (-1, 1))

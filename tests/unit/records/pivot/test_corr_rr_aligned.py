@@ -35,6 +35,7 @@ def _law(x: Record, mechanism: AlignedCorrRR, matrix: Any) -> dict[Any, float]:
     return result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sizes", "maps"), [((2, 5), MAPS), ((2, 5), ()), ((3, 2), ()), ((2, 2, 3), ()), ((3, 3), ((0, 1, 2), (2, 0, 1)))]
 )
