@@ -25,6 +25,7 @@ def consent_text(
     *,
     who: str = "[who asks]",
     why: str = "[What it is for, and what you will do with the result.]",
+    voluntary: str = "[That nobody has to take part, and what follows, or does not, for those who do not.]",
     network: str = "[What your server stores of that, and for how long.]",
     rounds: str = "[Once; or how many times, and that budgets add up.]",
     kept: str = "[The sum of all reports, for how long; or the reports, too.]",
@@ -36,7 +37,7 @@ def consent_text(
     ----------
     collection : Collection
         What is asked; its questions and its guarantee, derived, are said in plain words.
-    who, why, network, rounds, kept, contact : str
+    who, why, voluntary, network, rounds, kept, contact : str
         Sentences that only the organiser can write; blanks in brackets by default.
 
     Returns
@@ -68,6 +69,7 @@ def consent_text(
         promises=[*found.sentences, *found.warnings],
         epsilon=bound_text(found.guarantee.epsilon),
         dealt=collection.dealt,
+        voluntary=voluntary,
         network=network,
         rounds=rounds,
         kept=kept,

@@ -28,6 +28,7 @@ from deniable.core.privacy import odds_text
 from deniable.demo import demo_schema
 from deniable.files.wire import report_width
 from deniable.leakage.adversary.best_guess import best_guess
+from deniable.oracles.rappor import RAPPOR
 from deniable.planning import decide
 from deniable.planning.decision import sure_text
 from deniable.report import consent_text
@@ -329,22 +330,28 @@ def test_consent_texts_are_what_the_library_fills_in() -> None:
     shown = [text.split() for text in blocks(CONSENT, "text")]
     assert shown == [made["blank"].split(), made["filled"].split()]
     assert "[" not in made["filled"]
-    assert made["blank"].count("[") == 6
+    assert made["blank"].count("[") == 7
 
 
 def test_a_consent_text_promises_what_its_collection_does() -> None:
     words = Schema((Attribute("smoker", ("yes", "no")), Attribute("mood", ("bad", "good"))))
     one = collection(words, 2)
-    text = consent_text(one, who="We")
-    assert "nobody's odds about you move by more than 7.39 times" in text
-    assert "about one of the questions alone" in text
-    assert one.id[:12] in text
+    one_text = consent_text(one, who="We")
+    assert "nobody's odds about you move by more than 7.39 times" in one_text
+    assert "about one of the questions alone" in one_text
+    assert one.id[:12] in one_text
     every = consent_text(Collection(words, SPL(sizes=(2, 2), epsilon=1.0)))
     assert "alone, which your device draws" not in every
     assert "alone, which your device draws" not in consent_text(collection(yes_or_no(1), 1))
     dealt = Collection(yes_or_no(1), deniable.mechanism("QuotaRR", k=2, epsilon=1.0, n=100, deal_id="one"))
     assert "for ever" not in consent_text(dealt)
     assert "a dealer hands out secret shares" in consent_text(dealt)
+    assert "coins that somebody dealt" in consent_text(dealt)
+    remembering = consent_text(Collection(yes_or_no(1), RAPPOR.from_epsilon(k=2, epsilon=1.0)))
+    for text in (one_text, every, consent_text(dealt), remembering):
+        # A device may have to keep its coins (RAPPOR) and a dealer knows them; that nobody is made to answer is not ours to say.
+        assert "written down" not in text
+        assert "voluntary" not in text
     assert "is little protection" in consent_text(collection(words, 5))
 
 
