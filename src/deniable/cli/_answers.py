@@ -15,7 +15,7 @@ from deniable.core.checks import listed
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.files import open_answers
-from deniable.files.jobs.randomizing import with_progress
+from deniable.files.formats.tables import with_progress
 from deniable.survey.drafting import draft_schema
 from deniable.survey.schema import Attribute, Schema
 

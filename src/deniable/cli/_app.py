@@ -6,6 +6,7 @@ import contextlib
 import errno
 import functools
 import importlib
+import io
 import json
 import os
 import re
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 from typer.core import TyperGroup
-from typer.main import get_command_from_info
+from typer.main import get_command, get_command_from_info
 
 from deniable.errors import DeniableError, OutputError
 
@@ -64,12 +65,12 @@ VERBS: Mapping[str, tuple[str, str]] = {
 
 
 class _Commands(dict[str, Any]):
-    """The verbs' commands, each imported when it is asked for."""
+    """The verbs' commands, each imported and translated when it is asked for, once."""
 
     def __missing__(self, name: str) -> Any:
         importlib.import_module(f"deniable.cli.{VERBS[name][0]}")
-        for info in app.registered_commands:
-            self[str(info.name)] = get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+        (info,) = (one for one in app.registered_commands if one.name == name)
+        self[name] = get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
         return self[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -83,12 +84,15 @@ class _Commands(dict[str, Any]):
         return self[name] if name in VERBS else default
 
 
+_commands = _Commands()
+
+
 class _Verbs(TyperGroup):
     """The group of all verbs: `deniable --help` lists them and imports none."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{**options, "commands": _Commands()})
-        self.commands = _Commands()
+        super().__init__(**{**options, "commands": _commands})
+        self.commands = _commands
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(VERBS)
@@ -111,6 +115,22 @@ app = typer.Typer(
 )
 
 _written: list[Path] = []
+
+
+def main() -> None:
+    """Run the command line; the entry point of the ``deniable`` script."""
+    for stream in (sys.stdout, sys.stderr):
+        # A label that the terminal's encoding lacks is shown as "?", never a reason to fail.
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(ValueError):
+                stream.reconfigure(errors="replace")
+    _program()()
+
+
+@functools.cache
+def _program() -> Any:
+    """Return the program: made once, since whoever makes it again translates every verb that was used."""
+    return get_command(app)
 
 
 def _print_version(wanted: bool) -> None:
@@ -181,7 +201,7 @@ def in_flags(message: str, command: str) -> str:
 
     Names of one word are the same in both languages; what is no subject and has no value is somebody else's word.
     """
-    for option in (max(one.opts, key=len) for one in _Commands()[command].params):
+    for option in (max(one.opts, key=len) for one in _commands[command].params):
         name = option.removeprefix("--").replace("-", "_")
         message = re.sub(rf"(?<![\w'\"/.-]){name}=True\b", option, message)
         if option.startswith("--") and "_" in name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -16,6 +16,9 @@ from deniable.errors import DeniableError, FileFormatError, InvalidInputError
 from deniable.files.formats.csv_files import CsvFile, checked_delimiter, found_delimiter
 from deniable.files.formats.workbooks import SUFFIXES, Workbook
 from deniable.survey.encoding import check_columns
+
+Progress = Callable[[int, int | None], None]
+"""Called with (done, total) after every batch, in rows or bytes; total is None where it is not known."""
 
 BATCH_ROWS = 1 << 16
 
@@ -103,6 +106,14 @@ class AnswerReader:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._file.close()
+
+
+def with_progress(reader: AnswerReader, progress: Progress | None) -> Iterator[pa.RecordBatch]:
+    """Yield a reader's batches, reporting each before it is used."""
+    for batch in reader:
+        if progress is not None:
+            progress(reader.done, reader.total)
+        yield batch
 
 
 def open_answers(

@@ -18,11 +18,11 @@ from deniable.core.outputs import atomic_path
 from deniable.errors import DeniableError, InvalidParameterError, InvalidReportError
 from deniable.files.formats.posted import PostedReader, report_readers
 from deniable.files.formats.reports import ReportReader
-from deniable.files.formats.tables import open_answers
+from deniable.files.formats.tables import Progress as Progress
+from deniable.files.formats.tables import open_answers, with_progress
 from deniable.files.jobs.ahead import Ahead
 from deniable.files.jobs.checkpoint import Checkpoint
-from deniable.files.jobs.randomizing import PathLike, refuse_overwriting, with_progress
-from deniable.files.jobs.randomizing import Progress as Progress
+from deniable.files.jobs.randomizing import PathLike, refuse_overwriting
 from deniable.files.jobs.randomizing import RandomizeResult as RandomizeResult
 from deniable.files.jobs.randomizing import count_texts as count_texts
 from deniable.files.jobs.randomizing import randomize_file as randomize_file

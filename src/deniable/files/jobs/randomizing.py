@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,12 @@ from deniable.core.thresholds import EpsilonLike
 from deniable.errors import AlreadyRandomizedError, InvalidParameterError, OutputError
 from deniable.files.formats.reports import BATCH_BYTES, batch_rows, write_reports
 from deniable.files.formats.shares import ShareReader, ShareStream
-from deniable.files.formats.tables import AnswerReader, open_answers
+from deniable.files.formats.tables import AnswerReader, Progress, open_answers, with_progress
 from deniable.files.jobs.ahead import Ahead
 from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger, share_ledger
 from deniable.files.jobs.shuffling import shuffled
 from deniable.survey.collection import Collection
 from deniable.survey.encoding import Readings
-
-Progress = Callable[[int, int | None], None]
-"""Called with (done, total) after every batch, in rows or bytes; total is None where it is not known."""
 
 PathLike = str | os.PathLike[str]
 
@@ -242,14 +239,6 @@ def count_texts(
         for readings in _read(collection, reader, progress):
             counts.update(text.encode()[: mechanism.max_bytes] for text in readings.base[:, 0])
     return Counter({content.decode(errors="backslashreplace"): count for content, count in counts.items()})
-
-
-def with_progress(reader: AnswerReader, progress: Progress | None) -> Iterator[pa.RecordBatch]:
-    """Yield a reader's batches, reporting each before it is used."""
-    for batch in reader:
-        if progress is not None:
-            progress(reader.done, reader.total)
-        yield batch
 
 
 def _numbered(reader: AnswerReader, progress: Progress | None) -> Generator[tuple[int, pa.RecordBatch], None, None]:
