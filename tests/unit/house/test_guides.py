@@ -349,7 +349,7 @@ def test_a_consent_text_promises_what_its_collection_does() -> None:
     assert "coins that somebody dealt" in consent_text(dealt)
     remembering = consent_text(Collection(yes_or_no(1), RAPPOR.from_epsilon(k=2, epsilon=1.0)))
     for text in (one_text, every, consent_text(dealt), remembering):
-        # A device may have to keep its coins (RAPPOR) and a dealer knows them; that nobody is made to answer is not ours to say.
+        # A device may keep its coins (RAPPOR), a dealer knows them; whether one must answer is not ours to say.
         assert "written down" not in text
         assert "voluntary" not in text
     assert "is little protection" in consent_text(collection(words, 5))
