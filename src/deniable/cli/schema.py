@@ -28,7 +28,10 @@ def schema(
     delimiter: Delimiter = None,
     tidy: Annotated[
         Path | None,
-        typer.Option("--tidy", help="Also write the answers (CSV), what seems to be one answer spelled in one way."),
+        typer.Option(
+            "--tidy",
+            help="Also write the answers (CSV), what seems to be one answer spelled in one way, numbers with points.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing schema.")] = False,
 ) -> None:
@@ -45,16 +48,19 @@ def schema(
     with writing(output), progress("reading the answers") as report:
         draft = draft_schema_file(answers, output, max_categories, delimiter=delimiter, progress=report)
         if tidy is not None:
-            changed = tidy_file(answers, tidy, draft.spellings, delimiter=delimiter)
+            changed = tidy_file(answers, tidy, draft.spellings, commas=draft.commas, delimiter=delimiter)
             draft = draft_schema_file(tidy, output, max_categories, progress=report)
     print_lines(console(), _attribute_table(draft.schema.attributes, console().width))
     print_line(console(), f"sizes: {','.join(map(str, draft.schema.sizes))}")
     for warning in draft.warnings:
         note(f"warning: {in_flags(warning, 'schema')}")
     if tidy is not None:
-        note(f"wrote {tidy}: {changed:,} cells are spelled in one way; the schema is of these answers")
-    elif draft.spellings:
+        note(f"wrote {tidy}: {changed:,} cells are spelled otherwise; the schema is of these answers")
+        return
+    if draft.spellings:
         note(f"--tidy FILE writes answers in which {listed(sorted(draft.spellings))} are spelled in one way")
+    if draft.commas:
+        note(f"--tidy FILE writes {listed(sorted(draft.commas))} with decimal points")
 
 
 def _attribute_table(attributes: tuple[Attribute, ...], width: int) -> list[str]:

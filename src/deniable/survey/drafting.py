@@ -67,6 +67,7 @@ PUBLISHED = (
 )
 
 _COMMA = re.compile(r"-?[0-9]+,[0-9]+", re.ASCII)
+_THOUSANDS = re.compile(r"-?[0-9]{1,3},[0-9]{3}", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])(-[0-9]{2}([T ].*)?)?", re.ASCII)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?", re.ASCII)
 _REAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -85,11 +86,14 @@ class DraftResult:
     spellings : mapping of columns to mappings
         Answers that seem to be another one in other letters, with the spelling that most people have: answers of which
         `files.tidy_file` writes them so are drafted with one category.
+    commas : tuple of str
+        Columns that are left out because their numbers have decimal commas; `files.tidy_file` writes points.
     """
 
     schema: Schema
     warnings: tuple[str, ...]
     spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    commas: tuple[str, ...] = ()
 
 
 def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) -> DraftResult:
@@ -143,16 +147,18 @@ def draft_schema(answers: Any, max_categories: int = 50, *, kinds: bool = True) 
             column.add(values, rows - batch.num_rows + 1)
     if rows == 0:
         raise InvalidInputError("a schema is drafted from at least one record, got none")
-    attributes, warnings, spellings = [], [], {}
+    attributes, warnings, spellings, commas = [], [], {}, []
     for column in columns.values():
         attribute, remarks = column.draft(max_categories, kinds)
         if attribute is not None and attribute.kind != "multiple" and (found := column.spellings(attribute)):
             spellings[column.name] = found
+        if attribute is None and kinds and column.has_decimal_commas:
+            commas.append(column.name)
         attributes += [attribute] if attribute is not None else []
         warnings += remarks
     if not attributes:
         raise InvalidInputError(f"no column is fit for a schema: {'; '.join(warnings)}")
-    return DraftResult(Schema(tuple(attributes)), (PUBLISHED, *warnings), spellings)
+    return DraftResult(Schema(tuple(attributes)), (PUBLISHED, *warnings), spellings, tuple(commas))
 
 
 def _batches(answers: Any) -> Iterable[pa.RecordBatch]:
@@ -279,27 +285,28 @@ class _Column:
         return self.low < self.high and few and self.present - self.words > sum(self.marks.values())
 
     def draft(self, max_categories: int, kinds: bool) -> tuple[Attribute | None, list[str]]:
-        where = f"column {self.name!r} is left out: "
         counts = self._categories()
         if not self.name:
             return None, ["a column without a name is left out"]
         if self.lists:
-            return self._boxes(self.ticked, self.missing) if kinds else (None, [where + "it holds lists"])
+            return self._boxes(self.ticked, self.missing) if kinds else (None, [self._left_out + "it holds lists"])
         if len(counts) + (self.missing > 0) < 2:
-            return None, [where + ("it holds a single answer" if counts else "it is empty")]
+            return None, [self._left_out + ("it holds a single answer" if counts else "it is empty")]
         if self.sequential and self.present >= FEW_ROWS:
-            return None, [where + "it numbers its rows"]
+            return None, [self._left_out + "it numbers its rows"]
         if kinds and (found := self._of_kind(counts, max_categories)) is not None:
             return found
         if not self.numeric and len(counts) >= 0.9 * self.present and self.present >= FEW_ROWS:
-            return None, [where + f"it looks like an identifier ({len(counts)} distinct answers of {self.present})"]
+            return None, [
+                self._left_out + f"it looks like an identifier ({len(counts)} distinct answers of {self.present})"
+            ]
         missing = _unused("missing", counts) if self.missing else None
         if len(counts) <= max_categories and not self.overflowed:
             categories = tuple(sorted(counts, key=float) if self.numeric else sorted(counts))
             return Attribute(self.name, categories, missing), [*self._rare(counts), *self._alike(categories)]
         if not self.numeric or not self.low < self.high:
             distinct = f"at least {self.limit}" if self.overflowed else str(len(counts))
-            return None, [where + f"it has {distinct} distinct answers, max_categories={max_categories}"]
+            return None, [self._left_out + f"it has {distinct} distinct answers, max_categories={max_categories}"]
         edges = equal_edges(self.low, self.high, min(MAX_INTERVALS, max_categories))
         remark = (
             f"attribute {self.name!r}: its cut points come from the smallest and the largest answer; choose them by "
@@ -319,16 +326,28 @@ class _Column:
             return self._numbers()
         if counts and all(_DATE.fullmatch(text) for text in counts):
             return self._dates(counts, max_categories)
-        if self._has_decimal_commas:
-            remark = "its numbers have decimal commas: write them with a point, 1.5"
-            return None, [f"column {self.name!r} is left out: {remark}"]
+        if self.has_decimal_commas:
+            return None, [self._left_out + "its numbers have decimal commas: write them with a point, 1.5"]
+        if self._has_commas:
+            return None, [
+                self._left_out + "its numbers have commas, of thousands or decimals: write them as 1500 or 1.5"
+            ]
         for separator in SEPARATORS:
             if boxes := self._divided(separator):
                 return self._boxes(boxes, 0, separator)
         return None
 
     @property
-    def _has_decimal_commas(self) -> bool:
+    def _left_out(self) -> str:
+        return f"column {self.name!r} is left out: "
+
+    @property
+    def has_decimal_commas(self) -> bool:
+        """Whether most of its many answers are numbers like "1,5"; not where all may be thousands, like "1,500"."""
+        return self._has_commas and not all(_THOUSANDS.fullmatch(text) for text in self.counts if "," in text)
+
+    @property
+    def _has_commas(self) -> bool:
         return 2 * sum(_COMMA.fullmatch(text) is not None for text in self.counts) > len(self.counts) > FEW_VALUES
 
     def _dates(self, counts: dict[str, int], max_categories: int) -> tuple[Attribute | None, list[str]]:
@@ -426,13 +445,12 @@ class _Column:
         self, boxes: dict[str, int], missing: int, separator: str = SEPARATOR
     ) -> tuple[Attribute | None, list[str]]:
         """Return the draft of a question of several answers; in a text, nothing ticked and missing are the same."""
-        where = f"column {self.name!r} is left out: "
         if self.overflowed or not 2 <= len(boxes) <= MAX_BOXES:
             found = f"at least {self.limit}" if self.overflowed else str(len(boxes))
-            return None, [where + f"its lists hold {found} different answers, 2 to {MAX_BOXES} can be boxes"]
+            return None, [self._left_out + f"its lists hold {found} different answers, 2 to {MAX_BOXES} can be boxes"]
         usable = next((mark for mark in (separator, *SEPARATORS, "\n") if not any(mark in box for box in boxes)), None)
         if usable is None:
-            return None, [where + "its answers contain every separator"]
+            return None, [self._left_out + "its answers contain every separator"]
         label = _unused("missing", boxes) if missing else None
         attribute = Attribute(self.name, tuple(sorted(boxes)), label, kind="multiple", separator=usable)
         remark = (

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 from deniable import Aggregate, Collection, Schema
 from deniable.cli import app
+from deniable.survey.drafting import draft_schema
 from tests.messy.files import FILES, FOLDER, N
 
 BOXES = {"kind": "multiple", "categories": ["phone", "radio", "television"]}
@@ -185,13 +187,46 @@ def test_spellings_are_offered_as_one_and_rows_are_named(tmp_path: Path, monkeyp
     assert "--tidy FILE writes answers in which age, smokes are spelled in one way" in said
     tidied = run("schema", "a.csv", "-o", "schema.json", "--tidy", "tidy.csv", "--force")
     assert "differ" not in tidied
-    assert "wrote tidy.csv: 4 cells are spelled in one way" in tidied
+    assert "wrote tidy.csv: 4 cells are spelled otherwise" in tidied
     age, smoker = Schema.load("schema.json").attributes
     assert (age.missing, age.other, smoker.categories) == ("NA", "no number", ("no", "yes"))
     with Path("tidy.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["age"] for row in rows] == ["NA" if cell == "n/a" else cell for cell in cells]
     assert [row["smokes"] for row in rows] == [cell.strip().lower() for cell in smokes]
+
+
+def test_decimal_commas_become_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    weights = ["61,5", "62", "", "NA", "-3,25", *(f"{60 + i},5" for i in range(20))]
+
+    def run(*arguments: str) -> str:
+        result = CliRunner(env={"COLUMNS": "80"}).invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stderr
+
+    Path("b.csv").write_text(
+        "weight;smokes\n" + "".join(f"{weight};{'yn'[i % 2]}\n" for i, weight in enumerate(weights))
+    )
+    said = run("schema", "b.csv", "-o", "schema.json")
+    assert "column 'weight' is left out: its numbers have decimal commas" in said
+    assert "--tidy FILE writes weight with decimal points" in said
+    assert "wrote tidy.csv: 22 cells are spelled otherwise" in run(
+        "schema", "b.csv", "-o", "s.json", "--tidy", "tidy.csv"
+    )
+    weight, _ = Schema.load("s.json").attributes
+    assert (weight.kind, weight.missing) == ("numeric", "NA")
+    with Path("tidy.csv").open(newline="", encoding="utf-8") as file:
+        assert [row["weight"] for row in csv.DictReader(file)] == [text.replace(",", ".") for text in weights]
+
+
+def test_commas_that_may_be_of_thousands_are_not_taken_for_decimals() -> None:
+    amounts = [f"{i},{137 * i % 1000:03}" for i in range(1, 40)]
+    table = pa.table({"amount": amounts, "paid": ["y", "n", "n"] * 13})
+    draft = draft_schema(table)
+    assert "column 'amount' is left out: its numbers have commas, of thousands or decimals" in draft.warnings[1]
+    assert draft.commas == ()
+    assert draft_schema(table.set_column(0, "amount", pa.array(["1,5", *amounts[1:]]))).commas == ("amount",)
 
 
 def test_the_delimiter_is_taken_where_truth_and_population_are_read(

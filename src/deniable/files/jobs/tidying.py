@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,9 +13,17 @@ from deniable.files.formats.tables import open_answers
 from deniable.files.jobs.randomizing import PathLike, refuse_overwriting
 from deniable.survey.encoding import is_list_type
 
+COMMA = r"^\s*(-?[0-9]+),([0-9]+)\s*$"
+"""A number with a decimal comma."""
+
 
 def tidy_file(
-    answers: PathLike, output: PathLike, spellings: Mapping[str, Mapping[str, str]], *, delimiter: str | None = None
+    answers: PathLike,
+    output: PathLike,
+    spellings: Mapping[str, Mapping[str, str]],
+    *,
+    commas: Collection[str] = (),
+    delimiter: str | None = None,
 ) -> int:
     """Contributors' side: copy a file of answers, as CSV, with some cells spelled otherwise, before it is randomised.
 
@@ -27,6 +35,9 @@ def tidy_file(
         The copy: as private as the answers are.
     spellings : mapping of columns to mappings
         What becomes of which cell; other cells stay as they are. `DraftResult.spellings`, for instance.
+    commas : collection of str
+        Columns whose numbers have decimal commas, as in 1,5: points are written instead. `DraftResult.commas`, for
+        instance.
     delimiter : str, optional
         The character that divides the cells of CSV, where it is not to be found.
 
@@ -54,6 +65,9 @@ def tidy_file(
                     there = pc.fill_null(pc.equal(texts, old), False)
                     changed += pc.sum(there).as_py() or 0
                     texts = pc.if_else(there, new, texts)
+                if name in commas:
+                    changed += pc.sum(pc.match_substring_regex(texts, COMMA)).as_py() or 0
+                    texts = pc.replace_substring_regex(texts, COMMA, r"\1.\2")
                 columns.append(texts)
             table = pa.table(columns, names=batch.schema.names)
             if writer is None:
