@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from deniable.errors import DeniableError, FileFormatError
 
@@ -27,13 +27,14 @@ MAX_DEPTH = 32
 class Document(BaseModel):
     """Base of the shapes that documents are checked against: no unknown keys, no conversions.
 
-    A dataclass with the same configuration as its `__pydantic_config__` is a shape as well.
+    A dataclass with the same configuration as its `__pydantic_config__` is a shape as well. Who has a shape builds what
+    it describes: nothing here calls back.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-Shape = TypeVar("Shape")
+Shape = TypeVar("Shape", bound=Document)
 
 
 def read_document(path: str | os.PathLike[str]) -> str:
@@ -86,17 +87,8 @@ def _items(value: Any) -> list[Any]:
     return [item for item in found if isinstance(item, (dict, list))]
 
 
-def parse_document(
-    text: str,
-    source: str,
-    name: str,
-    shape: type[Shape],
-    *,
-    version_of: Callable[[Shape], int] | None = None,
-    latest: int = FORMAT_VERSION,
-    context: Mapping[str, Any] | None = None,
-) -> Shape:
-    """Return a JSON document of one format, checked against its shape.
+def document_body(text: str, source: str, name: str, latest: int = FORMAT_VERSION) -> tuple[bytes, int]:
+    """Return the keys of a JSON document of one format as JSON, to be checked against a shape, and its version.
 
     Parameters
     ----------
@@ -106,20 +98,13 @@ def parse_document(
         What messages call the document: its path.
     name : str
         The format's name, for instance "deniable schema".
-    shape : type
-        Its keys and their types: a `Document`, or a dataclass.
-    version_of : callable, optional
-        Returns the version that what was read needs; a document of an earlier one is refused.
     latest : int
         Latest version that is read; all from 1 on are.
-    context : mapping, optional
-        What validators of the shape need to know.
 
     Raises
     ------
     FileFormatError
-        If the text is no JSON (naming line and column), of another format or version, or a key is missing, unknown, of
-        the wrong type (naming the place, as in ``attributes[2].categories``) or out of its bounds.
+        If the text is no JSON (naming line and column), or of another format or version.
     """
     try:
         data = loads(text)
@@ -139,21 +124,31 @@ def parse_document(
             f"{source}: this release reads format_version={read} of a {name}, got format_version={version!r}"
         )
     body = {key: value for key, value in data.items() if key not in ("format", "format_version")}
-    found = _checked(body, source, shape, context)
-    if version_of is not None and version < version_of(found):
-        raise FileFormatError(
-            f"{source}: it has keys that format_version={version} does not have: write format_version={latest}"
-        )
-    return found
-
-
-def _checked(body: dict[str, Any], source: str, shape: type[Shape], context: Mapping[str, Any] | None) -> Shape:
     try:
-        # As JSON, in which lists are tuples and objects dataclasses.
-        adapter: TypeAdapter[Shape] = _adapter(cast("Any", shape))
-        return adapter.validate_json(json.dumps(body, ensure_ascii=False).encode(), context=context)
+        return json.dumps(body, ensure_ascii=False).encode(), version
     except UnicodeEncodeError as error:
         raise FileFormatError(f"{source} must hold Unicode texts, got half of a surrogate pair in one") from error
+
+
+def check_version(version: int, needed: int, source: str) -> None:
+    """Raise FileFormatError if a document of this version has keys that only a later one has."""
+    if version < needed:
+        raise FileFormatError(
+            f"{source}: it has keys that format_version={version} does not have: write format_version={needed}"
+        )
+
+
+@contextlib.contextmanager
+def placed(source: str) -> Iterator[None]:
+    """Say what a shape refuses with its place in the document, as in ``attributes[2].categories``.
+
+    Raises
+    ------
+    FileFormatError
+        If a key is missing, unknown, of the wrong type or out of its bounds.
+    """
+    try:
+        yield
     except ValidationError as error:
         first = error.errors()[0]
         cause = first.get("ctx", {}).get("error")
@@ -165,7 +160,14 @@ def _checked(body: dict[str, Any], source: str, shape: type[Shape], context: Map
         raise FileFormatError(f"{source}: {_place(first['loc'])}: {message}") from error
 
 
-_adapter = cache(TypeAdapter)
+def parse_document(text: str, source: str, name: str, shape: type[Shape]) -> Shape:
+    """Return a JSON document of one format that is nothing but data: its keys, checked against their types.
+
+    Parameters and errors are those of `document_body` and `placed`.
+    """
+    body, _ = document_body(text, source, name)
+    with placed(source):
+        return shape.model_validate_json(body)
 
 
 def document_text(name: str, body: dict[str, Any], version: int = FORMAT_VERSION) -> str:

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import checked_integer, checked_kind
-from deniable.core.documents import Document, document_text, parse_document, read_document
+from deniable.core.documents import Document, check_version, document_body, document_text, placed, read_document
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism, checked_mechanism
 from deniable.core.outputs import write_text
@@ -306,15 +306,10 @@ class Collection:
         FileFormatError
             If the document is damaged, foreign, of another format version, or was changed after it was made.
         """
-        shape = parse_document(
-            text,
-            source,
-            FORMAT,
-            CollectionShape,
-            version_of=lambda shape: shape.collection_schema.format_version,
-            latest=LATEST_VERSION,
-            context={"directory": directory, "source": source},
-        )
+        body, version = document_body(text, source, FORMAT, LATEST_VERSION)
+        with placed(source):
+            shape = CollectionShape.model_validate_json(body, context={"directory": directory, "source": source})
+        check_version(version, shape.collection_schema.format_version, source)
         try:
             mechanism = from_spec(shape.mechanism)
             collection = cls(shape.collection_schema, mechanism, shape.version, shape.title, shape.learned_from)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
-from pydantic import ConfigDict
+from pydantic import ConfigDict, TypeAdapter
 
 from deniable.core.checks import checked_kind, checked_records, listed
-from deniable.core.documents import document_text, parse_document, read_document
+from deniable.core.documents import check_version, document_body, document_text, placed, read_document
 from deniable.core.outputs import write_text
 from deniable.core.randomness import Randomness
 from deniable.errors import InvalidInputError, InvalidParameterError
@@ -199,16 +199,11 @@ class Schema:
         FileFormatError
             If the document is damaged, foreign or of another format version; naming the place.
         """
-        context = {"directory": directory, "source": source}
-        return parse_document(
-            text,
-            source,
-            FORMAT,
-            cls,
-            version_of=lambda schema: schema.format_version,
-            latest=LATEST_VERSION,
-            context=context,
-        )
+        body, version = document_body(text, source, FORMAT, LATEST_VERSION)
+        with placed(source):
+            schema = _shape().validate_json(body, context={"directory": directory, "source": source})
+        check_version(version, schema.format_version, source)
+        return schema
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON document, atomically; dictionaries must lie beside it.
@@ -237,6 +232,11 @@ class Schema:
             If there is none, or it is damaged, foreign or of another format version; naming the place.
         """
         return cls.from_json(read_document(path), str(path), Path(path).parent)
+
+
+@cache
+def _shape() -> TypeAdapter[Schema]:
+    return TypeAdapter(Schema)
 
 
 def checked_schema(schema: Any) -> Schema:
