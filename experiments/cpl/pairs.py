@@ -15,7 +15,7 @@ from deniable.leakage.adversary.attacks import attack_cpl
 from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
 from deniable.leakage.prior.pair_priors import PairPriors
 from experiments.cpl.data import CARDIO_NUMERIC, LOADERS, Table
-from experiments.cpl.paper import PAPER, Floats, pairs_of
+from experiments.cpl.paper import PAPER, Floats, expected, pairs_of
 from experiments.cpl.pictures import DATA_COLOURS, DATA_MARKS, heat_map
 from experiments.harness import Cell, Run
 from experiments.pictures import BLUE, GREY, VERMILLION, dress, note, panels
@@ -228,12 +228,26 @@ def conventional(run: Run) -> None:
         panel.errorbar(x, y, sd, fmt="o-", color="black", markersize=5, linewidth=1, capsize=3, zorder=4)
         dress(panel, f"against {title}", title, "CPL, nats" if metric == "nmi" else "")
         panel.set_xlim(-0.02, 1.02)
-        panel.set_ylim(0, 1.04)
+        panel.set_ylim(-0.05, 1.04)
     for name, colour in DATA_COLOURS.items():
         y_label = {"CelebA": 0.17, "Adult": 0.10, "Cardio": 0.03}[name]
         axes[0].plot(0.62, y_label, DATA_MARKS[name], color=colour, markersize=5)
         note(axes[0], (0.62, y_label), name, colour, (8, 0))
     note(axes[0], (0.60, 0.24), "black: mean and sd in a tenth", "black", (0, 0))
+    spread = expected()["figure 5"]["spread of CPL at NMI .5"]
+    axes[0].annotate(
+        "",
+        (0.5, 0.38),
+        (0.5, 0.38 + spread),
+        arrowprops={"arrowstyle": "|-|", "color": GREY, "shrinkA": 0, "shrinkB": 0},
+    )
+    note(
+        axes[0],
+        (0.52, 0.55),
+        f"the paper: a spread of {spread:g} at .5;\nbetween which values it does not say",
+        GREY,
+        (0, 0),
+    )
     run.save_figure(figure)
 
 
