@@ -139,6 +139,13 @@ def functional_weights(oracle: FrequencyOracle[Any], scores: ArrayLike) -> Float
         If scores are no k finite numbers.
     TooLargeError
         If the reports are too many to be listed.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> weights = functional_weights(GRR(k=3, epsilon=1.0), [1, 2, 3])
+    >>> weights.round(2).tolist()
+    [-0.75, 2.0, 4.75]
     """
     return _weights(oracle, tuple(_checked_scores(scores, oracle.k).tolist()))[0]
 

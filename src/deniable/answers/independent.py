@@ -58,6 +58,16 @@ def differences(a: Estimate, b: Estimate, *, independent: bool) -> dict[str, Ans
     ------
     MismatchError
         If their categories differ, or as `difference`.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SimulationRandomness
+    >>> grr, rng = GRR(k=2, epsilon=2.0), SimulationRandomness(1)
+    >>> men = grr.estimate(grr.aggregate(grr.randomize([0] * 600 + [1] * 400, rng))).named("smoker", ["yes", "no"])
+    >>> women = grr.estimate(grr.aggregate(grr.randomize([0] * 300 + [1] * 700, rng))).named("smoker", ["yes", "no"])
+    >>> found = differences(men, women, independent=True)
+    >>> list(found), found["yes"].value == men.frequencies[0].item() - women.frequencies[0].item()
+    (['yes', 'no'], True)
     """
     if a.labels != b.labels:
         raise MismatchError(
@@ -76,6 +86,17 @@ def ratio(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> A
     ------
     InvalidParameterError, MismatchError
         As `difference`.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SimulationRandomness
+    >>> grr, rng = GRR(k=2, epsilon=2.0), SimulationRandomness(1)
+    >>> men = grr.estimate(grr.aggregate(grr.randomize([0] * 600 + [1] * 400, rng))).named("smoker", ["yes", "no"])
+    >>> women = grr.estimate(grr.aggregate(grr.randomize([0] * 300 + [1] * 700, rng))).named("smoker", ["yes", "no"])
+    >>> twice = ratio(men.total("yes"), women.total("yes"), independent=True)
+    >>> lower, upper = twice.interval()
+    >>> 1 < lower < 2 < upper
+    True
     """
     one, other = _checked_pair(a, b, independent)
     value = one.value / other.value if other.value else math.nan
@@ -104,6 +125,16 @@ def odds(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> An
     ------
     InvalidParameterError, MismatchError
         As `difference`.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SimulationRandomness
+    >>> grr, rng = GRR(k=2, epsilon=2.0), SimulationRandomness(1)
+    >>> men = grr.estimate(grr.aggregate(grr.randomize([0] * 600 + [1] * 400, rng))).named("smoker", ["yes", "no"])
+    >>> women = grr.estimate(grr.aggregate(grr.randomize([0] * 300 + [1] * 700, rng))).named("smoker", ["yes", "no"])
+    >>> lower, upper = odds(men.total("yes"), women.total("yes"), independent=True).interval()
+    >>> lower < (600 / 400) / (300 / 700) < upper
+    True
     """
     one, other = _checked_pair(a, b, independent)
     x, y = one.value, other.value

@@ -94,6 +94,16 @@ def worst_case_total(estimate: Questions, labels: str | Sequence[str], missing: 
         If a category is among both.
     UnknownCategoryError
         If there is no such category.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SimulationRandomness
+    >>> grr, rng = GRR(k=3, epsilon=3.0), SimulationRandomness(1)
+    >>> reports = grr.randomize([0] * 300 + [1] * 500 + [2] * 200, rng)
+    >>> estimate = grr.estimate(grr.aggregate(reports)).named("smoker", ["yes", "no", "no answer"])
+    >>> found = worst_case_total(estimate, "yes", "no answer")
+    >>> found.lower.value == estimate.total("yes").value
+    True
     """
     these, silent = ([one] if isinstance(one, str) else list(one) for one in (labels, missing))
     if set(these) & set(silent):

@@ -76,7 +76,14 @@ def second_phase_loss(mechanism: Any, frequencies: Sequence[ArrayLike]) -> float
 
 
 def loss_text(mechanism: Any, frequencies: Sequence[ArrayLike]) -> str:
-    """Return `second_phase_loss` in one sentence."""
+    """Return `second_phase_loss` in one sentence.
+
+    Examples
+    --------
+    >>> from deniable import SPL
+    >>> "2.3 times the variance of SMP" in loss_text(SPL(sizes=(4, 4), epsilon=1.0), [[0.25] * 4] * 2)
+    True
+    """
     loss = second_phase_loss(mechanism, frequencies)
     if math.isnan(loss):
         return NOT_DETERMINED
@@ -92,6 +99,11 @@ def two_phases_text(sizes: Sequence[int], epsilon: EpsilonLike, contributors: in
     """Return one sentence: what Corr-RR's two phases together lose beside the default, before phase one.
 
     Its tables are not learned yet: taken are the best ones, as `corr_rr_plan` does, which flatters it.
+
+    Examples
+    --------
+    >>> "5.8 times the squared error of SMP" in two_phases_text((4, 4), 1.0, 10_000)
+    True
     """
     plan = corr_rr_plan(sizes, epsilon, contributors)
     usual = records_default(sizes, epsilon).mechanism

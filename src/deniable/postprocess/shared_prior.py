@@ -146,6 +146,14 @@ def noise_variances(estimate: Estimate) -> Floats:
     Noise of the mechanism and of sampling, at the nearest distribution. Where the raw frequencies sum to one they do so
     for every sample (GRR, subset selection, RS+FD over GRR): centring changes nothing. Otherwise errors are independent
     (unary encodings, sketches), and less the mean of k of them: s2 (1 - 2/k) + mean(s2)/k.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> grr = GRR(k=2, epsilon=2.0)
+    >>> estimate = grr.estimate(grr.aggregate([0] * 600 + [1] * 400))
+    >>> noise_variances(estimate).shape
+    (2,)
     """
     f, k = nearest_distribution(estimate.frequencies), estimate.k
     noise = estimate.noise_absent + (estimate.noise_present - estimate.noise_absent) * f

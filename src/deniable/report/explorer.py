@@ -55,6 +55,17 @@ def save_explorer(
     ------
     OutputError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deniable import Attribute, Schema
+    >>> from deniable.planning import explore
+    >>> with TemporaryDirectory() as folder:
+    ...     save_explorer(explore(Schema((Attribute("smoker", ("yes", "no")),)), 1000), f"{folder}/survey.html")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['survey.html']
     """
     write_text(path, render_explorer(exploration, title))
 

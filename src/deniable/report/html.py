@@ -41,12 +41,25 @@ def render_fragment(page: Page) -> str:
     """Return what a page says, without the page around it: for a page that has the sheet (`sheet`) and a heading.
 
     It has no scripts and, but for heat maps, no style attributes: the strictest policy lets it be shown.
+
+    Examples
+    --------
+    >>> from deniable.report.page import Section, Table
+    >>> html = render_fragment(Page("Shares", (), (Section("One", (Table.of(["a"], [["1%"]]),)),)))
+    >>> "<table" in html, "<html" in html, "<style" in html
+    (True, False, False)
     """
     return _environment().get_template("fragment.html").render(**_shown(page))
 
 
 def sheet() -> str:
-    """Return the style sheet that every page carries."""
+    """Return the style sheet that every page carries.
+
+    Examples
+    --------
+    >>> "prefers-color-scheme: dark" in sheet()
+    True
+    """
     return _environment().get_template("page.css").render()
 
 
@@ -67,6 +80,15 @@ def save_html(page: Page, path: str | os.PathLike[str]) -> None:
     ------
     OutputError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_html(Page("Shares", (), ()), f"{folder}/page.html")
+    ...     "Shares" in Path(folder, "page.html").read_text()
+    True
     """
     write_text(path, render_html(page))
 

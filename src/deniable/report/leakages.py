@@ -66,7 +66,18 @@ def leakage_page(summary: LeakageSummary) -> Page:
 
 
 def budgets_page(budgets: Budgets) -> Page:
-    """Return the page of a calibration: budgets, what they guarantee, or the warning that they guarantee nothing."""
+    """Return the page of a calibration: budgets, what they guarantee, or the warning that they guarantee nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deniable import Attribute, Schema
+    >>> from deniable.leakage.calibration.budgets import calibrate_records
+    >>> schema = Schema((Attribute("bald", ("no", "yes")), Attribute("male", ("no", "yes"))))
+    >>> records = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [500, 400, 10, 90], axis=0)
+    >>> budgets_page(calibrate_records(records, schema, 2, source="faces.csv")).title
+    'Budgets that keep every total within 2'
+    """
     found = budgets.calibration
     cap = f"{found.caps[0]:.6g}" if len(set(found.caps)) == 1 else "its own cap"
     if_tree = "" if found.is_guarantee else ", if attributes depend along a tree only"

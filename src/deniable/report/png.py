@@ -77,6 +77,16 @@ def save_png(page: Page, path: str | os.PathLike[str]) -> tuple[Path, ...]:
     ------
     OutputError
         If a file cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deniable.report.page import Section, Table
+    >>> page = Page("Shares", (), (Section("One", (Table.of(["a"], [["1%"]]),)),))
+    >>> with TemporaryDirectory() as folder:
+    ...     [path.name for path in save_png(page, Path(folder) / "shares.png")]
+    ['shares.png']
     """
     from matplotlib import rc_context
 
@@ -90,7 +100,13 @@ def save_png(page: Page, path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def picture_note(page: Page) -> str:
-    """Return what a reader of the page's picture must know about its letters; "" if nothing."""
+    """Return what a reader of the page's picture must know about its letters; "" if nothing.
+
+    Examples
+    --------
+    >>> picture_note(Page("Shares", (), ()))
+    ''
+    """
     notes = boxes_note(families_for(_texts(page))[1]), order_note(_texts(page))
     return "; ".join(filter(None, notes))
 

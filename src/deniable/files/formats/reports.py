@@ -96,6 +96,17 @@ def write_reports(
         If another run is writing the same file.
     OutputError
         If it cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=2.0))
+    >>> rng = SimulationRandomness(1)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_reports(Path(folder) / "reports.parquet", survey, [survey.mechanism.randomize([0, 1, 1], rng)], rng).n
+    3
     """
     fields = collection.mechanism.report_fields
     schema = pa.schema([pa.field(field.name, arrow_type(field), False) for field in fields] + [_id_field()])

@@ -66,6 +66,17 @@ def draft_schema_file(
         If it cannot be read.
     OutputError
         If the schema cannot be written.
+
+    Examples
+    --------
+    >>> from pyarrow import table
+    >>> from pyarrow.csv import write_csv
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_csv(table({"smoker": ["yes", "no", "no"]}), Path(folder) / "answers.csv")
+    ...     draft_schema_file(Path(folder) / "answers.csv", Path(folder) / "schema.json").schema.names
+    ('smoker',)
     """
     refuse_overwriting(output, [answers])
     with open_answers(answers, delimiter=delimiter) as reader:
@@ -118,6 +129,22 @@ def aggregate_files(
         If another run is writing the same output.
     OutputError
         If the aggregate cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=2.0))
+    >>> from deniable.files import randomize_file
+    >>> from pyarrow import table
+    >>> from pyarrow.csv import write_csv
+    >>> with TemporaryDirectory() as folder:
+    ...     answers, reports = Path(folder) / "answers.csv", Path(folder) / "reports.parquet"
+    ...     write_csv(table({"smoker": ["yes", "no", "no"] * 100}), answers)
+    ...     _ = randomize_file(survey, answers, reports, SimulationRandomness(1))
+    ...     aggregate_files(survey, [reports], Path(folder) / "all.aggregate").n
+    300
     """
     if on_invalid is not None and not collection.mechanism.sets_aside:
         raise InvalidParameterError(
@@ -161,6 +188,20 @@ def merge_files(aggregates: Sequence[PathLike], output: PathLike) -> Aggregate:
         If another run is writing the same output.
     OutputError
         If the result cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=2.0))
+    >>> rng = SimulationRandomness(1)
+    >>> with TemporaryDirectory() as folder:
+    ...     parts = [Path(folder) / name for name in ("monday.aggregate", "tuesday.aggregate")]
+    ...     for part in parts:
+    ...         survey.aggregate(survey.randomize({"smoker": ["yes", "no"]}, rng)).save(part)
+    ...     merge_files(parts, Path(folder) / "all.aggregate").n
+    4
     """
     if not aggregates:
         raise InvalidParameterError("aggregates must name at least one file, got none")

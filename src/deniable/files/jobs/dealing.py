@@ -87,6 +87,17 @@ def deal_file(
         If the collection was dealt before, and not `again`.
     OutputError
         If the directory exists or cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deniable import Attribute, Collection, Schema, SimulationRandomness, mechanism
+    >>> quota = mechanism("QuotaRR", k=2, epsilon=1.0, n=10, deal_id="one")
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), quota)
+    >>> with TemporaryDirectory() as folder:
+    ...     deal_file(survey, 10, Path(folder) / "deal", SimulationRandomness(1)).n
+    10
     """
     mechanism, output = dealer_of(collection), Path(output)
     if output.exists():
@@ -149,6 +160,19 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
         If a share was used.
     OutputError
         If the file exists or cannot be written, or a ledger cannot.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deniable import Attribute, Collection, Schema, SimulationRandomness, mechanism
+    >>> quota = mechanism("QuotaRR", k=2, epsilon=1.0, n=10, deal_id="one")
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), quota)
+    >>> from deniable.files import deal_file
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = deal_file(survey, 10, Path(folder) / "deal", SimulationRandomness(1))
+    ...     hand_out(survey, Path(folder) / "deal", 1, 4, Path(folder) / "first.shares")
+    4
     """
     dealer_of(collection)
     directory, output = Path(directory), Path(output)

@@ -118,6 +118,20 @@ def randomize_file(
         If another run is writing the same reports.
     OutputError
         If the reports or a ledger cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=2.0))
+    >>> from pyarrow import table
+    >>> from pyarrow.csv import write_csv
+    >>> with TemporaryDirectory() as folder:
+    ...     answers, reports = Path(folder) / "answers.csv", Path(folder) / "reports.parquet"
+    ...     write_csv(table({"smoker": ["yes", "no", "no"] * 100}), answers)
+    ...     randomize_file(survey, answers, reports, SimulationRandomness(1)).n
+    300
     """
     if max_epsilon is not None:
         collection.privacy().require(max_epsilon)
@@ -201,6 +215,20 @@ def read_truth(
         If an answer cannot be encoded, naming row and attribute.
     FileFormatError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deniable import GRR, Attribute, Collection, Schema
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=2.0))
+    >>> from pyarrow import table
+    >>> from pyarrow.csv import write_csv
+    >>> with TemporaryDirectory() as folder:
+    ...     answers = Path(folder) / "answers.csv"
+    ...     write_csv(table({"smoker": ["yes", "no", "no"]}), answers)
+    ...     read_truth(survey, answers)["smoker"].tolist()
+    [1.0, 2.0]
     """
     columns = collection.schema.columns
     if collection.schema.is_text:

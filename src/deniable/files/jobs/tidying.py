@@ -52,6 +52,20 @@ def tidy_file(
         If the answers cannot be read.
     OutputError
         If the copy cannot be written.
+
+    Examples
+    --------
+    >>> from pyarrow import table
+    >>> from pyarrow.csv import write_csv
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     answers, tidy = Path(folder) / "answers.csv", Path(folder) / "tidy.csv"
+    ...     write_csv(table({"smoker": ["yes ", "no"], "weight": ["61,5", "58"]}), answers)
+    ...     tidy_file(answers, tidy, {"smoker": {"yes ": "yes"}}, commas=["weight"])
+    ...     tidy.read_text().splitlines()[1]
+    2
+    '"yes","61.5"'
     """
     refuse_overwriting(output, [answers])
     changed = 0

@@ -233,7 +233,18 @@ def pearson(table: PairTable, scores: Sequence[ArrayLike] | None = None) -> Corr
 
 
 def dependence_matrix(tables: PairTables) -> Floats:
-    """Analyst: corrected Cramer's V of every pair of attributes, float64[d, d], symmetric, one on the diagonal."""
+    """Analyst: corrected Cramer's V of every pair of attributes, float64[d, d], symmetric, one on the diagonal.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.records import SPLPairs, pair_tables
+    >>> pairs, held = SPLPairs(sizes=(2, 2), epsilon=4.0), [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> tables = pair_tables(pairs.simulate_aggregate(held, [400, 100, 100, 400], SimulationRandomness(1)))
+    >>> dependence_matrix(tables).round(1)
+    array([[1. , 0.6],
+           [0.6, 1. ]])
+    """
     result = np.eye(len(tables.sizes))
     for (i, j), table in tables.items():
         result[i, j] = result[j, i] = cramers_v(table).corrected

@@ -111,6 +111,15 @@ def combine_rounds(aggregates: Sequence[Aggregate], estimator: str = "estimate")
         If domains differ, or a mechanism has no GRR oracles.
     EmptyAggregateError
         If an aggregate contains no reports.
+
+    Examples
+    --------
+    >>> from deniable import SPL, SimulationRandomness
+    >>> spl, rng = SPL(sizes=(2, 2), epsilon=2.0), SimulationRandomness(1)
+    >>> rounds = [spl.aggregate(spl.randomize([[0, 0], [1, 0]] * 50, rng)) for _ in range(2)]
+    >>> combined = combine_rounds(rounds)
+    >>> combined[0].contributors
+    200
     """
     if estimator not in ESTIMATORS:
         raise InvalidParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got estimator={estimator!r}")
