@@ -15,7 +15,8 @@ from matplotlib.axes import Axes
 from deniable.leakage.adversary.algorithm_benchmark import benchmark_algorithms
 from deniable.leakage.adversary.attacks import attack_channel
 from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
-from deniable.leakage.prior.pair_priors import PairPriors
+from deniable.leakage.prior.empirical_prior import observed
+from deniable.leakage.prior.pairwise import leakage_matrix
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER, Floats
 from experiments.cpl.pictures import DATA_COLOURS, DATA_MARKS
@@ -39,13 +40,13 @@ def benchmark(run: Run) -> None:
 
     def compute(cell: Cell) -> Cell:
         table = LOADERS[cell["data"]]()
-        priors = PairPriors(table.records, table.sizes)
+        priors = observed(table.records, table.sizes)
         name, _, kind = cell["reference"].partition(", ")
         reference = None
         if name in MECHANISMS:
-            mechanisms = [MECHANISMS[name](k, EPSILON) for k in priors.sizes]
+            mechanisms = [MECHANISMS[name](k, EPSILON) for k in priors.kept_domains]
             guesses = kind == "attack"
-            reference = priors.leakage([attack_channel(m) for m in mechanisms] if guesses else mechanisms)
+            reference = leakage_matrix(priors, [attack_channel(m) for m in mechanisms] if guesses else mechanisms)
         points = benchmark_algorithms(table.records, table.sizes, EPSILON, reference=reference)
         return {"points": [{**asdict(point), "region": point.region} for point in points]}
 

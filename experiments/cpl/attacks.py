@@ -9,7 +9,8 @@ from deniable import SimulationRandomness
 from deniable.leakage.adversary.attack_workflow import statistical_cpl
 from deniable.leakage.adversary.attacks import attack_channel
 from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS, nmse_cpl
-from deniable.leakage.prior.pair_priors import PairPriors
+from deniable.leakage.prior.empirical_prior import observed
+from deniable.leakage.prior.pairwise import leakage_matrix
 from experiments.cpl.data import LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, expected
 from experiments.harness import Cell, Run
@@ -25,10 +26,13 @@ SYMMETRIC = ("RAPPOR", "EXP", "OUE", "BLH", "OLH", "SHE")
 
 def attack_nmse(table: Table, epsilon: float) -> dict[str, float]:
     """Return NMSE of attack-based CPL against Algorithm 2 for the eight mechanisms, exactly."""
-    priors = PairPriors(table.records, table.sizes)
-    reference = priors.leakage([epsilon] * len(priors.sizes))
+    priors = observed(table.records, table.sizes)
+    domains = priors.kept_domains
+    reference = leakage_matrix(priors, [epsilon] * len(domains))
     return {
-        name: nmse_cpl(priors.leakage([attack_channel(make(k, epsilon)) for k in priors.sizes]), reference)
+        name: nmse_cpl(
+            leakage_matrix(priors, [attack_channel(make(k, epsilon)) for k in priors.kept_domains]), reference
+        )
         for name, make in MECHANISMS.items()
     }
 
@@ -39,13 +43,13 @@ def against_algorithm_2(run: Run) -> None:
 
     def compute(cell: Cell) -> Cell:
         table = LOADERS[cell["data"]]()
-        priors = PairPriors(table.records, table.sizes)
+        priors = observed(table.records, table.sizes)
         epsilon = cell["epsilon"]
-        reference = priors.leakage([epsilon] * len(priors.sizes))
+        reference = leakage_matrix(priors, [epsilon] * len(priors.kept_domains))
         channel, sampled, infinite = {}, {}, {}
         for name, make in MECHANISMS.items():
-            mechanisms = [make(k, epsilon) for k in priors.sizes]
-            channel[name] = nmse_cpl(priors.leakage(mechanisms), reference)
+            mechanisms = [make(k, epsilon) for k in priors.kept_domains]
+            channel[name] = nmse_cpl(leakage_matrix(priors, mechanisms), reference)
             estimates = statistical_cpl(
                 table.records,
                 table.sizes,

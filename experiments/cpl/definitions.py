@@ -12,7 +12,8 @@ from deniable.leakage import joint_from_records, total_leakage
 from deniable.leakage.adversary.algorithm_benchmark import benchmark_algorithms
 from deniable.leakage.adversary.attacks import attack_channel
 from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
-from deniable.leakage.prior.pair_priors import PairPriors
+from deniable.leakage.prior.empirical_prior import observed
+from deniable.leakage.prior.pairwise import leakage_matrix
 from experiments.cpl import brute_force
 from experiments.cpl.additive import TELLING, exclusive_or
 from experiments.cpl.data import LOADERS
@@ -41,15 +42,15 @@ def definitions(run: Run) -> None:
     rows: list[Cell] = []
     for data in DATA:
         table = LOADERS[data]()
-        priors = PairPriors(table.records, table.sizes)
+        priors = observed(table.records, table.sizes)
         d = len(table.sizes)
         known = {(i, j): brute_force.conditional(table, i, j) for i in range(d) for j in range(d) if i != j}
         worst = _pairs(known, lambda rows: brute_force.worst(rows, EPSILON))
-        found = {"Algorithm 2": (priors.leakage([EPSILON] * len(table.sizes)), worst)}
+        found = {"Algorithm 2": (leakage_matrix(priors, [EPSILON] * len(table.sizes)), worst)}
         for name, make in MECHANISMS.items():
             channels = {k: brute_force.guesses(name, k, EPSILON) for k in set(table.sizes)}
             guessed = _pairs(known, partial(_through, channels))
-            ours = priors.leakage([attack_channel(make(k, EPSILON)) for k in table.sizes])
+            ours = leakage_matrix(priors, [attack_channel(make(k, EPSILON)) for k in table.sizes])
             found[f"{name}, attack"] = (ours, guessed)
         for name, (ours, theirs) in found.items():
             nmse = [float(((figure - worst) ** 2).sum() / (worst**2).sum()) for figure in (ours, theirs)]

@@ -6,7 +6,8 @@ import numpy as np
 from scipy import stats
 
 from deniable.leakage import conditional_from_joint, joint_from_records, saturation
-from deniable.leakage.prior.pair_priors import PairPriors
+from deniable.leakage.prior.empirical_prior import observed
+from deniable.leakage.prior.pairwise import leakage_matrix
 from experiments.cpl import brute_force
 from experiments.cpl.data import COMMON_FACES, LOADERS, Table, common_faces
 from experiments.cpl.pairs import grr_matrix
@@ -111,4 +112,4 @@ def _public_knowledge(run: Run) -> tuple[Floats, Floats]:
 
 
 def _figures(table: Table, epsilon: float) -> Floats:
-    return pairs_of(PairPriors(table.records, table.sizes).leakage([epsilon] * len(table.sizes)))
+    return pairs_of(leakage_matrix(observed(table.records, table.sizes), [epsilon] * len(table.sizes)))

@@ -13,7 +13,8 @@ from deniable.leakage import mechanism_cpl
 from deniable.leakage.adversary.attack_workflow import statistical_cpl
 from deniable.leakage.adversary.attacks import attack_cpl
 from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
-from deniable.leakage.prior.pair_priors import PairPriors
+from deniable.leakage.prior.empirical_prior import observed
+from deniable.leakage.prior.pairwise import leakage_matrix
 from experiments.cpl.data import CARDIO_NUMERIC, LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, expected, pairs_of
 from experiments.cpl.pictures import DATA_COLOURS, DATA_MARKS, heat_map
@@ -28,8 +29,8 @@ SMALL = 0.1
 
 def grr_matrix(table: Table, epsilon: float = EPSILON) -> Floats:
     """Return CPL between all pairs when every attribute is released by GRR, float64[d, d]."""
-    priors = PairPriors(table.records, table.sizes)
-    return priors.leakage([MECHANISMS["GRR"](k, epsilon) for k in priors.sizes])
+    priors = observed(table.records, table.sizes)
+    return leakage_matrix(priors, [MECHANISMS["GRR"](k, epsilon) for k in priors.kept_domains])
 
 
 @PAPER.experiment("fig4a", "Adult: CPL about gender by three attributes and five mechanisms, epsilon 1", runs=25)
@@ -38,7 +39,7 @@ def gender(run: Run) -> None:
 
     def compute(cell: Cell) -> Cell:
         table = LOADERS["Adult"]().select(["sex", *SOURCES])
-        priors = PairPriors(table.records, table.sizes)
+        priors = observed(table.records, table.sizes)
         mechanisms = [MECHANISMS[cell["mechanism"]](k, cell["epsilon"]) for k in table.sizes]
         sampled = statistical_cpl(
             table.records,
@@ -136,7 +137,7 @@ def small(run: Run) -> None:
     for name, load in LOADERS.items():
         table = load()
         figures[name] = pairs_of(grr_matrix(table))
-        worst = pairs_of(PairPriors(table.records, table.sizes).leakage([EPSILON] * len(table.sizes)))
+        worst = pairs_of(leakage_matrix(observed(table.records, table.sizes), [EPSILON] * len(table.sizes)))
         rows.append(
             {
                 "data": name,
@@ -255,7 +256,7 @@ def _metrics(name: str, table: Table) -> list[Cell]:
     """Return CPL, normalised mutual information and |Pearson| of every ordered pair."""
     matrix = grr_matrix(table)
     correlations = np.abs(np.corrcoef(table.records.astype(np.float64), rowvar=False))
-    priors = PairPriors(table.records, table.sizes)
+    priors = observed(table.records, table.sizes)
     entropies = [_entropy(priors.frequencies(j)) for j in range(len(table.names))]
     points = []
     for i in range(len(table.names)):

@@ -15,7 +15,8 @@ from deniable.leakage import conditional_from_joint, cpl
 from deniable.leakage.adversary.attack_workflow import SPARSE_CELL, statistical_cpl
 from deniable.leakage.adversary.attacks import attack_channel
 from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
-from deniable.leakage.prior.pair_priors import PairPriors
+from deniable.leakage.prior.empirical_prior import Observed, observed
+from deniable.leakage.prior.pairwise import leakage_matrix
 from experiments.cpl.attacks import nmse_of_finite
 from experiments.cpl.data import LOADERS, Table
 from experiments.cpl.paper import PAPER, Floats, expected, pairs_of
@@ -39,10 +40,10 @@ def against_algorithm_1(run: Run) -> None:
 
     def compute(cell: Cell) -> Cell:
         table = LOADERS[cell["data"]]()
-        priors = PairPriors(table.records, table.sizes)
+        priors = observed(table.records, table.sizes)
         mechanisms = [MECHANISMS[cell["mechanism"]](k, cell["epsilon"]) for k in table.sizes]
         channels = [attack_channel(mechanism) for mechanism in mechanisms]
-        exact = priors.leakage(channels)
+        exact = leakage_matrix(priors, channels)
         found = statistical_cpl(
             table.records,
             table.sizes,
@@ -119,7 +120,7 @@ def against_algorithm_1(run: Run) -> None:
     run.save_table(rows)
 
 
-def _expected_cells(table: Table, priors: PairPriors, channels: list[Floats]) -> Floats:
+def _expected_cells(table: Table, priors: Observed, channels: list[Floats]) -> Floats:
     """Return the smallest expected count of a table X_i x guess of X_j for one use of every record, float64[d, d]."""
     d, n = len(table.sizes), len(table.records)
     smallest = np.zeros((d, d))

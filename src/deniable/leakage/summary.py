@@ -11,19 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.core.checks import checked_records, listed
-from deniable.core.privacy import Guarantee
+from deniable.core.privacy import Guarantee, TrustModel
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.spec import to_spec
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.figure_status import Leakage, leakage_text
 from deniable.leakage.prior.any_mechanism import MAX_DOMAIN, any_mechanism_channel
-from deniable.leakage.prior.caveats import left_out, varying, warnings_of, with_ranges
 from deniable.leakage.prior.distributions import Floats
-from deniable.leakage.prior.empirical_prior import Observed
+from deniable.leakage.prior.empirical_prior import Observed, left_out, varying, warnings_of
 from deniable.leakage.prior.mechanism_leakage import Release
-from deniable.leakage.prior.pairwise import Pair, strongest_pairs
-from deniable.leakage.totals.collections import guarantee_under_prior, sampled_leakage
+from deniable.leakage.prior.pairwise import Pair, strongest_pairs, with_ranges
+from deniable.leakage.totals.collections import sampled_leakage
 from deniable.leakage.totals.records import DEFAULT_STATES, record_leakage
 from deniable.leakage.totals.total import ADDITIVE_LABEL
 from deniable.survey.collection import Collection
@@ -403,6 +402,47 @@ def summarize_collection(
         collection=collection.id,
         title=collection.title,
     )
+
+
+def guarantee_under_prior(
+    guarantee: Guarantee, totals: Sequence[Leakage], names: Sequence[str], prior: str
+) -> Guarantee:
+    """Return a guarantee with a leakage section: one row per attribute, for an adversary with a stated prior.
+
+    What was promised stays as it is; a collection's id does not depend on it. Rows are marked as assumption-dependent,
+    because they hold for this prior only.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        Of the collection, ``collection.privacy()``.
+    totals : sequence of Leakage
+        What one report says about each attribute.
+    names : sequence of str
+        The attributes' names.
+    prior : str
+        What the adversary knows, in words, for instance "the joint distribution of census.csv".
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> section = guarantee_under_prior(GRR(k=2, epsilon=1.0).privacy(), [Leakage(0.7, "exact")], ["sex"], "census.csv")
+    >>> print(str(section).splitlines()[-1])
+      collector who sees one report and asks about sex: epsilon = 0.7 (assumption; exact if the prior is census.csv)
+    """
+    if len(totals) != len(names):
+        raise InvalidInputError(f"names must name all {len(totals)} attributes, got {len(names)} names")
+    rows = tuple(
+        TrustModel(
+            "collector",
+            f"one report and asks about {name}",
+            total.epsilon,
+            status="assumption",
+            note="; ".join(filter(None, [f"{total.status} if the prior is {prior}", total.note])),
+        )
+        for name, total in zip(names, totals, strict=True)
+    )
+    return replace(guarantee, trust_models=(*guarantee.trust_models, *rows))
 
 
 def _sampling(

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from deniable import GRR, RSFD, SMP, SPL, CountMeanSketch, SubsetSelection
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.figure_status import Leakage
-from deniable.leakage.totals.collections import Sampling, guarantee_under_prior, sampled_leakage
+from deniable.leakage.summary import guarantee_under_prior
+from deniable.leakage.totals.collections import Sampling, sampled_leakage
 from deniable.records import RSRFD
 from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.pivot_coded import PivotCoded

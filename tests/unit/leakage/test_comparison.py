@@ -15,7 +15,8 @@ from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.adversary.algorithm_benchmark import benchmark_algorithms, grf, score, spl_anl
 from deniable.leakage.adversary.attacks import attack
 from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS, MechanismScore, benchmark_mechanisms, nmse_cpl
-from deniable.leakage.prior.pair_priors import PairPriors
+from deniable.leakage.prior.empirical_prior import observed
+from deniable.leakage.prior.pairwise import leakage_matrix
 from deniable.oracles import Exponential
 from tests.real_data import Table, adult, cardio, celeba, common_faces, lfw, requires_data
 
@@ -52,19 +53,19 @@ def _algorithm_1(records: NDArray[np.int64], sizes: tuple[int, ...], channel: Ca
 def test_leakage_matrices_are_those_of_the_nested_loops(make: Callable[[int, float], Any]) -> None:
     records, sizes = _records()
     expected = _algorithm_1(records, sizes, lambda k: make(k, 1.0).channel())
-    measured = PairPriors(records, sizes).leakage([make(k, 1.0) for k in sizes])
+    measured = leakage_matrix(observed(records, sizes), [make(k, 1.0) for k in sizes])
     np.testing.assert_allclose(measured, expected, atol=1e-12)
 
 
 def test_unheld_categories_keep_their_place_and_constants_go() -> None:
     records = np.array([[0, 1, 3], [2, 1, 3], [2, 1, 0], [0, 1, 3]])
-    priors = PairPriors(records, (3, 2, 4))
-    assert priors.sizes == (3, 4)  # the second attribute is constant
+    priors = observed(records, (3, 2, 4))
+    assert priors.kept_domains == (3, 4)  # the second attribute is constant
     assert priors.conditional(0, 1).tolist() == [[0, 0, 0, 1], [0.5, 0, 0, 0.5]]
     assert priors.conditional(1, 0).tolist() == [[0, 0, 1], [2 / 3, 0, 1 / 3]]
     assert priors.frequencies(1).tolist() == [0.25, 0, 0, 0.75]
     with pytest.raises(InvalidInputError, match=r"one entry per attribute that varies \(2\), got 3"):
-        priors.leakage([1.0, 1.0, 1.0])
+        leakage_matrix(priors, [1.0, 1.0, 1.0])
 
 
 # -------------------------------------------------------------------- benchmark 1
@@ -245,11 +246,11 @@ def test_its_underestimates_on_adult() -> None:
 @requires_data
 def test_leakage_is_not_symmetric() -> None:
     faces = celeba().select(["Male", "Bald"])
-    leakage = PairPriors(faces.records, faces.sizes).leakage([1.0, 1.0])
+    leakage = leakage_matrix(observed(faces.records, faces.sizes), [1.0, 1.0])
     assert leakage[0, 1] == pytest.approx(0.088, abs=6e-4)
     assert leakage[1, 0] == pytest.approx(0.699, abs=6e-4)
     patients = cardio().select(["cholesterol", "cardio"])
-    leakage = PairPriors(patients.records, patients.sizes).leakage([GRR(3, 1.0), GRR(2, 1.0)])
+    leakage = leakage_matrix(observed(patients.records, patients.sizes), [GRR(3, 1.0), GRR(2, 1.0)])
     assert leakage[0, 1] == pytest.approx(0.335, abs=6e-4)
     assert leakage[1, 0] == pytest.approx(0.176, abs=6e-4)
 

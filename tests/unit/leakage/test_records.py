@@ -27,7 +27,7 @@ from deniable.leakage import (
     total_leakage,
     worst_case_cpl,
 )
-from deniable.leakage.prior.pairwise import MAX_CATEGORIES, PairCounts
+from deniable.leakage.prior.empirical_prior import MAX_CATEGORIES, PairCounts
 from deniable.oracles.unary import OUE
 from deniable.postprocess.consistency import simplex
 from tests.real_data import cardio, celeba, requires_data

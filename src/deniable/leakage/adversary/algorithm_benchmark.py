@@ -20,7 +20,7 @@ from deniable.core.checks import checked_integer
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, observed
-from deniable.leakage.prior.pair_priors import PairPriors, off_diagonal
+from deniable.leakage.prior.pairwise import leakage_matrix
 from deniable.oracles.comparators.exponential import Exponential
 from deniable.oracles.grr import GRR
 
@@ -210,17 +210,28 @@ def benchmark_algorithms(
     GRR-ANL                0.000 0.000 P1
     EXP-ANL                0.268 0.000 R1
     """
-    priors = PairPriors(records, sizes)
-    d = len(priors.sizes)
-    true = priors.leakage([epsilon] * d) if reference is None else np.asarray(reference, dtype=np.float64)
-    grr = priors.leakage([GRR(k, epsilon) for k in priors.sizes])
+    priors = observed(records, sizes)
+    d = len(priors.kept_domains)
+    true = leakage_matrix(priors, [epsilon] * d) if reference is None else np.asarray(reference, dtype=np.float64)
+    grr = leakage_matrix(priors, [GRR(k, epsilon) for k in priors.kept_domains])
     estimates = {"SPL-ANL": spl_anl(d, epsilon)}
     for threshold in THRESHOLDS:
-        estimates[f"GRF({threshold})"] = _grf(priors.data, epsilon, threshold, components=False)
-        estimates[f"GRF({threshold}), components"] = _grf(priors.data, epsilon, threshold, components=True)
+        estimates[f"GRF({threshold})"] = _grf(priors, epsilon, threshold, components=False)
+        estimates[f"GRF({threshold}), components"] = _grf(priors, epsilon, threshold, components=True)
     two_levels = np.zeros((d, d))
     for i, j in zip(*np.nonzero(~np.eye(d, dtype=np.bool_)), strict=True):
         two_levels[i, j] = its(priors.conditional(int(i), int(j)), epsilon)
     estimates |= {"ITS": two_levels, "GRR-ANL": grr}
-    estimates["EXP-ANL"] = priors.leakage([Exponential(k, epsilon) for k in priors.sizes])
+    estimates["EXP-ANL"] = leakage_matrix(priors, [Exponential(k, epsilon) for k in priors.kept_domains])
     return tuple(score(name, estimate, true, epsilon) for name, estimate in estimates.items())
+
+
+def off_diagonal(matrix: ArrayLike, name: str) -> Floats:
+    """Return the entries of a leakage matrix for all ordered pairs, or raise InvalidInputError."""
+    array = np.asarray(matrix, dtype=np.float64)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
+        raise InvalidInputError(f"{name} must have shape (d, d) with d >= 2, got shape={array.shape}")
+    pairs: Floats = array[~np.eye(len(array), dtype=np.bool_)]
+    if not np.isfinite(pairs).all():
+        raise InvalidInputError(f"{name} must be finite")
+    return pairs

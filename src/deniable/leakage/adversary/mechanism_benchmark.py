@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidInputError
+from deniable.leakage.adversary.algorithm_benchmark import off_diagonal
 from deniable.leakage.adversary.attacks import attack_channel, attack_success
-from deniable.leakage.prior.pair_priors import PairPriors, off_diagonal
+from deniable.leakage.prior.empirical_prior import observed
+from deniable.leakage.prior.pairwise import leakage_matrix
 from deniable.oracles.comparators.exponential import Exponential
 from deniable.oracles.grr import GRR
 from deniable.oracles.histogram import SHE
@@ -102,15 +104,15 @@ def benchmark_mechanisms(
     EXP     0.454 0.454 0.0402
     OUE     1.000 0.482 0.0193
     """
-    priors = PairPriors(records, sizes)
-    n = len(priors.data.codes)
-    reference = priors.leakage([epsilon] * len(priors.sizes))
+    priors = observed(records, sizes)
+    n = len(priors.codes)
+    reference = leakage_matrix(priors, [epsilon] * len(priors.kept_domains))
     if reference.max() < 1e-12:  # rounding errors are no leakage
         raise InvalidInputError("records must have dependent attributes: Algorithm 2's total CPL is 0")
     scores = []
     for name, make in mechanisms.items():
-        chosen = [make(k, epsilon) for k in priors.sizes]
-        guessed = priors.leakage([attack_channel(mechanism) for mechanism in chosen])
+        chosen = [make(k, epsilon) for k in priors.kept_domains]
+        guessed = leakage_matrix(priors, [attack_channel(mechanism) for mechanism in chosen])
         errors = []
         for j, mechanism in enumerate(chosen):
             frequencies = priors.frequencies(j)
@@ -118,7 +120,7 @@ def benchmark_mechanisms(
         scores.append(
             MechanismScore(
                 name=name,
-                channel_tcpl=float(priors.leakage(chosen).sum() / reference.sum()),
+                channel_tcpl=float(leakage_matrix(priors, chosen).sum() / reference.sum()),
                 attack_tcpl=float(guessed.sum() / reference.sum()),
                 attack_nmse_cpl=nmse_cpl(guessed, reference),
                 frequency_nmse=float(np.mean(errors)),

@@ -17,9 +17,8 @@ from deniable.leakage.calibration.calibration import ADDITIVE_WARNING, Calibrati
 from deniable.leakage.calibration.criteria import Criterion, Epsilon, MechanismFactory
 from deniable.leakage.figure_status import Leakage
 from deniable.leakage.prior.any_mechanism import MAX_DOMAIN, any_mechanism_channel
-from deniable.leakage.prior.caveats import left_out, varying, warnings_of
 from deniable.leakage.prior.distributions import Floats
-from deniable.leakage.prior.empirical_prior import Observed
+from deniable.leakage.prior.empirical_prior import Observed, left_out, varying, warnings_of
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.total import ADDITIVE_LABEL
 from deniable.survey.schema import Schema

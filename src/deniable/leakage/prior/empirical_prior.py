@@ -1,25 +1,100 @@
-"""Records prepared for leakage analysis.
+"""Records prepared for leakage analysis, and counted pair by pair.
 
 What data cannot say anything about is left out and named: a constant attribute has no two values to tell apart, and
-nothing is conditional on a category that nobody holds.
+nothing is conditional on a category that nobody holds. What few records do to figures is said, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from math import fsum
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.checks import Codes, checked_records, checked_sizes
-from deniable.errors import InvalidInputError
+from deniable.core.checks import Codes, checked_records, checked_sizes, listed
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage.prior.distributions import Floats, checked_joint, joint_from_records
 from deniable.leakage.prior.mechanism_leakage import Release, enumerated, is_budget, release_epsilon
+from deniable.survey.schema import Schema
 
 Releases: TypeAlias = float | Sequence[Release]
 """One release per attribute, or one number: everybody's epsilon."""
+
+MAX_CATEGORIES = 1 << 12
+"""Largest number of categories of all attributes together: 128 MiB of pair counts."""
+
+SMALL_CELL = 5
+"""A cell with fewer records than this is small."""
+
+_BLOCK_CELLS = 1 << 19
+_RARE_SHARE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """Contingency tables of all pairs of attributes, as the blocks of one symmetric matrix.
+
+    Parameters
+    ----------
+    counts : int64[K, K]
+        K categories of all attributes; block (i, j) is the two-way table of attributes i and j.
+    starts : tuple of int
+        First category of every attribute, and K.
+    """
+
+    counts: NDArray[np.int64]
+    starts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, codes: Codes, sizes: Sequence[int]) -> PairCounts:
+        """Count records int[n, d] (checked already), a block of rows at a time.
+
+        Raises
+        ------
+        TooLargeError
+            If there are more than MAX_CATEGORIES categories.
+        """
+        starts = tuple(accumulate(sizes, initial=0))
+        total, d = starts[-1], len(sizes)
+        if total > MAX_CATEGORIES:
+            raise TooLargeError(
+                f"pairwise leakage must have at most {MAX_CATEGORIES} categories over all attributes, got {total}: "
+                "merge rare categories or leave attributes out"
+            )
+        counts = np.zeros(total * total, dtype=np.int64)
+        step = max(1, _BLOCK_CELLS // d)
+        for start in range(0, len(codes), step):
+            columns = codes[start : start + step].T.astype(np.int64) + np.array(starts[:-1])[:, None]
+            for i in range(d):
+                rows = slice(starts[i] * total, starts[i + 1] * total)
+                cells = (columns[i] - starts[i]) * total + columns[i:]
+                counts[rows] += np.bincount(cells.ravel(), minlength=sizes[i] * total)
+        matrix = counts.reshape(total, total)
+        for i in range(d):
+            matrix[starts[i + 1] :, starts[i] : starts[i + 1]] = matrix[starts[i] : starts[i + 1], starts[i + 1] :].T
+        return cls(matrix, starts)
+
+    def table(self, i: int, j: int) -> NDArray[np.int64]:
+        """Return the two-way table of attributes i (rows) and j (columns)."""
+        return self.counts[self.starts[i] : self.starts[i + 1], self.starts[j] : self.starts[j + 1]]
+
+    def conditional(self, i: int, j: int) -> Floats:
+        """Return P(X_j | X_i), rows of attribute i."""
+        table = self.table(i, j)
+        rows: Floats = table / table.sum(axis=1, keepdims=True)
+        return rows
+
+    def mutual_information(self, i: int, j: int) -> float:
+        """Return the mutual information of attributes i and j, in nats."""
+        joint = self.table(i, j) / self.table(i, j).sum()
+        product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+        held = joint > 0
+        return max(0.0, fsum(joint[held] * np.log(joint[held] / product[held])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +126,38 @@ class Observed:
     categories: tuple[NDArray[np.int64], ...]
     domains: tuple[int, ...]
     notes: tuple[str, ...]
+
+    @cached_property
+    def counts(self) -> PairCounts:
+        """Two-way tables of the categories that occur; TooLargeError above `MAX_CATEGORIES` of them."""
+        return PairCounts.of(self.codes, self.sizes)
+
+    @property
+    def kept_domains(self) -> tuple[int, ...]:
+        """Domain sizes of the attributes that vary, with the categories that nobody holds."""
+        return tuple(self.domains[j] for j in self.attributes)
+
+    def widened(self, rows: Floats, j: int) -> Floats:
+        """Return rows over the categories of attribute j that occur as rows over its domain."""
+        wide = np.zeros((len(rows), self.domains[self.attributes[j]]))
+        wide[:, self.categories[j]] = rows
+        return wide
+
+    def conditional(self, i: int, j: int) -> Floats:
+        """Return P(X_j = u | X_i = x), shape (categories of i that occur, domain size of j).
+
+        Examples
+        --------
+        >>> observed(np.array([[0, 0], [0, 1], [1, 1], [1, 1]]), (2, 2)).conditional(0, 1)
+        array([[0.5, 0.5],
+               [0. , 1. ]])
+        """
+        return self.widened(self.counts.conditional(i, j), j)
+
+    def frequencies(self, j: int) -> Floats:
+        """Return the frequencies of attribute j, over its domain."""
+        held = np.diagonal(self.counts.table(j, j)) / len(self.codes)
+        return self.widened(held[None], j).reshape(-1)
 
     def joint(self) -> Floats:
         """Return the empirical joint distribution, shape `sizes`; TooLargeError above its limit."""
@@ -128,6 +235,57 @@ def observed(records: ArrayLike, sizes: Sequence[int], names: Sequence[str] | No
         domains=domains,
         notes=tuple(notes),
     )
+
+
+def varying(codes: Codes, schema: Schema, target: str | None = None) -> Observed:
+    """Return the records of the attributes that vary, or raise if fewer than two do, or not the target."""
+    if target is not None and target not in schema.names:
+        raise InvalidParameterError(f"target must be one of {listed(schema.names)}, got target={target!r}")
+    data = observed(codes, schema.sizes, schema.names)
+    if target is not None and target not in data.names:
+        raise InvalidInputError(f"target {target!r} is the same in all records: there is nothing to tell apart")
+    if len(data.names) < 2:
+        raise InvalidInputError(
+            f"at least two attributes must vary in the records, got {listed(data.names)} only: nothing is correlated"
+        )
+    return data
+
+
+def left_out(data: Observed, schema: Schema) -> tuple[str, ...]:
+    """Return what the records say nothing about: constant attributes, categories that nobody holds."""
+    constant = [name for name in schema.names if name not in data.names]
+    notes = [f"left out, because it is the same in all records: {listed(constant)}"] if constant else []
+    for name, attribute, seen in zip(data.names, data.attributes, data.categories, strict=True):
+        labels = schema.columns[attribute].labels
+        absent = [label for code, label in enumerate(labels) if code not in set(seen.tolist())]
+        if absent:
+            notes.append(f"{name}: nobody holds {listed(absent)}; nothing can be said about that")
+    return tuple(notes)
+
+
+def warnings_of(data: Observed, schema: Schema, *, exact: bool) -> tuple[str, ...]:
+    """Return one sentence for each way in which few records make figures large; if `exact`, also about totals."""
+    warnings = []
+    rare = []
+    for j, (name, attribute) in enumerate(zip(data.names, data.attributes, strict=True)):
+        labels = schema.columns[attribute].labels
+        held = np.bincount(data.codes[:, j], minlength=data.sizes[j])
+        rare += [f"{name} {labels[data.categories[j][c]]!r} ({held[c]})" for c in np.flatnonzero(held < SMALL_CELL)]
+    if rare:
+        warnings.append(
+            f"{len(rare)} categor{'y is' if len(rare) == 1 else 'ies are'} held by fewer than {SMALL_CELL} records, so "
+            f"that what is leaked about them looks as large as it can be: {listed(rare)}. Merge them in a schema, or "
+            "leave them out"
+        )
+    if exact:
+        _, counts = np.unique(np.ravel_multi_index(tuple(data.codes.T), data.sizes), return_counts=True)
+        few = int(counts[counts < SMALL_CELL].sum())
+        if few > _RARE_SHARE * len(data.codes):
+            warnings.append(
+                f"{few / len(data.codes):.0%} of the records have a combination of answers that fewer than "
+                f"{SMALL_CELL} share. Totals then tell these very people apart; in the population they are smaller"
+            )
+    return tuple(warnings)
 
 
 def drop_unseen(joint: ArrayLike, channels: Sequence[ArrayLike]) -> tuple[Floats, list[Floats], tuple[str, ...]]:

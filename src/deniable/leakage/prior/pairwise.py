@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import accumulate, islice
+from dataclasses import dataclass, replace
+from itertools import islice
 from math import fsum
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from deniable.core.checks import Codes
 from deniable.core.privacy import Status
+from deniable.core.randomness import SimulationRandomness
 from deniable.core.result import Result
-from deniable.errors import TooLargeError
+from deniable.errors import InvalidInputError
 from deniable.leakage.figure_status import leakage_text, weakest
-from deniable.leakage.prior.distributions import Floats
-from deniable.leakage.prior.empirical_prior import Observed, Releases, observed
-from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsilon
+from deniable.leakage.prior.distributions import Floats, conditional_from_joint
+from deniable.leakage.prior.empirical_prior import SMALL_CELL, Observed, Releases, observed
+from deniable.leakage.prior.mechanism_leakage import Release, mechanism_cpl, release_epsilon
+from deniable.leakage.prior.uncertain_prior import range_from_counts
 
-MAX_CATEGORIES = 1 << 12
-"""Largest number of categories of all attributes together: 128 MiB of pair counts."""
-
-_BLOCK_CELLS = 1 << 19
+_DRAWS, _SEED = 100, 1
+_NEGLIGIBLE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,88 +163,58 @@ def pairwise_leakage(
     """
     data = records if isinstance(records, Observed) else observed(records, sizes, names)
     chosen = data.chosen(releases)
-    counts = PairCounts.of(data.codes, data.sizes)
-    d = len(data.sizes)
-    matrix = np.zeros((d, d))
-    statuses: list[Status] = []
-    for j in range(d):
-        figures = []
-        for i in [i for i in range(d) if i != j]:
-            figure = mechanism_cpl(chosen[j], _on_domain(counts.conditional(i, j), data, j))
-            matrix[i, j] = figure.epsilon
-            figures.append(figure.status)
-        statuses.append(weakest(*figures))
+    matrix, statuses = _matrix(data, chosen)
     direct = np.array([release_epsilon(release) for release in chosen])
     return PairwiseLeakage(data.names, data.attributes, matrix, direct, tuple(statuses), data.notes)
 
 
-@dataclass(frozen=True, eq=False)
-class PairCounts:
-    """Contingency tables of all pairs of attributes, as the blocks of one symmetric matrix.
+def leakage_matrix(data: Observed, releases: Sequence[Release]) -> Floats:
+    """Return CPL about attribute i by the release of j, float64[d, d]; one release per attribute that varies.
 
-    Parameters
-    ----------
-    counts : int64[K, K]
-        K categories of all attributes; block (i, j) is the two-way table of attributes i and j.
-    starts : tuple of int
-        First category of every attribute, and K.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = observed(np.array([[0, 0], [0, 1], [1, 1], [1, 1]]), (2, 2))
+    >>> leakage_matrix(data, [1.0, 1.0]).round(4)  # Algorithm 2
+    array([[0.    , 0.6201],
+           [0.7634, 0.    ]])
     """
-
-    counts: NDArray[np.int64]
-    starts: tuple[int, ...]
-
-    @classmethod
-    def of(cls, codes: Codes, sizes: Sequence[int]) -> PairCounts:
-        """Count records int[n, d] (checked already), a block of rows at a time.
-
-        Raises
-        ------
-        TooLargeError
-            If there are more than MAX_CATEGORIES categories.
-        """
-        starts = tuple(accumulate(sizes, initial=0))
-        total, d = starts[-1], len(sizes)
-        if total > MAX_CATEGORIES:
-            raise TooLargeError(
-                f"pairwise leakage must have at most {MAX_CATEGORIES} categories over all attributes, got {total}: "
-                "merge rare categories or leave attributes out"
-            )
-        counts = np.zeros(total * total, dtype=np.int64)
-        step = max(1, _BLOCK_CELLS // d)
-        for start in range(0, len(codes), step):
-            columns = codes[start : start + step].T.astype(np.int64) + np.array(starts[:-1])[:, None]
-            for i in range(d):
-                rows = slice(starts[i] * total, starts[i + 1] * total)
-                cells = (columns[i] - starts[i]) * total + columns[i:]
-                counts[rows] += np.bincount(cells.ravel(), minlength=sizes[i] * total)
-        matrix = counts.reshape(total, total)
-        for i in range(d):
-            matrix[starts[i + 1] :, starts[i] : starts[i + 1]] = matrix[starts[i] : starts[i + 1], starts[i + 1] :].T
-        return cls(matrix, starts)
-
-    def table(self, i: int, j: int) -> NDArray[np.int64]:
-        """Return the two-way table of attributes i (rows) and j (columns)."""
-        return self.counts[self.starts[i] : self.starts[i + 1], self.starts[j] : self.starts[j + 1]]
-
-    def conditional(self, i: int, j: int) -> Floats:
-        """Return P(X_j | X_i), rows of attribute i."""
-        table = self.table(i, j)
-        rows: Floats = table / table.sum(axis=1, keepdims=True)
-        return rows
-
-    def mutual_information(self, i: int, j: int) -> float:
-        """Return the mutual information of attributes i and j, in nats."""
-        joint = self.table(i, j) / self.table(i, j).sum()
-        product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-        held = joint > 0
-        return max(0.0, fsum(joint[held] * np.log(joint[held] / product[held])))
+    if len(releases) != len(data.sizes):
+        raise InvalidInputError(
+            f"releases must have one entry per attribute that varies ({len(data.sizes)}), got {len(releases)}"
+        )
+    return _matrix(data, releases)[0]
 
 
-def _on_domain(conditional: Floats, data: Observed, j: int) -> Floats:
-    """Return a conditional with a zero column for every category of attribute j that nobody holds."""
-    full = data.domains[data.attributes[j]]
-    if full == conditional.shape[1]:
-        return conditional
-    wide = np.zeros((len(conditional), full))
-    wide[:, data.categories[j]] = conditional
-    return wide
+def _matrix(data: Observed, releases: Sequence[Release]) -> tuple[Floats, list[Status]]:
+    """Return the leakages, and how sure each column is."""
+    d = len(data.sizes)
+    matrix = np.zeros((d, d))
+    statuses: list[Status] = []
+    for j, release in enumerate(releases):
+        figures = {i: mechanism_cpl(release, data.conditional(i, j)) for i in range(d) if i != j}
+        for i, figure in figures.items():
+            matrix[i, j] = figure.epsilon
+        statuses.append(weakest(*(figure.status for figure in figures.values())))
+    return matrix, statuses
+
+
+def with_ranges(pairs: Sequence[Pair], data: Observed, releases: Sequence[Release]) -> tuple[Pair, ...]:
+    """Return the pairs, those with few records in a cell with their range over plausible populations."""
+    result = []
+    for pair in pairs:
+        i, j = data.names.index(pair.target), data.names.index(pair.source)
+        table, attribute = data.counts.table(i, j), data.attributes[j]
+        if table.min() >= SMALL_CELL:
+            result.append(pair)
+            continue
+        release = releases[attribute]
+
+        def figure(joint: Floats, release: Release = release, j: int = j) -> float:
+            return mechanism_cpl(release, data.widened(conditional_from_joint(joint), j)).epsilon
+
+        found = range_from_counts(table, figure, SimulationRandomness(_SEED), draws=_DRAWS)
+        low, high = min(float(found.low), pair.epsilon), max(float(found.high), pair.epsilon)
+        matters = max(abs(low - pair.epsilon), abs(high - pair.epsilon)) > _NEGLIGIBLE * pair.possible
+        result.append(replace(pair, plausible=(low, high)) if matters else pair)
+    return tuple(result)

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 from deniable.core.checks import checked_sizes
 from deniable.errors import InvalidInputError, TooLargeError
 from deniable.leakage.prior.distributions import MAX_STATES, Floats, checked_distribution
-from deniable.leakage.prior.empirical_prior import Observed, observed
-from deniable.leakage.prior.pairwise import PairCounts
+from deniable.leakage.prior.empirical_prior import Observed, PairCounts, observed
 
 Edge = tuple[int, int]
 
@@ -105,7 +104,7 @@ class TreePrior:
         (((0, 1), (1, 2)), True)
         """
         data = records if isinstance(records, Observed) else observed(records, sizes)
-        counts = PairCounts.of(data.codes, data.sizes)
+        counts = data.counts
         chosen = chow_liu_edges(counts) if edges is None else checked_tree(edges, len(data.sizes))
         tables = tuple(counts.table(i, j) / len(data.codes) for i, j in chosen)
         return cls(data.sizes, chosen, tables, fitted=True)

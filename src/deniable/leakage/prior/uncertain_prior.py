@@ -20,13 +20,11 @@ from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, TooLargeError
 from deniable.leakage.prior.contraction import marginals
 from deniable.leakage.prior.distributions import Floats
+from deniable.leakage.prior.empirical_prior import SMALL_CELL
 from deniable.postprocess.consistency import nearest_distribution
 
 MAX_RANGE_CELLS = 1 << 20
 """Largest table that plausible joints are drawn for."""
-
-SMALL_CELL = 5
-"""A cell with fewer records than this is small."""
 
 _ATTEMPTS = 100
 

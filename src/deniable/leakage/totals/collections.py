@@ -18,20 +18,18 @@ P(report | x_i) = sum over records of P(record | x_i) P(report | record):
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.core.checks import checked_records
-from deniable.core.privacy import Guarantee, TrustModel
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidParameterError
 from deniable.leakage.figure_status import Leakage
 from deniable.leakage.prior.distributions import Floats
-from deniable.leakage.prior.empirical_prior import observed
+from deniable.leakage.prior.empirical_prior import PairCounts, observed
 from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsilon
-from deniable.leakage.prior.pairwise import PairCounts
 from deniable.records.fake_data import FakeData
 from deniable.records.fakes import Fake
 from deniable.records.pair_sample import PairSample
@@ -108,47 +106,6 @@ def sampled_leakage(records: ArrayLike, mechanism: Sampling) -> SampledLeakage:
         return _of_pairs(records, mechanism)
     prior = _Prior.of(records, mechanism.sizes)
     return _of_smp(prior, mechanism) if mechanism.reveals == "one" else _of_fakes(prior, mechanism)
-
-
-def guarantee_under_prior(
-    guarantee: Guarantee, totals: Sequence[Leakage], names: Sequence[str], prior: str
-) -> Guarantee:
-    """Return a guarantee with a leakage section: one row per attribute, for an adversary with a stated prior.
-
-    What was promised stays as it is; a collection's id does not depend on it. Rows are marked as assumption-dependent,
-    because they hold for this prior only.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-        Of the collection, ``collection.privacy()``.
-    totals : sequence of Leakage
-        What one report says about each attribute.
-    names : sequence of str
-        The attributes' names.
-    prior : str
-        What the adversary knows, in words, for instance "the joint distribution of census.csv".
-
-    Examples
-    --------
-    >>> from deniable import GRR
-    >>> section = guarantee_under_prior(GRR(k=2, epsilon=1.0).privacy(), [Leakage(0.7, "exact")], ["sex"], "census.csv")
-    >>> print(str(section).splitlines()[-1])
-      collector who sees one report and asks about sex: epsilon = 0.7 (assumption; exact if the prior is census.csv)
-    """
-    if len(totals) != len(names):
-        raise InvalidInputError(f"names must name all {len(totals)} attributes, got {len(names)} names")
-    rows = tuple(
-        TrustModel(
-            "collector",
-            f"one report and asks about {name}",
-            total.epsilon,
-            status="assumption",
-            note="; ".join(filter(None, [f"{total.status} if the prior is {prior}", total.note])),
-        )
-        for name, total in zip(names, totals, strict=True)
-    )
-    return replace(guarantee, trust_models=(*guarantee.trust_models, *rows))
 
 
 # ---------------------------------------------------------------- one attribute in the open
