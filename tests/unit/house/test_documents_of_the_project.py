@@ -82,6 +82,15 @@ def test_lazy_names_are_those_of_type_checkers_and_exist(name: str) -> None:
     assert set(imports) <= set(package.__all__)
 
 
+@pytest.mark.parametrize("name", ["deniable", *PACKAGES])
+def test_every_public_function_has_an_example(name: str) -> None:
+    package = importlib.import_module(name)
+    found = {one: getattr(package, one) for one in package.__all__}
+    assert {
+        one for one, value in found.items() if isinstance(value, types.FunctionType) and ">>>" not in str(value.__doc__)
+    } == set()
+
+
 def test_tables_of_mechanisms_and_names_are_as_cards_and_namespaces_say() -> None:
     page = (ROOT / "docs" / "choosing.md").read_text()
     assert names.with_shelves(page) == page, "run python -m docs.making"

@@ -260,6 +260,20 @@ def count_texts(
         If an answer is missing and there is no label for that, naming its row.
     FileFormatError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from pyarrow import table
+    >>> from pyarrow.csv import write_csv
+    >>> from deniable import Attribute, Collection, Schema
+    >>> from deniable.oracles import HeavyHitters
+    >>> survey = Collection(Schema((Attribute("page", text=True),)), HeavyHitters(epsilon=2.0))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_csv(table({"page": ["/start", "/help", "/start"]}), Path(folder) / "pages.csv")
+    ...     sorted(count_texts(survey, Path(folder) / "pages.csv").items())
+    [('/help', 1), ('/start', 2)]
     """
     mechanism: Any = collection.mechanism
     counts: Counter[bytes] = Counter()
