@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from deniable.leakage.calibration.calibration import calibrate as calibrate
     from deniable.leakage.figure_status import Leakage as Leakage
     from deniable.leakage.prior.correlation import WorstCase as WorstCase
+    from deniable.leakage.prior.correlation import channel_delta as channel_delta
     from deniable.leakage.prior.correlation import cpl as cpl
     from deniable.leakage.prior.correlation import fixed_size_cpl as fixed_size_cpl
+    from deniable.leakage.prior.correlation import mechanism_cpl as mechanism_cpl
     from deniable.leakage.prior.correlation import saturation as saturation
     from deniable.leakage.prior.correlation import worst_case_cpl as worst_case_cpl
     from deniable.leakage.prior.distributions import conditional_from_joint as conditional_from_joint
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from deniable.leakage.prior.empirical_prior import Observed as Observed
     from deniable.leakage.prior.empirical_prior import drop_unseen as drop_unseen
     from deniable.leakage.prior.empirical_prior import observed as observed
-    from deniable.leakage.prior.mechanism_leakage import channel_delta as channel_delta
-    from deniable.leakage.prior.mechanism_leakage import mechanism_cpl as mechanism_cpl
     from deniable.leakage.prior.pairwise import PairwiseLeakage as PairwiseLeakage
     from deniable.leakage.prior.pairwise import pairwise_leakage as pairwise_leakage
     from deniable.leakage.prior.tree import TreePrior as TreePrior
@@ -85,10 +85,10 @@ else:
             "deniable.leakage.calibration.budgets": "Budgets calibrate_records",
             "deniable.leakage.calibration.calibration": "Calibration calibrate",
             "deniable.leakage.figure_status": "Leakage",
-            "deniable.leakage.prior.correlation": "WorstCase cpl fixed_size_cpl saturation worst_case_cpl",
+            "deniable.leakage.prior.correlation": "WorstCase channel_delta cpl fixed_size_cpl mechanism_cpl "
+            "saturation worst_case_cpl",
             "deniable.leakage.prior.distributions": "conditional_from_joint joint_from_records",
             "deniable.leakage.prior.empirical_prior": "Observed drop_unseen observed",
-            "deniable.leakage.prior.mechanism_leakage": "channel_delta mechanism_cpl",
             "deniable.leakage.prior.pairwise": "PairwiseLeakage pairwise_leakage",
             "deniable.leakage.prior.tree": "TreePrior",
             "deniable.leakage.prior.uncertain_prior": "LeakageRange joint_from_estimate range_from_counts "

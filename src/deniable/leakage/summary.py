@@ -18,9 +18,9 @@ from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.figure_status import Leakage, leakage_text
 from deniable.leakage.prior.any_mechanism import MAX_DOMAIN, any_mechanism_channel
+from deniable.leakage.prior.correlation import Release
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, left_out, varying, warnings_of
-from deniable.leakage.prior.mechanism_leakage import Release
 from deniable.leakage.prior.pairwise import Pair, strongest_pairs, with_ranges
 from deniable.leakage.totals.collections import sampled_leakage
 from deniable.leakage.totals.records import DEFAULT_STATES, record_leakage

@@ -20,8 +20,8 @@ from deniable.core.privacy import Guarantee
 from deniable.core.state import counts_sum_to
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import channel_delta, cpl, fixed_size_cpl, mechanism_cpl, worst_case_cpl
+from deniable.leakage.prior.correlation import enumerated, reaches_every_set, release_epsilon
 from deniable.leakage.prior.distributions import conditional_from_joint
-from deniable.leakage.prior.mechanism_leakage import enumerated, reaches_every_set, release_epsilon
 from deniable.oracles.comparators.exponential import Exponential
 from deniable.oracles.histogram import SHE
 from deniable.oracles.histogram_threshold import THE

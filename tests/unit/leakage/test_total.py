@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from deniable import GRR
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import exact_totals, total_leakage
-from deniable.leakage.prior.contraction import contract
 from deniable.leakage.prior.distributions import merged_channel
-from deniable.leakage.totals.total import ADDITIVE_LABEL
+from deniable.leakage.totals.total import ADDITIVE_LABEL, contract
 from deniable.oracles.unary import OUE
 from tests.unit.leakage.leakage_laws import (
     enumerated_joint_cpl,

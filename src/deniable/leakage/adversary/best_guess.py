@@ -14,7 +14,7 @@ from typing import Any
 
 from deniable.core.checks import checked_integer
 from deniable.core.mechanism import Mechanism
-from deniable.leakage.prior.mechanism_leakage import enumerated
+from deniable.leakage.prior.correlation import enumerated
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.oracles.subset import SubsetSelection
 from deniable.records.record import RecordMechanism, is_records

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.leakage.prior.contraction import pair_tables
-from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint
-from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsilon
+from deniable.leakage.prior.correlation import mechanism_cpl, release_epsilon
+from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint, pair_tables
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.blocks import block_cpl, independent_blocks
 from deniable.leakage.totals.total import check_no_empty_category, checked_channels, totals

@@ -3,19 +3,45 @@
 Source: *The Hidden Cost of Correlation: Rethinking Privacy Leakage in Local Differential Privacy* (2025), definitions
 (3), (7), (8), Algorithms 1 and 2, Corollary IV.4. Both algorithms are computed here in closed form; the tight delta is
 our own (``docs/theory/leakage.md``). All leakages are in nats and relative to the stated conditional distribution.
+
+A release is a channel, a budget of which nothing else is known, or one of the library's mechanisms: through its channel
+where that can be listed, else through the sets it can reach. At the output y that leaks most, P(y | v) has two levels
+only: high for the values v of a set S, low for the others, with the mechanism's tight ratio between them. The CPL is
+then Algorithm 2 restricted to the sets S that some output reaches: singletons (GRR), sets of omega values (subset
+selection), every set (unary encodings and their relatives). Mechanisms that reach every set attain Algorithm 2 exactly,
+whatever the literature's attacks manage to extract.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_integer, checked_probability
-from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.leakage.prior.distributions import Floats, checked_conditional, checked_distribution
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.leakage.figure_status import Leakage
+from deniable.leakage.prior.distributions import Floats, checked_conditional, checked_distribution, merged_channel
+from deniable.oracles.oracle import FrequencyOracle, is_oracle
+from deniable.oracles.sketch.families.family import HashFamily
+from deniable.oracles.support import SupportLaw
+
+MAX_HASH_FUNCTIONS = 1 << 18
+"""Largest family of hash functions whose reachable sets are listed."""
+
+MAX_HASH_EVALUATIONS = 1 << 26
+"""Largest number of hash evaluations, functions times values, for that."""
+
+_HASH_BLOCK = 1 << 12
+
+Release: TypeAlias = FrequencyOracle[Any] | ArrayLike
+"""How an attribute is released: a mechanism, a row-stochastic channel (k, outputs), or a number.
+
+A number is the epsilon of a mechanism of which nothing else is known.
+"""
 
 
 def cpl(channel: ArrayLike, conditional: ArrayLike) -> float:
@@ -44,13 +70,7 @@ def cpl(channel: ArrayLike, conditional: ArrayLike) -> float:
     >>> round(cpl(GRR(k=2, epsilon=1.0).channel(), [[0.8, 0.2], [0.2, 0.8]]), 4)
     0.5694
     """
-    links = checked_conditional(conditional)
-    outputs = checked_distribution(channel, "channel", axis=-1)
-    if outputs.ndim != 2 or outputs.shape[0] != links.shape[1]:
-        raise InvalidInputError(
-            f"channel must have one row per column of conditional ({links.shape[1]}), got shape={outputs.shape}"
-        )
-    composed = links @ outputs
+    composed = _composed(channel, conditional)
     high, low = composed.max(axis=0), composed.min(axis=0)
     possible = high > 0
     with np.errstate(divide="ignore"):
@@ -198,5 +218,192 @@ def fixed_size_cpl(conditional: ArrayLike, epsilon: float, size: int) -> float:
     return math.log(best)
 
 
+def _composed(channel: ArrayLike, conditional: ArrayLike) -> Floats:
+    """Return P(Y_j | X_i), rows of X_i, or raise InvalidInputError."""
+    links, outputs = checked_conditional(conditional), checked_distribution(channel, "channel", axis=-1)
+    if outputs.ndim != 2 or outputs.shape[0] != links.shape[1]:
+        raise InvalidInputError(
+            f"channel must have one row per column of conditional ({links.shape[1]}), got shape={outputs.shape}"
+        )
+    composed: Floats = links @ outputs
+    return composed
+
+
 def _total_variation(rows: NDArray[np.float64]) -> float:
     return max(float(np.maximum(row - rows, 0).sum(axis=1).max()) for row in rows)
+
+
+# ---------------------------------------------------------------- of a mechanism
+
+
+def mechanism_cpl(release: Release, conditional: ArrayLike) -> Leakage:
+    """CPL of one release: exact for every mechanism of the library, but for sketches over large domains a bound.
+
+    Parameters
+    ----------
+    release : mechanism, channel or float
+        How X_j is released. A float is a budget: the figure is then Algorithm 2's.
+    conditional : float[|X_i|, |X_j|]
+        P(X_j = u | X_i = x), rows sum to one.
+
+    Returns
+    -------
+    Leakage
+        About X_i, in nats; status "exact" or "upper bound". RAPPOR: of one report, the note adds the figure for any
+        number of reports of one memoised answer.
+
+    Raises
+    ------
+    InvalidInputError
+        If the conditional is not row-stochastic or does not fit the domain.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> from deniable.oracles.unary import OUE
+    >>> conditional = [[0.5, 0.3, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]]
+    >>> print(mechanism_cpl(GRR(k=4, epsilon=1.0), conditional))
+    0.4615 (exact)
+    >>> print(mechanism_cpl(OUE(k=4, epsilon=1.0), conditional))
+    0.5694 (exact)
+    """
+    rows = checked_conditional(conditional)
+    if is_budget(release):
+        budget = release_epsilon(release)
+        note = "attained by some mechanism with this epsilon"
+        return Leakage(worst_case_cpl(rows, budget).epsilon, "upper bound", note)
+    if not is_oracle(release):
+        return Leakage(cpl(release, rows), "exact")
+    if release.k != rows.shape[1]:
+        raise InvalidInputError(f"conditional must have {release.k} columns for {release!r}, got {rows.shape[1]}")
+    if release.support_law is not None:
+        return _reachable(release, release.support_law, rows)
+    channel = enumerated(release)
+    if channel is not None:
+        return Leakage(cpl(channel, rows), "exact")
+    note = "channel too large to list; all sets of values counted as reachable"
+    return Leakage(worst_case_cpl(rows, release.implemented_epsilon()).epsilon, "upper bound", note)
+
+
+def channel_delta(channel: ArrayLike, conditional: ArrayLike, epsilon: float) -> float:
+    """Smallest delta such that a known release of X_j is (epsilon, delta)-private about X_i.
+
+    delta = max over x, x' of sum over y of [P(y|x) - e^epsilon P(y|x')]_+ , which also serves mechanisms that are
+    private only up to a delta. It speaks of *events*: outputs that are rare one by one may be likely together.
+
+    Parameters
+    ----------
+    channel : float[|X_j|, outputs]
+        P(Y_j = y | X_j = u), rows sum to one.
+    conditional : float[|X_i|, |X_j|]
+        P(X_j = u | X_i = x), rows sum to one.
+    epsilon : float
+        Nats, >= 0.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> round(channel_delta(GRR(k=2, epsilon=1.0).channel(), [[0.8, 0.2], [0.2, 0.8]], 0.25), 4)
+    0.1746
+    """
+    if not epsilon >= 0:
+        raise InvalidParameterError(f"epsilon must be >= 0, got epsilon={epsilon}")
+    composed = _composed(channel, conditional)
+    factor = math.exp(epsilon)
+    return max(float(np.maximum(row - factor * composed, 0).sum(axis=1).max()) for row in composed)
+
+
+# ---------------------------------------------------------------- what other modules ask of a release
+
+
+def is_budget(release: Release) -> TypeGuard[float]:
+    """Tell whether a release is known by its epsilon only."""
+    return isinstance(release, (int, float, np.integer, np.floating)) and not isinstance(release, bool)
+
+
+def release_epsilon(release: Release) -> float:
+    """Return the direct leakage of a release: its largest log-likelihood ratio, as implemented.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a budget is negative or not finite.
+
+    Examples
+    --------
+    >>> from deniable.oracles.comparators.exponential import Exponential
+    >>> round(release_epsilon(Exponential(k=4, epsilon=2.0)), 6), release_epsilon(0.5)
+    (1.0, 0.5)
+    """
+    if is_budget(release):
+        budget = float(release)
+        if not 0 <= budget < math.inf:
+            raise InvalidParameterError(f"epsilon must be finite and >= 0, got epsilon={budget}")
+        return budget
+    if is_oracle(release):
+        return release.implemented_epsilon()
+    channel = checked_distribution(release, "channel", axis=-1)
+    return cpl(channel, np.eye(len(channel)))
+
+
+def reaches_every_set(release: Release, k: int) -> bool:
+    """Tell whether a release over k values attains Algorithm 2 for every conditional."""
+    law = release.support_law if is_oracle(release) else None
+    if law is None:
+        return False
+    return k == 2 or (law.reachable is None and law.hashes is None)  # of two values, singletons are every set
+
+
+def enumerated(release: Release, max_cells: int = 1 << 20) -> Floats | None:
+    """Return the merged channel of a release if it has at most `max_cells` cells, else None; None for a budget."""
+    if is_budget(release):
+        return None
+    if not is_oracle(release):
+        return merged_channel(release)
+    if release.report_bits + math.log2(release.k) > math.log2(max_cells):
+        return None
+    try:
+        return merged_channel(release.channel())
+    except TooLargeError:
+        return None
+
+
+# ---------------------------------------------------------------- reachable sets
+
+
+def _reachable(oracle: FrequencyOracle[Any], law: SupportLaw, rows: Floats) -> Leakage:
+    """Return the CPL over the sets of values that some report of an oracle with a law of support singles out."""
+    epsilon = oracle.implemented_epsilon()
+    if law.reachable is not None:
+        return Leakage(fixed_size_cpl(rows, epsilon, law.reachable), "exact")
+    every = worst_case_cpl(rows, epsilon).epsilon
+    if law.hashes is not None and oracle.k > 2:  # two values differ under some hash: both singletons are reached
+        return _hashed(law.hashes, epsilon, every, rows)
+    if oracle.memoised_epsilon is None:
+        return Leakage(every, "exact")
+    permanent = worst_case_cpl(rows, oracle.memoised_epsilon).epsilon
+    return Leakage(every, "exact", f"one report; any number of reports of one memoised answer: {permanent:.6g}")
+
+
+def _hashed(family: HashFamily, epsilon: float, every: float, rows: Floats) -> Leakage:
+    """Return the CPL over the sets {x : h(x) = z} of the family; the family of *all* functions reaches every set."""
+    k, m = family.k, family.m
+    if family.member_count > MAX_HASH_FUNCTIONS or family.member_count * k > MAX_HASH_EVALUATIONS:
+        note = (
+            "all sets of values counted as reachable; the family reaches fewer, but has "
+            f"{family.member_count} functions to list"
+        )
+        return Leakage(every, "upper bound", note)
+    gain = math.expm1(epsilon)
+    parameters, probabilities = family.members()
+    drawn = np.flatnonzero(probabilities != 0)
+    best = 0.0
+    for start in range(0, len(drawn), _HASH_BLOCK):
+        members = [values[drawn[start : start + _HASH_BLOCK]] for values in parameters]
+        n = len(members[0])
+        hashed = [family.hash(np.full(n, v), *members).astype(np.int64) for v in range(k)]
+        cells = (np.arange(n) * m + np.stack(hashed)).ravel()
+        mass = np.stack([np.bincount(cells, np.repeat(row, n), n * m) for row in rows])
+        ratio = (1 + gain * mass.max(axis=0)) / (1 + gain * mass.min(axis=0))
+        best = max(best, math.log(ratio.max()))
+    return Leakage(best, "exact")

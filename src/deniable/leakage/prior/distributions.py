@@ -1,8 +1,8 @@
-"""The adversary's prior: joint and conditional distributions of attributes, validated."""
+"""The adversary's prior: joint and conditional distributions of attributes, validated and summed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -134,6 +134,31 @@ def joint_from_records(records: ArrayLike, sizes: Sequence[int]) -> Floats:
     counts = np.bincount(flat, minlength=cells).reshape(shape)
     joint: Floats = counts / len(codes)
     return joint
+
+
+def marginals(table: Floats) -> list[Floats]:
+    """Return the one-way tables of every axis."""
+    # An axis of length one in front plays the first attribute of a pair.
+    return [part[0] for _, part in _with_first(table[None], list(range(1, table.ndim + 1)))]
+
+
+def pair_tables(table: Floats) -> Iterator[tuple[int, int, Floats]]:
+    """Yield (i, j, two-way table of axes i and j) for i < j; large tables are summed a few times only."""
+    rest = table
+    for i in range(table.ndim - 1):
+        for offset, part in _with_first(rest, list(range(1, rest.ndim))):
+            yield i, i + offset, part
+        rest = rest.sum(axis=0)
+
+
+def _with_first(table: Floats, axes: list[int]) -> Iterator[tuple[int, Floats]]:
+    """Yield (axis, table of axis 0 and that axis); `axes` names the table's axes 1, 2, ..."""
+    if len(axes) == 1:
+        yield axes[0], table
+        return
+    middle = len(axes) // 2
+    yield from _with_first(table.sum(axis=tuple(range(1 + middle, table.ndim))), axes[:middle])
+    yield from _with_first(table.sum(axis=tuple(range(1, 1 + middle))), axes[middle:])
 
 
 def merged_channel(channel: ArrayLike) -> Floats:

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import Codes, checked_records, checked_sizes, listed
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.leakage.prior.correlation import Release, enumerated, is_budget, release_epsilon
 from deniable.leakage.prior.distributions import Floats, checked_joint, joint_from_records
-from deniable.leakage.prior.mechanism_leakage import Release, enumerated, is_budget, release_epsilon
 from deniable.survey.schema import Schema
 
 Releases: TypeAlias = float | Sequence[Release]

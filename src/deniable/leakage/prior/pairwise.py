@@ -16,9 +16,9 @@ from deniable.core.randomness import SimulationRandomness
 from deniable.core.result import Result
 from deniable.errors import InvalidInputError
 from deniable.leakage.figure_status import leakage_text, weakest
+from deniable.leakage.prior.correlation import Release, mechanism_cpl, release_epsilon
 from deniable.leakage.prior.distributions import Floats, conditional_from_joint
 from deniable.leakage.prior.empirical_prior import SMALL_CELL, Observed, Releases, observed
-from deniable.leakage.prior.mechanism_leakage import Release, mechanism_cpl, release_epsilon
 from deniable.leakage.prior.uncertain_prior import range_from_counts
 
 _DRAWS, _SEED = 100, 1

@@ -18,8 +18,7 @@ from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.estimate import Estimate
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, TooLargeError
-from deniable.leakage.prior.contraction import marginals
-from deniable.leakage.prior.distributions import Floats
+from deniable.leakage.prior.distributions import Floats, marginals
 from deniable.leakage.prior.empirical_prior import SMALL_CELL
 from deniable.postprocess.consistency import nearest_distribution
 
@@ -184,7 +183,7 @@ def range_from_estimate(
     --------
     >>> import numpy as np
     >>> from deniable import GRR, SimulationRandomness
-    >>> from deniable.leakage.prior.mechanism_leakage import mechanism_cpl
+    >>> from deniable.leakage.prior.correlation import mechanism_cpl
     >>> from deniable.leakage.prior.distributions import conditional_from_joint
     >>> pairs, rng = GRR(k=4, epsilon=2.0), SimulationRandomness(1)  # two binary attributes reported as one
     >>> codes = rng.generator.choice(4, size=20_000, p=[0.4, 0.1, 0.1, 0.4])

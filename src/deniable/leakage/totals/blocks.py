@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike
 from deniable.core.privacy import Status
 from deniable.errors import InvalidInputError, TooLargeError
 from deniable.leakage.figure_status import Leakage
-from deniable.leakage.prior.correlation import worst_case_cpl
+from deniable.leakage.prior.correlation import Release, mechanism_cpl, release_epsilon, worst_case_cpl
 from deniable.leakage.prior.distributions import Floats, checked_distribution, checked_joint, conditional_from_joint
-from deniable.leakage.prior.mechanism_leakage import Release, mechanism_cpl, release_epsilon
 from deniable.leakage.totals.bounds import check_attribute, check_length, exact_joint_cpl
 
 INDEPENDENCE_TOLERANCE = 1e-9

@@ -18,11 +18,9 @@ from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage.figure_status import Leakage
-from deniable.leakage.prior.contraction import contract, worst_log_ratios
-from deniable.leakage.prior.correlation import worst_case_cpl
+from deniable.leakage.prior.correlation import Release, enumerated, release_epsilon, worst_case_cpl
 from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint
-from deniable.leakage.prior.mechanism_leakage import Release, enumerated, release_epsilon
-from deniable.leakage.totals.total import check_states, exact_totals
+from deniable.leakage.totals.total import check_states, contract, exact_totals, worst_log_ratios
 from deniable.oracles.oracle import FrequencyOracle
 
 

@@ -27,9 +27,9 @@ from numpy.typing import ArrayLike
 from deniable.core.checks import checked_records
 from deniable.errors import InvalidParameterError
 from deniable.leakage.figure_status import Leakage
+from deniable.leakage.prior.correlation import mechanism_cpl, release_epsilon
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import PairCounts, observed
-from deniable.leakage.prior.mechanism_leakage import mechanism_cpl, release_epsilon
 from deniable.records.fake_data import FakeData
 from deniable.records.fakes import Fake
 from deniable.records.pair_sample import PairSample

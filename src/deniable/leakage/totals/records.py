@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from deniable.leakage.figure_status import Leakage
+from deniable.leakage.prior.correlation import enumerated, release_epsilon
 from deniable.leakage.prior.distributions import MAX_STATES, Floats
 from deniable.leakage.prior.empirical_prior import Observed, Releases, observed
-from deniable.leakage.prior.mechanism_leakage import enumerated, release_epsilon
 from deniable.leakage.prior.pairwise import PairwiseLeakage, pairwise_leakage
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.total import ADDITIVE_LABEL, totals

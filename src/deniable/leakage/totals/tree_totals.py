@@ -19,17 +19,16 @@ import numpy as np
 from deniable.core.privacy import Status
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.figure_status import Leakage
-from deniable.leakage.prior.contraction import worst_log_ratios
-from deniable.leakage.prior.distributions import Floats
-from deniable.leakage.prior.mechanism_leakage import (
+from deniable.leakage.prior.correlation import (
     Release,
     enumerated,
     is_budget,
     reaches_every_set,
     release_epsilon,
 )
+from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.tree import TreePrior
-from deniable.leakage.totals.total import MAX_TOTAL_EPSILON
+from deniable.leakage.totals.total import MAX_TOTAL_EPSILON, worst_log_ratios
 from deniable.oracles.oracle import is_oracle
 
 MAX_RAYS = 1 << 12
