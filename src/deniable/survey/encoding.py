@@ -38,6 +38,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from deniable.core.kernels import kernel
 from deniable.core.randomness import Randomness, blocks
 from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError
 from deniable.survey.grid import MAX_DIGITS, Number
@@ -164,15 +165,15 @@ def read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: in
                     thresholds[rows, numeric.index(j)] = cells.thresholds
                     decimals[rows, numeric.index(j)] = cells.decimals
                 else:
-                    base[rows, places[j]] = encode_column(attribute, column, first)
+                    encode_column(attribute, column, first, base[rows], int(places[j]))
             except (pa.ArrowException, IndexError, OverflowError):
                 raise _unreadable(attribute.name, column.type) from None
         start += batch.num_rows
     return Readings(base, tuple(int(places[j]) for j in numeric), thresholds, decimals)
 
 
-def encode_column(attribute: Attribute, column: pa.Array, first_row: int) -> Int64s:
-    """Return int64[n], the codes of one attribute's answers.
+def encode_column(attribute: Attribute, column: pa.Array, first_row: int, codes: Int64s, j: int) -> None:
+    """Write the codes of one attribute's n answers into column j of int64[n, d].
 
     Raises
     ------
@@ -181,21 +182,38 @@ def encode_column(attribute: Attribute, column: pa.Array, first_row: int) -> Int
     UnknownCategoryError
         For an answer that is no category.
     """
-    if pa.types.is_string(column.type) and len(column) >= LEAST_ROWS:
-        codes = None if attribute.text_codes is None else attribute.text_codes.codes(column)
-        if codes is not None:
-            return codes
+    many = len(column) >= LEAST_ROWS
+    table = attribute.text_codes if many and pa.types.is_string(column.type) else None
+    if table is not None and table.write_codes(column, codes, j):
+        return
     if attribute.edges is not None and not attribute.dated and is_number_type(column.type):
-        result = _settled(attribute, _binned_codes(attribute, column))
+        codes[:, j] = _settled(attribute, _binned_codes(attribute, column))
     else:
         encoded = dictionary_encoded(column, attribute.name)
         answers = encoded.dictionary
         read = _category_codes if attribute.edges is None else _dated_codes if attribute.dated else _binned_codes
-        found = read(attribute, answers)
-        codes = _settled(attribute, np.append(found, _MISSING))
-        result = codes[_indices(encoded)]
-    _check_readable(attribute, result, first_row)
-    return result
+        distinct = _settled(attribute, np.append(read(attribute, answers), _MISSING))
+        indices = _indices(encoded)
+        if not encoded.null_count:
+            distinct = distinct[:-1]
+        if not many:
+            codes[:, j] = distinct[indices]
+        elif not _gather(indices, distinct, codes, j):
+            raise IndexError
+        if distinct.min(initial=0) >= 0:
+            return
+    _check_readable(attribute, codes[:, j], first_row)
+
+
+@kernel
+def _gather(indices: NDArray[np.int32], distinct: Int64s, codes: Int64s, j: int) -> bool:
+    """Write what stands at every index into column j; return whether all indices are in range."""
+    for i in range(len(indices)):
+        at = np.int64(indices[i])
+        if at < 0 or at >= len(distinct):
+            return False
+        codes[i, j] = distinct[at]
+    return True
 
 
 class Cells(NamedTuple):
@@ -306,15 +324,14 @@ def _box(attribute: Attribute, text: str) -> int:
     return _UNKNOWN if code is None else code
 
 
-def _indices(encoded: pa.DictionaryArray) -> Int64s:
-    """Return int64[n], where among the distinct answers every answer stands; null comes after the last."""
+def _indices(encoded: pa.DictionaryArray) -> NDArray[np.int32]:
+    """Return int32[n], where among the distinct answers every answer stands; null comes after the last."""
     # The index type of a dictionary column may be too small for one more entry.
-    indices: Int64s = (
-        encoded.indices.cast(pa.int64())
-        .fill_null(pa.scalar(len(encoded.dictionary), pa.int64()))
-        .to_numpy(zero_copy_only=False)
-    )
-    return indices
+    indices = encoded.indices.cast(pa.int32())
+    if indices.null_count:
+        indices = indices.fill_null(pa.scalar(len(encoded.dictionary), pa.int32()))
+    found: NDArray[np.int32] = indices.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _check_readable(attribute: Attribute, codes: Int64s, first_row: int) -> None:

@@ -22,6 +22,11 @@ LEAST_ROWS = 1 << 12
 
 _MIX, _SPREAD = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 _ALL = (1 << 64) - 1
+_FREE = np.uint64(_ALL)
+"""The length that no text has: of a place without one."""
+
+_TRIED = 32
+"""Multipliers that are tried for a table in which every text lies in the first place where it is looked for."""
 
 Words = NDArray[np.uint64]
 Int64s = NDArray[np.int64]
@@ -37,79 +42,126 @@ class TextCodes:
 
     Examples
     --------
-    >>> table = TextCodes({"yes": 0, "no": 1, "": 2})
-    >>> table.codes(pa.array(["no", "", "yes", "yes"])).tolist()
-    [1, 2, 0, 0]
-    >>> table.codes(pa.array(["no", "maybe"])) is None
-    True
+    >>> table, found = TextCodes({"yes": 0, "no": 1, "": 2}), np.zeros((4, 2), dtype=np.int64)
+    >>> table.write_codes(pa.array(["no", "", "yes", "yes"]), found, 1), found[:, 1].tolist()
+    (True, [1, 2, 0, 0])
+    >>> table.write_codes(pa.array(["no", "maybe"]), found, 1)
+    False
     """
 
     def __init__(self, codes: Mapping[str, int]) -> None:
         texts = [text.encode() for text in codes]
-        bits = max(2, (2 * len(texts)).bit_length())
+        ends = [(int.from_bytes(text[:8], "little"), _last_bytes(text), len(text)) for text in texts]
+        mixed = np.array([first ^ (last * _MIX & _ALL) ^ length for first, last, length in ends], dtype=np.uint64)
+        bits = max(3, (8 * len(texts)).bit_length())
         self._shift = np.uint64(64 - bits)
-        self._places = np.full((1 << bits, 3), -1, dtype=np.int64)  # length, start among the texts, code
-        self._ends = np.zeros((1 << bits, 2), dtype=np.uint64)  # the first and the last eight bytes
+        # A text that is not where it is looked for first costs the processor a wrong guess for every row.
+        spreads = (np.uint64(_SPREAD * (2 * i + 1) & _ALL) for i in range(_TRIED))
+        self._spread = max(spreads, key=lambda spread: len(np.unique(mixed * spread >> self._shift)))
         self._texts = _words(np.frombuffer(b"".join(texts), np.uint8))
+        # The first and the last eight bytes, length, code, start among the texts.
+        self._table = np.full((1 << bits, 5), _FREE)
         start = 0
-        for text, code in zip(texts, codes.values(), strict=True):
-            first = int.from_bytes(text[:8], "little")
-            last = int.from_bytes(text[-8:], "little") if len(text) >= 8 else 0
-            mixed = (first ^ (last * _MIX & _ALL) ^ len(text)) * _SPREAD & _ALL
-            place = mixed >> (64 - bits)
-            while self._places[place, 0] >= 0:
-                place = (place + 1) % len(self._places)
-            self._places[place] = len(text), start, code
-            self._ends[place] = first, last
-            start += len(text)
+        places = (mixed * self._spread >> self._shift).tolist()
+        for place, (first, last, length), code in zip(places, ends, codes.values(), strict=True):
+            while self._table[place, 2] != _FREE:
+                place = (place + 1) % len(self._table)
+            self._table[place] = first, last, length, code, start
+            start += length
 
-    def codes(self, column: pa.StringArray) -> Int64s | None:
-        """Return int64[n], the code of every text; None if one is not among them, or null."""
+    def write_codes(self, column: pa.StringArray, found: Int64s, j: int) -> bool:
+        """Write the code of every text of a column of n.
+
+        Parameters
+        ----------
+        column : pyarrow.StringArray
+            The texts.
+        found : int64[n, d]
+            Where they go.
+        j : int
+            Into which of its columns; what stands there means nothing if the answer is False.
+
+        Returns
+        -------
+        bool
+            False if one is not among the table's texts, or null.
+        """
         if column.null_count:
-            return None
-        _, offsets, content = column.buffers()
-        found = np.empty(len(column), dtype=np.int64)
-        if len(column):
-            bounds = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
-            size = int(bounds[-1])
-            words = _words(np.frombuffer(content, np.uint8, size) if size else np.empty(0, np.uint8))
-            if not _look_up(bounds, words, self._texts, self._places, self._ends, self._shift, found):
-                return None
-        return found
+            return False
+        if not len(column):
+            return True
+        _, offsets, buffer = column.buffers()
+        bounds = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+        size = int(bounds[-1])
+        content = np.frombuffer(buffer, np.uint8, size) if size else np.empty(0, np.uint8)
+        # Eight bytes are read where a text begins: the last texts are read from a copy with zeros behind it.
+        whole = max(0, size - 7)
+        rows = int(np.searchsorted(bounds[:-1], whole))
+        start = int(bounds[rows])
+        table = (self._table, self._texts, self._shift, self._spread, found, j)
+        return _look_up(bounds, 0, rows, 0, _overlapping(content, whole), *table) and _look_up(
+            bounds, rows, len(column), start, _words(content[start:]), *table
+        )
+
+
+def _last_bytes(text: bytes) -> int:
+    return int.from_bytes(text[-8:], "little") if len(text) >= 8 else 0
 
 
 def _words(content: NDArray[np.uint8]) -> Words:
     """Return uint64[n + 1], the eight bytes that begin at each of n bytes and after them; zeros follow the last."""
     padded = np.zeros(len(content) + 8, dtype=np.uint8)
     padded[: len(content)] = content
-    return np.ndarray((len(content) + 1,), dtype="<u8", buffer=padded.data, strides=(1,))
+    return _overlapping(padded, len(content) + 1)
+
+
+def _overlapping(content: NDArray[np.uint8], n: int) -> Words:
+    """Return uint64[n], the eight bytes that begin at each of the first n bytes; seven more must follow them."""
+    return np.ndarray((n,), dtype="<u8", buffer=content.data, strides=(1,))
 
 
 @kernel
 def _look_up(
-    bounds: NDArray[np.int32], words: Words, texts: Words, places: Int64s, ends: Words, shift: np.uint64, found: Int64s
+    bounds: NDArray[np.int32],
+    row: int,
+    end: int,
+    origin: int,
+    words: Words,
+    table: Words,
+    texts: Words,
+    shift: np.uint64,
+    spread: np.uint64,
+    found: Int64s,
+    j: int,
 ) -> bool:
-    """Write the code of the text between every two bounds, as far as all are known; return whether they are."""
-    last_place = np.uint64(len(places) - 1)
-    for i in range(len(found)):
-        start, length = bounds[i], bounds[i + 1] - bounds[i]
-        first, last = words[start], np.uint64(0)
-        if length >= 8:
-            last = words[start + length - 8]
+    """Write the codes of the texts in rows row..end-1, as far as all are known; return whether they are.
+
+    The first of `words` begins at byte `origin` of the texts.
+    """
+    # Unsigned places need no look whether they count from the end.
+    last_place, column = np.uint64(len(table) - 1), np.uint64(j)
+    stop = np.int64(bounds[row])
+    for i in range(row, end):
+        start, stop = stop, np.int64(bounds[i + 1])
+        size, at = stop - start, np.uint64(start - origin)
+        length = np.uint64(size)
+        first, last = words[at], np.uint64(0)
+        if size >= 8:
+            last = words[at + length - np.uint64(8)]
         else:
-            first &= (np.uint64(1) << np.uint64(8 * length)) - np.uint64(1)
-        mixed = (first ^ (last * np.uint64(_MIX)) ^ np.uint64(length)) * np.uint64(_SPREAD)
-        place = mixed >> shift
-        code = -1
-        while code < 0 and places[place, 0] >= 0:
-            if places[place, 0] == length and ends[place, 0] == first and ends[place, 1] == last:
-                same = True
-                for j in range(8, length - 8, 8):
-                    same = same and words[start + j] == texts[places[place, 1] + j]
-                if same:
-                    code = places[place, 2]
-            place = (place + np.uint64(1)) & last_place
-        if code < 0:
-            return False
-        found[i] = code
+            first &= (np.uint64(1) << (np.uint64(8) * length)) - np.uint64(1)
+        place = ((first ^ (last * np.uint64(_MIX)) ^ length) * spread) >> shift
+        differs = True
+        while differs:
+            while table[place, 2] != length or table[place, 0] != first or table[place, 1] != last:
+                if table[place, 2] == _FREE:
+                    return False
+                place = (place + np.uint64(1)) & last_place
+            differs = False
+            if size > 16:
+                for k in range(8, size - 8, 8):
+                    differs = differs or words[at + np.uint64(k)] != texts[table[place, 4] + np.uint64(k)]
+            if differs:
+                place = (place + np.uint64(1)) & last_place
+        found[np.uint64(i), column] = np.int64(table[place, 3])
     return True

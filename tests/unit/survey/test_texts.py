@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import Attribute
+from deniable import Attribute, Schema
 from deniable.errors import InvalidInputError, UnknownCategoryError
 from deniable.survey import encoding, texts
 from deniable.survey.texts import TextCodes
+
+
+def looked_up(table: TextCodes, column: pa.Array) -> list[int] | None:
+    found = np.full((len(column), 3), -7)
+    known = table.write_codes(column, found, 1)
+    assert (found[:, [0, 2]] == -7).all()
+    return found[:, 1].tolist() if known else None
+
 
 SHORT = st.text("ab\0é", max_size=26)
 
@@ -22,28 +32,43 @@ def test_only_texts_that_are_equal_are_found(known: list[str], data: st.DataObje
     asked = data.draw(st.lists(st.sampled_from(known) | SHORT, min_size=17, max_size=40))
     column = pa.array(asked, pa.string()).slice(offset)
     expected = [2 * known.index(text) if text in known else None for text in asked[offset:]]
-    found = table.codes(column)
-    if None in expected:
-        assert found is None
-    else:
-        assert found is not None
-        assert found.tolist() == expected
-    few = table.codes(column.slice(0, 3))  # interpreted
-    assert (None if None in expected[:3] else expected[:3]) == (None if few is None else few.tolist())
+    assert looked_up(table, column) == (None if None in expected else expected)
+    few = looked_up(table, column.slice(0, 3))  # interpreted
+    assert few == (None if None in expected[:3] else expected[:3])
 
 
 def test_long_texts_are_compared_as_a_whole() -> None:
     labels = [f"{'x' * 8}{middle}{'y' * 12}" for middle in ("a", "b", "abcdefgh", "abcdefgi", "")]
     table = TextCodes({label: code for code, label in enumerate(labels)})
-    found = table.codes(pa.array(labels * 5))
-    assert found is not None
-    assert found.tolist() == [0, 1, 2, 3, 4] * 5
-    assert table.codes(pa.array([*labels * 5, labels[2].replace("d", "D")])) is None
-    assert table.codes(pa.array([*labels, None])) is None
-    assert table.codes(pa.array([], pa.string())) is not None
-    assert table.codes(pa.array([""] * 20)) is None
+    assert looked_up(table, pa.array(labels * 5)) == [0, 1, 2, 3, 4] * 5
+    assert looked_up(table, pa.array([*labels * 5, labels[2].replace("d", "D")])) is None
+    assert looked_up(table, pa.array([*labels, None])) is None
+    assert looked_up(table, pa.array([], pa.string())) == []
+    assert looked_up(table, pa.array([""] * 20)) is None
 
 
+def test_nothing_is_read_behind_the_last_text() -> None:
+    table = TextCodes({"": 0, "a": 1, "abcdefgh": 2, "abcdefghi": 3})
+    for length in range(30):
+        for last in ("", "a", "abcdefgh", "abcdefghi"):
+            content = np.frombuffer(b"a" * length + last.encode(), np.uint8)
+            offsets = np.array([*range(length + 1), len(content)], dtype=np.int32)
+            # A column in memory that ends where its texts end, as columns of others may.
+            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content.copy())]
+            column = pa.Array.from_buffers(pa.string(), length + 1, buffers)
+            assert looked_up(table, column) == [1] * length + [("", "a", "abcdefgh", "abcdefghi").index(last)]
+
+
+def test_more_texts_than_the_first_places_are_found() -> None:
+    labels = [f"{i * i}" for i in range(texts.MOST_TEXTS)]
+    assert looked_up(TextCodes({label: i for i, label in enumerate(labels)}), pa.array(labels)) == list(range(4096))
+
+
+def dictionary(texts: list[str | None]) -> pa.Array:
+    return pa.array(texts).dictionary_encode()
+
+
+@pytest.mark.parametrize("make", [pa.array, dictionary])
 @pytest.mark.parametrize(
     "attribute",
     [
@@ -53,15 +78,25 @@ def test_long_texts_are_compared_as_a_whole() -> None:
         Attribute("a", edges=(1, 3), missing="yes", other="no"),
     ],
 )
-def test_long_columns_are_encoded_as_short_ones(attribute: Attribute, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_columns_are_encoded_as_short_ones(
+    attribute: Attribute, make: Callable[[list[str | None]], pa.Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(encoding, "LEAST_ROWS", 20)
     asked = ["yes", "no", "3", "3.0", "03", "", "none given", "something else", "NO", "3.5"]
-    for given_texts in (asked, asked[:3], [text for text in asked if text != "3.0"]):
+    given: list[list[str | None]] = [
+        [*asked],
+        [*asked[:3]],
+        [text for text in asked if text != "3.0"],
+        [*asked[:3], None],
+    ]
+    for given_texts in given:
         column = [given_texts[i % len(given_texts)] for i in range(60)]
 
-        def outcome(column: list[str], row: int) -> object:
+        def outcome(column: list[str | None], row: int) -> object:
             try:
-                return encoding.encode_column(attribute, pa.array(column), row).tolist()
+                codes = np.full((len(column), 2), -7)
+                encoding.encode_column(attribute, make(column), row, codes, 1)
+                return codes[:, 1].tolist()
             except (InvalidInputError, UnknownCategoryError) as error:
                 return type(error), str(error)
 
@@ -75,3 +110,12 @@ def test_what_a_text_alone_does_not_tell_is_not_looked_up() -> None:
     assert Attribute("a", ("yes", "no")).text_codes is not None
     assert Attribute("a", edges=(1, 3)).text_codes is None
     assert Attribute("a", tuple(map(str, range(texts.MOST_TEXTS + 1)))).text_codes is None
+
+
+def test_an_index_behind_the_dictionary_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "LEAST_ROWS", 20)
+    for index in (2, -1):
+        indices = pa.array(np.full(30, index, dtype=np.int32))
+        column = pa.DictionaryArray.from_arrays(indices, pa.array(["yes", "no"]), safe=False)
+        with pytest.raises(InvalidInputError, match="must hold text or numbers"):
+            Schema((Attribute("a", ("yes", "no")),)).read({"a": column})

@@ -26,6 +26,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NoReturn, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
@@ -157,6 +158,9 @@ class CsvFile:
 
     def _text(self, batch: pa.RecordBatch, name: str, rows: int) -> pa.Array:
         column = batch.column(batch.schema.get_field_index(name))
+        content = np.frombuffer(column.buffers()[2] or b"", np.uint8)
+        if content.max(initial=0) < 0x80:
+            return column.view(pa.string())  # ASCII, and with it UTF-8, a quarter of the time of a cast
         try:
             return column.cast(pa.string())
         except pa.ArrowException:
