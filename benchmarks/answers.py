@@ -23,7 +23,7 @@ from scipy import stats
 
 from deniable import GRR, OUE, Estimate, SimulationRandomness, SubsetSelection
 from deniable.answers import difference
-from deniable.core.answer import TARGETS
+from deniable.core.checks import TARGETS
 from deniable.core.estimate import Looks, affine_estimate
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "answers.json"

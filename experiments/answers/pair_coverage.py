@@ -21,7 +21,7 @@ from scipy import stats
 
 from deniable import SimulationRandomness
 from deniable.answers.crosstab import crosstabs
-from deniable.core.answer import TARGETS
+from deniable.core.checks import TARGETS
 from deniable.core.outputs import atomic_path
 from deniable.records.pair_sample import PairSample
 from deniable.records.split import SPLPairs

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from deniable import SPL, CorrRR, RecordEstimate, SimulationRandomness
-from deniable.core.answer import Target
+from deniable.core.checks import Target
 from deniable.records import combine
 from deniable.records.pivot.pivot_coded import PivotCoded
 from experiments.corr_rr.decoder_data import population

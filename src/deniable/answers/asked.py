@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.answer import Answer, Target
-from deniable.core.checks import listed
+from deniable.core.answer import Answer
+from deniable.core.checks import Target, listed
 from deniable.core.estimate import Estimate, Looks
 from deniable.core.ordered import Cdf, Quantile
 from deniable.core.result import HIDDEN, OPTIONAL, Result

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from deniable.answers.asked import Reading, Row, row, shares
 from deniable.answers.independent import difference
 from deniable.core.aggregate import Aggregate
-from deniable.core.answer import Answer, Target
-from deniable.core.checks import listed
+from deniable.core.answer import Answer
+from deniable.core.checks import Target, listed
 from deniable.core.estimate import Estimate
 from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, OPTIONAL, Result

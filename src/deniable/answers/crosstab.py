@@ -24,10 +24,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.answer import NOTHING, TARGETS, Answer, Bounds, Target, checked_comparisons, normal_quantile
-from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.answer import NOTHING, Answer, Bounds
+from deniable.core.checks import TARGETS, Target, checked_comparisons, checked_integer, checked_probability
 from deniable.core.fieller import fieller
 from deniable.core.result import Result
+from deniable.core.support_counts import normal_quantile
 from deniable.errors import InvalidParameterError, MismatchError, UnknownCategoryError
 from deniable.postprocess.dependence import Decoded, DecodedTable, dependence_decode
 from deniable.records.dependence.association import CramersV, sampled_cramers_v

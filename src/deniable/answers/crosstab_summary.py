@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.crosstab import Crosstab, Independence
-from deniable.core.answer import Answer, Target
-from deniable.core.checks import checked_probability
+from deniable.core.answer import Answer
+from deniable.core.checks import Target, checked_probability
 from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, Result
 from deniable.postprocess.dependence import NEARLY_INDEPENDENT

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.answer import Answer, Target
-from deniable.core.checks import checked_integer, listed
+from deniable.core.answer import Answer
+from deniable.core.checks import Target, checked_integer, listed
 from deniable.core.estimate import Estimate
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidParameterError

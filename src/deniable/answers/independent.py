@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
-from deniable.core.answer import TARGETS, Answer, Bounds, Target, refusal_of
+from deniable.core.answer import Answer, Bounds, refusal_of
+from deniable.core.checks import TARGETS, Target
 from deniable.core.estimate import Estimate
 from deniable.errors import InvalidParameterError, MismatchError
 

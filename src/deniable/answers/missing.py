@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deniable.core.answer import Answer, Bounds, Target, check_target, checked_comparisons, refusal_of, rescaled
-from deniable.core.checks import checked_probability
+from deniable.core.answer import Answer, Bounds, refusal_of, rescaled
+from deniable.core.checks import Target, check_target, checked_comparisons, checked_probability
 from deniable.core.questions import Questions
 from deniable.errors import InvalidParameterError, NoIntervalError
 

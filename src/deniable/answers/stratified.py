@@ -14,7 +14,8 @@ from typing import final
 import numpy as np
 
 from deniable.answers.independent import weighted_sum
-from deniable.core.answer import TARGETS, Answer
+from deniable.core.answer import Answer
+from deniable.core.checks import TARGETS
 from deniable.core.estimate import Estimate
 from deniable.core.questions import Floats, Questions, Terms, Weights
 from deniable.core.thresholds import exact

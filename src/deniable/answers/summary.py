@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.answers.asked import Asked, Curve, Reading, Row
-from deniable.core.answer import Target
-from deniable.core.checks import checked_integer
+from deniable.core.checks import Target, checked_integer
 from deniable.core.estimate import Estimate, Floats, Looks, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import checked_integer, checked_kind
+from deniable.core.checks import checked_integer
 from deniable.core.outputs import atomic_path
 from deniable.core.spec import canonical_json, from_spec, to_spec
 from deniable.core.state import LIMIT
 from deniable.errors import (
     DamagedStateError,
     DuplicateReportsError,
-    EmptyAggregateError,
     FileFormatError,
     InvalidParameterError,
     MismatchError,
@@ -98,7 +97,7 @@ class Aggregate:
         try:
             self.mechanism.check_state(counts, n)
         except DamagedStateError as error:
-            raise DamagedStateError(f"no {n} reports of {_brief(self.mechanism)} have these counts: {error}") from error
+            raise DamagedStateError(f"no {n} reports of {brief(self.mechanism)} have these counts: {error}") from error
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "n", n)
@@ -132,7 +131,7 @@ class Aggregate:
         if not isinstance(other, Aggregate):
             return NotImplemented
         if self.mechanism != other.mechanism:
-            raise MismatchError(f"cannot merge aggregates of {_brief(self.mechanism)} and {_brief(other.mechanism)}")
+            raise MismatchError(f"cannot merge aggregates of {brief(self.mechanism)} and {brief(other.mechanism)}")
         if self.collection != other.collection:
             raise MismatchError(
                 f"cannot merge aggregates of different collections: {_short(self.collection)} and "
@@ -279,17 +278,6 @@ def _is_parquet(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def check_aggregate(aggregate: Aggregate, mechanism: object) -> None:
-    """Raise MismatchError unless the aggregate came from this mechanism, EmptyAggregateError if it has no reports."""
-    checked_kind("aggregate", aggregate, Aggregate)
-    if aggregate.mechanism != mechanism:
-        raise MismatchError(f"the aggregate came from {_brief(aggregate.mechanism)}, not from {_brief(mechanism)}")
-    if aggregate.n == 0:
-        raise EmptyAggregateError(
-            f"an estimate needs at least one report, got an empty aggregate of {_brief(mechanism)}"
-        )
-
-
 def _stored_dtype(counts: NDArray[Any]) -> type[np.int32 | np.int64]:
     """Return the dtype that counters are kept in: a function of their values, so that equal aggregates are equal."""
     if len(counts) < COMPACT_STATE:
@@ -299,7 +287,7 @@ def _stored_dtype(counts: NDArray[Any]) -> type[np.int32 | np.int64]:
     return np.int32 if fits else np.int64
 
 
-def _brief(mechanism: object) -> str:
+def brief(mechanism: object) -> str:
     """Return a mechanism as messages show it: the tables of many attributes take tens of thousands of characters."""
     text = repr(mechanism)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

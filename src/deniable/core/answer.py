@@ -10,31 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-import numpy as np
+from deniable.core.checks import Target, check_target, checked_comparisons, checked_probability
+from deniable.core.support_counts import normal_quantile
+from deniable.errors import NoIntervalError
 
-from deniable.core.checks import checked_integer, checked_probability
-from deniable.errors import InvalidParameterError, NoIntervalError
-
-Target = Literal["contributors", "population"]
-TARGETS: tuple[Target, Target] = ("contributors", "population")
 Bounds: TypeAlias = tuple[float, float]
 
 NOTHING = (-math.inf, math.inf)
 """The interval of an answer that the reports do not determine."""
-
-
-def check_target(target: str) -> None:
-    """Raise InvalidParameterError unless a target is one of the two there are."""
-    if target not in TARGETS:
-        raise InvalidParameterError(f'target must be "contributors" or "population", got target={target!r}')
-
-
-def normal_quantile(tail: float) -> float:
-    """Return the z that a normal variable exceeds with probability `tail`."""
-    return -NormalDist().inv_cdf(tail)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,13 +157,6 @@ def rescaled(answer: Answer, factor: float, offset: float = 0.0, question: str =
         bounds=lambda tail, target: moved(answer.at_tail(tail, target)),
         score=lambda tail, target: moved(answer.ends(tail, target)),
     )
-
-
-def checked_comparisons(simultaneous: bool | int, own: int) -> int:
-    """Return how many intervals shall hold together: `own` for True, 1 for False, else the number given."""
-    if isinstance(simultaneous, (bool, np.bool_)):
-        return own if simultaneous else 1
-    return checked_integer("simultaneous", simultaneous, 1)
 
 
 def refusal_of(answers: Iterable[Answer]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -198,3 +198,20 @@ def listed(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
     shown = ", ".join(names[:_NAMED])
     return (shown or "none") + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+Target = Literal["contributors", "population"]
+TARGETS: tuple[Target, Target] = ("contributors", "population")
+
+
+def check_target(target: str) -> None:
+    """Raise InvalidParameterError unless a target is one of the two there are."""
+    if target not in TARGETS:
+        raise InvalidParameterError(f'target must be "contributors" or "population", got target={target!r}')
+
+
+def checked_comparisons(simultaneous: bool | int, own: int) -> int:
+    """Return how many intervals shall hold together: `own` for True, 1 for False, else the number given."""
+    if isinstance(simultaneous, (bool, np.bool_)):
+        return own if simultaneous else 1
+    return checked_integer("simultaneous", simultaneous, 1)

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Literal, final, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.answer import TARGETS, Answer, check_target, checked_comparisons, normal_quantile, rescaled
-from deniable.core.answer import Target as Target
-from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.answer import Answer, rescaled
+from deniable.core.checks import TARGETS, check_target, checked_comparisons, checked_integer, checked_probability
+from deniable.core.checks import Target as Target
 from deniable.core.joint import JointNoise
 from deniable.core.projection import nearest_distribution
 from deniable.core.questions import Questions, Terms, Weights
 from deniable.core.renderers import render
-from deniable.core.support_counts import SupportCounts
+from deniable.core.support_counts import SupportCounts, normal_quantile
 from deniable.errors import InvalidParameterError, MissingExtraError, NoIntervalError, UnknownCategoryError
 
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ class Estimate(Questions):
         """Return (lower, upper) confidence bounds, each float64[k].
 
         Where the law of the counts is known (`support`) and fewer than 25 mistaken reports are expected,
-        min(n q, n (1 - p)) < 25, the interval inverts that law exactly (`deniable.core.exact_interval`), within [0, 1],
+        min(n q, n (1 - p)) < 25, the interval inverts that law exactly (`deniable.core.support_counts`), within [0, 1],
         and covers at least what it says at every n and f. A raw estimate outside [0, 1] lies outside that interval.
 
         Elsewhere it is all frequencies f that a z-test with the variance *at f* does not reject (Wilson's construction,

@@ -19,14 +19,14 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.aggregate import Aggregate, check_aggregate
+from deniable.core.aggregate import Aggregate, brief
 from deniable.core.card import Card
-from deniable.core.checks import checked_integer
+from deniable.core.checks import checked_integer, checked_kind
 from deniable.core.privacy import Guarantee, local_guarantee
 from deniable.core.state import Counts
 from deniable.core.support_counts import Levers
 from deniable.core.thresholds import log_up
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, TooLargeError
 
 Reports = TypeVar("Reports")
 
@@ -333,7 +333,11 @@ class Mechanism(ABC, Generic[Reports]):
     @final
     def check(self, aggregate: Aggregate) -> None:
         """Raise MismatchError unless the aggregate came from this mechanism, EmptyAggregateError if it is empty."""
-        check_aggregate(aggregate, self)
+        checked_kind("aggregate", aggregate, Aggregate)
+        if aggregate.mechanism != self:
+            raise MismatchError(f"the aggregate came from {brief(aggregate.mechanism)}, not from {brief(self)}")
+        if aggregate.n == 0:
+            raise EmptyAggregateError(f"an estimate needs at least one report, got an empty aggregate of {brief(self)}")
 
 
 def check_channel_size(inputs: int, outputs: int, what: str) -> None:

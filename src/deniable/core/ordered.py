@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.answer import Answer, Target, checked_comparisons, refusal_of
-from deniable.core.checks import checked_probability
+from deniable.core.answer import Answer, refusal_of
+from deniable.core.checks import Target, checked_comparisons, checked_probability
 
 Floats = NDArray[np.float64]
 

@@ -19,10 +19,11 @@ from typing import NamedTuple, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.answer import Answer, Target, normal_quantile
-from deniable.core.checks import listed
+from deniable.core.answer import Answer
+from deniable.core.checks import Target, listed
 from deniable.core.fieller import fieller
 from deniable.core.ordered import Cdf, Quantile, quantiles
+from deniable.core.support_counts import normal_quantile
 from deniable.errors import InvalidParameterError, UnknownCategoryError
 
 Floats: TypeAlias = NDArray[np.float64]

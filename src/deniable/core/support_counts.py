@@ -1,17 +1,32 @@
-"""What an estimate was made from, where the law of its counts is known; and what one crafted report does to it."""
+"""What an estimate was made from, where the law of its counts is known; and what one crafted report does to it.
+
+Of n independent reports C(v) support the value v: each with probability p if its contributor holds v, with q < p if
+not. Of m holders among n contributors it is therefore a sum of two independent binomials,
+
+    C(v) ~ Binomial(m, p) + Binomial(n - m, q),
+
+which grows with m. The interval for m / n is of all m for which neither P(C <= c) nor P(C >= c) is as small as `tail`:
+it misses the truth with probability at most 2 `tail`, whatever m is. If the n contributors are themselves drawn from a
+population, C(v) is one Binomial(n, pf + q(1 - f)), and this is Clopper and Pearson's interval (1934).
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.answer import Target
+from deniable.core.checks import Target
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 Probability = float | Fraction
 
 FEW = 25.0
@@ -23,6 +38,10 @@ SCARCE = 4.0
 From here on intervals of 95% of a difference, from two score intervals, cover at least .93 (enumerated: two values and
 sixteen, epsilon 1 to 8, 10 to 400 contributors); with fewer mistakes down to .85.
 """
+
+
+_CELLS = 1 << 20
+"""Most numbers in one temporary array."""
 
 
 class Levers(NamedTuple):
@@ -100,9 +119,7 @@ class SupportCounts:
         few = np.broadcast_to(self.n * np.minimum(self.q, 1 - self.p) < FEW, self.counts.shape)
         lower, upper = np.full((2, len(few)), np.nan)
         if few.any():
-            from deniable.core import exact_interval  # loads scipy
-
-            exact = exact_interval.of_contributors if target == "contributors" else exact_interval.of_population
+            exact = of_contributors if target == "contributors" else of_population
             p, q = (np.broadcast_to(share, few.shape)[few] for share in (self.p, self.q))
             # Of a million categories with one law most have one of few counts.
             alike = self.p.ndim == self.q.ndim == 0
@@ -144,3 +161,131 @@ def levers(targets: int, k: int, sizes: tuple[int, int], p: Probability, q: Prob
     gain, expected = float(p - q), targets * float(q)
     least, most = sizes
     return Levers((min(targets, most) - expected) / gain, (max(0, least - (k - targets)) - expected) / gain)
+
+
+# ---------------------------------------------------------------- laws of counts
+
+
+def normal_quantile(tail: float) -> float:
+    """Return the z that a normal variable exceeds with probability `tail`."""
+    return -NormalDist().inv_cdf(tail)
+
+
+def of_contributors(counts: Counts, n: int, p: Floats, q: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Return bounds of the share of holders among these n contributors, each missed with probability <= tail.
+
+    Parameters
+    ----------
+    counts : int64[s]
+        Number of reports that support each value.
+    n : int
+        Number of reports.
+    p, q : float64[s]
+        Their probabilities; n q or n (1 - p) is small, or this takes long.
+    tail : float
+        At most 1/2.
+
+    Returns
+    -------
+    (float64[s], float64[s])
+        In [0, 1], from the least and the largest number of holders that is not rejected. Where none is, since even
+        extreme shares make the count improbable, both are the share at which rejection changes sides.
+
+    Examples
+    --------
+    Two supports among three reports. Of one holder they have probability .9 (1 - .9^2) + .1^3 = .172, of three holders
+    there are at most two with probability 1 - .9^3 = .271:
+
+    >>> of_contributors(np.array([2]), 3, np.array([0.9]), np.array([0.1]), tail=0.2)
+    (array([0.66666667]), array([1.]))
+    """
+    found = np.empty((2, len(counts)))
+    rare = np.minimum(n * q, n * (1 - p))
+    terms = _terms(float(rare.max(initial=0.0)))
+    step = max(1, _CELLS // terms)
+    for start in range(0, len(counts), step):
+        part = slice(start, start + step)
+        law = partial(_probability, counts=counts[part], n=n, p=p[part], q=q[part], terms=terms)
+        found[:, part] = _of_part(law, len(counts[part]), n, tail)
+    return found[0], found[1]
+
+
+def _of_part(law: Callable[..., Floats], size: int, n: int, tail: float) -> Floats:
+    # P(C >= c) grows with the number of holders and P(C <= c) falls.
+    least = _first(lambda m: law(m, above=True) > tail, size, n)
+    most = _first(lambda m: law(np.minimum(m + 1, n), above=False) <= tail, size, n)
+    return np.array([np.minimum(least, most), np.maximum(least, most)]) / n
+
+
+def of_population(counts: Counts, n: int, p: Floats, q: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Return bounds of the frequency in the population that the n reporters were drawn from, as `of_contributors`.
+
+    Examples
+    --------
+    Without noise, Clopper and Pearson's for no success of ten.
+
+    >>> [bound.round(4) for bound in of_population(np.array([0]), 10, np.ones(1), np.zeros(1), tail=0.025)]
+    [array([0.]), array([0.3085])]
+    """
+    from scipy import special  # loaded when a count is small
+
+    inner = np.clip(counts, 1, n)
+    lower = np.where(counts > 0, special.betaincinv(inner, n - inner + 1, tail), 0.0)
+    inner = np.clip(counts, 0, n - 1)
+    upper = np.where(counts < n, special.betainccinv(inner + 1, n - inner, tail), 1.0)
+    return np.clip((lower - q) / (p - q), 0.0, 1.0), np.clip((upper - q) / (p - q), 0.0, 1.0)
+
+
+def _first(holds: Callable[[Counts], NDArray[np.bool_]], size: int, n: int) -> Counts:
+    """Return for every entry the least number in 0..n at which a condition holds that stays once it does; n if none."""
+    low, high = np.zeros(size, dtype=np.int64), np.full(size, n, dtype=np.int64)
+    while (low < high).any():
+        middle = (low + high) // 2
+        there = holds(middle) & (low < high)
+        high = np.where(there, middle, high)
+        low = np.where(there | (low >= high), low, middle + 1)
+    return low
+
+
+def _terms(mean: float) -> int:
+    """Return a number of terms beyond which a binomial of at most this mean has less than 1e-18."""
+    return math.ceil(mean + 10 * math.sqrt(mean) + 32)
+
+
+def _probability(holders: Counts, counts: Counts, n: int, p: Floats, q: Floats, terms: int, *, above: bool) -> Floats:
+    """Return P(C >= count), or P(C <= count), for these numbers of holders.
+
+    The sum goes over the rarer mistakes: supports by others (q), or holders' reports that fail to (1 - p).
+    """
+    false = q <= 1 - p
+    rare, common = np.where(false, n - holders, holders), np.where(false, holders, n - holders)
+    weights = _binomial(rare, np.where(false, q, 1 - p), terms)
+    mistakes = np.arange(terms)
+    needed = np.where(false[:, None], counts[:, None] - mistakes, (counts - holders)[:, None] + mistakes)
+    tail = _at_least if above else _at_most
+    total: Floats = (weights * tail(needed, common[:, None], np.where(false, p, q)[:, None])).sum(axis=1)
+    return total
+
+
+def _binomial(n: Counts, p: Floats, terms: int) -> Floats:
+    """Return P(X = x) for x < terms, by recursion: float64[len(n), terms]."""
+    x = np.arange(1, terms)
+    ratios = np.maximum(n[:, None] - x + 1, 0) / x * (p / (1 - p))[:, None]
+    first = np.exp(n * np.log1p(-p))[:, None]
+    return np.hstack([first, first * np.cumprod(ratios, axis=1)])
+
+
+def _at_least(x: Counts, n: Counts, p: Floats) -> Floats:
+    """Return P(X >= x) for a binomial X."""
+    from scipy import special
+
+    inner = np.clip(x, 1, np.maximum(n, 1))
+    return np.where(x <= 0, 1.0, np.where(x > n, 0.0, special.betainc(inner, n - inner + 1, p)))
+
+
+def _at_most(x: Counts, n: Counts, p: Floats) -> Floats:
+    """Return P(X <= x) for a binomial X."""
+    from scipy import special
+
+    inner = np.clip(x, 0, np.maximum(n - 1, 0))
+    return np.where(x < 0, 0.0, np.where(x >= n, 1.0, special.betaincc(inner + 1, np.maximum(n - inner, 1), p)))

@@ -117,13 +117,8 @@ class PureOracle(LinearOracle[Reports]):
         """Return how the noise hangs together, None (or NaN) where nobody knows it."""
         law = self.support_law
         if law is not None and law.exchangeable:
-            return self._exchangeable_noise(law)
+            return self._linear_variance
         return self._listed_noise if law is None and whole else None
-
-    @final
-    def _exchangeable_noise(self, law: PairLaw) -> JointNoise:
-        (p, q), (own, other) = map(float, self.support_probabilities), self._pair_covariances(law)
-        return exchangeable(p, q, own, other)
 
     @final
     def _listed_noise(self, weights: Floats, f: Floats) -> float:
@@ -183,7 +178,8 @@ class PureOracle(LinearOracle[Reports]):
         law = self.support_law
         if law is None or not law.exchangeable:
             return float(weights @ self.covariance(f, 1) @ weights)
-        return self._exchangeable_noise(law)(weights, f)
+        (p, q), (own, other) = map(float, self.support_probabilities), self._pair_covariances(law)
+        return exchangeable(p, q, own, other)(weights, f)
 
     @final
     def _pair_covariances(self, law: PairLaw) -> tuple[float, float]:

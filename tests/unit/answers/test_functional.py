@@ -28,7 +28,7 @@ from deniable import (
 )
 from deniable.answers import functional, functional_weights, functionals
 from deniable.core.aggregate import Aggregate
-from deniable.core.answer import TARGETS
+from deniable.core.checks import TARGETS
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, NoIntervalError
 from deniable.oracles import SquareWave
 from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard

@@ -14,7 +14,8 @@ import pytest
 from deniable import GRR, OUE, Attribute, Collection, Estimate, Schema, SimulationRandomness, SubsetSelection, answers
 from deniable.answers.independent import weighted_sum
 from deniable.core.aggregate import Aggregate
-from deniable.core.answer import Answer, Target
+from deniable.core.answer import Answer
+from deniable.core.checks import Target
 from deniable.errors import DuplicateReportsError, InvalidParameterError, MismatchError, NoIntervalError
 from deniable.postprocess import simplex
 

@@ -24,9 +24,11 @@ from deniable import (
     SubsetSelection,
 )
 from deniable.core.aggregate import Aggregate
-from deniable.core.answer import Answer, Target, normal_quantile
+from deniable.core.answer import Answer
+from deniable.core.checks import Target
 from deniable.core.estimate import affine_estimate
 from deniable.core.fieller import fieller
+from deniable.core.support_counts import normal_quantile
 from deniable.errors import InvalidParameterError, NoIntervalError, UnknownCategoryError
 from deniable.oracles.comparators.hadamard import HadamardEncoding
 from deniable.oracles.comparators.projective_geometry import PGR
