@@ -273,6 +273,21 @@ def test_a_restore_that_is_killed_leaves_the_database_with_its_log(
     again.close()
 
 
+def test_no_page_of_the_tables_is_written_outside_the_database(tmp_path: Path) -> None:
+    """What undoes a statement would lie in a file of the system's folder for such, which nobody overwrites."""
+    store = open_store(f"sqlite:{tmp_path / 'survey.db'}", migrate=True)
+    open_survey(Surveys(store, Clock()))
+    ids = np.random.default_rng(1).integers(0, 256, (10_500, 16), dtype=np.uint8)
+    store.take({ASKED.id: Posted(ids[500:], body(10_000).rows)})
+    with store._taking() as run:
+        ((number,),) = run("SELECT number FROM collections")
+        # They change more pages than SQLite keeps in memory by default.
+        store._record(run, number, ids[:500])
+        files = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+        assert not [name for name in files if "etilqs" in name]
+    store.close()
+
+
 def test_a_full_disk_is_an_error_that_leaves_everything_and_passes(tmp_path: Path) -> None:
     store = open_store(f"sqlite:{tmp_path / 'survey.db'}", migrate=True)
     open_survey(Surveys(store, Clock()))

@@ -272,7 +272,7 @@ def test_a_full_disk_is_said_and_what_comes_again_counts_once(tmp_path: Path) ->
         assert call.post(body(20)).status == 201
         writer: sqlite3.Connection = store._writer  # type: ignore[attr-defined]
         (pages,) = writer.execute("PRAGMA page_count").fetchone()
-        writer.execute(f"PRAGMA max_page_count = {pages + 60}")
+        writer.execute(f"PRAGMA max_page_count = {pages + 15}")
         answers = [call.post(body(500, start)) for start in range(20, 4020, 500)]
         assert {answer.status for answer in answers} == {201, 503}
         refused = [answer for answer in answers if answer.status == 503]

@@ -2,6 +2,7 @@
 
 ``{bytes}`` is the type of octets, ``{clustered}`` what keeps a table in the order of its key; the rest is the same in
 both databases. Receipts and reports have no common key and no time: which report came with which id is written nowhere.
+In both, `collection` is the number of a collection: its id of 64 characters would be three quarters of either table.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE collections (id TEXT PRIMARY KEY, slug TEXT NOT NULL, position INTEGER NOT NULL,"
         " document TEXT NOT NULL, page TEXT NOT NULL, state TEXT NOT NULL, accepts_until TEXT, closed_day TEXT,"
         " source TEXT NOT NULL, counts {bytes} NOT NULL, n BIGINT NOT NULL, batches BIGINT NOT NULL,"
-        " UNIQUE (slug, position))",
+        " number BIGINT NOT NULL UNIQUE, UNIQUE (slug, position))",
         "CREATE TABLE dictionaries (collection TEXT NOT NULL, attribute TEXT NOT NULL, file TEXT NOT NULL,"
         " words {bytes} NOT NULL, PRIMARY KEY (collection, attribute))",
-        "CREATE TABLE receipts (collection TEXT NOT NULL, nullifier {bytes} NOT NULL,"
+        "CREATE TABLE receipts (collection BIGINT NOT NULL, nullifier {bytes} NOT NULL,"
         " PRIMARY KEY (collection, nullifier)){clustered}",
-        "CREATE TABLE inbox (collection TEXT NOT NULL, report {bytes} NOT NULL)",
+        "CREATE TABLE inbox (collection BIGINT NOT NULL, report {bytes} NOT NULL)",
         "CREATE TABLE batches (collection TEXT NOT NULL, number BIGINT NOT NULL, day TEXT NOT NULL, n BIGINT NOT NULL,"
         " content {bytes}, PRIMARY KEY (collection, number))",
         "CREATE TABLE rejections (collection TEXT NOT NULL, day TEXT NOT NULL, reason TEXT NOT NULL,"

@@ -122,7 +122,7 @@ class PostgresStore(Store):
             run("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'meta'")[0][0]
         )
 
-    def _record(self, run: Run, collection: str, ids: Rows) -> NDArray[np.bool_]:
+    def _record(self, run: Run, collection: int, ids: Rows) -> NDArray[np.bool_]:
         names = [name.tobytes() for name in ids]
         found = run(
             "INSERT INTO receipts SELECT ?, given FROM unnest(?::bytea[]) WITH ORDINALITY AS sorted (given, rank)"
@@ -134,11 +134,11 @@ class PostgresStore(Store):
         new = {bytes(name) for (name,) in found}
         return np.fromiter((name in new for name in names), dtype=np.bool_, count=len(names))
 
-    def _put(self, run: Run, collection: str, rows: Rows) -> None:
+    def _put(self, run: Run, collection: int, rows: Rows) -> None:
         reports = [row.tobytes() for row in rows]
         run("INSERT INTO inbox SELECT ?, unnest(?::bytea[])", collection, reports)
 
-    def _emptied(self, run: Run, collection: str) -> tuple[bytes, int]:
+    def _emptied(self, run: Run, collection: int) -> tuple[bytes, int]:
         # What comes in meanwhile may be taken along: never fewer than were counted, only we take any out.
         taken = run("DELETE FROM inbox WHERE collection = ? RETURNING report", collection)
         return b"".join(bytes(report) for (report,) in taken), len(taken)

@@ -44,6 +44,15 @@ _SOME = (
 _AT_A_TIME = 1 << 17
 """Bytes of reports that are taken out at a time."""
 
+_PRAGMAS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    # Deleted rows are overwritten before they are forgotten.
+    "secure_delete = ON",
+    "mmap_size = 0",
+    # What a statement would need to be undone is kept here, not in a file elsewhere that nobody overwrites.
+    "temp_store = MEMORY",
+)
 _TIMEOUT = 10
 """Seconds to wait for a reader or a writer."""
 
@@ -75,8 +84,7 @@ class SqliteStore(Store):
             with _errors():
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
                 self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_TIMEOUT)
-                # Deleted rows are overwritten before they are forgotten.
-                for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "mmap_size = 0"):
+                for pragma in _PRAGMAS:
                     self._writer.execute(f"PRAGMA {pragma}")
                 self.prepare(migrate)
                 self._reader = _read_only(path)
@@ -123,7 +131,7 @@ class SqliteStore(Store):
     def _tables(self, run: Run) -> int:
         return int(run("SELECT count(*) FROM sqlite_master WHERE name = 'meta'")[0][0])
 
-    def _record(self, run: Run, collection: str, ids: Rows) -> NDArray[np.bool_]:
+    def _record(self, run: Run, collection: int, ids: Rows) -> NDArray[np.bool_]:
         ((known,),) = run(
             f"{_PIECES} SELECT group_concat(i) FROM pieces CROSS JOIN receipts"
             " ON collection = ?4 AND nullifier = piece",
@@ -136,14 +144,14 @@ class SqliteStore(Store):
         self._insert(run, "receipts", collection, ids[new])
         return new
 
-    def _put(self, run: Run, collection: str, rows: Rows) -> None:
+    def _put(self, run: Run, collection: int, rows: Rows) -> None:
         self._insert(run, "inbox", collection, rows)
 
-    def _insert(self, run: Run, table: str, collection: str, rows: Rows) -> None:
+    def _insert(self, run: Run, table: str, collection: int, rows: Rows) -> None:
         if len(rows):
             run(f"{_PIECES} INSERT INTO {table} SELECT ?4, piece FROM pieces", *_pieces(rows), collection)
 
-    def _emptied(self, run: Run, collection: str) -> tuple[bytes, int]:
+    def _emptied(self, run: Run, collection: int) -> tuple[bytes, int]:
         content, reports, last = bytearray(), 0, 0
         ((width,),) = run("SELECT max(length(report)) FROM inbox WHERE collection = ?", collection)
         while True:
@@ -240,7 +248,9 @@ def _pieces(rows: Rows) -> tuple[bytes, int, int]:
 
 def _read_only(path: Path) -> sqlite3.Connection:
     address = f"file:{quote(path.absolute().as_posix())}?mode=ro"
-    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=_TIMEOUT)
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=_TIMEOUT)
+    connection.execute("PRAGMA temp_store = MEMORY")
+    return connection
 
 
 def _lock(path: Path) -> int:

@@ -89,6 +89,7 @@ class CollectionRow:
 
 
 _COLUMNS = "id, slug, position, state, accepts_until, source, n, batches"
+_NUMBER = "(SELECT number FROM collections WHERE id = ?)"
 
 
 class Store(ABC):
@@ -120,15 +121,15 @@ class Store(ABC):
         """Return the number of tables that are ours: 0 in a new database."""
 
     @abstractmethod
-    def _record(self, run: Run, collection: str, ids: Rows) -> NDArray[np.bool_]:
+    def _record(self, run: Run, collection: int, ids: Rows) -> NDArray[np.bool_]:
         """Write receipts of distinct, sorted ids, and return which of them are new."""
 
     @abstractmethod
-    def _put(self, run: Run, collection: str, rows: Rows) -> None:
+    def _put(self, run: Run, collection: int, rows: Rows) -> None:
         """Put reports into the inbox, in their order."""
 
     @abstractmethod
-    def _emptied(self, run: Run, collection: str) -> tuple[bytes, int]:
+    def _emptied(self, run: Run, collection: int) -> tuple[bytes, int]:
         """Take all reports out of an inbox; return them one after the other, and how many they are."""
 
     @abstractmethod
@@ -231,7 +232,8 @@ class Store(ABC):
                 run("DELETE FROM dictionaries WHERE collection = ?", known)
             source = f"collector:{secrets.token_hex(16)}"
             run(
-                "INSERT INTO collections VALUES (?, ?, 1, ?, ?, 'draft', NULL, NULL, ?, ?, 0, 0)",
+                "INSERT INTO collections VALUES (?, ?, 1, ?, ?, 'draft', NULL, NULL, ?, ?, 0, 0,"
+                " (SELECT coalesce(max(number), 0) + 1 FROM collections))",
                 *(collection, slug, document, page, source, counts),
             )
             for attribute, (file, words) in dictionaries.items():
@@ -262,12 +264,12 @@ class Store(ABC):
         outcome: dict[str, NDArray[np.bool_] | State] = {}
         with self._taking() as run:
             for collection in sorted(posted):
-                found = run(f"SELECT state FROM collections WHERE id = ?{self._reads_key}", collection)
+                found = run(f"SELECT state, number FROM collections WHERE id = ?{self._reads_key}", collection)
                 state: State = found[0][0] if found else "closed"
                 if state not in ("open", "closing"):
                     outcome[collection] = state
                     continue
-                ids, rows = posted[collection]
+                number, (ids, rows) = found[0][1], posted[collection]
                 # By id, or two collectors that are sent the same ids lock each other out; the first of equals first.
                 items = np.ascontiguousarray(ids).view(f"V{ID_BYTES}")[:, 0]
                 order = np.argsort(items, kind="stable")
@@ -275,10 +277,10 @@ class Store(ABC):
                 first[1:] = items[order][1:] != items[order][:-1]
                 distinct = order[first]
                 new = np.zeros(len(ids), dtype=np.bool_)
-                new[distinct] = self._record(run, collection, ids[distinct])
+                new[distinct] = self._record(run, number, ids[distinct])
                 taken = rows[new]
                 # In the order of the receipts, or of arrival, the rank of a row would say whose it is.
-                self._put(run, collection, taken[permutation(SecureRandomness(), len(taken))])
+                self._put(run, number, taken[permutation(SecureRandomness(), len(taken))])
                 outcome[collection] = new
         return outcome
 
@@ -286,13 +288,13 @@ class Store(ABC):
     def counted(self, collection: str, name: bytes) -> bool:
         """Whether a report of this id was taken."""
         with self._reading() as run:
-            return bool(run("SELECT 1 FROM receipts WHERE collection = ? AND nullifier = ?", collection, name))
+            return bool(run(f"SELECT 1 FROM receipts WHERE collection = {_NUMBER} AND nullifier = ?", collection, name))
 
     @final
     def waiting(self, collection: str) -> int:
         """Return the number of reports in the inbox."""
         with self._reading() as run:
-            return int(run("SELECT count(*) FROM inbox WHERE collection = ?", collection)[0][0])
+            return int(run(f"SELECT count(*) FROM inbox WHERE collection = {_NUMBER}", collection)[0][0])
 
     @final
     def drain(self, collection: str, least: int, fold: Fold, day: str, *, close: bool = False) -> int:
@@ -309,9 +311,10 @@ class Store(ABC):
                 return 0
             if close:
                 run(f"SELECT 1 FROM collections WHERE id = ?{self._changes}", collection)
-            ((held,),) = run("SELECT count(*) FROM inbox WHERE collection = ?", collection)
+            ((number,),) = run("SELECT number FROM collections WHERE id = ?", collection)
+            ((held,),) = run("SELECT count(*) FROM inbox WHERE collection = ?", number)
             if held and (close or held >= least):
-                content, reports = self._emptied(run, collection)
+                content, reports = self._emptied(run, number)
                 rows = np.frombuffer(content, np.uint8).reshape(reports, -1)
                 ((counts, batches),) = run("SELECT counts, batches FROM collections WHERE id = ?", collection)
                 batch = fold(rows[permutation(SecureRandomness(), len(rows))], bytes(counts))
@@ -360,8 +363,8 @@ class Store(ABC):
     def forget_receipts(self, day: str) -> None:
         """Drop the receipts of collections that were closed before a day."""
         with self._working() as run:
-            for (collection,) in run("SELECT id FROM collections WHERE closed_day < ?", day):
-                run("DELETE FROM receipts WHERE collection = ?", collection)
+            for (number,) in run("SELECT number FROM collections WHERE closed_day < ?", day):
+                run("DELETE FROM receipts WHERE collection = ?", number)
 
     # ---------------------------------------------------------------- what is counted only
 
