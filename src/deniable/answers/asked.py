@@ -21,6 +21,7 @@ from deniable.core.estimate import Estimate, Looks
 from deniable.core.ordered import Cdf, Quantile
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.errors import InvalidParameterError, NoIntervalError
+from deniable.survey.schema import Schema
 
 Floats = NDArray[np.float64]
 Unit = Literal["share", "score", "category"]
@@ -183,6 +184,22 @@ class Asked:
     means: tuple[str, ...] = ()
     totals: tuple[tuple[str, tuple[str, ...]], ...] = ()
     quantiles: tuple[tuple[str, tuple[float, ...]], ...] = ()
+
+    @classmethod
+    def usual(cls, schema: Schema) -> Asked:
+        """Return what is asked of a schema where nobody asks anything: mean and quartiles of every numeric grid.
+
+        That is what a grid is for: its points, one by one, are mostly noise.
+
+        Examples
+        --------
+        >>> from deniable import Attribute
+        >>> age = Attribute("age", kind="numeric", range=(0, 90), grid=10)
+        >>> Asked.usual(Schema((age, Attribute("smoker", ("yes", "no")))))
+        Asked(means=('age',), totals=(), quantiles=(('age', (0.25, 0.5, 0.75)),))
+        """
+        grids = tuple(column.name for column in schema.columns if column.kind == "numeric")
+        return cls(means=grids, quantiles=tuple((name, (0.25, 0.5, 0.75)) for name in grids))
 
     def count(self, estimates: Mapping[Any, Estimate]) -> int:
         """Return how many intervals these answers add, those of the quantiles' bands included."""

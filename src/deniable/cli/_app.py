@@ -246,14 +246,21 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
+def show_page(page: Page, **options: Any) -> None:
+    """Print a page on the console, with the options that show what it has no room for."""
+    from deniable.report import print_page
+    from deniable.report.text import Hints
+
+    hints = Hints("--all lists them", "--json lists all", "--plot and --html draw them all, --json lists them all")
+    print_page(console(), page, hints=hints, **options)
+
+
 def print_result(result: Result, page: Page, as_json: bool) -> None:
     """Print a result: its page, or everything in full precision."""
     if as_json:
         typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        from deniable.report import print_page
-
-        print_page(console(), page)
+        show_page(page)
 
 
 def save_page(page: Page, plot: Path | None, html: Path | None) -> None:

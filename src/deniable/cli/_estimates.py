@@ -10,10 +10,10 @@ from pathlib import Path
 import typer
 
 from deniable.answers import Summary
-from deniable.cli._app import console, note, save_page
+from deniable.cli._app import note, save_page, show_page
 from deniable.errors import InvalidParameterError
 from deniable.postprocess.steps import POSTPROCESSORS
-from deniable.report import estimate_page, print_page
+from deniable.report import estimate_page
 from deniable.report.text import MAX_ROWS
 from deniable.survey.dictionary_file import read_lines
 
@@ -60,4 +60,4 @@ def show(
         sys.stdout.writelines(summary.json_parts())
         typer.echo()
     else:
-        print_page(console(), page, most)
+        show_page(page, most=most)

@@ -133,12 +133,12 @@ def estimate(
     if collection.schema.is_text:
         raise InvalidParameterError(f"{survey} asks for open text: read it with deniable heavy-hitters")
     chosen = None if queries is None else _asked(collection, queries)
-    grids = [column.name for column in collection.schema.columns if column.kind == "numeric"]
+    usual = Asked.usual(collection.schema)
     plain = not (means or totals or quantiles or chosen or top or deals or postprocess or estimator or liars)
-    if grids and plain and looks == LooksName.one:
-        # What a grid is for: its points, one by one, are mostly noise.
-        means, quantiles = grids, [f"{name}=.25,.5,.75" for name in grids]
-    asked = parse_questions(collection, means or (), totals or (), quantiles or ())
+    if plain and looks == LooksName.one:
+        asked = usual
+    else:
+        asked = parse_questions(collection, means or (), totals or (), quantiles or ())
     reports = Aggregate.load(aggregate)
     parts = [reports, *map(Aggregate.load, deals or [])]
     estimates = estimate_deals(collection, parts) if deals else collection.estimate(reports, estimator=estimator)
@@ -174,7 +174,7 @@ def estimate(
     if every:
         show(summary, plot, html, as_json, most=max(collection.schema.sizes))
     else:
-        show(summary, plot, html, as_json, grids)
+        show(summary, plot, html, as_json, usual.means)
 
 
 def parse_questions(

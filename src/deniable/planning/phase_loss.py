@@ -53,14 +53,17 @@ def second_phase_loss(mechanism: Any, frequencies: Sequence[ArrayLike]) -> float
     >>> 1 < loss < 20
     True
     """
+    try:
+        return _loss(mechanism, frequencies, records_default(mechanism.domain, mechanism.epsilon).mechanism)
+    except DeniableError:
+        return math.nan
+
+
+def _loss(mechanism: Any, frequencies: Sequence[ArrayLike], usual: Any) -> float:
     shares = [clipped(np.asarray(one, dtype=np.float64)) for one in frequencies]
     rng = SimulationRandomness(_SEED)
     drawn = [rng.generator.choice(len(share), _N, p=share) for share in shares]
-    try:
-        estimates = unbiased(mechanism.aggregate(mechanism.randomize(np.column_stack(drawn), rng)))
-        usual = records_default(mechanism.domain, mechanism.epsilon).mechanism
-    except DeniableError:
-        return math.nan
+    estimates = unbiased(mechanism.aggregate(mechanism.randomize(np.column_stack(drawn), rng)))
     if not all(one.is_raw for one in estimates.values()):
         return math.nan
     ours = float(np.mean([_mean_square(one) for one in estimates.values()]))
@@ -84,14 +87,17 @@ def loss_text(mechanism: Any, frequencies: Sequence[ArrayLike]) -> str:
     >>> "2.3 times the variance of SMP" in loss_text(SPL(sizes=(4, 4), epsilon=1.0), [[0.25] * 4] * 2)
     True
     """
-    loss = second_phase_loss(mechanism, frequencies)
+    try:
+        usual = records_default(mechanism.domain, mechanism.epsilon).mechanism
+        loss = _loss(mechanism, frequencies, usual)
+    except DeniableError:
+        return NOT_DETERMINED
     if math.isnan(loss):
         return NOT_DETERMINED
-    usual = records_default(mechanism.domain, mechanism.epsilon).mechanism.name
     times = f"{loss:.2g}" if loss < 100 else f"{float(f'{loss:.2g}'):,.0f}"
     return (
-        f"predicted: unbiased estimates of this phase have {times} times the variance of {usual}, the default, on the "
-        "same people"
+        f"predicted: unbiased estimates of this phase have {times} times the variance of {usual.name}, the default, on "
+        "the same people"
     )
 
 

@@ -160,7 +160,7 @@ def _groups(summary: CrosstabSummary) -> list[Part]:
     )
     rest = f"The shares of {summary.column_labels[1]!r} are what is left to 100%." if columns == 2 else ""
     if columns > MAX_COLUMNS:
-        rest = f"{columns - MAX_COLUMNS} more columns: --json lists all."
+        rest = f"{columns - MAX_COLUMNS} more columns are in the data of the result."
     return [chart, *([Text((rest,))] if rest else [])]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -23,7 +24,24 @@ _GAP = "  "
 _SMALLEST_LABEL = 8
 
 
-def print_page(console: Console, page: Page, most: int = MAX_ROWS) -> None:
+class Hints(NamedTuple):
+    """How to see what a terminal has no room for, in the language of whoever prints; nothing is said by default.
+
+    Attributes
+    ----------
+    folded, rows, map : str
+        Where a folded chart, other rows, and a matrix that is too wide are shown in full.
+    """
+
+    folded: str = ""
+    rows: str = ""
+    map: str = ""
+
+
+NO_HINTS = Hints()
+
+
+def print_page(console: Console, page: Page, most: int = MAX_ROWS, hints: Hints = NO_HINTS) -> None:
     """Print a page: what was promised, the numbers, how to read them; at most so many rows of a chart.
 
     Examples
@@ -56,7 +74,7 @@ def print_page(console: Console, page: Page, most: int = MAX_ROWS) -> None:
         console.print()
         print_line(console, section.heading, style="bold")
         for part in section.parts:
-            _print_part(console, part, max(widths, default=0), most)
+            _print_part(console, part, max(widths, default=0), most, hints)
     notes = page.all_notes(most)
     if notes:
         console.print()
@@ -87,7 +105,7 @@ def print_lines(console: Console, lines: Sequence[str]) -> None:
         console.print(Styled(line), no_wrap=True, crop=False)
 
 
-def _print_part(console: Console, part: Part, label_width: int, most: int) -> None:
+def _print_part(console: Console, part: Part, label_width: int, most: int, hints: Hints) -> None:
     match part:
         case Text():
             for line in part.lines:
@@ -95,26 +113,26 @@ def _print_part(console: Console, part: Part, label_width: int, most: int) -> No
         case Table():
             print_lines(console, table_lines(part, console.width))
         case IntervalChart():
-            print_lines(console, chart_lines(part, console.width, label_width, most))
+            print_lines(console, chart_lines(part, console.width, label_width, most, hints))
         case HeatMap():
             lines = map_lines(part, console.width)
             print_lines(console, lines)
             if not lines:
-                print_line(
-                    console, "too many pairs for a table: --plot and --html draw them all, --json lists them all"
-                )
+                print_line(console, "too many pairs for a table" + (f": {hints.map}" if hints.map else ""))
 
 
-def chart_lines(chart: IntervalChart, width: int, label_width: int = 0, most: int = MAX_ROWS) -> list[str]:
+def chart_lines(
+    chart: IntervalChart, width: int, label_width: int = 0, most: int = MAX_ROWS, hints: Hints = NO_HINTS
+) -> list[str]:
     """Return a chart's table and how many rows it leaves out, as lines of at most `width` terminal cells."""
     shown = _shown(chart, most)
     cut = chart.table.rows - len(shown)
     lines = [shorten(chart.caption, width)] if chart.caption else []
     lines += table_lines(chart.table, width, rows=shown, label_width=label_width)
     if chart.fold and cut:
-        lines.append(f"these are {len(shown)} of {chart.fold} (--all lists them)")
+        lines.append(f"these are {len(shown)} of {chart.fold}" + (f" ({hints.folded})" if hints.folded else ""))
     elif cut + chart.hidden:
-        lines.append(f"and {cut + chart.hidden:,} {chart.rest}{' (--json lists all)' if cut else ''}")
+        lines.append(f"and {cut + chart.hidden:,} {chart.rest}" + (f" ({hints.rows})" if cut and hints.rows else ""))
     return lines
 
 

@@ -303,7 +303,7 @@ class _Column:
         missing = _unused("missing", counts) if self.missing else None
         if len(counts) <= max_categories and not self.overflowed:
             categories = tuple(sorted(counts, key=float) if self.numeric else sorted(counts))
-            return Attribute(self.name, categories, missing), [*self._rare(counts), *self._alike(categories)]
+            return Attribute(self.name, categories, missing), [*self._rare(counts), *self._spellings_apart(categories)]
         if not self.numeric or not self.low < self.high:
             distinct = f"at least {self.limit}" if self.overflowed else str(len(counts))
             return None, [self._left_out + f"it has {distinct} distinct answers, max_categories={max_categories}"]
@@ -456,14 +456,14 @@ class _Column:
         remark = (
             f"attribute {self.name!r}: several answers, each a box that is reported yes or no; divided at {usable!r}"
         )
-        return attribute, [remark, *self._rare(boxes), *self._alike(sorted(boxes))]
+        return attribute, [remark, *self._rare(boxes), *self._spellings_apart(sorted(boxes))]
 
     def _rare(self, counts: dict[str, int]) -> list[str]:
         rare = sum(count < RARE for count in counts.values())
         remark = f"attribute {self.name!r}: {rare} of {len(counts)} categories are held by fewer than {RARE} people"
         return [remark] if rare else []
 
-    def _alike(self, categories: Iterable[str]) -> list[str]:
+    def _spellings_apart(self, categories: Iterable[str]) -> list[str]:
         """Say which categories differ by case and white space only: they are counted apart as long as they do."""
         groups = _alike(categories)
         alike = sum(map(len, groups))

@@ -20,7 +20,7 @@ from deniable.leakage.prior.distributions import Floats, checked_joint, conditio
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.blocks import block_cpl, independent_blocks
 from deniable.leakage.totals.total import check_no_empty_category, checked_channels, totals
-from deniable.leakage.totals.tree_totals import tree_leakage
+from deniable.leakage.totals.tree_totals import MAX_RAYS, tree_leakage
 
 Criterion = Literal["exact", "blocks", "prior-free", "additive"]
 CRITERIA: tuple[Criterion, ...] = ("exact", "blocks", "prior-free", "additive")
@@ -103,7 +103,8 @@ def _tree(prior: TreePrior, release: _Releases, *, exact: bool) -> Figure:
         leakage = tree_leakage(prior, release(epsilons))
         if exact and not all(leakage.attained):
             raise TooLargeError(
-                'criterion "exact" must have branches small enough to list under a tree prior: use criterion="blocks"'
+                f'criterion "exact" must have branches of at most {MAX_RAYS} extreme likelihoods under a tree prior, '
+                f'got more around attribute {leakage.attained.index(False)}: use criterion="blocks"'
             )
         return np.array([total.epsilon for total in leakage.totals])
 
