@@ -71,6 +71,16 @@ def test_report_bits(monkeypatch: pytest.MonkeyPatch, bits: float, law: str) -> 
         check_mechanism(GRR3)
 
 
+def test_a_last_report_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It shows only where a batch of one follows others."""
+    honest = dn.Aggregate.__add__
+    monkeypatch.setattr(
+        dn.Aggregate, "__add__", lambda self, other: self if self.n and other.n == 1 else honest(self, other)
+    )
+    with _broken("merging_is_adding"):
+        check_mechanism(GRR3)
+
+
 def test_supports_shifted(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = RandomizedResponse.supports
     monkeypatch.setattr(

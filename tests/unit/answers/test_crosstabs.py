@@ -15,9 +15,11 @@ from scipy import stats
 
 from deniable import SMP, Attribute, Collection, Schema, SimulationRandomness
 from deniable.answers.crosstab import Crosstab, Crosstabs, crosstabs
+from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError, MismatchError, UnknownCategoryError
 from deniable.leakage.adversary.collection_audit import audit_collection
 from deniable.leakage.totals.collections import sampled_leakage
+from deniable.postprocess import dependence as decoder
 from deniable.postprocess.dependence import dependence_decode
 from deniable.records.pair_margins import Margins
 from deniable.records.pair_parts import Reported
@@ -67,6 +69,21 @@ def test_the_decoder_gives_its_known_answers() -> None:
     for (i, j), table in decoded.tables.items():
         assert table.frequencies == pytest.approx(np.array(known["tables"][f"{i},{j}"]), abs=1e-12)
         assert table.processing == ("dependence",)
+
+
+def test_margins_are_fitted_thirty_times() -> None:
+    """Where a cell is zero and another nearly, fitting rows and columns in turn is slow: 29 or 31 times would show."""
+    rows, columns = np.array([0.51, 0.49]), np.array([0.5, 0.5])
+    certain = np.zeros(len(decoder._TAU2))
+    certain[-1] = 1.0
+    interaction = decoder._Interaction(np.array([[0.252, -0.252], [-0.252, 0.252]]), np.ones((2, 2)), 1e-9)
+    start = nearest_distribution((np.outer(rows, columns) + interaction.raw).ravel()).reshape(2, 2)
+    fits = [start]
+    for _ in range(31):
+        fitted = fits[-1] * (rows / fits[-1].sum(axis=1))[:, None]
+        fits.append(fitted * columns / fitted.sum(axis=0))
+    found = decoder._decoded_table(interaction, certain, rows, columns).frequencies
+    assert [sweeps for sweeps, one in enumerate(fits) if np.abs(one - found).max() < 1e-6] == [30]
 
 
 def mechanism_of(collection: Collection) -> Any:

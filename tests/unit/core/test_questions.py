@@ -28,6 +28,7 @@ from deniable.core.answer import Answer
 from deniable.core.checks import Target
 from deniable.core.estimate import affine_estimate
 from deniable.core.fieller import fieller
+from deniable.core.ordered import Quantile
 from deniable.core.support_counts import normal_quantile
 from deniable.errors import InvalidParameterError, NoIntervalError, UnknownCategoryError
 from deniable.oracles.comparators.hadamard import HadamardEncoding
@@ -220,6 +221,17 @@ def test_quantiles_invert_the_band() -> None:
         assert quantile.value == quantile.place * 10.0
         assert quantile.bounds(0.9) == (least * 10.0, most * 10.0)
     assert [one.p for one in estimate.quantiles((0.2, 0.8))] == [0.2, 0.8]
+
+
+def test_a_quantile_may_lie_where_the_band_just_reaches_it() -> None:
+    cdf = _at(SubsetSelection(k=8, epsilon=2.0), [400, 300, 200, 400, 300, 200, 100, 100], np.arange(8) * 10.0).cdf()
+    lower, upper = cdf.band(0.9)
+    places = [t for t in range(7) if 0 < upper[t] < 1]
+    assert len(places) > 3
+    for t in places:
+        assert Quantile(float(upper[t]), cdf, 7).places(0.9)[0] == t
+    for t in (t for t in range(7) if 0 < lower[t] < 1):
+        assert Quantile(float(lower[t]), cdf, 0).places(0.9)[1] == t
 
 
 def test_scores_order_the_categories() -> None:

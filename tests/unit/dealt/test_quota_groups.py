@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from deniable import SMP, Aggregate
 from deniable import SimulationRandomness as Simulation
 from deniable.dealt.quota.batches import QuotaBatches, smallest_batch
 from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.dealt.quota.records import QuotaRecords
+from deniable.dealt.quota.records import QuotaRecords, _estimate
 from deniable.dealt.shares import Shares
 from deniable.errors import (
     DamagedStateError,
@@ -128,6 +129,20 @@ def test_record_intervals_cover_with_the_sampling() -> None:
             inside[j] += lower[1] <= f <= upper[1]
     # P(Binomial(120, .9) <= 88) < 2e-7.
     assert (inside > 88).all()
+
+
+def test_the_sampling_adds_wilsons_interval_in_quadrature() -> None:
+    """Its ends p are z standard errors of a sample of 80 of 160 from the estimate: (f - p)^2 = z^2 p (1 - p) s."""
+    part, s = QuotaRR(1.0, 80), 1 / 80 - 1 / 160
+    own = part.simulate_aggregate([56, 24], Simulation(1))
+    found = _estimate(part, own, 160)
+    alone = part.frequency_bounds(own, 0.05)
+    ends = found.interval(0.9)
+    for f, *sides in zip(found.frequencies, *alone, *ends, strict=True):
+        assert 0 < f < 1
+        for deal, both, sign in zip(sides[:2], sides[2:], (-1, 1), strict=True):
+            p = f + sign * math.sqrt((f - both) ** 2 - (f - deal) ** 2)
+            assert (f - p) ** 2 == pytest.approx(NormalDist().inv_cdf(0.05) ** 2 * p * (1 - p) * s, rel=1e-9)
 
 
 def test_records_beat_smp() -> None:

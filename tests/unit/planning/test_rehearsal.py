@@ -15,7 +15,7 @@ from deniable import Attribute, Collection, Schema, SimulationRandomness, collec
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.oracles.grr import GRR
 from deniable.planning import Difference, Guess, rehearse
-from deniable.planning.rehearsal import Rate, _outside
+from deniable.planning.rehearsal import _ROUNDING, Rate, _outside
 from deniable.records.split import SPL
 from deniable.report import rehearsal_page, render_html
 
@@ -92,12 +92,21 @@ def test_both_orders_of_a_difference_are_told_alike() -> None:
     for difference, truth in zip(found.differences, (-0.4, 0.4), strict=True):
         assert difference.truth == pytest.approx(truth)
         assert difference.wrong_sign.rate == difference.undecided.rate == difference.wrongly_decided.rate == 0
-    assert _outside(np.array([0.1, 0.2, 0.8, 0.9]), 0.2, 0.8).tolist() == [True, False, False, True]
+    edge = np.array([0.2 - _ROUNDING, 0.8 + _ROUNDING])
+    assert _outside(np.array([0.1, 0.2, *edge, 0.8, 0.9]), 0.2, 0.8).tolist() == [True, *[False] * 4, True]
 
 
 def test_shares_that_were_rounded_by_hand_are_made_to_fit() -> None:
     records, held = Guess.from_shares(SMOKER, {"smoker": {"yes": 0.505, "no": 0.505}}).people(1000)
     assert (records.ravel().tolist(), held.tolist()) == ([0, 1], [500, 500])
+
+
+def test_shares_whose_sum_is_rounded_down_leave_nobody_beyond_the_last_category() -> None:
+    """Ten times .1 ends at 1 - 2^-53, and so does the other question's first share: the piece above it is at 1."""
+    ten = Schema((Attribute("ten", tuple("abcdefghij")), Attribute("two", ("x", "y"))))
+    guess = Guess.from_shares(ten, {"ten": dict.fromkeys("abcdefghij", 0.1), "two": {"x": 1 - 2**-53, "y": 2**-53}})
+    records, _ = guess.people(10**6)
+    assert records.max(axis=0).tolist()[0] == 9
 
 
 def test_the_interval_of_a_rate_covers() -> None:

@@ -139,6 +139,9 @@ def test_a_batch_and_its_contributors_one_by_one_have_one_law() -> None:
         held = mechanism.code(records[rows], choice)
         assert len(rows) > 200
         assert np.mean((subsets == held[:, None]).any(axis=1)) > 0.999, part
+    assert mechanism.reported_attribute(reports).tolist() == np.array([-1, -1, -1, 0, 1, 2])[reports.choice].tolist()
+    with pytest.raises(InvalidParameterError, match="choice must be <= 5, got choice=6"):
+        mechanism.chosen(reports, 6)
 
 
 def test_the_state_is_additive_and_refuses_what_cannot_be() -> None:

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from deniable import SPL, SimulationRandomness
-from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.records import layout
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows
 from tests.unit.records.record_laws import (
@@ -91,6 +91,14 @@ def test_every_attribute_is_its_own_column(sizes: tuple[int, ...]) -> None:
     for j, k in enumerate(sizes):
         lie = 1 - grr(0, 0, k, 32 / len(sizes))
         assert (reports[:, j] != truth[:, j]).sum() <= stats.binom.isf(FAMILY_WISE_ERROR, n, lie)
+
+
+def test_reports_of_many_bits_are_not_listed() -> None:
+    """Every bit doubles them; of a wide attribute 64 bits are enough to know that they are too many."""
+    assert SPL((3, 4), 1.0, "OUE").layout.outputs == len(SPL((3, 4), 1.0, "OUE").outputs()) == 1 << 7
+    assert SPL((3, 100), 1.0, "OUE").layout.outputs == 1 << 67
+    with pytest.raises(TooLargeError, match="147573952589676412928"):
+        SPL((3, 100), 1.0, "OUE").outputs()
 
 
 def test_every_attribute_has_its_own_bits() -> None:

@@ -427,6 +427,13 @@ def test_the_picture_has_the_matrix_with_zero_and_epsilon_as_ends() -> None:
     assert numbers[(1.5, 0.5)] == f"{summary.matrix[0, 1]:.2f}".removeprefix("0")
 
 
+def test_cells_carry_numbers_up_to_fifteen_attributes() -> None:
+    for d, numbers in ((15, 15 * 14), (16, 0)):
+        page = leakage_page(of_chain(d))
+        assert len(draw(page).axes[0].texts) == numbers
+        assert len(re.findall(r">\d\.\d\d</text></g>", render_html(page))) == numbers
+
+
 @pytest.mark.parametrize(("d", "target"), [(2, None), (7, None), (15, None), (40, None), (12, "attribute_number_3")])
 def test_no_texts_of_a_picture_overlap(d: int, target: str | None) -> None:
     summary = of_chain(d, target=target)

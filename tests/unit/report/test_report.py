@@ -446,6 +446,7 @@ def test_whiskers_truth_and_zero_line_are_where_the_numbers_are() -> None:
     assert [list(segment[:, 0]) for segment in segments] == [
         [summary.attributes[0].lower[i], summary.attributes[0].upper[i]] for i in range(2)
     ]
+    assert [side for side, spine in axes.spines.items() if spine.get_visible()] == ["bottom"]
     dots, truth = axes.lines[1], axes.lines[2]
     assert list(np.asarray(axes.lines[0].get_xdata())) == [0, 0]
     assert list(np.asarray(dots.get_xdata())) == [0.6, 0.4]

@@ -53,6 +53,22 @@ def test_recall_and_precision_on_zipf_strings() -> None:
     assert list(found.frequencies) == sorted(found.frequencies, reverse=True)
 
 
+def test_the_search_begins_with_every_text_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are filled up with zero bytes: nothing follows one. So 2^16 - 255 prefixes of two bytes are texts."""
+    begun: list[NDArray[np.uint8]] = []
+    honest = HeavyHitters._support
+
+    def support(self: HeavyHitters, aggregate: Any, level: int, prefixes: NDArray[np.uint8]) -> Any:
+        begun.append(prefixes)
+        return honest(self, aggregate, level, prefixes)
+
+    monkeypatch.setattr(HeavyHitters, "_support", support)
+    hunt = HeavyHitters(epsilon=1.0, max_bytes=3)
+    hunt.estimate(hunt.aggregate(hunt.randomize(["a"], dn.SimulationRandomness(1))))
+    codes = begun[0].astype(int) @ [256, 1]
+    assert codes.tolist() == [code for code in range(1 << 16) if code == 0 or code > 255]
+
+
 def test_given_strings_are_counted_without_bias() -> None:
     """Mean over seeded collections against the truth: |z| below 5.3 for 3 strings, family-wise error 3.5e-7."""
     texts = ["yes"] * 600 + ["no"] * 300 + ["naïve"] * 100

@@ -351,6 +351,14 @@ def test_every_candidate_keeps_equally_many_words(prime: int) -> None:
         assert kept + between == 2**32 // prime
 
 
+def test_either_half_of_a_word_can_be_rejected_alone() -> None:
+    """P = 2863311551: half-word 0 is below 2^32 mod P times anything, half-word 1 gives P, which is not."""
+    words = np.array([0 << 32 | 1, 1 << 32 | 0, 1 << 32 | 1, 0], dtype=np.uint64)
+    a0, a1, flags = np.empty(4, dtype=np.uint32), np.empty(4, dtype=np.uint32), np.empty(4, dtype=np.bool_)
+    outputs = both_ways(parameters_from_words, words, np.uint64(2863311551), a0, a1, flags, outputs=(2, 3, 4))
+    assert list(outputs[2]) == [True, True, False, True]
+
+
 @pytest.mark.parametrize("prime", [17, 2147483659, 4294967311])
 def test_drawn_parameters_are_in_range_and_independent(prime: int) -> None:
     """Chi-squared of (a0, a1) on a 17 x 17 grid; 5e-10 per draw, family-wise error 1.5e-9."""

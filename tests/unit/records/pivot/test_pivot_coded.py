@@ -178,6 +178,23 @@ def test_a_word_that_would_not_be_uniform_is_drawn_again(name: str, k: tuple[int
     assert surround(words, np.ones(rows, dtype=np.uint8), sizes, reports, np.zeros(rows, dtype=np.bool_)) == 0
 
 
+def test_a_record_is_not_reported_with_a_refused_word() -> None:
+    """Zeros as the words of pivots and of all rows: each choice among three is refused, and drawn again by chance."""
+
+    class Zeros:
+        def __init__(self) -> None:
+            self.chance, self.zeros = SimulationRandomness(1), 2
+
+        def fill(self, words: Any) -> None:
+            self.chance.fill(words)
+            words *= np.uint64(self.zeros <= 0)
+            self.zeros -= 1
+
+    rng: Any = Zeros()
+    reports = PivotCoded((4, 4), 1.0).randomize(np.zeros((200, 2), dtype=np.int64), rng)
+    assert sorted(set(reports[:, 1].tolist())) == [0, 2, 3]
+
+
 def test_a_device_makes_one_report() -> None:
     coded = PivotCoded((2, 1 << 32, 3), 1.0)
     report = coded.randomize([[1, (1 << 32) - 1, 0]], SecureRandomness())

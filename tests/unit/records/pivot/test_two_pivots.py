@@ -132,6 +132,16 @@ def test_debiased_says_that_it_is_biased() -> None:
         estimate.interval()
 
 
+def test_pairs_that_the_tables_cancel_are_not_called_unbiased() -> None:
+    """Each code leans away from both pivots by one half: 1 - 1/2 - 1/2 of what three pairs have in common is left."""
+    away = ((0.0, 1.0), (0.5, 0.5), (0.5, 0.5), (1.0, 0.0))
+    mechanism = TwoPivotRR((2, 2, 2), 1.0, (((), (), away), ((), away, ()), (away, (), ())))
+    aggregate = mechanism.aggregate([[0, 1, 0], [1, 1, 0], [0, 0, 0]])
+    assert all(one.is_raw for one in mechanism.estimate(aggregate).values())
+    with pytest.raises(NoIntervalError, match="biased: the tables leave some frequencies undetermined"):
+        mechanism.joint(aggregate)[0, 1].interval()
+
+
 def test_beyond_the_limits() -> None:
     wide = _mechanism((22, 22, 22))
     assert wide.state_size == 3 * 484
