@@ -76,6 +76,17 @@ def test_marginals_are_those_of_spl() -> None:
     assert len(tables) == 3
 
 
+def test_the_noise_of_an_interaction_is_that_of_centred_reports() -> None:
+    """The variance of a cell at uniform answers: of each attribute's estimate from one report, here by its channel."""
+    pairs = SPLPairs((2, 5), 3.0)
+    table = pairs.tables(pairs.aggregate([[0, 4], [1, 2], [1, 1]]))[0, 1]
+    expected = 1 / 3
+    for oracle in pairs.oracles:
+        centred = np.linalg.inv(oracle.channel()) - 1 / oracle.k
+        expected *= float(np.trace(centred @ centred.T)) / oracle.k**2
+    assert table.interaction_spread() == pytest.approx(expected, rel=1e-12)
+
+
 def test_tables_that_are_simulated_one_by_one_are_seen() -> None:
     """Mutant: every pair's table drawn on its own. Tables of overlapping pairs share reports, so they co-vary."""
     pairs, every, held = SPLPairs((2, 2, 2), 1.0), records((2, 2, 2)), np.arange(10, 18) * 9
