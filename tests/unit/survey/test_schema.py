@@ -123,6 +123,9 @@ def test_names_sizes_equality_and_pickle() -> None:
     schema.encode({"a": ["x"], "b": [1]})
     assert pickle.loads(pickle.dumps(schema)) == schema
     assert hash(schema) == hash(Schema(schema.attributes))
+    listed: Any = list(schema.attributes)
+    assert Schema(listed) == schema
+    assert hash(Schema(listed)) == hash(schema)
 
 
 def test_decode_names_what_is_out_of_range() -> None:
