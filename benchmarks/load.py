@@ -40,12 +40,13 @@ _CODE = """
 import sys
 from deniable.service import ingest
 from deniable.service.config import Configuration, LimitsShape
-from deniable.service.server import running, wait_for_signal
+from deniable.service.server import keep_what_is_loaded, running, wait_for_signal
 ingest.MAX_COMMIT = int(sys.argv[2])
 configuration = Configuration(
     database=sys.argv[1], public="127.0.0.1:0", admin="127.0.0.1:0", limits=LimitsShape(off=True)
 )
 with running(configuration, migrate=True) as here:
+    keep_what_is_loaded()
     print(here.public, flush=True)
     wait_for_signal()
 """

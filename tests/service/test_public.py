@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -462,7 +463,7 @@ def test_what_waits_is_committed_together_and_answered_after_the_commit(
     here: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While one commit runs the next gathers, and nobody is answered before theirs is done."""
-    import asyncio
+
     import threading
 
     collector = here.collector
@@ -497,9 +498,51 @@ def test_what_waits_is_committed_together_and_answered_after_the_commit(
     assert len(sizes) <= 3
 
 
+def test_a_commit_waits_for_those_who_were_answered_last_and_for_nobody_else(
+    here: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collector, sizes = here.collector, list[int]()
+    held = collector.held(ASKED.id)
+    assert held is not None
+    take = collector.store.take
+
+    def noted(posted: Any) -> Any:
+        sizes.append(sum(len(one.ids) for one in posted.values()))
+        return take(posted)
+
+    monkeypatch.setattr(collector.store, "take", noted)
+    monkeypatch.setattr(ingest, "_PAUSE", 30.0)
+    queue = Ingest(collector.store, collector.metrics, collector.clock)
+    sent = iter(bodies(8, 8300))
+
+    async def send(n: int) -> None:
+        waiting = [asyncio.create_task(queue.submit(held.survey, next(sent))) for _ in range(n)]
+        await asyncio.sleep(0)
+        if not queue._thread.is_alive():
+            queue.start()
+        await asyncio.wait_for(asyncio.gather(*waiting), 10)
+
+    # Who is alone waits for nobody.
+    asyncio.run(send(1))
+    asyncio.run(send(1))
+    assert sizes == [1, 1]
+    # Of three who were answered, one comes first: a commit waits until all are there, or nobody comes.
+    queue._last = 3
+    monkeypatch.setattr(ingest, "_PAUSE", 0.3)
+
+    async def one_by_one() -> None:
+        first = asyncio.create_task(send(1))
+        await asyncio.sleep(0.1)
+        await asyncio.gather(first, send(2))
+
+    asyncio.run(one_by_one())
+    asyncio.run(send(1))
+    assert sizes == [1, 1, 3, 1]
+    queue.stop()
+
+
 def test_what_a_port_that_was_shut_sent_keeps_nobody_else_from_being_written(here: Running) -> None:
     """A loop that is closed cannot be told; the thread that writes goes on."""
-    import asyncio
 
     collector = here.collector
     queue = Ingest(collector.store, collector.metrics, collector.clock)
@@ -522,22 +565,27 @@ def test_what_a_port_that_was_shut_sent_keeps_nobody_else_from_being_written(her
 
 
 def test_headers_that_nothing_can_be_slipped_through(call: Caller) -> None:
-    for path in (API, "/health/live", "/nowhere"):
+    for path in (API, "/health/live", "/nowhere", "/s/smoking"):
         headers = call("GET", path).headers
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert "set-cookie" not in headers
+        assert "server" not in headers
+        assert "strict-transport-security" not in headers
+        if path != "/s/smoking":
+            # Of what is no page, nothing is run.
+            assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+            continue
         policy = headers["content-security-policy"]
         for rule in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "form-action 'none'"):
             assert rule in policy
         assert "unsafe" not in policy
         assert "require-trusted-types-for 'script'" in policy
-        assert headers["referrer-policy"] == "no-referrer"
-        assert headers["x-content-type-options"] == "nosniff"
-        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert headers["cross-origin-opener-policy"] == "same-origin"
         assert {"geolocation=()", "ch-ua=()", "browsing-topics=()", "storage-access=()"} <= set(
             headers["permissions-policy"].split(", ")
         )
-        assert "set-cookie" not in headers
-        assert "server" not in headers
-        assert "strict-transport-security" not in headers
 
 
 def test_pages_elsewhere_may_upload_if_they_are_named(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def serve(
     Needs the extra "service": pip install "deniable[service]"; --demo needs "demo" as well.
     """
     from deniable.service.config import read_configuration
-    from deniable.service.server import log_to_stderr, running, wait_for_signal
+    from deniable.service.server import keep_what_is_loaded, log_to_stderr, running, wait_for_signal
 
     if demo:
         _demonstrate(public, admin, rehearse)
@@ -88,6 +88,7 @@ def serve(
             note(f"bundle {hashed}")
         for one in shown["surveys"]:
             note(f"survey {one['slug']}: {one['state']}, {one['link']}")
+        keep_what_is_loaded()
         wait_for_signal()
         note("ending: what was acknowledged is being stored")
 

@@ -30,7 +30,7 @@ from deniable.service.problems import Problem
 from deniable.service.public import TEMPLATES, Access, bundles, handlers, render_template
 from deniable.service.receiving import read_body
 from deniable.service.results import Results, results
-from deniable.service.shield import Shield, security_headers
+from deniable.service.shield import Shield
 
 COOKIE = "__Host-deniable"
 MOST = 4096
@@ -81,7 +81,7 @@ def admin_app(collector: Collector, trusted: tuple[Network, ...]) -> ASGIApp:
     def secure(scope: Scope) -> bool:
         return access.secure(scope)
 
-    return Shield(app, security_headers(), secure)
+    return Shield(app, secure)
 
 
 class _Desk:

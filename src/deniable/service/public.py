@@ -42,7 +42,7 @@ from deniable.service.limits import Limits, Network, client_address, is_trusted
 from deniable.service.openapi import description
 from deniable.service.problems import Problem
 from deniable.service.receiving import GoneError, read_body
-from deniable.service.shield import Shield, security_headers
+from deniable.service.shield import Shield
 
 STATIC = Path(__file__).parent / "static"
 TEMPLATES = Path(__file__).parent / "templates"
@@ -113,7 +113,7 @@ def public_app(collector: Collector, access: Access) -> ASGIApp:
         exception_handlers=handlers(),
     )
     app.router.redirect_slashes = False
-    return Shield(app if cors else _Front(app, reports), security_headers(), access.secure)
+    return Shield(app if cors else _Front(app, reports), access.secure)
 
 
 _UPLOAD = re.compile(r"/api/v1/collections/([0-9a-f]{64})/reports")

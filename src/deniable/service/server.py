@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -34,6 +35,8 @@ GRACE_SECONDS = 8
 """Requests under way when the process is asked to end have so long."""
 
 _BACKLOG = 2048
+_ALLOCATIONS = 10_000
+"""Objects after which to look for garbage: those of some hundred requests."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,16 @@ def running(
 def _shut(servers: list[uvicorn.Server]) -> None:
     for server in servers:
         server.should_exit = True
+
+
+def keep_what_is_loaded() -> None:
+    """Have Python look for garbage among what requests leave, not in all that is loaded; where nothing else is done.
+
+    Else a tenth of the time of a report goes into looking through modules.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_ALLOCATIONS)
 
 
 def wait_for_signal() -> None:

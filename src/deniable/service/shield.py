@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,6 +17,7 @@ from deniable.service.problems import Problem
 
 access = logging.getLogger("deniable.service.access")
 
+_TLS = ((b"strict-transport-security", b"max-age=31536000"),)
 _BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _PERMISSIONS = (
     "accelerometer autoplay bluetooth browsing-topics camera ch-ua ch-ua-arch ch-ua-bitness ch-ua-form-factors "
@@ -31,28 +32,32 @@ _PERMISSIONS = (
 """What no page here needs: sensors and devices, credentials, and what tells of the reader or their browser."""
 
 
-def security_headers(connect: Sequence[str] = ()) -> list[tuple[bytes, bytes]]:
-    """Return the headers of every answer; `connect` are further origins that a page may speak to."""
-    policy = [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        " ".join(["connect-src 'self'", *connect]),
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-    ]
-    headers = {
-        "content-security-policy": "; ".join(policy),
-        "referrer-policy": "no-referrer",
-        "x-content-type-options": "nosniff",
-        "cross-origin-opener-policy": "same-origin",
-        "cross-origin-resource-policy": "same-origin",
-        "permissions-policy": ", ".join(f"{name}=()" for name in _PERMISSIONS.split()),
-    }
-    return [(name.encode(), value.encode()) for name, value in headers.items()]
+_POLICY = (
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+)
+_EVERY = (
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_PAGE = (
+    *_EVERY,
+    (b"content-security-policy", "; ".join(_POLICY).encode()),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", ", ".join(f"{name}=()" for name in _PERMISSIONS.split()).encode()),
+)
+"""Added to pages."""
+
+_OTHER = (*_EVERY, (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"))
+"""Added to what is no page: nothing of it may be run or framed. Short, for every report is answered with it."""
 
 
 class Shield:
@@ -62,16 +67,12 @@ class Shield:
     ----------
     app : ASGI application
         What is inside.
-    headers : list of (name, value)
-        Added to every answer.
     secure : callable
         Whether a request came through a TLS proxy that is trusted.
     """
 
-    def __init__(
-        self, app: ASGIApp, headers: list[tuple[bytes, bytes]], secure: Callable[[Scope], bool] = lambda _: False
-    ) -> None:
-        self._app, self._headers, self._secure = app, headers, secure
+    def __init__(self, app: ASGIApp, secure: Callable[[Scope], bool] = lambda _: False) -> None:
+        self._app, self._secure = app, secure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -79,15 +80,13 @@ class Shield:
             await self._app(scope, receive, send)
             return
         began, status = time.perf_counter(), 0
-        headers = list(self._headers)
-        if self._secure(scope):
-            headers.append((b"strict-transport-security", b"max-age=31536000"))
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [*message.get("headers", []), *headers]
+                status, given = message["status"], message.get("headers", [])
+                added = _PAGE if _is_page(given) else _OTHER
+                message["headers"] = [*given, *added, *(_TLS if self._secure(scope) else ())]
             await send(message)
 
         try:
@@ -99,6 +98,10 @@ class Shield:
                 await Problem("broken").response()(scope, receive, sending)
         if access.isEnabledFor(logging.INFO):
             access.info("%s %s %s %s", scope["method"], _template(scope), status, _bucket(time.perf_counter() - began))
+
+
+def _is_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    return any(name == b"content-type" and value.startswith(b"text/html") for name, value in headers)
 
 
 def _template(scope: MutableMapping[str, Any]) -> str:
