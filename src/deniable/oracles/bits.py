@@ -105,6 +105,8 @@ def bit_outputs(k: int, what: str) -> Bits:
 def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Randomness) -> Bits:
     """Return uint8[n, ceil(k/8)]: the one-hot encodings of codes[n], every bit randomised on its own.
 
+    Its words are those that clients share; many contributors at once go through `unary_bulk`.
+
     Parameters
     ----------
     codes : int[n]

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_codes, checked_domain
+from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.privacy import Guarantee, TrustModel, repeated
 from deniable.core.randomness import Randomness
 from deniable.core.thresholds import (
@@ -33,6 +34,7 @@ from deniable.core.thresholds import (
 )
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.oracles.bits import Bits, check_padding, checked_bits, randomize_bits, randomize_one_hot
+from deniable.oracles.unary_bulk import one_hot_in_bulk
 from deniable.oracles.unary_encoding import UnaryEncoding, checked_decimal, likelihood_ratio, probabilities
 
 
@@ -136,8 +138,11 @@ class RAPPOR(UnaryEncoding):
     # ---------------------------------------------------------------- contributor
 
     def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
-        # Draws a permanent response and reports it once: contributors who report again keep it and use `report`.
-        return self._report(randomize_one_hot(codes, self.k, self.permanent_thresholds, rng), rng)
+        # Draws a permanent response and reports it once: contributors who report again keep it and use `report`. For
+        # many contributors at once bits are drawn by what both stages together make of them, which is the same law.
+        if len(codes) > INTERPRETED_ROWS:
+            return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)
+        return self._report(self._permanent(codes, rng), rng)
 
     def permanent(self, inputs: ArrayLike, rng: Randomness) -> Bits:
         """Contributor: draw the permanent response, uint8[n, ceil(k/8)], to be stored and never drawn again.
@@ -154,7 +159,12 @@ class RAPPOR(UnaryEncoding):
         InvalidInputError
             If a code is out of range, naming its row.
         """
-        return randomize_one_hot(checked_codes(inputs, self.k), self.k, self.permanent_thresholds, rng)
+        return self._permanent(checked_codes(inputs, self.k), rng)
+
+    def _permanent(self, codes: Codes, rng: Randomness) -> Bits:
+        if len(codes) > INTERPRETED_ROWS:
+            return one_hot_in_bulk(codes, self.k, probabilities(self.permanent_thresholds), rng)
+        return randomize_one_hot(codes, self.k, self.permanent_thresholds, rng)
 
     def report(self, permanent: ArrayLike, rng: Randomness) -> Bits:
         """Contributor: report a stored permanent response with fresh noise, uint8[n, ceil(k/8)].

@@ -15,10 +15,12 @@ from typing import final
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_domain
+from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_up
 from deniable.oracles.bits import Bits, randomize_one_hot
+from deniable.oracles.unary_bulk import one_hot_in_bulk
 from deniable.oracles.unary_encoding import UnaryEncoding, probabilities
 
 
@@ -58,6 +60,8 @@ class OneStage(UnaryEncoding):
 
     @final
     def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
+        if len(codes) > INTERPRETED_ROWS:
+            return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)
         return randomize_one_hot(codes, self.k, self.thresholds, rng)
 
 

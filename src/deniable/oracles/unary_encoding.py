@@ -63,7 +63,7 @@ def likelihood_ratio(p: Fraction, q: Fraction) -> Fraction:
 class UnaryEncoding(CountingOracle[Bits]):
     """k noisy bits, packed: value v is bit v % 8 of byte v // 8, the padding zero; uint8[n, ceil(k/8)].
 
-    The own bit is reported set with P/2^64, every other bit with Q/2^64, each decided by its own random word.
+    The own bit is reported set with P/2^64, every other bit with Q/2^64, each independently of all others.
     """
 
     k: int

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable.oracles import bits as _bits
+from deniable.oracles import rappor, unary
 
 FAMILY_WISE_ERROR = 1e-6
 """Probability that a correct mechanism fails one statistical test, over all its comparisons; seeds are fixed."""
@@ -21,9 +22,10 @@ KERNELS = ("few", "interpreted", "compiled")
 
 @contextmanager
 def kernel_path(path: str) -> Iterator[None]:
-    """Force the bit kernels to run as for few rows, interpreted, or compiled, whatever the number of rows."""
+    """Force bits to be made as of few rows, interpreted, or compiled and in bulk, whatever the number of rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_bits, "INTERPRETED_ROWS", 0 if path == "compiled" else 1 << 40)
+        for module in (_bits, unary, rappor):
+            patch.setattr(module, "INTERPRETED_ROWS", 0 if path == "compiled" else 1 << 40)
         if path == "interpreted":
             patch.setattr(_bits.randomize_lanes, "few", _bits.randomize_lanes.interpreted)
         yield

@@ -1,0 +1,193 @@
+"""One-hot encodings of many contributors at once, eight noisy bits from sixteen random ones.
+
+All bits of a report but its contributor's own are set with one probability q, independently. Eight of them are one of
+256 bytes, and a byte with w bits set has probability q^w (1-q)^(8-w), a fraction with a power of two below. Sixteen
+random bits name one of 2^16 equally likely cells, of which every byte owns as many as are wholly its own: nearly always
+that is all, one look into a table. What is left over of each byte's probability lies side by side behind the whole
+cells, in fewer than 256 cells that bytes share; there further words decide, as many as it takes. The law is exact.
+
+The own bit is then replaced by one of probability p, from a word of its own. One report is made bit by bit (`bits`), of
+words that clients share; the law is the same.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Codes
+from deniable.core.kernels import kernel
+from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, blocks, draw
+from deniable.core.thresholds import SCALE
+from deniable.oracles.bits import Bits, packed_width
+
+CELLS = 1 << 16
+"""Cells that sixteen bits tell apart."""
+
+_HALVES = 4
+"""Pieces of sixteen bits in a word."""
+
+_KEY_BITS = 56
+"""Further bits that are looked at first: with the number of the shared cell, below 256, they fill a word."""
+
+TOGETHER = 16
+"""Bytes after which it is asked whether one of them lay in a shared cell."""
+
+
+@dataclass(frozen=True)
+class ByteLaw:
+    """How sixteen bits and, where bytes share a cell, further words make a byte of eight independent bits.
+
+    Parameters
+    ----------
+    table : uint8[2^16]
+        The byte of every cell that is wholly one byte's.
+    whole : int
+        How many cells that is; they come first.
+    cuts : tuple of int
+        Where the share of every byte ends in the cells from `whole` on, in units of a cell over 2^bits.
+    bits : int
+        Further bits after which every byte is decided, 56 and a multiple of 64.
+    keys : uint64[255]
+        All cuts but the last, rounded down to a cell over 2^56.
+    """
+
+    table: Bits
+    whole: int
+    cuts: tuple[int, ...]
+    bits: int
+    keys: Words
+
+    def resolve(self, cells: NDArray[np.uint16], rng: Randomness) -> Bits:
+        """Return the bytes, uint8[size], of shared cells (numbers from `whole` on): a further word each, or more."""
+        words = draw(rng, cells.size)
+        keys = (cells.astype(np.uint64) - np.uint64(self.whole)) << np.uint64(_KEY_BITS)
+        keys |= words >> np.uint64(64 - _KEY_BITS)
+        below = np.searchsorted(self.keys, keys, side="left")
+        found = np.searchsorted(self.keys, keys, side="right")
+        # A cut that begins with the same bits as the word: is what follows it below or beyond?
+        for i in np.flatnonzero(below != found):
+            found[i] = self._settle(int(keys[i]), rng)
+        return found.astype(np.uint8)
+
+    def _settle(self, number: int, rng: Randomness) -> int:
+        bits = _KEY_BITS
+        while True:
+            least, beyond = (part << self.bits - bits for part in (number, number + 1))
+            byte = bisect_right(self.cuts, least)
+            if byte == bisect_left(self.cuts, beyond):
+                return byte
+            number, bits = number << 64 | int(draw(rng, 1)[0]), bits + 64
+
+
+@lru_cache(maxsize=64)
+def byte_law(q: Fraction) -> ByteLaw:
+    """Return the law of eight independent bits that are set with probability q, a fraction of a power of two."""
+    numerator, places = q.numerator, q.denominator.bit_length() - 1
+    bits = _KEY_BITS + 64 * -(-max(0, 8 * places - 16 - _KEY_BITS) // 64)
+    # Probabilities in units of 2^-(16 + bits).
+    unit = 16 + bits - 8 * places
+    sizes = [numerator**w * ((1 << places) - numerator) ** (8 - w) << unit for w in range(9)]
+    shares = [divmod(sizes[byte.bit_count()], 1 << bits) for byte in range(256)]
+    cells = np.array([whole for whole, _ in shares])
+    table = np.zeros(CELLS, dtype=np.uint8)
+    table[: cells.sum()] = np.repeat(np.arange(256, dtype=np.uint8), cells)
+    cuts = tuple(accumulate(rest for _, rest in shares))
+    keys = np.array([cut >> bits - _KEY_BITS for cut in cuts[:-1]], dtype=np.uint64)
+    return ByteLaw(table, int(cells.sum()), cuts, bits, keys)
+
+
+def one_hot_in_bulk(codes: Codes, k: int, probabilities: tuple[Fraction, Fraction], rng: Randomness) -> Bits:
+    """Return uint8[n, ceil(k/8)]: the one-hot encodings of codes[n], every bit randomised on its own.
+
+    Parameters
+    ----------
+    codes : int[n]
+        Codes, already checked to be in 0..k-1.
+    k : int
+        Bits per report.
+    probabilities : (Fraction, Fraction)
+        (p, q), fractions of powers of two: the contributor's own bit is set with probability p, every other with q.
+    rng : Randomness
+        Source of the words.
+    """
+    p, q = probabilities
+    bits = np.empty((len(codes), packed_width(k)), dtype=np.uint8)
+    fill_noise(bits.reshape(-1), byte_law(q), rng)
+    padding = np.uint8((1 << (k - 1) % 8 + 1) - 1)
+    for rows, words in blocks(rng, len(codes)):
+        set_own(codes[rows], below(words, p, rng), padding, bits[rows])
+    return bits
+
+
+def fill_noise(noise: Bits, law: ByteLaw, rng: Randomness) -> None:
+    """Overwrite uint8[size] with bytes of independent bits."""
+    step = _HALVES * BLOCK_WORDS
+    words = np.empty(min(BLOCK_WORDS, -(-noise.size // _HALVES)), dtype=np.uint64)
+    shared = np.empty(min(step, noise.size), dtype=np.int64)
+    for start in range(0, noise.size, step):
+        part = noise[start : start + step]
+        drawn = words[: -(-part.size // _HALVES)]
+        rng.fill(drawn)
+        cells = drawn.view(np.uint16)[: part.size]
+        found = shared[: look_up(cells, law.table, law.whole, part, shared)]
+        if found.size:
+            part[found] = law.resolve(cells[found], rng)
+
+
+@kernel
+def look_up(cells: NDArray[np.uint16], table: Bits, whole: int, noise: Bits, shared: NDArray[np.int64]) -> int:
+    """Write the byte of every cell; return how many cells are shared, having written their places to `shared`."""
+    size, found = cells.shape[0], 0
+    beyond = np.uint32(CELLS - whole)
+    body = size - size % TOGETHER
+    for start in range(0, body, TOGETHER):
+        seen = np.uint32(0)
+        for ahead in range(TOGETHER):
+            place = np.uint64(start + ahead)  # unsigned places need no look from the end of the array
+            cell = cells[place]
+            noise[place] = table[cell]
+            seen |= np.uint32(cell) + beyond  # nobody can foresee the larger of two: a maximum would be a branch
+        if seen >= np.uint32(CELLS):
+            for i in range(start, start + TOGETHER):
+                if cells[i] >= whole:
+                    shared[found] = i
+                    found += 1
+    for i in range(body, size):
+        noise[i] = table[cells[i]]
+        if cells[i] >= whole:
+            shared[found] = i
+            found += 1
+    return found
+
+
+def below(words: Words, p: Fraction, rng: Randomness) -> NDArray[np.bool_]:
+    """Return whether each uniform number that begins with a word is below p < 1, bool[n]: true with probability p.
+
+    A word that p begins with does not tell: another one is drawn, for what follows.
+    """
+    first, rest = divmod(p.numerator * SCALE, p.denominator)
+    result: NDArray[np.bool_] = words < np.uint64(first)
+    if rest:
+        tied = np.flatnonzero(words == np.uint64(first))
+        if tied.size:
+            result[tied] = below(draw(rng, tied.size), Fraction(rest, p.denominator), rng)
+    return result
+
+
+@kernel
+def set_own(codes: Codes, own: NDArray[np.bool_], padding: np.uint8, bits: Bits) -> None:
+    """Clear the padding of bits[n, width], and put own[i] in the place of bit codes[i] of row i."""
+    last = np.uint64(bits.shape[1] - 1)
+    for i in range(codes.shape[0]):
+        row, code = np.uint64(i), np.uint64(codes[i])
+        byte, bit = code >> np.uint64(3), np.uint8(code & np.uint64(7))
+        bits[row, last] &= padding
+        kept = bits[row, byte] & ~np.uint8(np.uint8(1) << bit)
+        bits[row, byte] = kept | np.uint8(np.uint8(own[row]) << bit)
