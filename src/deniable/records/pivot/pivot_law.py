@@ -33,13 +33,12 @@ from deniable.core.thresholds import SCALE, exact
 from deniable.errors import TooLargeError
 from deniable.oracles.grr import GRR
 from deniable.records.layout import CodeLayout, stretches
+from deniable.records.pivot.copies import randomize_with_copies, simulate_copies
 from deniable.records.pivot.induced_channel import InducedChannel, check_value_count, induced_channel
 from deniable.records.pivot.pivot_draws import (
     TransferTables,
     draw_targets,
-    randomize_with_copies,
     sample_pivots,
-    simulate_copies,
     transfer_tables,
 )
 from deniable.records.prior_draws import Distribution, checked_distribution, checked_rows, cumulative_thresholds

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from deniable import RSFD, Aggregate, SimulationRandomness
 from deniable.answers import summarize
+from deniable.core.randomness import draw
 from deniable.core.spec import from_spec, to_spec
 from deniable.errors import (
     EmptyAggregateError,
@@ -21,7 +22,7 @@ from deniable.errors import (
     NoIntervalError,
     TooLargeError,
 )
-from deniable.records.pivot import pivot_draws
+from deniable.records.pivot import copies, pivot_draws
 from deniable.records.pivot.corr_rr import CorrRR
 from deniable.report.estimates import mechanism_text
 from deniable.testing import laws
@@ -173,9 +174,9 @@ def test_reports_follow_the_channel(sizes: tuple[int, ...]) -> None:
 def test_copies_of_the_true_code_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutant: after the pivot's GRR the loop goes on with the true code."""
 
-    def mutant(words: Any, codes: Any, pivots: Any, lies: Any, truths: Any, _: Any, k: int, reports: Any) -> None:
+    def mutant(codes: Any, pivots: Any, lies: Any, rng: Any, reports: Any, k: int) -> None:
         d, every = codes.shape[1], np.arange(len(codes))
-        words = words[: codes.size].reshape(codes.shape)
+        words, truths = draw(rng, codes.size).reshape(codes.shape), lies * np.uint64(k - 1)
         base = codes[every, pivots].astype(np.int64)
         for t in range(d):
             lie, truth, word = lies[pivots, t], truths[pivots, t], words[:, t]
@@ -184,7 +185,7 @@ def test_copies_of_the_true_code_would_be_seen(monkeypatch: pytest.MonkeyPatch) 
 
     matrix = some_matrix(2)
     textbook = lambda x: law(x, (3, 3), 1.0, matrix)  # noqa: E731
-    monkeypatch.setattr(pivot_draws, "copy_beside", mutant)
+    monkeypatch.setattr(copies, "copy_many", mutant)
     bound = FAMILY_WISE_ERROR / 9
     assert worst_p_value(CorrRR((3, 3), 1.0, matrix), rows, textbook, SimulationRandomness(1), 10_000) < bound
 

@@ -1,0 +1,254 @@
+"""Copies of a privatised pivot over equal domains: one threshold per pair of attributes.
+
+How far a report lies behind what it copies is decided by a word: below (k-1) lies it is floor(word/lie) + 1, else 0.
+One report looks at its words in turn (`copy_in_turn`). Of many contributors the first 16 or 32 bits of words are drawn
+and looked at: they tell unless a multiple of the lie has the same beginning, and then the rest of that record's words
+is drawn, too. What is decided is what the whole words would have decided.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Codes
+from deniable.core.kernels import INTERPRETED_ROWS, Kernel, kernel
+from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, Words, blocks, draw
+from deniable.core.thresholds import SCALE
+from deniable.records.pivot.pivot_draws import sample_pivots
+
+SHORT_PIECES = 1 << 8
+"""Largest domain whose words are cut into pieces of 16 bits; of 32 beyond."""
+
+TOGETHER = 8
+"""Targets are added up to a multiple of this, because loops of such a length vectorise."""
+
+_SIMULATED_CELLS = 1 << 20
+
+
+def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, reports: NDArray[Any], k: int) -> None:
+    """Overwrite reports[n, d]: of every record a pivot through GRR, and copies of that report.
+
+    Parameters
+    ----------
+    codes : int[n, d]
+        Records over {0..k-1}, already checked.
+    lies : uint64[d, d]
+        lies[s, t] / 2^64 is the probability of each of the k-1 codes that are not copied, when s is the pivot and
+        s + t (modulo d) the target; lies[s, 0] is GRR's.
+    rng : Randomness
+        Source of the words.
+    reports : int[n, d]
+        Overwritten.
+    k : int
+        Domain size of all attributes.
+    """
+    pivots = sample_pivots(rng, len(codes), codes.shape[1])
+    if len(codes) > INTERPRETED_ROWS:
+        copy_many(codes, pivots, lies, rng, reports, k)
+        return
+    for rows, words in blocks(rng, len(codes), codes.shape[1]):
+        copy_words(words.reshape(-1, codes.shape[1]), codes[rows], pivots[rows], lies, k, reports[rows])
+
+
+def copy_words(words: Words, codes: Codes, pivots: Codes, lies: Words, k: int, reports: NDArray[Any]) -> None:
+    """Overwrite reports[n, d] by words[n, d], the first of a row for the pivot; see `randomize_with_copies`."""
+    truths = lies * np.uint64(k - 1)
+    reciprocals = np.divide(1.0, lies.astype(np.float64), out=np.zeros(lies.shape), where=lies > 0)
+    copy_in_turn(words, codes, pivots, lies, truths, reciprocals, k, reports)
+
+
+def copy_many(codes: Codes, pivots: Codes, lies: Words, rng: Randomness, reports: NDArray[Any], k: int) -> None:
+    """Do what `copy_words` does, by the pieces of words that it takes."""
+    n, d = codes.shape
+    short = k <= SHORT_PIECES
+    number = np.float32 if short else np.float64
+    piece, bits = (np.uint16, 16) if short else (np.uint32, 32)
+    run, share = (copy_short_pieces if short else copy_long_pieces), 64 // bits
+    tables = piece_tables(lies, k, bits, number)
+    step = max(1, share * BLOCK_WORDS // d)
+    words = np.zeros(-(-min(step, n) * d // share) + TOGETHER, dtype=np.uint64)
+    doubtful, open_rows, begun = np.empty(min(step, n), dtype=np.int64), [], []
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        block, pieces = codes[rows], words.view(piece)
+        rng.fill(words[: -(-block.size // share)])
+        found = doubtful[: run(block, pivots[rows], pieces, *tables, k, reports[rows], doubtful)]
+        open_rows.append(start + found)
+        begun.append(pieces[: block.size].reshape(block.shape)[found])
+    # The rest of the words of those records in which a beginning does not tell.
+    found = np.concatenate(open_rows)
+    chosen = pivots[found]
+    around = (chosen[:, None].astype(np.int64) + np.arange(d)) % d
+    whole = np.take_along_axis(np.concatenate(begun).astype(np.uint64), around, axis=1) << np.uint64(64 - bits)
+    whole |= draw(rng, whole.size).reshape(whole.shape) >> np.uint64(bits)
+    again = np.empty(whole.shape, dtype=reports.dtype)
+    copy_words(whole, codes[found], chosen, lies, k, again)
+    reports[found] = again
+
+
+def piece_tables(lies: Words, k: int, bits: int, number: type[np.floating[Any]]) -> tuple[NDArray[Any], ...]:
+    """Return (low, high, certain) of `pieces_kernel`, each [pivot, target]; added targets are never in doubt."""
+    d = len(lies)
+    turned = lies[np.arange(d)[:, None], (np.arange(d) - np.arange(d)[:, None]) % d]
+    padded = np.pad(turned, ((0, 0), (0, -d % TOGETHER)))
+    steps = np.divide(2.0 ** (64 - bits), padded.astype(np.float64), out=np.zeros(padded.shape), where=padded > 0)
+    # Wider by more than what the roundings of two products and a quotient can amount to.
+    margin = 16 * float(np.finfo(number).eps)
+    tables = steps * (1 - margin), steps * (1 + margin), np.where(padded > 0, 0, k)
+    return tuple(table.astype(number) for table in tables)
+
+
+def pieces_kernel(number: type[np.floating[Any]], code: type[np.unsignedinteger[Any]]) -> Kernel[..., int]:
+    """Return the loop over beginnings of words, in floats that hold every number up to k and codes that do."""
+
+    @kernel
+    def copy_pieces(
+        codes: Codes,
+        pivots: Codes,
+        pieces: NDArray[Any],
+        low: NDArray[Any],
+        high: NDArray[Any],
+        certain: NDArray[Any],
+        k: int,
+        reports: NDArray[Any],
+        doubtful: NDArray[np.int64],
+    ) -> int:
+        """Overwrite reports[n, d]; return in how many rows a piece does not tell, having written which to `doubtful`.
+
+        A word that begins with a piece is, in multiples of the lie, at least piece x low + certain and less than
+        (piece + 1) x high + certain: of one whole part, or in doubt. pieces[n d] are followed by some that are read.
+        """
+        d = np.uint64(reports.shape[1])
+        zero, one, most, size = number(0), number(1), number(k - 1), number(k)
+        held, steps = np.empty(codes.shape[0], dtype=number), np.empty(low.shape[1], dtype=number)
+        found = 0
+        for i in range(codes.shape[0]):
+            # Before all else: records are far apart in memory, and one that is waited for holds up all that follows.
+            held[i] = number(codes[i, pivots[i]])
+        for i in range(codes.shape[0]):
+            row, s = np.uint64(i), np.uint64(pivots[np.uint64(i)])
+            begin = row * d
+            lows, highs, sure = low[s], high[s], certain[s]
+            doubts = np.int64(0)
+            for t in range(low.shape[1]):
+                place = np.uint64(t)
+                piece = number(pieces[begin + place])
+                first = piece * lows[place] + sure[place]
+                first = np.floor(most if first > most else first)
+                last = (piece + one) * highs[place] + sure[place]
+                last = np.floor(most if last > most else last)
+                steps[place] = first
+                doubts += np.int64(first != last)
+            if doubts > 0:
+                doubtful[found] = i
+                found += 1
+            copies = held[row] + one + steps[s]
+            copies -= size if copies >= size else zero
+            for t in range(reports.shape[1]):
+                place = np.uint64(t)
+                value = copies + one + steps[place]
+                reports[row, place] = code(value - (size if value >= size else zero))
+            reports[row, s] = code(copies)
+        return found
+
+    return copy_pieces
+
+
+copy_short_pieces = pieces_kernel(np.float32, np.uint8)
+copy_long_pieces = pieces_kernel(np.float64, np.uint32)
+
+
+@kernel
+def copy_in_turn(
+    words: Words,
+    codes: Codes,
+    pivots: Codes,
+    lies: Words,
+    truths: Words,
+    reciprocals: NDArray[np.float64],
+    k: int,
+    reports: NDArray[Any],
+) -> None:
+    """Do what `copy_words` does, one word after the other; truths are (k-1) lies."""
+    d = words.shape[1]
+    size = np.int64(k)
+    for i in range(words.shape[0]):
+        s = np.int64(pivots[i])
+        j = s
+        base = np.int64(codes[i, s])
+        for t in range(d):
+            lie, truth = lies[s, t], truths[s, t]
+            word = min(words[i, t], truth)
+            # floor(word/lie) by a float product, off by at most one, corrected without leaving unsigned integers.
+            step = np.int64(float(word) * reciprocals[s, t])
+            product = np.uint64(step) * lie
+            step += np.int64((product <= word) & (word - product >= lie)) - np.int64(product > word)
+            value = base + 1 + step
+            value -= size if value >= size else np.int64(0)
+            value = base if word >= truth else value
+            reports[i, j] = value
+            base = value if t == 0 else base
+            j += 1
+            j = np.int64(0) if j == d else j
+
+
+@copy_in_turn.for_few
+def _copy_few(
+    words: Words,
+    codes: Codes,
+    pivots: Codes,
+    lies: Words,
+    truths: Words,
+    reciprocals: NDArray[np.float64],  # noqa: ARG001
+    k: int,
+    reports: NDArray[Any],
+) -> None:
+    d = words.shape[1]
+    for i, (s, drawn) in enumerate(zip(pivots.tolist(), words.tolist(), strict=True)):
+        base, row_lies, row_truths = int(codes[i, s]), lies[s].tolist(), truths[s].tolist()
+        for t, (word, lie, truth) in enumerate(zip(drawn, row_lies, row_truths, strict=True)):
+            value = base if word >= truth else (base + 1 + word // lie) % k
+            reports[i, (s + t) % d] = value
+            base = value if t == 0 else base
+
+
+def simulate_copies(privatised: NDArray[np.int64], lies: NDArray[Any], rng: SimulationRandomness) -> NDArray[np.int64]:
+    """Draw the summed counts of copies of one pivot, int64[targets, k], exactly in distribution.
+
+    Parameters
+    ----------
+    privatised : int64[k]
+        How many contributors report each code of the pivot.
+    lies : int[targets]
+        lies[j] / 2^64 is the probability of each of the k-1 codes that are not copied by target j.
+    rng : SimulationRandomness
+        Source of the draw.
+    """
+    k = len(privatised)
+    result = np.empty((len(lies), k), dtype=np.int64)
+    # A mixture of a uniform code and a copy; where copies are rarer than other codes, of a uniform and a uniform other.
+    rare = np.array([lie * k > SCALE for lie in lies], dtype=np.bool_)
+    uniform = np.array(
+        [SCALE - (k - 1) * lie if few else lie for lie, few in zip(lies, rare, strict=True)], dtype=object
+    )
+    spread = rng.generator.binomial(privatised, np.minimum((uniform * k / SCALE).astype(np.float64), 1.0)[:, None])
+    result[:] = rng.generator.multinomial(spread.sum(axis=1), np.full(k, 1 / k)) + privatised - spread
+    for j in np.flatnonzero(rare):
+        rest = privatised - spread[j]
+        result[j] += _others(rest, rng) - rest
+    return result
+
+
+def _others(counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+    """Draw how often each code occurs when everybody changes to a uniform other code."""
+    k = len(counts)
+    result = np.zeros(k, dtype=np.int64)
+    step = max(1, _SIMULATED_CELLS // k)
+    for start in range(0, k, step):
+        codes = np.arange(start, min(start + step, k))
+        moved = rng.generator.multinomial(counts[codes], np.full(k - 1, 1 / (k - 1)))
+        np.add.at(result, (codes[:, None] + np.arange(1, k)) % k, moved)
+    return result
