@@ -61,6 +61,7 @@ class RandomizedResponse(CountingOracle[Codes]):
     epsilon: float | Fraction
 
     state_is_histogram = True
+    uncounted = slice(0, 0)
 
     @property
     @abstractmethod

@@ -24,9 +24,16 @@ class LinearOracle(FrequencyOracle[Reports]):
     """A frequency oracle that knows how the errors of two frequencies hang together.
 
     Every linear question of an estimate (a total, a mean, a difference) takes its standard error from here.
+
+    Attributes
+    ----------
+    uncounted : slice or None
+        Where a report is one code and the state counts every code: those among the state's that no report is, often
+        none. None where the state is something else.
     """
 
     linear = True
+    uncounted: slice | None = None
 
     @final
     def covariance(self, f: ArrayLike, n: int, values: ArrayLike | None = None) -> Floats:

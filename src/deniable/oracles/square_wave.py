@@ -94,6 +94,7 @@ class SquareWave(LinearOracle[Codes]):
     report_type = staticmethod(np.asarray)
     support_law = None
     state_is_histogram = True
+    uncounted = slice(0, 0)
     ordered = True
     stated = ("window",)
     name = "SquareWave"

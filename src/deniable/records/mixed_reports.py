@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.checks import Codes, check_counters, checked_report_codes, code_dtype
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import Mechanism, ReportField
+from deniable.core.randomness import Words
 from deniable.errors import InvalidReportError
 from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import LinearOracle
@@ -177,17 +178,14 @@ class CodeColumn(Column):
         return checked_report_codes(body, int(self._sizes.max()))
 
     def _states(self, attributes: Codes, body: NDArray[Any]) -> NDArray[np.int64]:
-        starts, total = starts_of(self._sizes.tolist()), int(self._sizes.sum())
-        tables = np.zeros((4 if total <= FOUR_TABLES else 1, total), dtype=np.int64)
-        wrong = _tally_codes(attributes, body, starts, self._sizes, tables)
+        counts, wrong = histograms(attributes, body, self._sizes)
         if wrong >= 0:
             j = int(attributes[wrong])
             raise InvalidReportError(
                 f"report must be in 0..{self._sizes[j] - 1}, got report={int(body[wrong])} in row {wrong + 1}, "
                 f"attribute {j}"
             )
-        counts: NDArray[np.int64] = tables.sum(axis=0)
-        return np.concatenate([counts, np.add.reduceat(counts, starts)])
+        return np.concatenate([counts, np.add.reduceat(counts, starts_of(self._sizes.tolist()))])
 
 
 @final
@@ -226,6 +224,30 @@ class ByteColumn(Column):
         return np.ascontiguousarray(rows)
 
     def _states(self, attributes: Codes, body: NDArray[Any]) -> NDArray[np.int64]:
+        cells = as_cells(body)
+        if cells.shape[1] == 1 and cells.itemsize <= 4 and all(one.uncounted is not None for one in self.oracles):
+            return self._counted(attributes, cells[:, 0], body)
+        return self._grouped(attributes, body)
+
+    def _counted(self, attributes: Codes, cells: NDArray[Any], body: Bytes) -> NDArray[np.int64]:
+        """Return what `_grouped` does, where every report is one code and every state the histogram of its codes."""
+        sizes, impossible = self._counters
+        counts, wrong = histograms(attributes, cells, sizes)
+        # A byte that must be zero makes a cell too large: the state has a counter for every code of its own bytes.
+        if wrong >= 0 or counts[impossible].any():
+            raise self._first_error(attributes, body, 0)
+        return np.concatenate([counts, np.add.reduceat(counts, starts_of(sizes.tolist()))])
+
+    @cached_property
+    def _counters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many counters every oracle has, and which of all of them no report is counted in."""
+        sizes = [oracle.state_size for oracle in self.oracles]
+        pairs = zip(stretches(sizes), self.oracles, strict=True)
+        never = [np.arange(place.start, place.stop)[oracle.uncounted] for place, oracle in pairs]
+        return np.array(sizes, dtype=np.int64), np.concatenate(never)
+
+    def _grouped(self, attributes: Codes, body: Bytes) -> NDArray[np.int64]:
+        """Return the states of all oracles, then the number of reports of each: of reports sorted by attribute."""
         d = len(self.oracles)
         states = [np.zeros(oracle.state_size, dtype=np.int64) for oracle in self.oracles]
         # An oracle returns a fresh state per call: it should not be longer than the reports that go into it.
@@ -282,19 +304,28 @@ class ByteColumn(Column):
         return ""
 
 
+def histograms(attributes: Codes, codes: Codes, sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Return how often each code of each attribute occurs, and the first row that is out of range, or -1."""
+    total = int(sizes.sum())
+    tables = np.zeros((4 if total <= FOUR_TABLES else 1, total), dtype=np.int64)
+    starts = starts_of(sizes.tolist()).astype(np.uint64)
+    wrong = _tally_codes(attributes, codes, starts, sizes.astype(np.uint64), tables)
+    counts: NDArray[np.int64] = tables.sum(axis=0)
+    return counts, wrong
+
+
 @kernel
-def _tally_codes(
-    attributes: Codes, values: Codes, starts: NDArray[np.int64], sizes: NDArray[np.int64], tables: NDArray[np.int64]
-) -> int:
+def _tally_codes(attributes: Codes, values: Codes, starts: Words, sizes: Words, tables: NDArray[np.int64]) -> int:
     # Adds values[n] to their attributes' counts, in several tables by turns so that equal neighbours do not wait for
     # each other's increment; returns the first row whose value is out of range, or -1.
-    last = tables.shape[0] - 1
+    # Unsigned places need no look from the end of an array.
+    last = np.uint64(tables.shape[0] - 1)
     for i in range(attributes.shape[0]):
-        j = np.int64(attributes[i])
-        value = np.int64(values[i])
+        row = np.uint64(i)
+        j, value = np.uint64(attributes[row]), np.uint64(values[row])
         if value >= sizes[j]:
             return i
-        tables[i & last, starts[j] + value] += 1
+        tables[row & last, starts[j] + value] += 1
     return -1
 
 

@@ -33,6 +33,7 @@ from deniable.files.formats.reports import ReportReader, write_reports
 from deniable.oracles import SquareWave
 from deniable.postprocess import iterative_bayes
 from deniable.records import mixed_reports as payload_module
+from deniable.records.mixed_reports import ByteColumn
 from deniable.records.oracle_choice import Oracle, best_oracle, oracles_for
 from deniable.records.sample import AdaptiveReports, AdaptiveSMP
 from deniable.testing import laws
@@ -173,6 +174,55 @@ def test_aggregating_in_blocks_is_aggregating_at_once(monkeypatch: pytest.Monkey
 
 
 # ---------------------------------------------------------------- reports of nobody
+
+
+def of_codes() -> AdaptiveSMP:
+    """Every report one code, of one, two or four bytes, and every state the histogram of its codes."""
+    oracles = (
+        GRR(3, 1.0),
+        GRR(300, 1.0),
+        CountMeanSketch(50, 1.0, 4, "spread"),
+        SquareWave(20, 1.0),
+        CountMeanSketch(9000, 1.0, 32, "spread"),
+    )
+    return AdaptiveSMP(tuple(oracle.k for oracle in oracles), 1.0, oracles)
+
+
+@pytest.mark.parametrize("tables", [1 << 16, 1])
+def test_codes_are_counted_as_they_lie(tables: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same states as of reports sorted by attribute, and the same words about what no oracle reports."""
+    mechanism = of_codes()
+    monkeypatch.setattr(payload_module, "FOUR_TABLES", tables)
+    reports = mechanism.randomize(records_for(mechanism, 3_000), SimulationRandomness(5))
+    column = mechanism.column
+    assert isinstance(column, ByteColumn)
+    assert column.field.width == 4
+    expected = column._grouped(reports.attribute, reports.payload)
+    np.testing.assert_array_equal(column._states(reports.attribute, reports.payload), expected)
+    np.testing.assert_array_equal(expected[-5:], np.bincount(reports.attribute))
+    monkeypatch.setattr(ByteColumn, "_grouped", None)  # all of it is counted as it lies
+    mechanism.aggregate(reports)
+    monkeypatch.undo()
+    hole = mechanism.oracles[4].uncounted
+    assert hole is not None
+    for attribute, code in (
+        (0, 3),
+        (0, 1 << 8),
+        (1, 300),
+        (2, 1 << 31),
+        (3, 1 << 24),
+        (4, hole.start),
+        (4, hole.stop - 1),
+    ):
+        wrong = reports.payload.copy()
+        row = int(np.flatnonzero(reports.attribute == attribute)[3])
+        wrong[row] = np.array([code], dtype="<u4").view(np.uint8)
+        said = []
+        for states in (column._states, column._grouped):
+            with pytest.raises(InvalidReportError, match=f"in row {row + 1}, attribute {attribute}") as error:
+                states(reports.attribute, wrong)
+            said.append(str(error.value))
+        assert said[0] == said[1]
 
 
 @pytest.mark.parametrize(

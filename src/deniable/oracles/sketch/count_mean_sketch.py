@@ -168,6 +168,11 @@ class CountMeanSketch(PureOracle[Any]):
         return family_entry(self.family).build(self.k, self.m)
 
     @cached_property
+    def uncounted(self) -> slice | None:  # type: ignore[override]  # data of the base, here of the family
+        """Of the Spread family, which counts reports: those of the hash function that is never drawn; else None."""
+        return self.hashes.uncounted
+
+    @cached_property
     def support_law(self) -> Hashed:
         """A report supports the values in its cell."""
         return Hashed(self.hashes, *self.response.support_probabilities)

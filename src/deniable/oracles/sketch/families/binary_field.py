@@ -148,6 +148,7 @@ class BinaryFieldFamily:
 
     # ---------------------------------------------------------------- collector
 
+    uncounted = None
     report_type = BinaryFieldReports
 
     @cached_property

@@ -74,6 +74,10 @@ class HashFamily(Protocol):
     # ------------------------------------------------------------ collector
 
     @property
+    def uncounted(self) -> slice | None:
+        """Where the state counts reports, each one code: the codes that no report is; None where it is another."""
+
+    @property
     def report_type(self) -> Callable[..., Any]:
         """The reports' NamedTuple, or `numpy.asarray` if a report is one integer."""
 

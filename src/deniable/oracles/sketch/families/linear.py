@@ -169,6 +169,7 @@ class LinearFamily:
 
     # ---------------------------------------------------------------- collector
 
+    uncounted = None
     report_type = LinearReports
 
     @cached_property

@@ -161,6 +161,7 @@ class PartitionFamily:
 
     # ---------------------------------------------------------------- collector
 
+    uncounted = None
     report_type = PartitionReports
 
     @cached_property

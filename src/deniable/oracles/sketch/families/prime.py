@@ -146,6 +146,7 @@ class PrimeFamily:
 
     # ---------------------------------------------------------------- collector
 
+    uncounted = None
     report_type = HashedReports
 
     @cached_property

@@ -200,6 +200,12 @@ class SpreadFamily:
         """Bits per report, log2 of their number: between b and b + 1 if b >= 2l."""
         return math.log2(self.state_size)
 
+    @cached_property
+    def uncounted(self) -> slice:
+        """The reports of the hash function that is never drawn."""
+        hole = self.levels[-1].offset
+        return slice(hole, hole + self.m)
+
     def checked(self, reports: Any) -> NDArray[Any]:
         """Collector: return the reports as a contiguous array that the family can have produced.
 
