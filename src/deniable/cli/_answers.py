@@ -79,7 +79,7 @@ def read_answers(
         parts = []
         # Nothing is reported: the rounding of numbers to their grid need not be secret, and the same numbers should
         # give the same figures.
-        rounding = SimulationRandomness(0)
+        rounding = SimulationRandomness(0) if schema.is_rounded else None
         with open_answers(path, schema.asked, delimiter=delimiter) as reader:
             for batch in with_progress(reader, report):
                 first_row = reader.rows - batch.num_rows + 1

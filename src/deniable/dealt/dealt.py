@@ -8,6 +8,7 @@ take shares.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, NoReturn, TypeVar, final
@@ -31,7 +32,7 @@ from deniable.core.randomness import Randomness, SimulationRandomness, checked_r
 from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
 from deniable.core.support_counts import Levers, levers
 from deniable.dealt.estimate import Floats, complement, score_bounds, tangent_estimate
-from deniable.dealt.shares import Columns, Shares
+from deniable.dealt.shares import Columns, DealtTypes, Shares
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError
 from deniable.oracles.bits import Bits, bit_fields, bit_outputs, support_counts
 from deniable.oracles.grr import count_codes
@@ -67,6 +68,8 @@ class DealtMechanism(Mechanism[Reports]):
     n: int
     deal_id: str
     deals_fewer: ClassVar[bool] = False
+    _dealt_types: Callable[[], DealtTypes] | None = None
+    """Where shares are one type each: what helpers deal instead of a dealer (`deniable.dealt.mpc`)."""
 
     @property
     @abstractmethod
@@ -223,6 +226,13 @@ class DealtMechanism(Mechanism[Reports]):
             f"reports of one deal hang together: the channel of {self!r} is that of all {self.n} contributors at once, "
             "too large to be listed; read privacy(), which states what every adversary learns"
         )
+
+
+def types_dealt(mechanism: object) -> DealtTypes | None:
+    """Return the types that a mechanism's dealer deals, None where shares are no types or nobody deals."""
+    if not isinstance(mechanism, DealtMechanism) or mechanism._dealt_types is None:
+        return None
+    return mechanism._dealt_types()
 
 
 class DealtOracle(DealtMechanism[Reports]):

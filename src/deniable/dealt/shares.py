@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,28 @@ from deniable.core.randomness import Randomness
 from deniable.errors import InvalidInputError
 from deniable.oracles.grr import count_codes
 
+if TYPE_CHECKING:
+    from deniable.dealt.quota.tables import QuotaTables
+
 Columns = tuple[NDArray[Any], ...]
+
+
+class DealtTypes(NamedTuple):
+    """Shares that are one type each, in random order: all that helpers need to deal in a dealer's place; public.
+
+    Attributes
+    ----------
+    types : int
+        Number of types.
+    counts : tuple of int or None
+        How often each is dealt, where that is public.
+    tables : QuotaTables or None
+        The law of these numbers, where they are secret.
+    """
+
+    types: int
+    counts: tuple[int, ...] | None = None
+    tables: QuotaTables | None = None
 
 
 @dataclass(frozen=True, eq=False)

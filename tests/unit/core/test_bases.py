@@ -108,8 +108,6 @@ ALLOWED = {
     "leakage/prior/correlation.py: isinstance(release, (int, float, np.integer, np.floating))": "or a budget",
     "leakage/prior/correlation.py: isinstance(release, bool)": "a budget or more",
     "core/randomness.py: getattr(rng, 'fill', None)": "a source of random words, no mechanism",
-    "dealt/mpc/plan.py: isinstance(mechanism, (QuotaRR, SignedCoins))": "there are circuits for these deals only",
-    "dealt/mpc/plan.py: isinstance(mechanism, QuotaRR)": "which of the two circuits",
     "dealt/several_deals.py: isinstance(mechanism, DealtOracle)": "refuses what has no deals to combine",
     "records/dependence/pair_tables.py: isinstance(mechanism, SPLPairs)": "refuses what counts no pairs",
     "records/joint.py: isinstance(mechanism, JointRecords)": "refuses what has no tables of pairs",

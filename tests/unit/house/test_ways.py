@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import fnmatch
+import re
+from pathlib import Path
+
 import numpy as np
-from benchmarks.ways import Way, heights, walked
+from benchmarks.size import LATER, SOURCE, later, statements
+from benchmarks.ways import Way, commands, heights, walked
 
 from deniable import GRR, SimulationRandomness
 
@@ -21,6 +26,33 @@ def test_rooms_and_climbs_of_one_answer() -> None:
     _, climbs = walked(lambda: grr.randomize(np.array([3]), rng), {"oracles": 0, "core": 1})
     assert climbs["deniable.oracles.oracle -> deniable.core.checks"] == 1
     assert not any(climb.startswith("deniable.core") for climb in climbs)
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_ways_are_no_longer_than_their_page_says(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    stated = re.findall(r"^\| ([a-z ]+) \| \d+ \| (\d+) \| ?\d* \| (\d+) \|$", page, re.M)
+    layers = heights()
+    ways = commands(tmp_path)
+    assert [name for name, _, _ in stated] == list(ways)
+    for name, rooms, climbs in stated:
+        found = walked(ways[name], layers)
+        assert (len(found[0]) <= int(rooms), len(found[1]) <= int(climbs)) == (True, True), (name, found)
+
+
+def test_modules_that_came_later_exist() -> None:
+    modules = [path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")]
+    for patterns in LATER.values():
+        assert all(fnmatch.filter(modules, pattern) for pattern in patterns), patterns
+    assert later("answers/crosstab.py") == "crosstabs"
+    assert later("answers/summary.py") == later("core/estimate.py") == ""
+
+
+def test_statements_are_counted_whatever_the_lines(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text('"""Says what it is."""\nif (\n    1\n): x = 1; y = 2\n')
+    assert statements(tmp_path / "one.py") == 4
 
 
 def test_limits_hold_or_not() -> None:

@@ -25,7 +25,7 @@ from deniable.dealt.coupling.threshold_coupling import ThresholdCoupling
 from deniable.dealt.dealt import DealtOracle
 from deniable.dealt.estimate import Floats
 from deniable.dealt.quota.tables import deal_types
-from deniable.dealt.shares import Columns, check_types
+from deniable.dealt.shares import Columns, DealtTypes, check_types
 
 Reports = TypeVar("Reports")
 
@@ -137,6 +137,11 @@ class SignedCoins(CoupledMechanism[Reports]):
     @abstractmethod
     def _pull(self) -> float:
         """How much the truth coin moves the support of a value that is not held; by one if it is."""
+
+    @final  # type: ignore[misc]
+    def _dealt_types(self) -> DealtTypes:
+        # Two signs, and the type of the one who is left over.
+        return DealtTypes(SIGN_TYPES, counts=tuple(sign_counts(self.n)))
 
     @final
     def _check_coins(self) -> None:

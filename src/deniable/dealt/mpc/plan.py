@@ -6,11 +6,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from deniable.dealt.coupling.coupled import SIGN_TYPES, SignedCoins, sign_counts
-from deniable.dealt.dealt import DealtMechanism
+from deniable.dealt.dealt import DealtMechanism, types_dealt
 from deniable.dealt.mpc.counts import CountLaw
 from deniable.dealt.mpc.polynomials import prime_above
-from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.tables import QuotaTables
 from deniable.errors import InvalidParameterError
 
@@ -66,10 +64,10 @@ def plan_of(mechanism: DealtMechanism[Any], n: int, shuffle: str = "resharing") 
     InvalidParameterError
         If n is not the mechanism's, or its shares are neither quota types nor signs.
     """
-    if not isinstance(mechanism, (QuotaRR, SignedCoins)):
+    dealt = types_dealt(mechanism)
+    if dealt is None:
         raise InvalidParameterError(f"mechanism must deal quota types or signs (QuotaRR, JRR), got {mechanism!r}")
     if n != mechanism.n:
         raise InvalidParameterError(f"n must be {mechanism.n}, the number that the deal is meant for, got n={n}")
-    if isinstance(mechanism, QuotaRR):
-        return Plan(n, prime_above(max(_ONE_BYTE, mechanism.k)), None, count_law(mechanism.tables), shuffle)
-    return Plan(n, prime_above(max(_ONE_BYTE, SIGN_TYPES)), tuple(sign_counts(n)), None, shuffle)
+    law = None if dealt.tables is None else count_law(dealt.tables)
+    return Plan(n, prime_above(max(_ONE_BYTE, dealt.types)), dealt.counts, law, shuffle)

@@ -28,7 +28,7 @@ from deniable.dealt.quota.guarantee import truth_weight
 from deniable.dealt.quota.law import QuotaLaw, best_minimum, never_worse, quota_law
 from deniable.dealt.quota.oracle import QuotaOracle
 from deniable.dealt.quota.tables import QuotaTables, deal_types, quota_tables
-from deniable.dealt.shares import Columns, check_types, follow
+from deniable.dealt.shares import Columns, DealtTypes, check_types, follow
 from deniable.errors import InvalidParameterError
 from deniable.oracles.grr import lie_threshold, randomize_codes
 
@@ -132,6 +132,10 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle):
                 f"minimum must be <= {largest} so that k minimum < n for k={self.k}, n={self.n}, "
                 f"got minimum={self.minimum}"
             )
+
+    def _dealt_types(self) -> DealtTypes:
+        # A type per value; how many of each is secret.
+        return DealtTypes(self.k, tables=self.tables)
 
     @property
     def a0(self) -> int:
