@@ -170,8 +170,8 @@ class Page:
     ----------
     name : str
         ``docs/papers/<name>.md``, ``docs/papers/results/<name>``.
-    quotes : callable
-        Results -> sentences and rows as they stand on the page, numbers marked (`Results.number`, `setting`).
+    parts : sequence of callable
+        Results -> sentences and rows as they stand on a part of the page, numbers marked (`Results.number`, `setting`).
     stated : mapping
         Text on the page with numbers that are no results of an experiment -> where they are from.
     pictures : mapping
@@ -183,7 +183,7 @@ class Page:
     """
 
     name: str
-    quotes: Callable[[Results], Sequence[str]]
+    parts: Sequence[Callable[[Results], Sequence[str]]]
     stated: Mapping[str, str]
     pictures: Mapping[str, str]
     paper: str = ""
@@ -208,6 +208,10 @@ class Page:
     def results(self) -> Results:
         """The results that stand beside the page."""
         return Results(self.folder / "results" / self.name)
+
+    def quotes(self, results: Results) -> list[str]:
+        """Return all sentences and rows that quote results, as these have them."""
+        return [quote for part in self.parts for quote in part(results)]
 
     def check(self, markdown: str | None = None) -> list[str]:
         """Return what is wrong with the page, or with another text in its place; nothing, if all is well."""

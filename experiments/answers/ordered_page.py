@@ -36,11 +36,6 @@ STATED: dict[str, str] = {
 """Numbers of the section that are no results."""
 
 
-def quotes(results: Results) -> list[str]:
-    """Return sentences and rows as they stand on the page."""
-    return [*_means(results), *_decoders(results), *_example(results), *_coverage(results), *_boxes(results)]
-
-
 def _means(results: Results) -> list[str]:
     rows = []
     for name in MEANS:
@@ -108,3 +103,6 @@ def _boxes(results: Results) -> list[str]:
         f"With {setting('20')} boxes at epsilon 1 padding to {setting('1, 2 or 3')} ticks has {twenty[1]}, "
         f"{twenty[2]} and {twenty[3]} times the variance",
     ]
+
+
+PARTS = (_means, _decoders, _example, _coverage, _boxes)

@@ -7,11 +7,11 @@ and copy the others from docs/papers/results/answers, with their commands, besid
 from __future__ import annotations
 
 from experiments.answers import ordered_page, pair_page
-from experiments.pages import Page, Results
+from experiments.pages import Page
 
-
-def _quotes(results: Results) -> list[str]:
-    return [*ordered_page.quotes(results), *pair_page.quotes(results)]
-
-
-PAGE = Page("answers", _quotes, ordered_page.STATED | pair_page.STATED, ordered_page.PICTURES | pair_page.PICTURES)
+PAGE = Page(
+    "answers",
+    ordered_page.PARTS + pair_page.PARTS,
+    ordered_page.STATED | pair_page.STATED,
+    ordered_page.PICTURES | pair_page.PICTURES,
+)

@@ -8,11 +8,6 @@ from experiments.pages import Results, number_of, setting, traced
 TABLES, COVERAGE, TESTS = "pair-tables", "pair-coverage", "independence"
 
 
-def quotes(results: Results) -> list[str]:
-    """Return the sentences and rows that quote results."""
-    return [*_tables(results), *_coverage(results), *_tests(results)]
-
-
 def _tables(results: Results) -> list[str]:
     rows = []
     for name in METHODS:
@@ -75,3 +70,6 @@ PICTURES = {
     "answers-independence.png": "independence.png",
 }
 """Pictures of the page, and what they are among the results."""
+
+
+PARTS = (_tables, _coverage, _tests)

@@ -398,18 +398,12 @@ def _claims(r: Results) -> list[str]:
     return quotes
 
 
-def quotes(r: Results) -> list[str]:
-    """Return sentences and rows of the page, numbers marked."""
-    parts = (
-        *(_agreement, _table_2, _real_data, _errors, _claims, _beside, _variants, _held_out, _chosen_on, _large),
-        _coverage,
-    )
-    return [quote for part in parts for quote in part(r)]
-
-
 PAGE = Page(
     name="corr_rr",
-    quotes=quotes,
+    parts=(
+        *(_agreement, _table_2, _real_data, _errors, _claims, _beside, _variants, _held_out, _chosen_on, _large),
+        _coverage,
+    ),
     stated={
         "250 runs per cell": "a setting",
         "rho = .1, k = 4": "a setting",

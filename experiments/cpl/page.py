@@ -318,21 +318,9 @@ def _errata(results: Results) -> list[str]:
     ]
 
 
-def quotes(results: Results) -> list[str]:
-    """Return the page's sentences and rows as the results have them."""
-    return [
-        *_pairs(results),
-        *_benchmarks(results),
-        *_table_1(results),
-        *_tables_2_and_3(results),
-        *_figure_8(results),
-        *_errata(results),
-    ]
-
-
 PAGE = Page(
     "cpl",
-    quotes,
+    (_pairs, _benchmarks, _table_1, _tables_2_and_3, _figure_8, _errata),
     stated={
         "most of the 25 minutes of a core": "experiments/cpl/README.md",
         "arXiv 2508.12539": "the paper's number",

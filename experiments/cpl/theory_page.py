@@ -8,7 +8,7 @@ PAPERS_TABLES = Results(FOLDER / "results" / "cpl")
 """Tables beside docs/papers/cpl.md."""
 
 
-def _sums() -> list[str]:
+def _sums(_: Results) -> list[str]:
     """Return the counter-examples, from the tables beside the paper's page."""
     pair = "CPL, GRR, epsilon 1: CelebA, {} <- {}"
     one, other = (
@@ -29,8 +29,7 @@ def _sums() -> list[str]:
     ]
 
 
-def quotes(results: Results) -> list[str]:
-    """Return the page's sentences as the results have them."""
+def _costs(results: Results) -> list[str]:
     exact = results.number("theory-calibrated", "epsilon", ".3f", criterion="exact")
     added = results.number("theory-calibrated", "exact total", ".4f", criterion="additive")
     small, large = (
@@ -38,7 +37,6 @@ def quotes(results: Results) -> list[str]:
         for d in (21, 24)
     )
     return [
-        *_sums(),
         f"gets epsilon = 1 and a total of {added}, where `exact` allows {exact} and `prior-free` 1/3",
         f"{setting('21')} binary attributes take {small[0]} seconds of one core and {small[1]} GiB, {setting('24')} "
         f"take {large[0]} seconds and {large[1]} GiB",
@@ -47,7 +45,7 @@ def quotes(results: Results) -> list[str]:
 
 PAGE = Page(
     "leakage",
-    quotes,
+    (_sums, _costs),
     stated={
         "Differential Privacy (2025)": "the paper's year",
         "every single output probability at most .001": "a thousand stamps",

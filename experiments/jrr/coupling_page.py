@@ -72,14 +72,9 @@ def _others(results: Results) -> list[str]:
     ]
 
 
-def quotes(results: Results) -> list[str]:
-    """Return the page's sentences and rows as the results have them."""
-    return [*_kary(results), *_worst(results), *_binary(results), *_others(results)]
-
-
 PAGE = Page(
     "coupling",
-    quotes,
+    (_kary, _worst, _binary, _others),
     stated={
         "f = 0 | .01 | 1/k | .5 | 1 | epsilon at delta": "settings",
         "k = 10, n = 10,000": "a setting",

@@ -208,21 +208,9 @@ def _open(results: Results) -> list[str]:
     ]
 
 
-def quotes(results: Results) -> list[str]:
-    """Return the page's sentences and rows as the results have them."""
-    return [
-        *_attackers(results),
-        *_table_3(results),
-        *_fig_2(results),
-        *_fig_3(results),
-        *_does_not(results),
-        *_open(results),
-    ]
-
-
 PAGE = Page(
     "jrr",
-    quotes,
+    (_attackers, _table_3, _fig_2, _fig_3, _does_not, _open),
     stated={
         "1,000 deals per point": "the default of --runs, as in the paper's section 5.1",
         '"RI below 1e-4", "R below 3%"': "the paper, section 5.3.5",

@@ -82,7 +82,7 @@ def _simulated(results: Results) -> list[str]:
     ]
 
 
-def _claims() -> list[str]:
+def _claims(_: Results) -> list[str]:
     """Return what the page says of the paper's claims, from the tables beside the paper's page."""
     found = PAPERS_TABLES
     excess = [found.value("fig-7", "RI", method=ALG, n=10_000, epsilon=epsilon) for epsilon in (0.001, 0.01, 0.1, 1.0)]
@@ -97,21 +97,9 @@ def _claims() -> list[str]:
     ]
 
 
-def quotes(results: Results) -> list[str]:
-    """Return the page's sentences and rows as the results have them."""
-    return [
-        *_adversaries(results),
-        *_caps(results),
-        *_optimum(results),
-        *_lies(results),
-        *_simulated(results),
-        *_claims(),
-    ]
-
-
 PAGE = Page(
     "jrr",
-    quotes,
+    (_adversaries, _caps, _optimum, _lies, _simulated, _claims),
     stated={
         "draws C in {1.5, .5, -.5, -1.5}": "the paper, section 4.5",
         "at theta = .05.": "a setting",

@@ -74,7 +74,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
         jrr = results.number("fig-1", "mse", ",.0f", method="JRR")
         return [f"RR has {rr}, JRR {jrr}.", f"| {setting(0.1)} | {rr} |"]
 
-    return Page("jrr", quotes, {"as in 2003": "the paper's references"}, {"a.png": "fig-1.png"})
+    return Page("jrr", (quotes,), {"as in 2003": "the paper's references"}, {"a.png": "fig-1.png"})
 
 
 GOOD = """# A page
