@@ -59,10 +59,10 @@ def oracles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Collection[in
     >>> AdaptiveSMP(sizes, 1.0, oracles_for(sizes, 1.0, means=[1])).oracles
     (GRR(k=4, epsilon=1.0), SquareWave(k=21, epsilon=1.0, window=9))
     """
-    domain = checked_sizes(sizes)
+    domain, budget = checked_sizes(sizes), checked_epsilon(epsilon)
     asked = {checked_integer("means", attribute, 0, len(domain) - 1) for attribute in means}
-    chosen = {size: best_oracle(size, epsilon) for j, size in enumerate(domain) if j not in asked}
-    return tuple(SquareWave(size, epsilon) if j in asked else chosen[size] for j, size in enumerate(domain))  # type: ignore[arg-type]
+    chosen = {size: best_oracle(size, budget) for j, size in enumerate(domain) if j not in asked}
+    return tuple(SquareWave(size, budget) if j in asked else chosen[size] for j, size in enumerate(domain))
 
 
 def best_oracle(k: int, epsilon: EpsilonLike) -> Oracle:

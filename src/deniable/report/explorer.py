@@ -29,10 +29,9 @@ def render_explorer(exploration: Exploration, title: str = "What a survey would 
     >>> "<b>smoker" in html, html.count("</script>"), "http-equiv" in html
     (False, 2, True)
     """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("deniable.report"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    files = {name: environment.loader.get_source(environment, f"explorer.{name}")[0] for name in ("css", "js")}  # type: ignore[union-attr]
+    loader = jinja2.PackageLoader("deniable.report")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    files = {name: loader.get_source(environment, f"explorer.{name}")[0] for name in ("css", "js")}
     # Inside a script element only "<" could end it, or begin a comment.
     text = json.dumps(exploration.to_dict(), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     return environment.get_template("explorer.html").render(

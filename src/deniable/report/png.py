@@ -518,7 +518,6 @@ def _text_width(labels: Sequence[str], size: float) -> float:
 @lru_cache(maxsize=1 << 12)
 def _inches(label: str, size: float, families: tuple[str, ...]) -> float:
     figure = _figure(1, 1)
-    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     with quiet():
         text = figure.text(0, 0, label, size=size, family=list(families), parse_math=False)
-        return float(text.get_window_extent(renderer).width / figure.dpi)
+        return float(text.get_window_extent().width / figure.dpi)

@@ -246,8 +246,9 @@ def grid_cells(attribute: Attribute, column: pa.Array, first_row: int) -> Cells:
         if not text:
             continue
         number = Number.read(text)
-        if text in further or number in numbers:
-            codes[i] = further[text] if text in further else numbers[number]  # type: ignore[index]
+        known = further.get(text, None if number is None else numbers.get(number))
+        if known is not None:
+            codes[i] = known
         elif number is None:
             unfit = len(text) > MAX_DIGITS or _NOT_FINITE_TEXT.fullmatch(text) or re.match(NUMBER, text)
             codes[i] = _NOT_FINITE if unfit else _UNKNOWN

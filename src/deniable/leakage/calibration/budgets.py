@@ -237,7 +237,7 @@ def calibrate_records(
     """
     codes = checked_records(records, schema.sizes)
     data = varying(codes, schema)
-    total = checked_cap("epsilon_total", epsilon_total)  # type: ignore[arg-type]
+    total = checked_cap("epsilon_total", epsilon_total)
     limits = _limits(data, total, caps or {})
     if (unequal or caps) and mechanism is None:
         raise InvalidParameterError("mechanism must be named for unequal budgets, which minimise its variance")
@@ -311,7 +311,7 @@ def _limits(data: Observed, total: float, caps: Mapping[str, EpsilonLike]) -> li
     unknown = [name for name in caps if name not in data.names]
     if unknown:
         raise InvalidParameterError(f"caps must be for attributes among {listed(data.names)}, got {unknown[0]!r}")
-    return [checked_cap(f"cap of {name}", caps[name]) if name in caps else total for name in data.names]  # type: ignore[arg-type]
+    return [checked_cap(f"cap of {name}", caps[name]) if name in caps else total for name in data.names]
 
 
 def _check_fits(data: Observed, criterion: Criterion, mechanism: MechanismFactory | None) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from deniable.core.result import HIDDEN, Result
-from deniable.core.thresholds import EPSILON_MAX, checked_epsilon, exact
+from deniable.core.thresholds import EPSILON_MAX, EpsilonLike, checked_epsilon, exact
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.leakage.calibration.criteria import (
     Blocks,
@@ -239,7 +239,7 @@ def finished(
     return Calibration(tuple(epsilons), tuple(caps), criterion, figures, exact_totals, tuple(totals), name, caveat)
 
 
-def checked_cap(name: str, cap: float) -> float:
+def checked_cap(name: str, cap: EpsilonLike) -> float:
     """Return a cap as float, or raise InvalidParameterError unless it is positive and finite."""
     value = float(exact(cap, name))
     if not value > 0:
