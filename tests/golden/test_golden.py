@@ -16,6 +16,7 @@ ENTRIES: dict[str, Any] = json.loads(recording.PATH.read_text())
 def test_a_mechanism_does_what_it_did(name: str) -> None:
     golden, now = ENTRIES[name], json.loads(json.dumps(recording.record(ENTRIES[name]["spec"])))
     # Sums may be taken in another order: the analyst's floats agree to twelve digits, everything else exactly.
+    assert now.pop("bits") == pytest.approx(golden.pop("bits"), rel=1e-12)
     for before, after in zip(golden["runs"], now["runs"], strict=True):
         for old, new in zip(before.pop("estimates"), after.pop("estimates"), strict=True):
             for key, values in old.items():

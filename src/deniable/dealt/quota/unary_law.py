@@ -58,7 +58,9 @@ class UnaryLaw:
         """The rate of "say 1" under which the truncated Poisson counts sum to n on average."""
 
         def excess(rate: float) -> float:
-            return sum(window.mean for window in self._windows(rate)) - self.n
+            # Added one by one: `sum` compensates from Python 3.12 on, and everybody's tables must be the same.
+            said, denied, truth = self._windows(rate)
+            return said.mean + denied.mean + truth.mean - self.n
 
         high = self.n / (1 + self.one / self.zero + self.one)
         low = high / 2
