@@ -211,7 +211,7 @@ def in_flags(message: str, command: str) -> str:
 
 def note(message: str) -> None:
     """Say something about the run, not part of its result, on stderr."""
-    from deniable.report.labels import visible
+    from deniable.report.page import visible
 
     typer.echo(visible(message), err=True)
 

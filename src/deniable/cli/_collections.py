@@ -10,7 +10,7 @@ from deniable.cli._app import console, note, writing
 from deniable.core.spec import to_spec
 from deniable.errors import OutputError
 from deniable.report.guarantee import guarantee_lines
-from deniable.report.labels import shorten, visible
+from deniable.report.page import shorten, visible
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
 from deniable.survey.inspection import Inspection, inspect_collection

@@ -10,7 +10,7 @@ import typer
 
 from deniable.cli._app import console, verb
 from deniable.cli._collections import print_guarantee, warn
-from deniable.report.labels import visible
+from deniable.report.page import visible
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
 from deniable.survey.inspection import inspect_collection, question_text

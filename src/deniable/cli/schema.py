@@ -12,8 +12,7 @@ from deniable.cli._app import check_output, console, in_flags, note, progress, v
 from deniable.cli._options import Delimiter
 from deniable.core.checks import listed
 from deniable.files import draft_schema_file, tidy_file
-from deniable.report.labels import shorten
-from deniable.report.page import Table
+from deniable.report.page import Table, shorten
 from deniable.report.text import print_line, print_lines, table_lines
 from deniable.survey.schema import Attribute
 

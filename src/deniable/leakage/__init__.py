@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     from deniable.leakage.prior.uncertain_prior import range_from_counts as range_from_counts
     from deniable.leakage.prior.uncertain_prior import range_from_estimate as range_from_estimate
     from deniable.leakage.summary import LeakageSummary as LeakageSummary
+    from deniable.leakage.summary import RecordLeakage as RecordLeakage
     from deniable.leakage.summary import guarantee_under_prior as guarantee_under_prior
+    from deniable.leakage.summary import record_leakage as record_leakage
     from deniable.leakage.summary import summarize as summarize
     from deniable.leakage.summary import summarize_collection as summarize_collection
     from deniable.leakage.totals.blocks import BlockBound as BlockBound
@@ -62,8 +64,6 @@ if TYPE_CHECKING:
     from deniable.leakage.totals.bounds import prior_free_bound as prior_free_bound
     from deniable.leakage.totals.collections import SampledLeakage as SampledLeakage
     from deniable.leakage.totals.collections import sampled_leakage as sampled_leakage
-    from deniable.leakage.totals.records import RecordLeakage as RecordLeakage
-    from deniable.leakage.totals.records import record_leakage as record_leakage
     from deniable.leakage.totals.total import TotalLeakage as TotalLeakage
     from deniable.leakage.totals.total import exact_totals as exact_totals
     from deniable.leakage.totals.total import total_leakage as total_leakage
@@ -93,11 +93,11 @@ else:
             "deniable.leakage.prior.tree": "TreePrior",
             "deniable.leakage.prior.uncertain_prior": "LeakageRange joint_from_estimate range_from_counts "
             "range_from_estimate",
-            "deniable.leakage.summary": "LeakageSummary guarantee_under_prior summarize summarize_collection",
+            "deniable.leakage.summary": "LeakageSummary RecordLeakage guarantee_under_prior record_leakage "
+            "summarize summarize_collection",
             "deniable.leakage.totals.blocks": "BlockBound block_bound block_bound_assuming_independence",
             "deniable.leakage.totals.bounds": "concatenated_bound joint_cpl partial_bound prior_free_bound",
             "deniable.leakage.totals.collections": "SampledLeakage sampled_leakage",
-            "deniable.leakage.totals.records": "RecordLeakage record_leakage",
             "deniable.leakage.totals.total": "TotalLeakage exact_totals total_leakage",
             "deniable.leakage.totals.tree_totals": "TreeLeakage tree_leakage",
         },

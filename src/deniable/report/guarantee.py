@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 
 from deniable.core.privacy import Guarantee, TrustModel, bound_text, odds_text
-from deniable.report.labels import visible
-from deniable.report.page import Card
+from deniable.report.page import Card, visible
 
 
 def status_text(row: TrustModel) -> str:

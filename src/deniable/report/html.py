@@ -13,8 +13,18 @@ from rich.cells import cell_len
 
 from deniable.core.outputs import write_text
 from deniable.report.colours import MAX_NUMBERS, OWN, STOPS, shade, text_on
-from deniable.report.labels import shorten, visible
-from deniable.report.page import HeatMap, IntervalChart, Limits, MarkKind, Page, Section, axis_limits, axis_ticks
+from deniable.report.page import (
+    HeatMap,
+    IntervalChart,
+    Limits,
+    MarkKind,
+    Page,
+    Section,
+    axis_limits,
+    axis_ticks,
+    shorten,
+    visible,
+)
 
 MAX_ROWS = 200
 """Rows of one chart that a page lists."""

@@ -13,6 +13,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.cells import cell_len, set_cell_size
+
+_JOINERS = "\u200c\u200d"
 
 Floats: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[float, float]
@@ -227,6 +230,35 @@ class Page:
         """Return the notes, with those that a renderer of at most so many rows per chart must add."""
         cuts = [chart.cut for part in self.sections for chart in part.charts if chart.table.rows > most]
         return [text for text in dict.fromkeys([*self.notes, *cuts]) if text]
+
+
+def visible(label: str) -> str:
+    r"""Return a label on one line, control characters and direction marks written as escapes.
+
+    Categories come from files that strangers wrote: a terminal must not obey them.
+
+    Examples
+    --------
+    >>> visible("yes\n\x1b[31mno")
+    'yes\\n\\x1b[31mno'
+    """
+    return "".join(
+        character if character.isprintable() or character in _JOINERS else ascii(character)[1:-1] for character in label
+    )
+
+
+def shorten(label: str, width: int) -> str:
+    """Return a visible label in at most `width` terminal cells, with an ellipsis where it was cut.
+
+    Examples
+    --------
+    >>> shorten("managerial, administrative", 12)
+    'managerial,…'
+    """
+    label = visible(label)
+    if cell_len(label) <= width:
+        return label
+    return set_cell_size(label, max(width - 1, 0)).rstrip() + "…"
 
 
 def axis_limits(charts: Iterable[IntervalChart]) -> Limits:

@@ -20,7 +20,6 @@ from rich.cells import cell_len
 from deniable.core.outputs import atomic_path
 from deniable.report.colours import INK, LINE, MAX_NUMBERS, OWN, STOPS, text_on
 from deniable.report.fonts import boxes_note, families_for, order_note, quiet
-from deniable.report.labels import shorten, visible
 from deniable.report.page import (
     HeatMap,
     IntervalChart,
@@ -31,6 +30,8 @@ from deniable.report.page import (
     Text,
     axis_limits,
     axis_ticks,
+    shorten,
+    visible,
 )
 from deniable.report.text import table_lines
 

@@ -11,8 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as Styled
 
-from deniable.report.labels import shorten, visible
-from deniable.report.page import Card, HeatMap, IntervalChart, Page, Part, Table, Text
+from deniable.report.page import Card, HeatMap, IntervalChart, Page, Part, Table, Text, shorten, visible
 
 MAX_ROWS = 50
 """Rows of one chart that a terminal lists."""

@@ -35,8 +35,7 @@ from deniable.report import (
 from deniable.report.estimates import mechanism_text, percent
 from deniable.report.fonts import families_for, order_note
 from deniable.report.guarantee import attribute_epsilons, budget_text, guarantee_lines
-from deniable.report.labels import shorten, visible
-from deniable.report.page import IntervalChart, axis_limits, axis_ticks
+from deniable.report.page import IntervalChart, axis_limits, axis_ticks, shorten, visible
 from deniable.report.text import MAX_ROWS, chart_lines, print_line
 
 HOSTILE = (
