@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from deniable.core.outputs import atomic_path
 from deniable.errors import StoreError, StoreInUseError
 from deniable.files.wire import Rows
-from deniable.service.stores.store import Run, Store
+from deniable.service.stores.store import AT_A_TIME, Run, Store
 
 LOCK = ".lock"
 """Ending of the name of the lock file, beside the database."""
@@ -41,9 +41,6 @@ _SOME = (
     "SELECT group_concat(hex(report), ''), count(*), max(place) FROM"
     " (SELECT rowid AS place, report FROM inbox WHERE collection = ? AND rowid > ? ORDER BY rowid LIMIT ?)"
 )
-_AT_A_TIME = 1 << 17
-"""Bytes of reports that are taken out at a time."""
-
 _PRAGMAS = (
     "journal_mode = WAL",
     "synchronous = FULL",
@@ -155,7 +152,7 @@ class SqliteStore(Store):
         content, reports, last = bytearray(), 0, 0
         ((width,),) = run("SELECT max(length(report)) FROM inbox WHERE collection = ?", collection)
         while True:
-            ((part, some, last),) = run(_SOME, collection, last, max(1, _AT_A_TIME // (width or 1)))
+            ((part, some, last),) = run(_SOME, collection, last, max(1, AT_A_TIME // (width or 1)))
             if part is None:
                 break
             content += bytes.fromhex(part)

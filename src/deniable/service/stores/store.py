@@ -36,6 +36,9 @@ ROLE = "collector"
 RECEIPT_DAYS = 30
 """Days after the close for which receipts are kept."""
 
+AT_A_TIME = 1 << 17
+"""Bytes of reports that are taken out of an inbox at a time."""
+
 Run = Callable[..., list[Any]]
 """Runs one statement with its parameters inside a transaction and returns its rows."""
 
