@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.answer import NOTHING, Answer, Bounds
@@ -296,7 +296,7 @@ class Crosstab:
         found = self._own.independence()
         needed = 0 if not found.crowding else self._needed(found.crowding)
         if found.crowding <= MOST_CROWDED and not math.isnan(found.statistic):
-            p_value = float(stats.chi2.sf(found.statistic, found.degrees))
+            p_value = float(special.chdtrc(found.degrees, found.statistic))
             note = LEVEL_NOTE if found.crowding else "the level holds at every number of reports"
         else:
             p_value = math.nan

@@ -19,7 +19,6 @@ import numpy as np
 from deniable.core.aggregate import Aggregate
 from deniable.core.randomness import SecureRandomness
 from deniable.errors import InvalidParameterError, InvalidReportError
-from deniable.files import write_reports
 from deniable.files.wire import Rows, from_wire, report_width
 from deniable.service.stores.store import RECEIPT_DAYS, Batch, CollectionRow, State, Store
 from deniable.service.survey_page import (
@@ -105,6 +104,8 @@ class Survey:
         reports = from_wire(self.collection.mechanism, rows)
         content = None
         if self.page.retention == "reports":
+            from deniable.files import write_reports  # and the reader of Parquet, which sums need none of
+
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "batch.parquet"
                 write_reports(path, self.collection, [reports], SecureRandomness())

@@ -33,3 +33,8 @@ def loaded(code: str, folder: Path) -> set[str]:
 def test_what_is_not_loaded(start: str, not_loaded: set[str], tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", SMALL_FILE], cwd=tmp_path, check=True)
     assert not loaded(STARTS[start], tmp_path) & not_loaded
+
+
+def test_a_collector_does_not_load_what_only_analysts_need(tmp_path: Path) -> None:
+    """65 MiB of its memory, and most of its start."""
+    assert not loaded("import deniable.service.server", tmp_path) & {"scipy", "matplotlib"}

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.errors import TooLargeError
@@ -160,6 +159,8 @@ def _pseudo_inverse(matrix: Floats) -> Floats:
         return np.linalg.pinv(matrix, rcond=DAMPED).astype(np.float64)
     except np.linalg.LinAlgError:
         # LAPACK's divide and conquer fails to converge on rare singular matrices that its older iteration solves.
+        from scipy import linalg  # where numpy gives up
+
         u, s, vt = linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
         kept = s > DAMPED * s.max()
         inverse: Floats = (vt[kept].T / s[kept]) @ u[:, kept].T
