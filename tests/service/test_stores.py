@@ -17,6 +17,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.errors import FileFormatError, InvalidParameterError, StoreError, StoreInUseError
 from deniable.files.wire import from_wire
 from deniable.service.stores import open_store, restore_store
+from deniable.service.stores.migrations import STEPS
 from deniable.service.stores.sqlite import SqliteStore
 from deniable.service.stores.store import Posted, Store
 from deniable.service.surveys import Surveys
@@ -145,8 +146,39 @@ def test_tables_are_those_of_this_release_and_of_a_collector(database: str) -> N
     with store._working() as run:
         run("UPDATE meta SET value = '99' WHERE key = 'version'")
     store.close()
-    with pytest.raises(StoreError, match="newer release: its tables are version 99, not 1"):
+    with pytest.raises(StoreError, match="newer release: its tables are version 99, not 2"):
         open_store(database, migrate=True)
+
+
+def test_a_database_of_the_first_tables_is_brought_forward(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two surveys, so that a number that is another's would be seen; their receipts and reports stay theirs."""
+    with monkeypatch.context() as before:
+        before.setattr("deniable.service.stores.store.STEPS", STEPS[:1])
+        before.setattr("deniable.service.stores.store.VERSION", 1)
+        store = open_store(database, migrate=True)
+    sent, other = body(3), "f" * 64
+    with store._working() as run:
+        for position, collection in enumerate((other, ASKED.id)):
+            state = ("smoking", position, ASKED.to_json(), page(), "open", f"collector:{position}")
+            run(
+                "INSERT INTO collections VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?, ?, 0, 0)",
+                *(collection, *state, bytes(24)),
+            )
+        for name, row in zip(sent.ids, sent.rows, strict=True):
+            run("INSERT INTO receipts VALUES (?, ?)", ASKED.id, name.tobytes())
+            run("INSERT INTO inbox VALUES (?, ?)", ASKED.id, row.tobytes())
+        run("INSERT INTO receipts VALUES (?, ?)", other, b"o" * 16)
+    store.close()
+    with pytest.raises(StoreError, match="tables of version 1: run deniable serve --migrate once"):
+        open_store(database)
+    store = open_store(database, migrate=True)
+    assert (store.waiting(ASKED.id), store.waiting(other)) == (3, 0)
+    assert store.counted(other, b"o" * 16)
+    assert not store.counted(ASKED.id, b"o" * 16)
+    assert take(store, (4, 0, 9)) == [False, False, False, True]
+    assert store.drain(ASKED.id, 4, Surveys(store, Clock()).load(ASKED.id).fold, "2026-05-01") == 4
+    assert counts(store)[1:] == (4, 1)
+    store.close()
 
 
 def test_a_dealers_database_is_no_collectors(database: str) -> None:

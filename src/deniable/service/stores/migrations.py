@@ -13,12 +13,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE collections (id TEXT PRIMARY KEY, slug TEXT NOT NULL, position INTEGER NOT NULL,"
         " document TEXT NOT NULL, page TEXT NOT NULL, state TEXT NOT NULL, accepts_until TEXT, closed_day TEXT,"
         " source TEXT NOT NULL, counts {bytes} NOT NULL, n BIGINT NOT NULL, batches BIGINT NOT NULL,"
-        " number BIGINT NOT NULL UNIQUE, UNIQUE (slug, position))",
+        " UNIQUE (slug, position))",
         "CREATE TABLE dictionaries (collection TEXT NOT NULL, attribute TEXT NOT NULL, file TEXT NOT NULL,"
         " words {bytes} NOT NULL, PRIMARY KEY (collection, attribute))",
-        "CREATE TABLE receipts (collection BIGINT NOT NULL, nullifier {bytes} NOT NULL,"
+        "CREATE TABLE receipts (collection TEXT NOT NULL, nullifier {bytes} NOT NULL,"
         " PRIMARY KEY (collection, nullifier)){clustered}",
-        "CREATE TABLE inbox (collection BIGINT NOT NULL, report {bytes} NOT NULL)",
+        "CREATE TABLE inbox (collection TEXT NOT NULL, report {bytes} NOT NULL)",
         "CREATE TABLE batches (collection TEXT NOT NULL, number BIGINT NOT NULL, day TEXT NOT NULL, n BIGINT NOT NULL,"
         " content {bytes}, PRIMARY KEY (collection, number))",
         "CREATE TABLE rejections (collection TEXT NOT NULL, day TEXT NOT NULL, reason TEXT NOT NULL,"
@@ -26,6 +26,20 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE analysts (name TEXT PRIMARY KEY, role TEXT NOT NULL, password TEXT NOT NULL)",
         "CREATE TABLE sessions (digest TEXT PRIMARY KEY, analyst TEXT NOT NULL, kind TEXT NOT NULL, expires TEXT)",
         "CREATE TABLE audit (at TEXT NOT NULL, analyst TEXT NOT NULL, act TEXT NOT NULL, about TEXT NOT NULL)",
+    ),
+    (
+        "ALTER TABLE collections ADD COLUMN number BIGINT NOT NULL DEFAULT 0",
+        "UPDATE collections SET number = (SELECT count(*) FROM collections AS one WHERE one.id <= collections.id)",
+        "CREATE UNIQUE INDEX collections_by_number ON collections (number)",
+        "ALTER TABLE receipts RENAME TO receipts_of_before",
+        "CREATE TABLE receipts (collection BIGINT NOT NULL, nullifier {bytes} NOT NULL,"
+        " PRIMARY KEY (collection, nullifier)){clustered}",
+        "INSERT INTO receipts SELECT number, nullifier FROM receipts_of_before JOIN collections ON id = collection",
+        "DROP TABLE receipts_of_before",
+        "ALTER TABLE inbox RENAME TO inbox_of_before",
+        "CREATE TABLE inbox (collection BIGINT NOT NULL, report {bytes} NOT NULL)",
+        "INSERT INTO inbox SELECT number, report FROM inbox_of_before JOIN collections ON id = collection",
+        "DROP TABLE inbox_of_before",
     ),
 )
 
