@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -287,6 +288,11 @@ def test_a_client_that_says_nothing() -> None:
 def test_bad_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         audit(Truthful(), rng=SimulationRandomness(1), **arguments)
+
+
+def test_samples_for_no_epsilon_are_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="epsilon must be finite and > 0, got epsilon=inf"):
+        needed_samples(math.inf, 2)
 
 
 def test_unreadable_reports_say_what_to_pass() -> None:

@@ -336,6 +336,9 @@ def test_what_is_out_of_reach_is_refused_with_the_alternatives() -> None:
     wide = np.full((20, 20), 1 / 400)
     with pytest.raises(TooLargeError, match="channel"):
         calibrate(wide, 1.0, mechanism=OUE)
+    tree = TreePrior((20, 20), ((0, 1),), (wide,))
+    with pytest.raises(TooLargeError, match="at most 4096 extreme likelihoods under a tree prior, got more around"):
+        calibrate(tree, 1.0, "exact", SubsetSelection)
     found = calibrate(wide, 1.0, "prior-free", OUE)
     assert found.exact is None
     assert {total.status for total in found.totals} == {"upper bound"}

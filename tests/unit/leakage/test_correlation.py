@@ -154,6 +154,10 @@ def test_bad_arguments_are_named() -> None:
         cpl(np.eye(3), np.eye(2))
     with pytest.raises(InvalidParameterError, match="epsilon must be finite and >= 0"):
         worst_case_cpl(np.eye(2), -1.0)
+    with pytest.raises(InvalidParameterError, match="epsilon must be >= 0, got epsilon=-1"):
+        worst_case_cpl(np.eye(2), 1.0).delta_at(-1.0)
+    with pytest.raises(InvalidInputError, match=r"one axis per attribute, got shape=\(\)"):
+        conditional_from_joint(1.0)
     with pytest.raises(InvalidInputError, match="category 1 of attribute 0 has probability zero"):
         conditional_from_joint([[0.5, 0.5], [0.0, 0.0]])
     with pytest.raises(InvalidInputError, match="sources"):

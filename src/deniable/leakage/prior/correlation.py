@@ -122,10 +122,6 @@ class WorstCase:
             (h * (budget - 1 + 2 * delta) - math.expm1(epsilon) * (1 - delta)) / (budget + 1),
         )
 
-    def curve(self, epsilons: ArrayLike) -> Floats:
-        """Return `delta_at` for every epsilon, float64 of the same length."""
-        return np.array([self.delta_at(float(epsilon)) for epsilon in np.ravel(epsilons)])
-
 
 def worst_case_cpl(conditional: ArrayLike, epsilon: float, delta: float = 0.0) -> WorstCase:
     """CPL when only the budget of the release is known (Algorithm 2): tight over all (epsilon, delta)-LDP mechanisms.

@@ -45,8 +45,8 @@ def checked_distribution(values: ArrayLike, name: str, axis: int | None = None) 
 def checked_joint(joint: ArrayLike) -> Floats:
     """Return a joint distribution of d >= 1 attributes, one axis each."""
     array = checked_distribution(joint, "joint")
-    if array.ndim < 1 or min(array.shape) < 1:
-        raise InvalidInputError(f"joint must have one non-empty axis per attribute, got shape={array.shape}")
+    if array.ndim < 1:
+        raise InvalidInputError(f"joint must have one axis per attribute, got shape={array.shape}")
     return array
 
 
