@@ -43,6 +43,12 @@ def waves(run: Run) -> tuple[tuple[Collection, Aggregate], tuple[Collection, Agg
     return _wave(run, "May", 1, (0.5, 0.3, 0.15, 0.05)), _wave(run, "June", 2, (0.4, 0.4, 0.15, 0.05))
 
 
+def test_quantiles_of_answers_without_an_order_are_remarked_upon(run: Run, waves: object) -> None:
+    said = run("estimate", "May.json", "May.aggregate", "--quantiles", "vote=.5", "--quantiles", "stars=.5").stderr
+    assert "the categories of 'vote' are in no order that the schema knows" in " ".join(said.split())
+    assert "'stars'" not in said
+
+
 def test_questions_are_answered_in_words_numbers_and_csv(run: Run, waves: object) -> None:
     questions = ["--mean", "stars", "--total", "vote=Red,Green", "--total", "vote=Blue, or none"]
     questions += ["--quantiles", "stars=.25,.5", "--csv", "out.csv", "--html", "page.html"]

@@ -201,6 +201,23 @@ class Asked:
         grids = tuple(column.name for column in schema.columns if column.kind == "numeric")
         return cls(means=grids, quantiles=tuple((name, (0.25, 0.5, 0.75)) for name in grids))
 
+    def warnings(self, schema: Schema) -> tuple[str, ...]:
+        """Return what to know of the questions before their answers are read, a sentence each.
+
+        Examples
+        --------
+        >>> from deniable import Attribute
+        >>> towns = Schema((Attribute("town", ("Bern", "Aarau")),))
+        >>> Asked(quantiles=(("town", (0.5,)),)).warnings(towns)[0][:57]
+        "the categories of 'town' are in no order that the schema "
+        """
+        orderless = {one.name for one in schema.columns if one.kind not in ("ordered", "numeric") and one.edges is None}
+        return tuple(
+            f"the categories of {name!r} are in no order that the schema knows: its quantiles follow the list as it is"
+            for name, _ in self.quantiles
+            if name in orderless
+        )
+
     def count(self, estimates: Mapping[Any, Estimate]) -> int:
         """Return how many intervals these answers add, those of the quantiles' bands included."""
         bands = sum(max(estimates[name].k - 1, 0) for name, _ in self.quantiles if name in estimates)

@@ -12,7 +12,7 @@ import typer
 from numpy.typing import NDArray
 
 from deniable.answers import Asked, codebook, summarize
-from deniable.cli._app import check_output, progress, verb, writing
+from deniable.cli._app import check_output, note, progress, verb, writing
 from deniable.cli._estimates import checked_postprocess, parse_queries, show
 from deniable.cli._options import (
     AggregateFile,
@@ -139,6 +139,8 @@ def estimate(
         asked = usual
     else:
         asked = parse_questions(collection, means or (), totals or (), quantiles or ())
+    for warning in asked.warnings(collection.schema):
+        note(f"warning: {warning}")
     reports = Aggregate.load(aggregate)
     parts = [reports, *map(Aggregate.load, deals or [])]
     estimates = estimate_deals(collection, parts) if deals else collection.estimate(reports, estimator=estimator)
