@@ -40,11 +40,12 @@ _CODE = """
 import sys
 from deniable.service import ingest
 from deniable.service.config import Configuration, LimitsShape
-from deniable.service.server import keep_what_is_loaded, running, wait_for_signal
+from deniable.service.server import keep_what_is_loaded, log_to_stderr, running, wait_for_signal
 ingest.MAX_COMMIT = int(sys.argv[2])
 configuration = Configuration(
     database=sys.argv[1], public="127.0.0.1:0", admin="127.0.0.1:0", limits=LimitsShape(off=True)
 )
+log_to_stderr()
 with running(configuration, migrate=True) as here:
     keep_what_is_loaded()
     print(here.public, flush=True)
@@ -89,7 +90,9 @@ class Served:
 
     def __init__(self, database: str, most_per_commit: int) -> None:
         command = [sys.executable, "-c", _CODE, database, str(most_per_commit)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        # Its lines about requests go to a file, as its unit has it.
+        with tempfile.TemporaryFile() as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None
         self.public = self.process.stdout.readline().strip()
 

@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from deniable import GRR
 from deniable.errors import StoreError
 from deniable.files.wire import BINARY_TYPE, Body
-from deniable.service import ingest, receiving
+from deniable.service import ingest, receiving, shield
 from deniable.service.ingest import MAX_QUEUE, Ingest, Outcome
 from deniable.service.limits import Limits, client_address, trusted_networks
 from deniable.service.problems import PROBLEMS
@@ -611,7 +611,12 @@ def test_pages_elsewhere_may_upload_if_they_are_named(tmp_path: Path) -> None:
         assert secure.headers["strict-transport-security"] == "max-age=31536000"
 
 
-def test_the_log_has_templates_and_nobody(here: Running, call: Caller, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_has_templates_and_nobody(
+    here: Running, call: Caller, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = shield.Requests()
+    monkeypatch.setattr(shield, "_SECONDS", 60.0)
+    monkeypatch.setattr(shield, "requests", counted)
     with caplog.at_level(logging.INFO, "deniable.service.access"):
         (one,) = bodies(1, 9000)
         name = json.loads(one.to_json())["reports"][0]["id"]
@@ -619,15 +624,20 @@ def test_the_log_has_templates_and_nobody(here: Running, call: Caller, caplog: p
         call("POST", f"{API}/receipts?secret=1", {"id": name})
         call("GET", "/nowhere/at-all?who=me")
         call("GET", f"{API}/dictionary/smoker")
-        # A line is written after its answer.
-        until(lambda: len(caplog.records) >= 4)
+        call("GET", "/another/at-all?who=me")
+        # A request is counted after its answer, and said with what else came meanwhile.
+        until(lambda: sum(counted._counts.values()) == 5)
+        assert not caplog.records
+        counted.say()
     lines = [record.getMessage() for record in caplog.records]
-    assert [line.rpartition(" ")[0] for line in lines] == [
-        "POST /api/v1/collections/{id}/reports 201",
-        "POST /api/v1/collections/{id}/receipts 204",
+    # In the order of their letters, not of requests.
+    assert [line.rpartition(" <")[0] for line in lines] == [
         "GET (unknown) 404",
         "GET /api/v1/collections/{id}/dictionary/{attribute} 404",
+        "POST /api/v1/collections/{id}/receipts 204",
+        "POST /api/v1/collections/{id}/reports 201",
     ]
+    assert lines[0].endswith("s, 2 times")
     for secret in (name, "Somebody", "203.0.113", "127.0.0.1", "secret", "who", ASKED.id, "nowhere"):
         assert secret not in "\n".join(lines)
 

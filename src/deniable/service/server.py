@@ -28,6 +28,7 @@ try:
     from deniable.service.admin import admin_app
     from deniable.service.public import Access, public_app
     from deniable.service.shield import access as access_log
+    from deniable.service.shield import requests
 except ImportError as missing:
     raise MissingExtraError('the collector needs an extra: pip install "deniable[service]"') from missing
 
@@ -95,6 +96,7 @@ def running(
         if path is not None:
             stack.callback(ControlSocket(path, collector.surveys, collector.refresh).close)
         apps = (public_app(collector, access), public), (admin_app(collector, trusted), admin)
+        stack.callback(requests.say)
         servers = [stack.enter_context(_serving(app, listening)) for app, listening in apps]
         # Both ports shut at once, so that one grace is waited and not two.
         stack.callback(_shut, servers)

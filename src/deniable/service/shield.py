@@ -1,15 +1,18 @@
 """What both ports put around everything: headers of a page that nothing can be slipped into, and a log of nobody.
 
-A line of the log has the address's template, the status and about how long it took. It has no address of anybody, no
-query, id, body or program's name; where something breaks, it has the kind of exception and no more.
+A line of the log has the address's template, the status, about how long it took, and how often that was in a second:
+the order of requests is in no log, and a line for many costs little. It has no address of anybody, no query, id, body
+or program's name; where something breaks, it has the kind of exception and no more.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, MutableMapping
-from typing import Any
+from typing import Any, final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -17,6 +20,7 @@ from deniable.service.problems import Problem
 
 access = logging.getLogger("deniable.service.access")
 
+_SECONDS = 1.0
 _TLS = ((b"strict-transport-security", b"max-age=31536000"),)
 _BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _PERMISSIONS = (
@@ -60,6 +64,35 @@ _OTHER = (*_EVERY, (b"content-security-policy", b"default-src 'none'; frame-ance
 """Added to what is no page: nothing of it may be run or framed. Short, for every report is answered with it."""
 
 
+@final
+class Requests:
+    """What was asked lately, counted, and said in a line for each kind."""
+
+    def __init__(self) -> None:
+        self._lock, self._counts = threading.Lock(), Counter[str]()
+
+    def count(self, line: str) -> None:
+        """Count a request; what is counted is said within a second."""
+        with self._lock:
+            first = not self._counts
+            self._counts[line] += 1
+        if first:
+            timer = threading.Timer(_SECONDS, self.say)
+            timer.daemon = True
+            timer.start()
+
+    def say(self) -> None:
+        """Log what was counted since the last time."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        for line, times in sorted(counts.items()):
+            access.info("%s", line if times == 1 else f"{line}, {times} times")
+
+
+requests = Requests()
+"""Of all ports of this process."""
+
+
 class Shield:
     """The outermost layer of an application.
 
@@ -97,7 +130,7 @@ class Shield:
             if not status:
                 await Problem("broken").response()(scope, receive, sending)
         if access.isEnabledFor(logging.INFO):
-            access.info("%s %s %s %s", scope["method"], _template(scope), status, _bucket(time.perf_counter() - began))
+            requests.count(f"{scope['method']} {_template(scope)} {status} {_bucket(time.perf_counter() - began)}")
 
 
 def _is_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
