@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypeIs
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import (
@@ -355,6 +356,11 @@ class DealtOracle(DealtMechanism[Reports]):
     @abstractmethod
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         """Draw the state int64[k] of contributors with these true counts int64[k]."""
+
+
+def is_dealt_oracle(mechanism: object) -> TypeIs[DealtOracle[Any]]:
+    """Tell a mechanism for one attribute whose deals can be combined from all others."""
+    return isinstance(mechanism, DealtOracle)
 
 
 class CodeOracle(DealtOracle[Codes]):

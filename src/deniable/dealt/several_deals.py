@@ -11,7 +11,7 @@ import numpy as np
 from deniable.core.aggregate import Aggregate
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism
-from deniable.dealt.dealt import DealtOracle
+from deniable.dealt.dealt import is_dealt_oracle
 from deniable.errors import DeniableError, InvalidParameterError, MismatchError
 from deniable.survey.collection import Collection, short_id
 
@@ -51,7 +51,7 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
     deals = [aggregate.mechanism for aggregate in aggregates]
     parts: list[Estimate] = []
     for place, (mechanism, aggregate) in enumerate(zip(deals, aggregates, strict=True)):
-        if not isinstance(mechanism, DealtOracle):
+        if not is_dealt_oracle(mechanism):
             raise MismatchError(
                 f"aggregates must come from a mechanism with dealt shares whose deals can be combined, "
                 f"got one from {mechanism!r}"
