@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from deniable import AdaptiveSMP, Aggregate, Attribute, Collection, Schema
+from deniable import GRR, SMP, AdaptiveSMP, Aggregate, Attribute, Collection, Schema
 from deniable.engines import spark
-from deniable.errors import EmptyAggregateError, InvalidInputError, MismatchError
+from deniable.errors import EmptyAggregateError, InvalidInputError, InvalidReportError, MismatchError
 from deniable.files import aggregate_files, merge_files
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def test_what_is_wrong_is_said(session: Any, tmp_path: Path) -> None:
         spark.randomize(answers(session, 0, 1), SURVEY, str(tmp_path / "reports"))
     stored = spark.randomize(answers(session, 500, 2), SURVEY, str(tmp_path / "reports"))
     other = Collection(SURVEY.schema, AdaptiveSMP((2, 40), 2.0))
-    with pytest.raises(MismatchError, match="is of collection"):
+    with pytest.raises(MismatchError, match="holds reports of collection"):
         spark.aggregate(stored, other)
     with pytest.raises(EmptyAggregateError):
         spark.aggregate(stored.where("attribute > 5"), SURVEY)
@@ -120,3 +120,35 @@ def test_what_is_wrong_is_said(session: Any, tmp_path: Path) -> None:
     assert 0 < few.n < 500
     assert not few.batches & spark.aggregate(stored, SURVEY).batches
     assert np.array_equal(few.counts[:2], spark.aggregate(stored, SURVEY).counts[:2])
+
+
+@pytest.mark.parametrize("mechanism", [GRR(40, 1.0), SMP((2, 40), 1.0)], ids=lambda mechanism: mechanism.name)
+def test_reports_of_which_few_differ_are_counted(mechanism: Any, session: Any, tmp_path: Path) -> None:
+    asked = SURVEY.schema.attributes[-len(mechanism.domain) :]
+    survey = Collection(Schema(asked), mechanism)
+    stored = spark.randomize(answers(session), survey, str(tmp_path / "reports"))
+    total = spark.aggregate(stored, survey)
+    assert total == aggregate_files(survey, [tmp_path / "reports"], tmp_path / "by_file.arrow")
+    summed = spark.aggregate(stored.withColumn("value", stored["value"].cast("double")), survey)  # by the tasks
+    assert summed == total
+    halves = [spark.aggregate(stored.where(f"value % 2 = {i}"), survey) for i in range(2)]
+    assert np.array_equal((halves[0] + halves[1]).counts, total.counts)
+    for value, message in (
+        ("300", r"'value' must be in 0\.\.255 in every row, it is not in 30000"),
+        ("cast(null as smallint)", r"must be in 0\.\.255"),
+        ("200", "rows counted among different reports"),
+    ):
+        wrong = stored.selectExpr(*[f"{value} as {name}" if name == "value" else name for name in stored.columns])
+        with pytest.raises(InvalidReportError, match=message):
+            spark.aggregate(wrong, survey)
+    foreign = stored.limit(1).selectExpr(*mechanism_fields(mechanism), f"'{'5' * 64}' as collection")
+    for mixed in (
+        stored.unionByName(foreign),
+        stored.selectExpr("cast(value as double) as value", *stored.columns[:-2], "null as collection"),
+    ):
+        with pytest.raises(MismatchError, match="the DataFrame holds reports of collection"):
+            spark.aggregate(mixed, survey)
+
+
+def mechanism_fields(mechanism: Any) -> list[str]:
+    return [field.name for field in mechanism.report_fields]

@@ -8,6 +8,9 @@ under a name of its own where nobody looks. Spark takes the result of one attemp
 names becomes visible, with all others or not at all. Sums of tasks carry the number of their partition: none is added
 twice.
 
+A row costs most on its way from Java to Python. So reports of which few can differ are counted where they are, by a
+``GROUP BY``; all others come with as few columns as will do.
+
 Files are those of `deniable randomize`: `deniable aggregate` adds them up, and `aggregate` those that it wrote.
 """
 
@@ -16,12 +19,13 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
@@ -39,28 +43,25 @@ from deniable.errors import (
     OutputError,
 )
 from deniable.files.formats.columns import report_arrays
-from deniable.files.formats.reports import ID_COLUMN, batch_rows, check_ids, stated_batch, write_reports
+from deniable.files.formats.reports import BATCH_BYTES, ID_COLUMN, batch_rows, stated_batch, write_reports
 from deniable.files.jobs.shuffling import shuffled
 from deniable.survey.collection import Collection, short_id
 from deniable.survey.encoding import check_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-WIDTH = 16
-"""Partial sums are added up in so many tasks before they come to the driver."""
+COUNTED_BITS = 16
+"""Reports of at most so many bits are counted, each of the different ones once; at most 65,536 come to the driver."""
 
-OTHERS = "of another collection"
-"""Column of the rows that are added up: the id of another collection, null where the row is of the right one."""
+PIECE_ROWS = 1 << 16
+"""Rows that a task handles at a time, if they have not too many bytes."""
 
+_INTEGERS = ("byte", "short", "integer", "long")
 _WRITTEN = "partition int, file string, n long, digest string, error string"
 _SUMMED = "partition int, sum binary, error string"
 
-_ERRORS = {
-    "InvalidInputError": InvalidInputError,
-    "InvalidReportError": InvalidReportError,
-    "MismatchError": MismatchError,
-}
+_ERRORS = {"InvalidInputError": InvalidInputError, "InvalidReportError": InvalidReportError}
 
 
 def randomize(answers: DataFrame, collection: Collection, path: str) -> DataFrame:
@@ -146,17 +147,59 @@ def aggregate(reports: DataFrame, collection: Collection) -> Aggregate:
         raise InvalidReportError(f"the DataFrame must have the column {absent[0]!r}, got {', '.join(reports.columns)}")
     from pyspark.sql import functions
 
-    # Ids are compared where the rows are: as texts they would be most of what is sent to Python.
-    ids = functions.col(ID_COLUMN)
-    others = functions.when(ids.eqNullSafe(collection.id), None).otherwise(functions.coalesce(ids, functions.lit("")))
     call = uuid.uuid4().hex
-    parts = reports.select(*names, others.alias(OTHERS)).mapInArrow(
-        partial(_attempt, partial(sum_part, collection, call)), _SUMMED
+    # Ids are compared where the rows are: as texts they would be most of what is sent. A report of another collection
+    # is sent as one that is null, which costs nothing; whoever meets a null asks once more what it was.
+    ours = functions.col(ID_COLUMN).eqNullSafe(collection.id)
+    try:
+        if _few(reports, collection):
+            total = _counted(reports, ours, collection)
+        else:
+            total = _summed(reports, ours, collection, call)
+    except InvalidReportError:
+        for (other,) in reports.where(~ours).select(ID_COLUMN).limit(1).collect():
+            raise MismatchError(
+                f"the DataFrame holds reports of collection {short_id(str(other or ''))}, "
+                f"not of {short_id(collection.id)}"
+            ) from None
+        raise
+    if total.n == 0:
+        raise EmptyAggregateError("the DataFrame holds no reports: at least one is needed")
+    return replace(total, batches=_batches(reports.inputFiles(), collection, total.n, call))
+
+
+def _few(reports: DataFrame, collection: Collection) -> bool:
+    """Whether so few reports can differ that they are counted: codes, in columns of integers."""
+    fields = collection.mechanism.report_fields
+    kinds = {field.name: field.dataType.typeName() for field in reports.schema.fields}
+    return all(field.width is None and kinds[field.name] in _INTEGERS for field in fields) and (
+        sum(8 * np.dtype(field.dtype).itemsize for field in fields) <= COUNTED_BITS
     )
-    # By the partition's number: a task that runs again sends its sum where it went before.
-    sums = parts.repartition(WIDTH, "partition").mapInArrow(
-        partial(_attempt, partial(merge_parts, collection)), _SUMMED
-    )
+
+
+def _counted(reports: DataFrame, ours: Column, collection: Collection) -> Aggregate:
+    """Return the aggregate of reports that Spark counts."""
+    from pyspark.sql import functions
+
+    chosen = []
+    for field in collection.mechanism.report_fields:
+        column, limits = functions.col(field.name), np.iinfo(field.dtype)
+        fits = ours & column.between(int(limits.min), int(limits.max))
+        chosen.append(functions.when(fits, column).alias(field.name))
+    grouped = reports.select(*chosen).groupBy(*(field.name for field in collection.mechanism.report_fields))
+    return weighted(collection, [tuple(row) for row in grouped.count().collect()])
+
+
+def _summed(reports: DataFrame, ours: Column, collection: Collection, call: str) -> Aggregate:
+    """Return the aggregate of any reports: tasks add up their own, then a tree."""
+    from pyspark.sql import functions
+
+    first, *others = (field.name for field in collection.mechanism.report_fields)
+    chosen = functions.when(ours, functions.col(first)).alias(first)
+    parts = reports.select(chosen, *others).mapInArrow(partial(_attempt, partial(sum_part, collection, call)), _SUMMED)
+    # By the partition's number: a task that runs again sends its sum where it went before. Spark takes as many tasks as
+    # the sums' bytes ask for.
+    sums = parts.repartition("partition").mapInArrow(partial(_attempt, partial(merge_parts, collection)), _SUMMED)
     found = sums.collect()
     _raise_first((row[0], row[2]) for row in found)
     total = sum(
@@ -165,9 +208,48 @@ def aggregate(reports: DataFrame, collection: Collection) -> Aggregate:
     missing = {f"{call} {number}" for number in range(len(total.batches))} ^ total.batches
     if missing:
         raise DuplicateReportsError(f"every partition must be added once, got others: {len(missing)} of them")
-    if total.n == 0:
-        raise EmptyAggregateError("the DataFrame holds no reports: at least one is needed")
-    return replace(total, batches=_batches(reports.inputFiles(), collection, total.n, call))
+    return total
+
+
+def weighted(collection: Collection, rows: Sequence[tuple[Any, ...]]) -> Aggregate:
+    """Return the aggregate of reports that are counted.
+
+    Parameters
+    ----------
+    collection : Collection
+        Whose reports they are.
+    rows : sequence of tuple
+        Different reports, each with how often it occurs as its last item: the values of its fields, None where one
+        cannot be of this collection.
+
+    Raises
+    ------
+    InvalidReportError
+        If a field is None, or the mechanism cannot have produced a report.
+    """
+    mechanism = collection.mechanism
+    fields = mechanism.report_fields
+    *columns, counts = zip(*rows, strict=True) if rows else ((),) * (len(fields) + 1)
+    for field, values in zip(fields, columns, strict=True):
+        if None in values:
+            limits = np.iinfo(field.dtype)
+            number = sum(count for value, count in zip(values, counts, strict=True) if value is None)
+            raise InvalidReportError(
+                f"report field {field.name!r} must be in {limits.min}..{limits.max} in every row, it is not in {number}"
+            )
+    arrays = [np.array(values, dtype=field.dtype) for field, values in zip(fields, columns, strict=True)]
+    often = np.array(counts, dtype=np.int64)
+    total = Aggregate.empty(mechanism, collection.id)
+    # Twice what the higher bits of the counts say, and once what this bit says: exact, whatever the mechanism adds up.
+    for bit in reversed(range(int(often.max(initial=0)).bit_length())):
+        odd = often >> bit & 1 == 1
+        total += total
+        if odd.any():
+            try:
+                total += collection.aggregate(mechanism.report_type(*(array[odd] for array in arrays)))
+            except InvalidReportError as error:
+                raise InvalidReportError(f"{error} (rows counted among different reports)") from None
+    return total
 
 
 # ---------------------------------------------------------------- what tasks do
@@ -219,11 +301,10 @@ def write_part(
 
     def reports() -> Iterator[Any]:
         rows = 0
-        for batch in batches:
-            if batch.num_rows:
-                codes = collection.schema.read(batch, first_row=rows + 1).codes(rng)
-                rows += batch.num_rows
-                yield collection.randomize(codes, rng)
+        for table in _tables(batches):
+            codes = collection.schema.read(table, first_row=rows + 1).codes(rng)
+            rows += table.num_rows
+            yield collection.randomize(codes, rng)
 
     name = f"part-{partition:05d}-{uuid.uuid4().hex}.parquet"
     try:
@@ -240,24 +321,30 @@ def write_part(
 
 
 def sum_part(collection: Collection, call: str, partition: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
-    """Add up the reports of a partition; return its number, the aggregate's bytes and what is wrong, as one row.
-
-    Beside the columns of the reports there is `OTHERS`.
-    """
+    """Add up the reports of a partition; return its number, the aggregate's bytes and what is wrong, as one row."""
     total = Aggregate.empty(collection.mechanism, collection.id)
     try:
-        for batch in batches:
-            if batch.num_rows:
-                others = batch.column(OTHERS)
-                if others.null_count < len(others):
-                    check_ids(others.fill_null(collection.id), collection.id, f"partition {partition}", total.n)
-                try:
-                    total += collection.aggregate(report_arrays(batch, collection.mechanism))
-                except InvalidReportError as error:
-                    raise InvalidReportError(f"{error} (rows counted from row {total.n + 1})") from None
-    except (InvalidReportError, MismatchError) as error:
+        for table in _tables(batches):
+            try:
+                total += collection.aggregate(report_arrays(table, collection.mechanism))
+            except InvalidReportError as error:
+                raise InvalidReportError(f"{error} (rows counted from row {total.n + 1})") from None
+    except InvalidReportError as error:
         return _sum_row(partition, b"", _named(error, f"partition {partition}: "))
     return _sum_row(partition, replace(total, batches=frozenset({f"{call} {partition}"})).to_bytes(), "")
+
+
+def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the same rows in larger pieces: Spark's batches of 10,000 cost more to begin than to do."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+        if sum(one.num_rows for one in held) >= PIECE_ROWS or sum(one.nbytes for one in held) >= BATCH_BYTES:
+            yield pa.Table.from_batches(held).combine_chunks()
+            held = []
+    if held:
+        yield pa.Table.from_batches(held).combine_chunks()
 
 
 def merge_parts(collection: Collection, partition: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:

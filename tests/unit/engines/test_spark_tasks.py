@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from deniable import (
 )
 from deniable.core.randomness import SecureRandomness
 from deniable.engines import spark
-from deniable.engines.spark import OTHERS, Part, Store, merge_parts, sum_part, write_part
+from deniable.engines.spark import Part, Store, merge_parts, sum_part, weighted, write_part
 from deniable.errors import DuplicateReportsError, FileFormatError, InvalidReportError, OutputError
 from deniable.files import ReportReader, aggregate_files, report_arrays
 
@@ -110,7 +111,6 @@ def widened(collection: Collection, n: int, rng: Any) -> tuple[pa.RecordBatch, A
             columns[field.name] = pa.array([row.tobytes() for row in values], pa.binary())
         else:
             columns[field.name] = pa.array(values.tolist(), pa.list_(pa.int32()))
-    columns[OTHERS] = pa.nulls(n, pa.string())
     return pa.record_batch(columns), reports
 
 
@@ -142,18 +142,13 @@ def test_sums_of_partitions_are_the_sum(mechanism: Any) -> None:
 def test_reports_that_do_not_fit_are_refused() -> None:
     grr = GRR(300, 1.0)
     collection = survey_over(grr)
-    batch, _ = widened(collection, 5, SimulationRandomness(1))
-    others = batch.column(OTHERS)
-    mixed = batch.set_column(1, OTHERS, pa.array([None] * 4 + ["x" * 64]))
-    (foreign,) = sum_part(collection, "c", 2, [mixed]).to_pylist()
-    assert foreign["error"].startswith("MismatchError|partition 2: row 5 of partition 2 is of collection xxx")
     for values, message in (
         (pa.array([0, 1, 2, 3, 70_000]), "must have values of the type uint16, got others"),
         (pa.array([0, 1, 2, 3, -1]), "must have values of the type uint16, got others"),
         (pa.array([0, 1, 2, 3, None]), "must not be null"),
         (pa.array([0, 1, 2, 3, 300]), r"report must be in 0..299, got report=300 in row 5 \(rows counted from row 1\)"),
     ):
-        wrong = pa.record_batch({"value": values, OTHERS: others})
+        wrong = pa.record_batch({"value": values})
         (row,) = sum_part(collection, "c", 0, [wrong]).to_pylist()
         assert row["error"].startswith("InvalidReportError|partition 0: ")
         with pytest.raises(InvalidReportError, match=message):
@@ -161,6 +156,27 @@ def test_reports_that_do_not_fit_are_refused() -> None:
     subset = survey_over(AdaptiveSMP((40, 40), 1.0))
     with pytest.raises(InvalidReportError, match="must have the column 'payload'"):
         report_arrays(pa.table({"attribute": [1]}), subset.mechanism)
+
+
+@pytest.mark.parametrize("mechanism", [GRR(300, 1.0), SMP((2, 40), 1.0)], ids=lambda mechanism: mechanism.name)
+def test_counted_reports_are_the_sum_of_all(mechanism: Any) -> None:
+    collection, rng = survey_over(mechanism), SimulationRandomness(4)
+    batch, reports = widened(collection, 3000, rng)
+    counted = Counter(tuple(row.values()) for row in batch.to_pylist())
+    rows = [(*report, count) for report, count in counted.items()]
+    assert weighted(collection, rows) == collection.aggregate(reports)
+    many = weighted(collection, [(*report, count * 10**15 + 7) for report, count in counted.items()])
+    expected = (
+        collection.aggregate(reports).counts * 10**15 + 7 * weighted(collection, [(*r, 1) for r in counted]).counts
+    )
+    assert np.array_equal(many.counts, expected)
+    assert many.n == 3000 * 10**15 + 7 * len(counted)
+    assert weighted(collection, []) == Aggregate.empty(mechanism, collection.id)
+    unknown = [(None, *rows[0][1:-1], 5), (None, *rows[1][1:-1], 6)]
+    with pytest.raises(InvalidReportError, match=r"must be in 0\.\.(255|65535) in every row, it is not in 11"):
+        weighted(collection, [*rows, *unknown])
+    with pytest.raises(InvalidReportError, match=r"\(rows counted among different reports\)"):
+        weighted(collection, [*rows, (*rows[0][:-2], 50_000 if len(rows[0]) == 2 else 250, 3)])
 
 
 def test_batches_are_those_of_the_files_that_are_counted_whole(tmp_path: Path) -> None:
