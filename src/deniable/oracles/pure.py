@@ -165,7 +165,7 @@ class PureOracle(LinearOracle[Reports]):
         if law is None or not law.exchangeable:
             matrix = self._listed_covariance(f, codes)
         else:
-            own, other = self._pair_covariances(law)
+            own, other = self._pair_covariances
             pairs = f[codes][:, None] + f[codes][None, :]
             matrix = own * pairs + other * (1 - pairs)
             same = codes[:, None] == codes[None, :]
@@ -178,13 +178,15 @@ class PureOracle(LinearOracle[Reports]):
         law = self.support_law
         if law is None or not law.exchangeable:
             return float(weights @ self.covariance(f, 1) @ weights)
-        (p, q), (own, other) = map(float, self.support_probabilities), self._pair_covariances(law)
+        (p, q), (own, other) = map(float, self.support_probabilities), self._pair_covariances
         return exchangeable(p, q, own, other)(weights, f)
 
     @final
-    def _pair_covariances(self, law: PairLaw) -> tuple[float, float]:
-        """Return Cov(supports v, supports w) of one report whose contributor holds v or w, and neither."""
-        p, q = self.support_probabilities
+    @cached_property
+    def _pair_covariances(self) -> tuple[float, float]:
+        """Cov(supports v, supports w) of one report whose contributor holds v or w, and neither."""
+        law, (p, q) = self.support_law, self.support_probabilities
+        assert law is not None
         own, other = law.both()
         return float(own - p * q), float(other - q * q)
 
