@@ -426,6 +426,7 @@ PAGE = Page(
         "rho .9, epsilon 3": "a setting",
         "for rho = .1, .5 and .9": "a setting",
         "2,000 free frequencies and 40 collections": "a setting",
+        "dotted: 1.05": "a line of the picture",
         "20 runs": "a setting",
         "400 runs": "a setting",
         "(here 10%)": "a setting",
