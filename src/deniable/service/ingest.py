@@ -12,7 +12,10 @@ import contextlib
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +36,9 @@ MAX_QUEUE_BYTES = 1 << 28
 
 MAX_COMMIT = 4096
 """Reports after which no further request joins a commit."""
+
+MOST_IMPOSSIBLE = 64
+"""Of a request with more impossible reports, none is taken."""
 
 _PAUSE, _PAUSES = 0.001, 8
 """Seconds in which somebody must come for a commit to wait on, and how often it waits."""
@@ -192,9 +198,9 @@ class Ingest:
         posted: dict[str, Posted] = {}
         for collection, group in groups.items():
             ids = np.concatenate([item.body.ids for item in group])
-            rows = np.concatenate([item.body.rows for item in group])
-            valid[collection] = kept = valid_rows(group[0].survey, rows)
+            valid[collection] = kept = valid_rows(group[0].survey, [item.body.rows for item in group])
             if kept.any():
+                rows = np.concatenate([item.body.rows for item in group])
                 posted[collection] = Posted(ids[kept], rows[kept])
             if not kept.all():
                 self._look_for_repeated(collection, group, kept)
@@ -250,8 +256,12 @@ class Ingest:
             self._metrics.reports(problem.name, item.body.n)
 
 
-def valid_rows(survey: Survey, rows: Rows) -> NDArray[np.bool_]:
-    """Return which reports a client can have made: all at once, and in halves only where one of them is not.
+def valid_rows(survey: Survey, bodies: Sequence[Rows]) -> NDArray[np.bool_]:
+    """Return which reports of some requests a client can have made.
+
+    All are looked at at once, and in halves only where one of them is not. Of a request with more than
+    `MOST_IMPOSSIBLE` such reports none is taken: no client of the survey made it, and to look for each would keep
+    everybody else waiting.
 
     Examples
     --------
@@ -261,21 +271,41 @@ def valid_rows(survey: Survey, rows: Rows) -> NDArray[np.bool_]:
     >>> from deniable.survey.schema import Attribute, Schema
     >>> asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
     >>> survey = Survey.read(asked.to_json(), draft_page(asked).to_json(), {})
-    >>> valid_rows(survey, np.array([[0], [1], [2]], dtype=np.uint8))
-    array([ True,  True, False])
+    >>> valid_rows(survey, [np.array([[0], [1]], dtype=np.uint8), np.array([[1], [2]], dtype=np.uint8)])
+    array([ True,  True,  True, False])
     """
+    rows = np.concatenate(bodies)
     valid = np.ones(len(rows), dtype=np.bool_)
-    parts = [(0, len(rows))]
+    if survey.valid(rows):
+        return valid
+    starts = np.cumsum([0, *map(len, bodies)])
+    for body in _impossible(lambda one, other: survey.valid(rows[starts[one] : starts[other]]), len(bodies)):
+        start, stop = starts[body], starts[body + 1]
+        inside = partial(_rows_valid, survey, rows[start:stop])
+        places = list(islice(_impossible(inside, stop - start), MOST_IMPOSSIBLE + 1))
+        valid[start + np.array(places) if len(places) <= MOST_IMPOSSIBLE else slice(start, stop)] = False
+    return valid
+
+
+def _rows_valid(survey: Survey, rows: Rows, start: int, stop: int) -> bool:
+    return survey.valid(rows[start:stop])
+
+
+def _impossible(valid: Callable[[int, int], bool], n: int) -> Iterator[int]:
+    """Find the impossible ones of 0..n-1, of which one is: whose first half is valid has it in the second."""
+    parts = [(0, n, True)]
     while parts:
-        start, stop = parts.pop()
-        if survey.valid(rows[start:stop]):
+        start, stop, known = parts.pop()
+        if not known and valid(start, stop):
             continue
         if stop - start == 1:
-            valid[start] = False
+            yield start
+            continue
+        middle = (start + stop) // 2
+        if valid(start, middle):
+            parts.append((middle, stop, True))
         else:
-            middle = (start + stop) // 2
-            parts += [(start, middle), (middle, stop)]
-    return valid
+            parts += [(middle, stop, False), (start, middle, True)]
 
 
 def _resolve(items: list[_Item]) -> None:
