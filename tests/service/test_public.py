@@ -96,9 +96,7 @@ def test_an_impossible_report_is_refused_alone_and_counted_out_of_many(here: Run
     assert call.post(Body(ASKED.id, three.ids[1:2], three.rows[1:2])).status == 201
 
 
-@pytest.mark.parametrize(
-    ("bodies_of", "impossible", "most"), [(10_000, 1, 16), (10_000, 64, 1000), (10_000, 10_000, 150)]
-)
+@pytest.mark.parametrize(("impossible", "most"), [(1, 46), (64, 1000), (10_000, 160)])
 @pytest.mark.parametrize("others", [0, 100])
 def test_impossible_reports_are_found_by_few_looks(
     impossible: int, most: int, others: int, monkeypatch: pytest.MonkeyPatch
