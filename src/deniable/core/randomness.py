@@ -226,6 +226,57 @@ def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
     return result
 
 
+HALF_BOUNDS = 1 << 24
+"""Largest bound below which half a word is enough: it is drawn again with probability below 2^-8."""
+
+
+def uniform_below_by_halves(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
+    """Return int64[size], exactly uniform on {0, ..., bound-1}, bound <= 2^24, of half a word each.
+
+    Lemire, *Fast random integer generation in an interval* (2019): of the product of 32 bits and the bound the upper
+    half is the choice; a lower half below 2^32 mod bound is drawn again.
+    """
+    result = np.empty(size, dtype=np.int64)
+    rejected = 0
+    for start in range(0, size, 2 * BLOCK_WORDS):
+        part = result[start : start + 2 * BLOCK_WORDS]
+        rejected += int(_choose_by_halves(draw(rng, -(-part.size // 2)).view(np.uint32), np.uint32(bound), part))
+    while rejected:
+        todo = np.flatnonzero(result < 0)
+        again = np.empty(todo.size, dtype=np.int64)
+        rejected = int(_choose_by_halves(draw(rng, -(-todo.size // 2)).view(np.uint32), np.uint32(bound), again))
+        result[todo] = again
+    return result
+
+
+def below_by_halves(rng: Randomness, threshold: int, size: int) -> NDArray[np.bool_]:
+    """Return bool[size], each true with probability threshold/2^64 exactly, of half a word each.
+
+    The half that the threshold begins with does not tell; the other half of that word is then drawn, too.
+    """
+    first, rest = divmod(threshold, 1 << 32)
+    halves = draw(rng, -(-size // 2)).view(np.uint32)[:size]
+    result: NDArray[np.bool_] = halves < np.uint32(first)
+    tied = np.flatnonzero(halves == np.uint32(first))
+    if tied.size:
+        result[tied] = draw(rng, tied.size) >> np.uint64(32) < np.uint64(rest)
+    return result
+
+
+@kernel
+def _choose_by_halves(halves: NDArray[np.uint32], bound: np.uint32, result: NDArray[np.int64]) -> np.int64:
+    """Write the choice of every half, or -1 where it is drawn again; return how many are -1."""
+    factor, low = np.uint64(bound), np.uint64(0xFFFFFFFF)
+    least = np.uint64(1 << 32) % factor
+    rejected = np.int64(0)
+    for i in range(result.shape[0]):
+        product = np.uint64(halves[i]) * factor
+        again = np.int64(product & low < least)
+        result[i] = np.int64(product >> np.uint64(32)) | -again
+        rejected += again
+    return rejected
+
+
 _FLOAT_BOUNDS = 1 << 32
 """Bounds up to which a quotient is found by a float product; below 8 the remainder would not fit a signed word."""
 

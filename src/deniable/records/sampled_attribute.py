@@ -24,7 +24,7 @@ from deniable.records.uniform_draws import uniform_rows
 
 Reports = TypeVar("Reports")
 
-SAMPLED_ROWS = 1 << 16
+SAMPLED_ROWS = 1 << 17
 """Contributors who are grouped by sampled attribute at a time: many enough that d calls of an oracle cost nothing."""
 
 

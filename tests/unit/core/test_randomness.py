@@ -12,7 +12,7 @@ from scipy import stats
 
 from deniable import GRR, OUE, SMP, SecureRandomness, SimulationRandomness
 from deniable.core import randomness as module
-from deniable.core.randomness import BLOCK_WORDS, blocks, draw, uniform_below
+from deniable.core.randomness import BLOCK_WORDS, below_by_halves, blocks, draw, uniform_below, uniform_below_by_halves
 from deniable.errors import InvalidParameterError
 
 
@@ -172,3 +172,56 @@ def test_uniform_below_is_the_quotient_of_the_same_words(bound: int, n: int) -> 
             expected[i] = word // width
         todo = [i for i in todo if expected[i] >= bound]
     assert uniform_below(SimulationRandomness(bound), bound, n).tolist() == expected
+
+
+@pytest.mark.parametrize("bound", [2, 3, 1000, 2**17 - 1, 2**24 - 1, 2**24])
+@pytest.mark.parametrize("path", ["interpreted", "compiled"])
+def test_halves_of_words_choose_exactly_uniformly(bound: int, path: str) -> None:
+    """As many halves stand for each choice: of those with one upper half of the product all but a beginning do."""
+    choices = [0, 1, bound // 2, bound - 2, bound - 1]
+    ends = [(-(-(c << 32) // bound), -(-((c + 1) << 32) // bound)) for c in choices]
+    halves = np.array([half for low, high in ends for half in (low, low + 1, high - 1)], dtype=np.uint32)
+    result = np.empty(halves.size, dtype=np.int64)
+    run = getattr(module._choose_by_halves, path)
+    assert run(halves, np.uint32(bound), result) == (result < 0).sum()
+    for c, (low, high), (first, second, last) in zip(choices, ends, result.reshape(-1, 3).tolist(), strict=True):
+        assert (second, last) == (c, c)
+        assert first in (c, -1)
+        assert high - low - (first < 0) == 2**32 // bound
+
+
+@pytest.mark.parametrize("n", [1, 16, 17, 70_001])
+def test_every_place_has_a_half_of_its_own(n: int) -> None:
+    """Rejected ones are drawn again, from words that come after all others."""
+    bound = 3 << 22
+    found = uniform_below_by_halves(SimulationRandomness(n), bound, n)
+    assert 0 <= int(found.min()) <= int(found.max()) < bound
+    rng, halves = SimulationRandomness(n), np.empty(0, dtype=np.uint32)
+    while halves.size < n:
+        halves = np.concatenate([halves, draw(rng, min(BLOCK_WORDS, -(-(n - halves.size) // 2))).view(np.uint32)])
+    products = halves[:n].astype(object) * bound
+    kept = np.array([product % 2**32 >= 2**32 % bound for product in products])
+    assert found[kept].tolist() == [product >> 32 for product in products[kept]]
+    if n > 1000:
+        assert 0 < (~kept).sum() < n / 100
+        assert len(set(found[~kept].tolist())) > 1
+
+
+@pytest.mark.parametrize("threshold", [1, 2**32 - 1, 2**32, 2**63, 0x0123_4567_89AB_CDEF, 2**64 - 1])
+def test_halves_of_words_are_below_what_whole_ones_are(threshold: int) -> None:
+    """Around the threshold to the last bit: the half that it begins with takes the rest of its word, others do not."""
+    numbers = [threshold - 1, threshold, threshold + 1, threshold ^ 1 << 31, 0, 2**64 - 1]
+    numbers += [number ^ 1 << 32 for number in numbers]
+    numbers = [number for number in numbers if 0 <= number < 2**64]
+    halves = np.array([number >> 32 for number in numbers] + [0] * (len(numbers) % 2), dtype=np.uint32)
+    given = [halves.view(np.uint64)]
+    tied = [number for number in numbers if number >> 32 == threshold >> 32]
+    given.append(np.array([number % 2**32 << 32 | 77 for number in tied], dtype=np.uint64))
+
+    class Given:
+        def fill(self, words: Any) -> None:
+            words[:] = given.pop(0)
+
+    found = below_by_halves(Given(), threshold, len(numbers))
+    assert found.tolist() == [number < threshold for number in numbers]
+    assert not given

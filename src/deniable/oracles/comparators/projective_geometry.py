@@ -25,7 +25,16 @@ from deniable.core.checks import Codes, checked_integer, checked_report_codes, c
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
-from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, draw, uniform_below
+from deniable.core.randomness import (
+    BLOCK_WORDS,
+    HALF_BOUNDS,
+    Randomness,
+    SimulationRandomness,
+    below_by_halves,
+    draw,
+    uniform_below,
+    uniform_below_by_halves,
+)
 from deniable.core.state import Counts, counts_sum_to
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_down
 from deniable.errors import InvalidParameterError
@@ -167,15 +176,18 @@ class PGR(PureOracle[Codes]):
     # ---------------------------------------------------------------- contributor
 
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
-        # One 64-bit word decides; which of the s or N - s points is reported is drawn uniformly by rejection.
+        # One 64-bit word decides; which of the s or N - s points is reported is drawn uniformly by rejection. For many
+        # contributors half a word does where it tells.
         reports = np.empty(len(codes), dtype=code_dtype(self.points))
+        many, others = len(codes) > INTERPRETED_ROWS, self.points - self.preferred
+        uniform = uniform_below_by_halves if many and self.points <= HALF_BOUNDS else uniform_below
         for start in range(0, len(codes), BLOCK_WORDS):
             rows = slice(start, min(start + BLOCK_WORDS, len(codes)))
-            included = draw(rng, rows.stop - start) < np.uint64(self._inclusion)
+            n = rows.stop - start
+            included = below_by_halves(rng, self._inclusion, n) if many else draw(rng, n) < np.uint64(self._inclusion)
             preferred = int(np.count_nonzero(included))
-            near = uniform_below(rng, self.preferred, preferred)
-            far = uniform_below(rng, self.points - self.preferred, len(included) - preferred)
-            if len(codes) > INTERPRETED_ROWS:
+            near, far = uniform(rng, self.preferred, preferred), uniform(rng, others, n - preferred)
+            if many:
                 tables = self._tables
                 draw_points.compiled(codes[rows], included, np.concatenate([near, far]), *tables, reports[rows])
                 continue

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.card import Card, Variant
 from deniable.core.checks import Codes, checked_codes, checked_integer, code_dtype
 from deniable.core.estimate import Estimate, affine_estimate
+from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
@@ -32,6 +33,7 @@ from deniable.core.state import Counts
 from deniable.core.thresholds import checked_epsilon
 from deniable.errors import EmptyAggregateError, InvalidReportError
 from deniable.oracles.grr import GRR
+from deniable.oracles.grr_bulk import MAX_DOMAIN, randomize_many
 from deniable.oracles.pure import PureOracle
 from deniable.oracles.sketch.families._columns import columns_of
 from deniable.oracles.sketch.families.family import HashFamily
@@ -198,8 +200,10 @@ class CountMeanSketch(PureOracle[Any]):
 
     def _randomize_block(self, codes: Codes, rng: Randomness) -> Any:
         parameters = self.hashes.draw_parameters(rng, len(codes))
-        cells = self.response._randomize(self.hashes.hash(codes, *parameters), rng)
-        return self.hashes.join(parameters, cells)
+        cells = self.hashes.hash(codes, *parameters)
+        if len(codes) > INTERPRETED_ROWS and self.hashes.m <= MAX_DOMAIN:
+            return self.hashes.join(parameters, randomize_many(cells, self.response._lie, self.hashes.m, rng))
+        return self.hashes.join(parameters, self.response._randomize(cells, rng))
 
     # ---------------------------------------------------------------- collector
 

@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype
+from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
-from deniable.core.randomness import Randomness, uniform_below
+from deniable.core.randomness import HALF_BOUNDS, Randomness, uniform_below, uniform_below_by_halves
 from deniable.core.state import counts_between
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.oracles.sketch.families import _binary_linear as binary
@@ -143,7 +144,9 @@ class LinearFamily:
 
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
         """Contributor: return (w,) of shape (rows,), exactly uniform in 1..D-1, by rejection."""
-        return ((1 + uniform_below(rng, self.member_count, rows)).astype(self._parameter_dtype),)
+        by_halves = rows > INTERPRETED_ROWS and self.domain <= HALF_BOUNDS
+        points = (uniform_below_by_halves if by_halves else uniform_below)(rng, self.member_count, rows)
+        return ((1 + points).astype(self._parameter_dtype),)
 
     @cached_property
     def _low(self) -> NDArray[np.int64]:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype
+from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness, draw
 from deniable.core.state import counts_between
@@ -140,9 +141,14 @@ class PartitionFamily:
         return code_dtype(1 << self.dimension), code_dtype(1 << self.value_bits)
 
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
-        """Contributor: return (w, offset), each of shape (rows,), exactly uniform: two ends of one 64-bit word."""
-        words, (w, offset) = draw(rng, rows), self._parameter_dtypes
-        high, low = words >> np.uint64(64 - self.dimension), words & np.uint64((1 << self.value_bits) - 1)
+        """Contributor: return (w, offset), each of shape (rows,), exactly uniform: two ends of one 64-bit word.
+
+        Of many contributors, two ends of half a word where it is long enough.
+        """
+        short = rows > INTERPRETED_ROWS and self.dimension + self.value_bits <= 32
+        words: NDArray[Any] = draw(rng, -(-rows // 2)).view(np.uint32)[:rows] if short else draw(rng, rows)
+        (w, offset), number = self._parameter_dtypes, words.dtype.type
+        high, low = words >> number(8 * words.itemsize - self.dimension), words & number((1 << self.value_bits) - 1)
         return high.astype(w), low.astype(offset)
 
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:

@@ -31,8 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, checked_domain, checked_integer, checked_report_codes, code_dtype
+from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
-from deniable.core.randomness import Randomness, Words, uniform_below
+from deniable.core.randomness import HALF_BOUNDS, Randomness, Words, uniform_below, uniform_below_by_halves
 from deniable.core.state import counts_between, counts_sum_to
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.oracles.sketch.families._spread_decoding import (
@@ -161,7 +162,8 @@ class SpreadFamily:
         wider levels, m - 1 values for each.
         """
         narrow = (1 << self.levels[-1].degree) - 1
-        points = uniform_below(rng, self.domain - 1, rows)
+        by_halves = rows > INTERPRETED_ROWS and self.domain <= HALF_BOUNDS
+        points = (uniform_below_by_halves if by_halves else uniform_below)(rng, self.domain - 1, rows)
         row = np.empty(rows, dtype=self.report_dtype)
         choose_rows(points, narrow, self._last_row + 1, self.m - 1, row)
         return (row,)

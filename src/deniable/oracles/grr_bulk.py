@@ -1,0 +1,107 @@
+"""GRR of many codes over a small domain at once, by sixteen random bits each where they tell.
+
+A code is kept, or becomes another, by floor(word/lie) of a 64-bit word (`grr.randomize_codes`). Its first sixteen bits
+tell unless a multiple of the lie begins with them: fewer than k of 2^16 do. Then the rest of the word is drawn, too.
+What is decided is what the whole word would have decided: the law is the same and exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Codes
+from deniable.core.kernels import kernel
+from deniable.core.randomness import BLOCK_WORDS, Randomness, draw
+from deniable.oracles.grr import randomize_codes
+
+MAX_DOMAIN = 1 << 8
+"""Largest domain whose codes are decided by pieces."""
+
+STRIP = 512
+"""Codes after which it is asked whether one of their pieces did not tell."""
+
+_BITS, _SHARE = 16, 4
+
+
+def randomize_many(codes: Codes, lie: int, k: int, rng: Randomness) -> NDArray[np.uint8]:
+    """Return uint8[n]: codes[n], already checked to be in 0..k-1, through GRR, k <= 256.
+
+    Parameters
+    ----------
+    codes : int[n]
+        True codes.
+    lie : int
+        Each of the other codes is reported with probability lie/2^64.
+    k : int
+        Domain size.
+    rng : Randomness
+        Source of the words.
+    """
+    reports = np.empty(len(codes), dtype=np.uint8)
+    step = _SHARE * BLOCK_WORDS
+    words = np.empty(min(BLOCK_WORDS, -(-len(codes) // _SHARE)), dtype=np.uint64)
+    doubtful = np.empty(min(step, len(codes)), dtype=np.int64)
+    low, high = multiples_of(lie)
+    for start in range(0, len(codes), step):
+        rows = slice(start, start + step)
+        part, result = codes[rows], reports[rows]
+        drawn = words[: -(-len(part) // _SHARE)]
+        rng.fill(drawn)
+        pieces = drawn.view(np.uint16)[: len(part)]
+        found = doubtful[: decide_by_pieces(part, pieces, low, high, k, result, doubtful)]
+        if found.size:
+            whole = pieces[found].astype(np.uint64) << np.uint64(64 - _BITS)
+            whole |= draw(rng, found.size) >> np.uint64(_BITS)
+            again = np.empty(found.size, dtype=np.uint8)
+            randomize_codes(part[found], whole, np.uint64(lie), k, again)
+            result[found] = again
+    return reports
+
+
+def multiples_of(lie: int) -> tuple[np.float32, np.float32]:
+    """Return how many lies a unit of a piece is, from below and from above by more than later roundings amount to."""
+    unit, margin = 2.0 ** (64 - _BITS) / lie, 8 * float(np.finfo(np.float32).eps)
+    return np.float32(unit * (1 - margin)), np.float32(unit * (1 + margin))
+
+
+@kernel
+def decide_by_pieces(
+    codes: Codes,
+    pieces: NDArray[np.uint16],
+    low: np.float32,
+    high: np.float32,
+    k: int,
+    reports: NDArray[np.uint8],
+    doubtful: NDArray[np.int64],
+) -> int:
+    """Write the report of every code; return how many pieces do not tell, having written their places to `doubtful`.
+
+    A word that begins with a piece is at least piece x low and less than (piece + 1) x high lies: of one whole part, or
+    in doubt. All numbers are exact in 32-bit floats, in which the loop vectorises.
+    """
+    zero, one, most, size = np.float32(0), np.float32(1), np.float32(k - 1), np.float32(k)
+    steps = np.empty(min(STRIP, codes.shape[0]), dtype=np.float32)
+    found = 0
+    for start in range(0, codes.shape[0], STRIP):
+        code, piece = codes[start : start + STRIP], pieces[start : start + STRIP]
+        result = reports[start : start + STRIP]
+        n = code.shape[0]
+        doubts = np.int64(0)
+        for i in range(n):
+            place = np.uint64(i)
+            number = np.float32(piece[place])
+            first = number * low
+            first = np.floor(most if first > most else first)
+            last = (number + one) * high
+            last = np.floor(most if last > most else last)
+            value = np.float32(code[place]) + one + first
+            result[place] = np.uint8(value - (size if value >= size else zero))
+            steps[place] = last - first
+            doubts += np.int64(first != last)
+        if doubts > 0:
+            for i in range(n):
+                if steps[i] > zero:
+                    doubtful[found] = start + i
+                    found += 1
+    return found
