@@ -136,6 +136,21 @@ def randomize_components(
         reports[r, x] = resolution - np.int64(reports[r, x])
 
 
+@randomize_components.for_few
+def _randomize_few(
+    codes: Codes,
+    words: Words,
+    last: Words,
+    guide: NDArray[np.uint16],  # noqa: ARG001
+    resolution: int,
+    clamp: int,
+    reports: Components,
+) -> None:
+    reports[:] = np.searchsorted(last, words, side="left") - clamp
+    for r, x in enumerate(codes.tolist()):
+        reports[r, x] = resolution - int(reports[r, x])
+
+
 @kernel
 def sum_components(reports: Components, low: int, high: int, totals: NDArray[np.int64]) -> int:
     """Add reports[n, k] to totals[k]; return the first row with a component outside low..high, or -1."""

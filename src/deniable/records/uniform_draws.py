@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
-from deniable.core.kernels import kernel
-from deniable.core.randomness import Randomness, Words, blocks
+from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.randomness import Randomness, Words, blocks, draw
 from deniable.core.thresholds import SCALE
 
 MAX_PRODUCT = 1 << 48
@@ -44,7 +44,8 @@ def uniform_rows(rng: Randomness, bounds: Sequence[int], choices: Codes) -> None
         while stop < len(bounds) and product * bounds[stop] <= MAX_PRODUCT:
             product *= bounds[stop]
             stop += 1
-        _fill(rng, bounds[start:stop], product, choices[:, start:stop])
+        fill = _fill_few if len(choices) <= INTERPRETED_ROWS else _fill
+        fill(rng, bounds[start:stop], product, choices[:, start:stop])
         start = stop
 
 
@@ -77,12 +78,17 @@ def _multiply(words: Words, bounds: NDArray[np.uint64], choices: NDArray[Any]) -
             words[i] = word * bound
 
 
-@_multiply.for_few
-def _multiply_few(words: Words, bounds: NDArray[np.uint64], choices: NDArray[Any]) -> None:
-    factors = bounds.tolist()
-    for i, word in enumerate(words.tolist()):
-        rest = word
-        for j, bound in enumerate(factors):
-            choices[i, j] = rest * bound >> 64
-            rest = rest * bound % SCALE
-        words[i] = rest
+def _fill_few(rng: Randomness, bounds: Sequence[int], product: int, choices: Codes) -> None:
+    # What `_fill` does, of the same words, by plain integers.
+    limit, rows = SCALE % product, list(range(len(choices)))
+    while rows:
+        rejected = []
+        for row, word in zip(rows, draw(rng, len(rows)).tolist(), strict=True):
+            rest, chosen = word, []
+            for bound in bounds:
+                whole, rest = divmod(rest * bound, SCALE)
+                chosen.append(whole)
+            choices[row] = chosen
+            if rest < limit:
+                rejected.append(row)
+        rows = rejected

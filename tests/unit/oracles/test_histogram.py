@@ -205,7 +205,7 @@ def test_kernel_at_every_boundary(epsilon: float, grid: tuple[int, int]) -> None
     levels = np.array([bisect.bisect_right(ends, word) - clamp for word in words]).reshape(-1, 2)
     held = np.arange(2) == codes[:, None]
     expected = np.where(held, resolution - levels, levels)
-    for run in (randomize_components.compiled, randomize_components.interpreted):
+    for run in (randomize_components.compiled, randomize_components.interpreted, randomize_components.few):
         reports = np.empty(array.shape, dtype=np.int16)
         run(codes, array, last, guide, resolution, clamp, reports)
         assert (reports == expected).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 import random
 from fractions import Fraction
 from itertools import product
@@ -26,7 +27,7 @@ from deniable.records.prior_draws import (
     implemented_prior,
     prior_tables,
 )
-from deniable.records.uniform_draws import _multiply, uniform_rows
+from deniable.records.uniform_draws import _fill, _fill_few, _multiply, uniform_rows
 from tests.unit._goodness import FAMILY_WISE_ERROR
 
 BOUNDS = (1, 2, 3, 7, 16, 1_000_003, 2**32 - 1, 2**32)
@@ -43,7 +44,7 @@ class Scripted:
         words[:] = np.array(taken, dtype=np.uint64)
 
 
-@pytest.mark.parametrize("run", [_multiply.compiled, _multiply.interpreted, _multiply.few])
+@pytest.mark.parametrize("run", [_multiply.compiled, _multiply.interpreted])
 def test_a_word_is_a_fraction_in_mixed_radix(run: Any) -> None:
     """Digit j is floor(fraction times bound) of what the digits before it left, in Python integers."""
     source = random.Random(1)
@@ -64,6 +65,21 @@ def test_a_word_is_a_fraction_in_mixed_radix(run: Any) -> None:
             run(fractions, np.array(bounds, dtype=np.uint64), choices)
         assert choices.tolist() == expected
         assert fractions.tolist() == left
+
+
+def test_few_choices_are_those_of_the_loop() -> None:
+    """Of the same words, rejected ones among them, which are drawn again in the same order."""
+    for bounds in ((5,), (3,) * 16, (2**32, 2**16), (7, 1, 2**32 - 5, 2)):
+        product, source = math.prod(bounds), random.Random(len(bounds))
+        # A word whose last fraction is 0 is rejected unless the product is a power of two.
+        words = [source.choice((0, source.getrandbits(64))) for _ in range(200)]
+        few, many = np.empty((2, 12, len(bounds)), dtype=np.uint32)
+        one, other = Scripted(words), Scripted(words)
+        _fill_few(one, bounds, product, few)
+        _fill(other, bounds, product, many)
+        np.testing.assert_array_equal(few, many)
+        assert one.words == other.words
+        assert (len(one.words) < 200 - 12) == (product & (product - 1) != 0)
 
 
 def test_choices_are_exactly_uniform_on_a_small_word() -> None:

@@ -55,6 +55,9 @@ def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, reports: N
 
 def copy_words(words: Words, codes: Codes, pivots: Codes, lies: Words, k: int, reports: NDArray[Any]) -> None:
     """Overwrite reports[n, d] by words[n, d], the first of a row for the pivot; see `randomize_with_copies`."""
+    if len(words) <= INTERPRETED_ROWS:
+        copy_few(words, codes, pivots, lies, k, reports)
+        return
     truths = lies * np.uint64(k - 1)
     reciprocals = np.divide(1.0, lies.astype(np.float64), out=np.zeros(lies.shape), where=lies > 0)
     copy_in_turn(words, codes, pivots, lies, truths, reciprocals, k, reports)
@@ -195,24 +198,15 @@ def copy_in_turn(
             j = np.int64(0) if j == d else j
 
 
-@copy_in_turn.for_few
-def _copy_few(
-    words: Words,
-    codes: Codes,
-    pivots: Codes,
-    lies: Words,
-    truths: Words,
-    reciprocals: NDArray[np.float64],  # noqa: ARG001
-    k: int,
-    reports: NDArray[Any],
-) -> None:
-    d = words.shape[1]
+def copy_few(words: Words, codes: Codes, pivots: Codes, lies: Words, k: int, reports: NDArray[Any]) -> None:
+    """Do what `copy_words` does to a few rows, by plain integers."""
     for i, (s, drawn) in enumerate(zip(pivots.tolist(), words.tolist(), strict=True)):
-        base, row_lies, row_truths = int(codes[i, s]), lies[s].tolist(), truths[s].tolist()
-        for t, (word, lie, truth) in enumerate(zip(drawn, row_lies, row_truths, strict=True)):
-            value = base if word >= truth else (base + 1 + word // lie) % k
-            reports[i, (s + t) % d] = value
-            base = value if t == 0 else base
+        base = int(codes[i, s])
+        found: list[int] = []
+        for word, lie in zip(drawn, lies[s].tolist(), strict=True):
+            found.append(base if word >= (k - 1) * lie else (base + 1 + word // lie) % k)
+            base = found[0]
+        reports[i] = found[len(found) - s :] + found[: len(found) - s]
 
 
 def simulate_copies(privatised: NDArray[np.int64], lies: NDArray[Any], rng: SimulationRandomness) -> NDArray[np.int64]:

@@ -154,11 +154,16 @@ class PivotLaw(ABC):
     ) -> Sequence[NDArray[np.int64]]:
         """Draw the counts of every target from those of one pivot's reports."""
 
-    @property
     @final
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Domain sizes."""
         return tuple(oracle.k for oracle in self.oracles)
+
+    @final
+    @cached_property
+    def _layout(self) -> CodeLayout:
+        return CodeLayout(self.oracles)
 
     @final
     @cached_property
@@ -346,7 +351,7 @@ class CopyLaw(PivotLaw):
         return np.array(rows, dtype=np.uint64)
 
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        reports = CodeLayout(self.oracles).empty(len(codes))
+        reports = self._layout.empty(len(codes))
         randomize_with_copies(codes, self._lies_by_pivot, rng, reports, self.sizes[0])
         return reports
 
@@ -411,7 +416,7 @@ class TableLaw(PivotLaw):
         return ends, strides, transfer_tables(self.transfers)
 
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        layout, d = CodeLayout(self.oracles), len(self.sizes)
+        layout, d = self._layout, len(self.sizes)
         reports, (ends, strides, tables) = layout.empty(len(codes)), self._draws
         for start in range(0, len(codes), SAMPLED_ROWS):
             part = slice(start, start + SAMPLED_ROWS)
