@@ -97,7 +97,7 @@ def test_an_attempt_that_fails_after_writing_leaves_nothing(
     assert total.n == 4000
     assert len(total.batches) == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["attempts", "reports"]
-    # In local mode no task has a second copy; two attempts that both end are in tests/unit/engines/test_spark_tasks.py.
+    # In local mode no task has a second copy: tests/engines/test_spark_copies.py.
 
 
 def test_what_is_wrong_is_said(session: Any, tmp_path: Path) -> None:
