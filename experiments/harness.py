@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from deniable.core.outputs import atomic_path
-from deniable.core.spec import canonical_json, content_hash
+from deniable.core.spec import content_hash
 from deniable.errors import DeniableError
 
 Cell = dict[str, Any]
@@ -116,7 +116,8 @@ class Run:
                 task = progress.add_task("", total=len(full), completed=len(full) - len(todo))
                 for key, setting in todo:
                     known[key] = compute(setting)
-                    file.write(canonical_json({"key": key, "values": known[key]}) + "\n")
+                    # In the order of their columns: tables are the same if their cells were kept.
+                    file.write(json.dumps({"key": key, "values": known[key]}) + "\n")
                     file.flush()
                     progress.advance(task)
         return [{**setting, **known[key]} for key, setting in zip(keys, full, strict=True)]

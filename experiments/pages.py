@@ -279,6 +279,10 @@ class Page:
         for ours, theirs in zip(
             self.quotes(self.results), self.quotes(Results(results / self.experiments)), strict=True
         ):
+            if ours.startswith("|") and ours.split(_OPEN)[0] != theirs.split(_OPEN)[0]:
+                raise LookupError(
+                    f"rows of the two seeds stand in another order: {_unmarked(ours)} and {_unmarked(theirs)}"
+                )
             pairs = zip(_marked(ours), _marked(theirs), strict=True)
             rows += [{"page": one, "other seed": other, "in": _unmarked(ours)} for one, other in pairs if one != other]
         return rows

@@ -365,7 +365,7 @@ def coverage_table(run: Run, settings: Sequence[Cell], shares_of: Callable[[str]
     """Measure every setting, and write settings, Monte-Carlo bounds and least and largest coverage."""
     cells = run.cells(settings, lambda cell: cover(cell, shares_of(cell["scale"])))
     run.save_table(cells)
-    names = list(cells[0])[list(cells[0]).index("seed") + 1 : -1]
+    names = sorted({*cells[0]} - {*settings[0], "runs", "seed", "quartiles' width"})
     tail = FAMILY / (2 * len(cells) * len(names))
     low, high = (float(end) / run.runs for end in stats.binom.interval(1 - 2 * tail, run.runs, LEVEL))
     summary = [

@@ -80,7 +80,7 @@ def _example(results: Results) -> list[str]:
 
 def _coverage(results: Results) -> list[str]:
     found = []
-    for row in results.rows("coverage-summary"):
+    for row in sorted(results.rows("coverage-summary"), key=lambda row: row["interval"]):
         cells = " | ".join(number_of(row, column, ".3f") for column in ("least", "mean", "largest"))
         found.append(f"| {row['interval']} | {cells} |")
     low, high = (number_of(results.rows("coverage-summary")[0], end, ".3f") for end in ("from", "to"))

@@ -29,6 +29,12 @@ def test_finished_cells_are_not_computed_again(tmp_path: Path) -> None:
     assert asked == [1, 2, 3, 1, 1]
 
 
+def test_tables_have_the_same_columns_if_their_cells_were_kept(tmp_path: Path) -> None:
+    for _ in range(2):
+        (cell,) = _run(tmp_path).cells([{"n": 1}], lambda _: {"width": 2, "height": float("inf")})
+        assert list(cell) == ["n", "runs", "seed", "width", "height"]
+
+
 def test_an_interrupted_run_keeps_what_was_finished(tmp_path: Path) -> None:
     def interrupted(cell: Cell) -> Cell:
         if cell["n"] == 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -127,6 +128,17 @@ def test_another_seed_is_compared_number_by_number(small: Page, tmp_path: Path) 
     assert small.differences(tmp_path / "other") == [
         {"page": "12,346", "other seed": "12,399", "in": "RR has .26, JRR 12,346."}
     ]
+
+
+def test_rows_in_another_order_are_not_compared(small: Page, tmp_path: Path) -> None:
+    def rows(results: Results) -> list[str]:
+        return [f"| {row['method']} | {traced(float(row['mse']), '.1f')} |" for row in results.rows("fig-1")]
+
+    other = tmp_path / "other" / "jrr"
+    other.mkdir(parents=True)
+    (other / "fig-1.csv").write_text("method,share of ones,mse\nJRR,0.1,12399\nRR,0.1,0.2577\n")
+    with pytest.raises(LookupError, match="in another order"):
+        replace(small, parts=(rows,)).differences(tmp_path / "other")
 
 
 def test_one_cell_is_asked_for(small: Page) -> None:
