@@ -1,5 +1,8 @@
 """How much a collector takes: processes apart, on the loopback, durable; ``make load`` writes results/load.json.
 
+``python -m benchmarks.load --postgres -o docs/results/collector-load.json --page docs/deployment.md`` puts the figures
+where they are quoted, too.
+
 Processor time per report is the figure to trust; rates and waits are floors where the machine has other work.
 """
 
@@ -9,6 +12,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -199,8 +203,11 @@ def measure(database: str, alone: str, many: int) -> list[Figures]:
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    """Return the table that the page about deployment quotes, line by line."""
+    """Return what the page about deployment quotes, line by line."""
+    most = max(one["load"] for figures in found["figures"].values() for one in figures)
     rows = [
+        f"On {found['cores']} cores, with a load average of at most {most:.1f}:",
+        "",
         "| database | load | reports/s | p50, p99 ms | processor us | memory MiB |",
         "|---|---|---:|---:|---:|---:|",
     ]
@@ -213,12 +220,21 @@ def lines(found: dict[str, Any]) -> list[str]:
     return rows
 
 
+def quoted(page: str, found: dict[str, Any]) -> str:
+    """Return a page with these figures for those that it quotes."""
+    text, times = re.subn(r"On \d+ cores, with a load average .*\n\n(\|.*\n)+", "\n".join([*lines(found), ""]), page)
+    if times != 1:
+        raise ValueError(f"the page must quote the figures once, it does {times} times")
+    return text
+
+
 def main() -> None:
     """Run everything and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=1_000_000, help="in batches")
     parser.add_argument("--postgres", action="store_true", help="PostgreSQL as well")
     parser.add_argument("-o", "--output", type=Path, default=Path("results/load.json"))
+    parser.add_argument("--page", type=Path, help="a page that quotes the figures, to be brought up to date")
     options = parser.parse_args()
     found: dict[str, list[dict[str, object]]] = {}
     options.output.parent.mkdir(parents=True, exist_ok=True)
@@ -232,7 +248,10 @@ def main() -> None:
         with postgres.server() as server:
             figures = measure(server.database(), server.database(), options.reports)
             found["postgresql"] = [asdict(one) for one in figures]
-    write_text(options.output, json.dumps({"cores": os.cpu_count(), "figures": found}, indent=1) + "\n")
+    whole = {"cores": os.cpu_count(), "figures": found}
+    write_text(options.output, json.dumps(whole, indent=1) + "\n")
+    if options.page is not None:
+        write_text(options.page, quoted(options.page.read_text(encoding="utf-8"), whole))
 
 
 if __name__ == "__main__":

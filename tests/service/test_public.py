@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -192,6 +193,22 @@ def test_health(here: Running, call: Caller, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.undo()
     monkeypatch.setattr(here.collector, "_looked", -1e9)
     assert call("GET", "/health/ready").status == 200
+    # While one look waits for a database that hangs, the others hear what was found last.
+    looking, gate = threading.Event(), threading.Event()
+
+    def hangs() -> None:
+        looking.set()
+        gate.wait(20)
+
+    monkeypatch.setattr(here.collector.store, "ready", hangs)
+    monkeypatch.setattr(here.collector, "_looked", -1e9)
+    first = threading.Thread(target=call, args=("GET", "/health/ready"))
+    first.start()
+    assert looking.wait(10)
+    assert call("GET", "/health/ready").status == 200
+    assert first.is_alive()
+    gate.set()
+    first.join()
 
 
 # -------------------------------------------------------------------- what is refused
@@ -496,8 +513,6 @@ def test_what_waits_is_committed_together_and_answered_after_the_commit(
     here: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While one commit runs the next gathers, and nobody is answered before theirs is done."""
-
-    import threading
 
     collector = here.collector
     gate, sizes, committed = threading.Event(), [], []

@@ -79,7 +79,7 @@ class Collector:
         self._held: dict[str, Held] = {}
         self._warm: set[str] = set()
         self._refreshing, self._looking = threading.Lock(), threading.Lock()
-        self._looked, self._unready = -_READY_SECONDS, ""
+        self._looked, self._unready = -_READY_SECONDS, "nobody has looked yet"
         self._stop = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
 
@@ -133,18 +133,26 @@ class Collector:
     def ready(self) -> None:
         """Raise StoreError unless the database could be written a moment ago.
 
-        Anybody may ask, as often as they like, so the database itself is asked once a second.
+        Anybody may ask, as often as they like, so the database itself is asked once a second, by one of them; others
+        do not wait, for those who waited for a database that hangs would keep out who asks for a receipt.
         """
-        with self._looking:
-            if time.monotonic() - self._looked >= _READY_SECONDS:
-                self._unready = ""
-                try:
-                    self.store.ready()
-                except StoreError as error:
-                    self._unready = str(error)
-                self._looked = time.monotonic()
-            if self._unready:
-                raise StoreError(self._unready)
+        if self._looking.acquire(blocking=False):
+            try:
+                if time.monotonic() - self._looked >= _READY_SECONDS:
+                    self._look()
+            finally:
+                self._looking.release()
+        if self._unready:
+            raise StoreError(self._unready)
+
+    def _look(self) -> None:
+        try:
+            self.store.ready()
+        except StoreError as error:
+            self._unready = str(error)
+        else:
+            self._unready = ""
+        self._looked = time.monotonic()
 
     def gauges(self) -> dict[str, float]:
         """Return the numbers of this moment, for operators."""
