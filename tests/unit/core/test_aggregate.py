@@ -115,3 +115,8 @@ def test_messages_cut_long_mechanisms() -> None:
     with pytest.raises(MismatchError, match="the aggregate came from CorrRR") as found:
         other.mechanism.estimate(one)
     assert len(str(found.value)) < 1200
+
+
+def test_only_aggregates_are_added() -> None:
+    with pytest.raises(TypeError):
+        GRR(2, 1.0).aggregate([0]) + 1  # type: ignore[operator]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from deniable import GRR, SPL, SimulationRandomness, SubsetSelection
-from deniable.core.checks import checked_codes, checked_counts, checked_records, checked_sizes
-from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError
+from deniable.core.checks import MAX_ATTRIBUTES, checked_codes, checked_counts, checked_records, checked_sizes
+from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.oracles import SHE, RecursiveHadamard
 
 
@@ -91,3 +91,17 @@ def test_rows_of_different_lengths_are_a_typed_error(ragged: Any) -> None:
         grr.aggregate(ragged)
     with pytest.raises(InvalidInputError, match="values must be an array of integers, got list"):
         grr.randomize(ragged, SimulationRandomness(1))
+
+
+def test_sizes_of_too_many_attributes_are_refused() -> None:
+    with pytest.raises(TooLargeError, match=f"at most {MAX_ATTRIBUTES} attributes, got {MAX_ATTRIBUTES + 1}"):
+        checked_sizes((2,) * (MAX_ATTRIBUTES + 1))
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [([1.0, 2.0], r"integers of shape \(2,\), got dtype=float64"), ([3, -1], r">= 0, got counts\[1\]=-1")],
+)
+def test_bad_true_counts_are_named(counts: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        checked_counts(counts, 2)

@@ -121,3 +121,10 @@ def test_a_mechanism_that_cannot_tell_refuses(tmp_path: Path) -> None:
     survey = Collection(Schema((Attribute("word", ("a", "b")),)), GRR(k=2, epsilon=1.0))
     with pytest.raises(InvalidParameterError, match="GRR cannot set invalid reports aside"):
         aggregate_files(survey, [tmp_path / "r.parquet"], tmp_path / "a", on_invalid=lambda *_: None)
+
+
+def test_who_cannot_set_reports_aside_says_so() -> None:
+    grr = GRR(3, 1.0)
+    assert not grr.sets_aside
+    with pytest.raises(InvalidParameterError, match="must be one that sets reports aside, got GRR"):
+        grr.valid_reports(np.array([0, 3]))

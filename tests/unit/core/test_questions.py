@@ -377,3 +377,13 @@ def test_exact_coverage_of_pooled_counts() -> None:
             if intervals[counts][0] - 1e-12 <= truth <= intervals[counts][1] + 1e-12
         )
         assert covered >= 0.9, held
+
+
+def test_errors_of_a_distribution_function_are_those_of_its_sums() -> None:
+    grr = GRR(k=3, epsilon=2.0)
+    stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2] * 20)).named("stars", ["1", "2", "3"])
+    errors = stars.cdf().standard_errors_for("population")
+    assert errors.tolist() == pytest.approx(
+        [*(stars.total(["1", "2", "3"][:m]).standard_error_for("population") for m in (1, 2)), 0.0]
+    )
+    assert repr(stars.quantiles([0.5])[0]) == "Quantile(p=0.5, label='3')"

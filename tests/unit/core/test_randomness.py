@@ -225,3 +225,7 @@ def test_halves_of_words_are_below_what_whole_ones_are(threshold: int) -> None:
     found = below_by_halves(Given(), threshold, len(numbers))
     assert found.tolist() == [number < threshold for number in numbers]
     assert not given
+
+
+def test_a_simulation_shows_its_seed() -> None:
+    assert repr(SimulationRandomness(7)) == "SimulationRandomness(seed=7)"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from deniable import GRR, OUE, SMP, Aggregate, CountMeanSketch, SimulationRandomness, SubsetSelection
 from deniable.core.names import CLASSES
+from deniable.core.state import absolute_sum
 from deniable.dealt.coupling.coupled_oue import CoupledOUE
 from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing
 from deniable.dealt.quota.batches import QuotaBatches
@@ -271,3 +272,9 @@ def test_files_are_not_believed(tmp_path: Path, counts: Any, changes: dict[str, 
     with pytest.raises(FileFormatError, match=rf"x\.aggregate.*{message}"):
         Aggregate.load(_file(tmp_path / "x.aggregate", counts, **changes))
     assert Aggregate.load(_file(tmp_path / "y.aggregate", [1, 1, 1])).n == 3
+
+
+def test_absolute_values_are_added_exactly_where_64_bits_would_wrap() -> None:
+    counts = np.full(4, -(1 << 61), dtype=np.int64)
+    assert absolute_sum(counts, 1 << 61) == 1 << 63
+    assert absolute_sum(counts // (1 << 40), 1 << 21) == 1 << 23

@@ -217,3 +217,9 @@ def test_files_that_are_no_posted_reports_are_refused(tmp_path: Path) -> None:
         aggregate_files(SURVEY, [tmp_path / "empty"], tmp_path / "out")
     with pytest.raises(FileFormatError, match="there is no file"):
         aggregate_files(SURVEY, [tmp_path / "absent.jsonl"], tmp_path / "out")
+
+
+def test_reports_that_are_no_list_are_refused() -> None:
+    body = json.dumps({"collection": "0" * 64, "reports": {}}).encode()
+    with pytest.raises(InvalidReportError, match="reports must be a list"):
+        from_json(body)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import GRR, SimulationRandomness
+from deniable import GRR, QuotaRR, SimulationRandomness
 from deniable.core.aggregate import Aggregate
 from deniable.core.mechanism import Mechanism
 from deniable.errors import (
@@ -434,3 +434,16 @@ def test_what_is_none_of_ours_is_named(wrong: Any) -> None:
         collection(wrong, 1.0)
     with pytest.raises(InvalidParameterError, match=rf"schema must be a Schema, as `.*` is, got {kind}"):
         collection(wrong, 1.0, mechanism="GRR")
+
+
+def test_a_deal_without_a_name_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="deal_id must name the deal"):
+        Collection(Schema((Attribute("smoker", ("yes", "no")),)), QuotaRR(1.0, 100))
+
+
+def test_shares_are_given_to_dealt_coins_and_to_nobody_else() -> None:
+    smoker = Schema((Attribute("smoker", ("yes", "no")),))
+    with pytest.raises(InvalidParameterError, match="shares must be given: QuotaRR"):
+        Collection(smoker, QuotaRR(1.0, 100, deal_id="monday")).randomize({"smoker": ["no"]}, SimulationRandomness(1))
+    with pytest.raises(InvalidParameterError, match="shares must not be given: GRR"):
+        Collection(smoker, GRR(2, 1.0)).randomize({"smoker": ["no"]}, SimulationRandomness(1), shares=[0])
