@@ -60,8 +60,10 @@ export async function deliver(collection: string, response: Kept, progress: Prog
       if (!answer.ok && answer.status < 500 && ![408, 425, 429].includes(answer.status)) {
         // It may have been counted by a try whose answer was lost.
         const { reports } = JSON.parse(response.body) as { reports: [{ id: string }] };
-        if (await counted(collection, reports[0].id)) return { ...response, state: "counted" };
-        return { ...response, state: "stopped", problem: String(said.type ?? "").replace(/^urn:deniable:problem:/, "") };
+        const known = await counted(collection, reports[0].id);
+        if (known) return { ...response, state: "counted" };
+        // Where nobody says, both are asked again.
+        if (known === false) return { ...response, state: "stopped", problem: String(said.type ?? "").replace(/^urn:deniable:problem:/, "") };
       }
       // An hour at most: a timer of a month would end at once.
       least = Math.min(1000 * Number(answer.headers.get("Retry-After")) || 0, 36e5);

@@ -39,6 +39,7 @@ class Loopback:
     state: str = "open"
     lost: list[int] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)
+    silent: int = 0
     retry_after: str = ""
     html: dict[str, str] = field(default_factory=dict)
     document: str = ""
@@ -127,6 +128,9 @@ class Loopback:
         with self.lock:
             self.posts.append(path.removeprefix(base))
             if path == f"{base}/receipts":
+                if self.silent and data["id"] in self.counted:
+                    self.silent -= 1
+                    return problem(503, "store")
                 return (204, "", b"") if data["id"] in self.counted else problem(404, "not-counted")
             if path != f"{base}/reports":
                 return problem(404, "not-found")
