@@ -15,7 +15,7 @@ from typing import NoReturn, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.kernels import kernel
+from deniable.core.kernels import INTERPRETED_ROWS, kernel
 from deniable.errors import InvalidParameterError
 
 Words = NDArray[np.uint64]
@@ -214,6 +214,8 @@ def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
     width = (1 << 64) // bound
     if bound == 1:
         return np.zeros(size, np.int64)
+    if size <= INTERPRETED_ROWS:
+        return _few_below(rng, width, bound, size)
     result = np.empty(size, dtype=np.int64)
     rejected = 0
     for rows, words in blocks(rng, size):
@@ -224,6 +226,16 @@ def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
         rejected = _quotients(draw(rng, todo.size), width, bound, again)
         result[todo] = again
     return result
+
+
+def _few_below(rng: Randomness, width: int, bound: int, size: int) -> NDArray[np.int64]:
+    # The same words in the same order, by plain integers.
+    found = [word // width for word in draw(rng, size).tolist()]
+    while max(found, default=0) >= bound:
+        todo = [row for row, quotient in enumerate(found) if quotient >= bound]
+        for row, word in zip(todo, draw(rng, len(todo)).tolist(), strict=True):
+            found[row] = word // width
+    return np.array(found, dtype=np.int64)
 
 
 HALF_BOUNDS = 1 << 24

@@ -114,7 +114,7 @@ def sampled_reports(
         sampled = attributes.tolist()
         for j in sorted(set(sampled)):
             own = np.array([row for row, attribute in enumerate(sampled) if attribute == j])
-            yield j, own, oracles[j]._randomize(codes[own, j], rng)
+            yield j, own, oracles[j]._randomize(codes[:, j] if len(own) == len(codes) else codes[own, j], rng)
         return
     held, order = np.empty(len(codes), dtype=codes.dtype), np.empty(len(codes), dtype=np.int64)
     stops = count_codes(attributes, len(oracles)).cumsum()
