@@ -14,7 +14,10 @@ DICTIONARIES = "DICTIONARIES"
 FILES, ENGINES = "FILES", "ENGINES"
 """From a file of answers to a result, beside pyarrow's own copy; and the same reports added up by engines."""
 
-FURTHER = (DICTIONARIES, FILES, ENGINES)
+PATHS = "PATHS"
+"""Ours alone: every path that has a goal in time or memory."""
+
+FURTHER = (PATHS, DICTIONARIES, FILES, ENGINES)
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "benchmarks.json"
 """What the tables of `docs/benchmarks.md` are made from."""
@@ -69,7 +72,7 @@ def main() -> None:
 
     from rich.console import Console
 
-    from benchmarks import engines, files, latency, quoted
+    from benchmarks import engines, files, latency, paths, quoted
     from benchmarks.cases import case_named
     from benchmarks.peers import PeerProcess
     from benchmarks.picture import draw_ratios
@@ -98,7 +101,7 @@ def main() -> None:
         for case in cases:
             comparisons += run_case(case, settings, peers, progress.print)
     console.print(described, highlight=False)
-    paths: list[Path] = []
+    written: list[Path] = []
     sections: dict[str, Any] = {}
     if comparisons:
         print_comparisons(comparisons, console)
@@ -109,9 +112,11 @@ def main() -> None:
         sections["latency"] = {**described, "cases": found}
         if not options.no_startup:
             print_startup(import_times(), [first_call(case) for case in cases], console)
-        paths = write_files(comparisons, described, options.results)
-        paths.append(options.results / "latest.png")
-        draw_ratios(comparisons, paths[-1])
+        written = write_files(comparisons, described, options.results)
+        written.append(options.results / "latest.png")
+        draw_ratios(comparisons, written[-1])
+    if PATHS in options.cases:
+        sections["paths"] = paths.measure(settings.rounds, settings.seconds / 3, note=progress.print)
     # From here on both cores may be used.
     if FILES in options.cases:
         sections["files"] = files.measure(options.rows or 2_000_000, several)
@@ -126,11 +131,11 @@ def main() -> None:
         text = tables(settings.rounds, progress.print)
         text += f"\n\n{large(options.large)}" if options.large else ""
         console.print(text, highlight=False, soft_wrap=True, markup=False)
-        paths.append(write_dictionaries(text, options.results))
+        written.append(write_dictionaries(text, options.results))
     if options.page:
         quoted.write(sections, RESULTS)
-        paths += [RESULTS, quoted.PAGE]
-    console.print("\nwritten: " + ", ".join(str(path) for path in paths), soft_wrap=True, highlight=False)
+        written += [RESULTS, quoted.PAGE]
+    console.print("\nwritten: " + ", ".join(str(path) for path in written), soft_wrap=True, highlight=False)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def least(call: Callable[[], object], seconds: float, rounds: int = 5) -> float:
 
 def built(row: Row) -> Any:
     """Return a row's mechanism."""
-    return deniable.mechanism(row.name, **row.parameters, epsilon=row.epsilon)
+    return deniable.mechanism(row.name, **row.given)
 
 
 def cost(row: Row, seconds: float = 0.05) -> dict[str, Any]:

@@ -40,20 +40,31 @@ class Row:
         Its parameters but epsilon.
     n : int
         Reports of one call.
-    epsilon : float
-        The budget.
+    epsilon : float or None
+        The budget; None where it is among the parameters.
     """
 
     name: str
     parameters: Mapping[str, Any]
     n: int
-    epsilon: float = 1.0
+    epsilon: float | None = 1.0
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """All parameters."""
+        return {**self.parameters} | ({} if self.epsilon is None else {"epsilon": self.epsilon})
 
     def __str__(self) -> str:
-        given = dict(self.parameters)
+        given = {key: value for key, value in self.given.items() if key != "copy_probabilities"}
         if "sizes" in given:
             given["sizes"] = f"{len(given['sizes'])} x {given['sizes'][0]}"
-        return f"{self.name}({', '.join(f'{key}={value}' for key, value in given.items())}, epsilon={self.epsilon:g})"
+        shown = (f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in given.items())
+        return f"{self.name}({', '.join(shown)})"
+
+
+def copies(d: int) -> tuple[tuple[float, ...], ...]:
+    """Return probabilities of .3 to .7 with which each of d attributes is a copy of each other one."""
+    return tuple(tuple(1.0 if i == j else 0.3 + 0.1 * ((7 * i + j) % 5) for j in range(d)) for i in range(d))
 
 
 FIVE, FIFTY = (16,) * 5, (16,) * 50
@@ -78,6 +89,18 @@ ROWS = (
     Row("RS+FD", {"sizes": FIVE}, 200_000),
     Row("PivotCoded", {"sizes": FIVE}, 200_000),
 )
+"""Of every kind of mechanism one or two: docs/capacity.md says what each costs."""
+
+COMPARED = (
+    *ROWS,
+    Row("RAPPOR", {"k": 128, "f": 0.5, "p": 0.5, "q": 0.75}, 100_000, None),
+    Row("CMS", {"k": 1 << 17, "m": 4, "family": "partition"}, 200_000),
+    Row("CMS", {"k": 1 << 17, "m": 4, "family": "linear"}, 200_000),
+    Row("Corr-RR", {"sizes": FIVE, "copy_probabilities": copies(5)}, 200_000),
+    Row("Corr-RR", {"sizes": FIFTY, "copy_probabilities": copies(50)}, 40_000),
+)
+"""What is compared with another revision."""
+
 VERBS = ("randomize", "aggregate")
 
 
@@ -102,10 +125,10 @@ def work(seconds: float) -> None:
     rng = deniable.SimulationRandomness(1)
     for line in sys.stdin:
         number = int(line)
-        row = ROWS[number]
+        row = COMPARED[number]
         if number not in made:
             try:
-                mechanism: Any = deniable.mechanism(row.name, **row.parameters, epsilon=row.epsilon)
+                mechanism: Any = deniable.mechanism(row.name, **row.given)
             except deniable.errors.DeniableError as error:
                 print(json.dumps(str(error)), flush=True)
                 continue
@@ -186,7 +209,7 @@ def compare(old: Path, new: Path, rounds: int, seconds: float, names: tuple[str,
     rows: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     with worker(old, seconds) as before, worker(new, seconds) as now:
-        for number, row in enumerate(ROWS):
+        for number, row in enumerate(COMPARED):
             if names and row.name not in names:
                 continue
             found = speeds(before, now, number, rounds)

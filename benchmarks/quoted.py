@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import engines, files, latency
+from benchmarks import engines, files, latency, paths
 from benchmarks.pages import with_tables
 from benchmarks.report import COLUMNS, lines_of, row
 from benchmarks.run import Comparison
@@ -26,6 +26,7 @@ def tables(sections: Mapping[str, Any]) -> dict[str, str]:
     made = {
         "comparisons": lambda found: lines_of(found["rows"]),
         "latency": lambda found: latency.table(found["cases"]),
+        "paths": paths.table,
         "files": files.table,
         "engines": engines.table,
     }

@@ -199,7 +199,7 @@ def test_the_page_on_benchmarks_quotes_its_results(tmp_path: Path) -> None:
 
     results, page = ROOT / "docs" / "results" / "benchmarks.json", tmp_path / "page.md"
     sections = json.loads(results.read_text())
-    assert set(sections) == {"comparisons", "latency", "files", "engines"}
+    assert set(sections) == {"comparisons", "latency", "paths", "files", "engines"}
     assert with_tables(quoted.PAGE.read_text(), quoted.tables(sections)) == quoted.PAGE.read_text()
     # One section measured anew takes the place of the earlier one; the others stay.
     page.write_text(quoted.PAGE.read_text())
@@ -230,3 +230,32 @@ def test_what_a_row_costs_is_of_its_reports() -> None:
     assert found["state_bytes"] == 8 * (303 + 2)
     assert 0 < found["bulk_ns"] < 1000 * found["device_us"]
     assert capacity.size(131_072 * 10**9) == "131 TB"
+
+
+def test_paths_are_set_beside_their_goals() -> None:
+    from benchmarks import paths
+
+    made = {"unit": "ns", "least": 5.0, "most": 7.0}
+    rows = [
+        {"path": "one", "ours": 6.0, "limit": 1.25, "goal": 6.0, **made},
+        {"path": "two", "ours": 6.0, "limit": None, "goal": 5.5, **made},
+    ]
+    assert paths.table({"paths": rows}).splitlines()[2:] == [
+        "| one | ns | 1.25 | 6.00 | 5.00-7.00 | <=6 yes |",
+        "| two | ns |  | 6.00 | 5.00-7.00 | <=5.5 NO |",
+    ]
+    few = [("GRR", {"k": 5}, 1.0), ("RAPPOR", {"k": 9}, 2.0)]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, some in (("RANDOMIZED", few), ("AGGREGATED", few[:1]), ("SINGLE", ())):
+            patch.setattr(paths, name, some)
+        patch.setattr(paths, "prepared", lambda: iter(()))
+        patch.setattr(paths, "memory", lambda: {"path": "large", "unit": "GiB", "limit": 2.0, "goal": 3.5, **made})
+        found = paths.measure(2, 0.001, note=lambda _: None)["paths"]
+    assert [one["path"] for one in found] == [
+        "GRR k=5: randomize",
+        "RAPPOR k=9: randomize",
+        "GRR k=5: aggregate",
+        "large",
+    ]
+    # The words, or the reports, are part of what is measured.
+    assert all(0 < one["limit"] < one["most"] for one in found[:3])

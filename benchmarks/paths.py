@@ -1,0 +1,299 @@
+"""Ours alone: what one process takes for every path that has a goal, beside what it could not do without.
+
+Randomising is set beside drawing the same words, aggregating beside reading the reports once. Peers are in
+`benchmarks.run`; these are the paths for which there is none, or whose goal is not a ratio.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from benchmarks.compare import copies
+from benchmarks.measure import spread, time_calls
+from benchmarks.report import processor, significant
+
+UNITS = {"ns": 1e9, "µs": 1e6, "s": 1.0}
+LARGE = 1 << 28
+"""The domain whose histogram is added up within a bound of memory."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """One thing that takes time.
+
+    Parameters
+    ----------
+    name : str
+        What is done.
+    unit : str
+        "ns", "µs" or "s".
+    goal : float
+        At most so many of them for each item.
+    items : int
+        How many items one call deals with.
+    call : callable
+        Does it.
+    limit : callable or None
+        What every way of doing it must do.
+    """
+
+    name: str
+    unit: str
+    goal: float
+    items: int
+    call: Callable[[], object]
+    limit: Callable[[], object] | None = None
+
+
+def measure(rounds: int = 5, seconds: float = 0.3, *, note: Callable[[str], object] = print) -> dict[str, Any]:
+    """Return processor time of every path, in rounds, with the smallest and the largest."""
+    found = []
+    for path in paths():
+        path.call()  # compiled, not counted
+        scale = UNITS[path.unit]
+        times = [time_calls(path.call, path.items, seconds).nanoseconds / 1e9 * scale for _ in range(rounds)]
+        limits = (
+            [time_calls(path.limit, path.items, seconds / 3).nanoseconds for _ in range(rounds)] if path.limit else []
+        )
+        ours = spread(times)
+        found.append(
+            {
+                "path": path.name,
+                "unit": path.unit,
+                "ours": ours.median,
+                "least": ours.least,
+                "most": ours.most,
+                "limit": spread(limits).median / 1e9 * scale if limits else None,
+                "goal": path.goal,
+            }
+        )
+        note(f"{path.name}: {significant(ours.median)} {path.unit} ({significant(ours.least)}), goal {path.goal:g}")
+        gc.collect()
+    found.append(memory())
+    when = datetime.now(UTC).isoformat(timespec="minutes")
+    return {"machine": processor(), "when": when, "load": os.getloadavg()[0], "paths": found}
+
+
+def table(found: dict[str, Any]) -> str:
+    """Return the table of what `measure` found, in Markdown."""
+    lines = ["| path | unit | limit | ours | range | goal |", "|---|---|---:|---:|---:|---:|"]
+    for one in found["paths"]:
+        limit = significant(one["limit"]) if one["limit"] is not None else ""
+        span = f"{significant(one['least'])}-{significant(one['most'])}" if one["least"] != one["most"] else ""
+        goal = f"<={one['goal']:g} {'yes' if one['ours'] <= one['goal'] else 'NO'}"
+        lines.append(f"| {one['path']} | {one['unit']} | {limit} | {significant(one['ours'])} | {span} | {goal} |")
+    return "\n".join(lines)
+
+
+# ------------------------------------------------------------------------------------------------------ the paths
+
+
+def paths() -> Iterator[Path]:
+    """Yield every path, made when it is asked for: few of them are in memory at a time."""
+    for name, parameters, goal in RANDOMIZED:
+        yield randomized(name, parameters, goal)
+    for name, parameters, goal in AGGREGATED:
+        yield aggregated(name, parameters, goal)
+    yield from prepared()
+    for name, parameters in SINGLE:
+        yield single(name, parameters)
+
+
+FIVE, FIFTY, WIDE = (16,) * 5, (16,) * 50, 1 << 17
+RANDOMIZED: tuple[tuple[str, dict[str, Any], float], ...] = (
+    ("OUE", {"k": 128}, 40),
+    ("SUE", {"k": 128}, 40),
+    ("THE", {"k": 128}, 40),
+    ("RAPPOR", {"k": 128}, 40),
+    ("SubsetSelection", {"k": 128}, 70),
+    ("SubsetSelection", {"k": 256}, 120),
+    ("SubsetSelection", {"k": 1024, "epsilon": 4.0}, 60),
+    ("PGR", {"k": 1024}, 15),
+    ("CMS", {"k": WIDE, "m": 4, "family": "spread"}, 7),
+    ("CMS", {"k": WIDE, "m": 4, "family": "partition"}, 7),
+    ("CMS", {"k": WIDE, "m": 4, "family": "linear"}, 7),
+    ("Corr-RR", {"sizes": FIVE}, 15),
+    ("Corr-RR", {"sizes": FIFTY}, 150),
+    ("SMP[ADP]", {"sizes": FIVE}, 15),
+)
+"""What contributors do, at epsilon 1 where nothing else is said, and the goal in nanoseconds per report."""
+
+AGGREGATED: tuple[tuple[str, dict[str, Any], float], ...] = (
+    ("SMP", {"sizes": FIVE}, 0.9),
+    ("SMP[ADP]", {"sizes": FIVE}, 2.7),
+    ("SMP[ADP]", {"sizes": FIFTY}, 3.4),
+)
+"""What the collector does."""
+
+SINGLE: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("GRR", {"k": 16}),
+    ("OUE", {"k": 128}),
+    ("SHE", {"k": 128}),
+    ("SubsetSelection", {"k": 128}),
+    ("OLH", {"k": 1024}),
+    ("OCMS", {"k": WIDE}),
+    ("SPL", {"sizes": FIVE}),
+    ("SMP", {"sizes": FIVE}),
+    ("SMP[ADP]", {"sizes": FIVE}),
+    ("RS+FD", {"sizes": FIVE}),
+    ("PivotCoded", {"sizes": FIVE}),
+    ("Corr-RR", {"sizes": FIVE}),
+)
+"""One report, warm, as a device makes it."""
+
+SINGLE_GOAL = 15.0
+
+
+def build(name: str, parameters: dict[str, Any]) -> Any:
+    """Return a mechanism, at epsilon 1 where nothing else is said; copies of Corr-RR's pivot with .3 to .7."""
+    import deniable
+
+    given = {"epsilon": 1.0, **parameters}
+    if name == "RAPPOR":
+        return deniable.RAPPOR.from_epsilon(**given)
+    if name == "Corr-RR":
+        given["copy_probabilities"] = copies(len(parameters["sizes"]))
+    return deniable.mechanism(name, **given)
+
+
+def shown(name: str, parameters: dict[str, Any]) -> str:
+    """Return a mechanism in words."""
+    words = [f"d={len(parameters['sizes'])}, k=16"] if "sizes" in parameters else [f"k={parameters['k']:,}"]
+    words += [parameters["family"]] if "family" in parameters else []
+    words += [f"epsilon={parameters['epsilon']:g}"] if "epsilon" in parameters else []
+    return f"{name} {', '.join(words)}"
+
+
+def answers(parameters: dict[str, Any], n: int) -> Any:
+    """Return answers of n contributors, small codes commoner than large ones: int64[n] or int64[n, d]."""
+    import numpy as np
+
+    rng = np.random.default_rng(1978)
+    if "k" in parameters:
+        return np.minimum(rng.geometric(0.05, n) - 1, parameters["k"] - 1)
+    return np.stack([np.minimum(rng.geometric(0.2, n) - 1, size - 1) for size in parameters["sizes"]], axis=1)
+
+
+def randomized(name: str, parameters: dict[str, Any], goal: float) -> Path:
+    """Return the path of randomising a batch; its limit draws the words that it drew."""
+    import numpy as np
+
+    from benchmarks.ours import RecordingRandomness
+    from deniable import SimulationRandomness
+
+    mechanism, n = build(name, parameters), 50_000 if len(parameters.get("sizes", ())) > 5 else 500_000
+    held, rng = answers(parameters, n), SimulationRandomness(1)
+    recorder = RecordingRandomness(rng)
+    mechanism.randomize(held, recorder)
+    buffer = np.empty(max(recorder.requests), dtype=np.uint64)
+
+    def draw() -> None:
+        for size in recorder.requests:
+            rng.fill(buffer[:size])
+
+    what = f"{shown(name, parameters)}: randomize"
+    return Path(what, "ns", goal, n, lambda: mechanism.randomize(held, rng), draw)
+
+
+def aggregated(name: str, parameters: dict[str, Any], goal: float) -> Path:
+    """Return the path of adding a batch up; its limit reads the reports."""
+    from benchmarks.ours import fields, read_once
+    from deniable import SimulationRandomness
+
+    mechanism, n = build(name, parameters), 1_000_000
+    reports = mechanism.randomize(answers(parameters, n), SimulationRandomness(1))
+    what = f"{shown(name, parameters)}: aggregate"
+    return Path(what, "ns", goal, n, lambda: mechanism.aggregate(reports), lambda: read_once(fields(reports)))
+
+
+def single(name: str, parameters: dict[str, Any]) -> Path:
+    """Return the path of one report; randomness is the operating system's."""
+    from deniable import SecureRandomness
+
+    mechanism, rng = build(name, parameters), SecureRandomness()
+    held = [[0] * len(parameters["sizes"])] if "sizes" in parameters else [0]
+    return Path(f"{shown(name, parameters)}: one report", "µs", SINGLE_GOAL, 1, lambda: mechanism.randomize(held, rng))
+
+
+def prepared() -> Iterator[Path]:
+    """Yield what is neither: texts, deals, intervals, and a decoder."""
+    import numpy as np
+
+    from deniable import SMP, SimulationRandomness
+    from deniable.dealt.coupling.coupled_oue import CoupledOUE
+    from deniable.dealt.quota.interval import columns_of, inverted
+    from deniable.dealt.quota.quota_rr import QuotaRR
+    from deniable.oracles.sketch.heavy_hitters import HeavyHitters
+    from deniable.postprocess import hierarchical
+
+    rng = SimulationRandomness(3)
+    hunt = HeavyHitters(epsilon=4.0, max_bytes=16)
+    texts = [f"www.example{number % 997}.org" for number in range(200_000)]
+    yield Path(
+        "HeavyHitters: encode a string", "ns", 60, len(texts), lambda: hunt.encode(texts), "\0".join(texts).encode
+    )
+    quotas = QuotaRR(1.0, 100_000, k=65_535)
+    yield Path("QuotaRR k=65,535, n=100,000: deal", "s", 0.6, 1, lambda: quotas.deal(100_000, rng))
+    million = QuotaRR(1.0, 1_000_000, k=16)
+    dealt = million.randomize(np.arange(1_000_000) % 16, million.deal(1_000_000, rng), rng)
+    estimate = million.estimate(million.aggregate(dealt))
+
+    def intervals() -> object:
+        # Nothing is remembered from one call to the next.
+        columns_of.cache_clear()
+        inverted.cache_clear()
+        return estimate.interval(0.95)
+
+    yield Path("QuotaRR k=16, n=1,000,000: intervals", "s", 0.2, 1, intervals)
+    coupled = CoupledOUE.optimal(k=128, n=10_000, epsilon=1.0, colluders=5)
+    yield Path("CoupledOUE k=128: deal a bit", "ns", 90, 128 * 10_000, lambda: coupled.deal(10_000, rng))
+    k, d = 65_536, 4
+    smp = SMP((k,) * d, 1.0)
+    records = np.stack([rng.generator.choice(k, 5000, p=rng.generator.dirichlet(np.ones(k))) for _ in range(d)], axis=1)
+    raw = smp.estimate(smp.aggregate(smp.randomize(records, rng)))
+    yield Path("hierarchical decoder, d=4, k=65,536, n=5,000", "s", 1, 1, lambda: hierarchical(raw))
+
+
+def memory() -> dict[str, Any]:
+    """Return the peak memory of adding up reports over 2^28 values, in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.paths", "--memory"]
+    reply = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    peak = reply["peak"] / 2**30
+    name = f"GRR k=2^28: aggregate a million reports in {reply['seconds']:.1f} s, peak memory"
+    return {"path": name, "unit": "GiB", "ours": peak, "least": peak, "most": peak, "limit": 2.0, "goal": 3.5}
+
+
+def _add_up_a_large_histogram() -> None:
+    import numpy as np
+
+    from deniable import GRR, SimulationRandomness
+
+    grr = GRR(LARGE, 1.0)
+    reports = grr.randomize(np.arange(1_000_000) * 263 % LARGE, SimulationRandomness(1))
+    start = time.process_time()
+    grr.aggregate(reports)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({"peak": peak, "seconds": time.process_time() - start}))
+
+
+def main() -> None:
+    """Measure and print, or be the process whose memory is looked at."""
+    if "--memory" in sys.argv:
+        _add_up_a_large_histogram()
+        return
+    found = measure(note=lambda text: print(text, file=sys.stderr, flush=True))
+    print(table(found))
+
+
+if __name__ == "__main__":
+    main()
