@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 from rich.console import Console
 
-from deniable import GRR, Estimate, QuotaRR, SimulationRandomness
-from deniable.answers import Summary, summarize
+from deniable import GRR, Attribute, Collection, Estimate, QuotaRR, Schema, SimulationRandomness
+from deniable.answers import Summary, compare, summarize
 from deniable.errors import InvalidInputError, InvalidParameterError, OutputError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.report import (
+    comparison_page,
     draw,
     draw_pages,
     estimate_page,
@@ -35,7 +36,7 @@ from deniable.report import (
 from deniable.report.estimates import mechanism_text, percent
 from deniable.report.fonts import families_for, order_note
 from deniable.report.guarantee import attribute_epsilons, budget_text, guarantee_lines
-from deniable.report.page import IntervalChart, axis_limits, axis_ticks, shorten, visible
+from deniable.report.page import IntervalChart, Table, axis_limits, axis_ticks, shorten, visible
 from deniable.report.text import MAX_ROWS, chart_lines, print_line
 
 HOSTILE = (
@@ -561,3 +562,22 @@ def test_a_picture_does_not_hide_whom_the_guarantee_trusts(cap: float | None) ->
     grr = GRR(k=2, epsilon=0.5)
     plain = summarize(grr.estimate(grr.aggregate(np.array([0, 1]))), mechanism=grr, n=2)
     assert budget_text(plain.guarantee) == "epsilon = 0.5 for the whole contributor"
+
+
+def test_two_waves_of_a_number_are_compared_by_their_means() -> None:
+    income = Attribute("income", kind="numeric", range=(0, 5000), grid=51)
+    waves, rng = [], SimulationRandomness(1)
+    for version, told in ((1, 1000), (2, 2000)):
+        grr = GRR(k=51, epsilon=4.0)
+        survey = Collection(Schema((income,)), grr, version)
+        counted = grr.simulate_aggregate(np.bincount([told // 100], minlength=51) * 400, rng)
+        waves.append((survey, replace(counted, collection=survey.id)))
+    comparison = compare(*waves, independent=True)
+    (table,) = comparison_page(comparison).sections[-1].parts
+    assert isinstance(table, Table)
+    assert table.header == ("question", "change", "std. error", "95% interval")
+    mean = comparison.attributes[0].mean
+    assert mean is not None
+    error = mean.write(mean.standard_error)
+    assert list(table.cells(0)) == ["change of the mean", mean.value_text, error, mean.interval_text]
+    assert mean.lower < 1000 < mean.upper
