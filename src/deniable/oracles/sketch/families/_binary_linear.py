@@ -26,6 +26,8 @@ from deniable.oracles.sketch.families._spread_kernels import divide_exactly
 from deniable.oracles.sketch.families._walsh import walsh_hadamard
 from deniable.oracles.sketch.families.family import Counts, check_counts
 
+Halves = NDArray[np.uint32]
+
 CHUNK = 1 << 21
 """Reports that are sorted at a time (16 MiB of keys), fewer if a 32-bit counter could overflow."""
 
@@ -130,35 +132,41 @@ def transformed_at(state: Counts, x: int) -> int:
     return int(values[0])
 
 
-def apply_functionals(codes: Codes, w: Codes, dimension: int, polynomial: int, bits: int) -> Words:
-    """Return uint64[n]: sum_j <alpha^j w, x> 2^j, j < bits, of every row."""
-    values = np.zeros(len(codes), dtype=np.uint64)
+def apply_functionals(codes: Codes, w: Codes, dimension: int, polynomial: int, bits: int) -> Halves:
+    """Return uint32[n]: sum_j <alpha^j w, x> 2^j, j < bits, of every row."""
+    values = np.zeros(len(codes), dtype=np.uint32)
     # One dtype for the loop, which is compiled once then; w is a copy, which it uses up.
-    evaluate(codes.astype(np.uint64), w.astype(np.uint64), dimension, polynomial, bits, values)
+    evaluate(codes.astype(np.uint32), w.astype(np.uint32), dimension, polynomial, bits, values)
     return values
 
 
 @kernel
-def evaluate(codes: Words, w: Words, dimension: int, polynomial: int, bits: int, values: Words) -> None:
-    """Add sum_j <alpha^j w, x> 2^j, j < bits, of every row to zeroed values[n]; w[n] is used up."""
-    one, top = np.uint64(1), np.uint64(dimension - 1)
-    mask, low = np.uint64((1 << dimension) - 1), np.uint64(polynomial)
+def evaluate(codes: Halves, w: Halves, dimension: int, polynomial: int, bits: int, values: Halves) -> None:
+    """Add sum_j <alpha^j w, x> 2^j, j < bits, of every row to zeroed values[n]; w[n] is used up; dimension <= 32.
+
+    Everything is told to be of 32 bits: twice as many rows fit a vector as of 64.
+    """
+    zero, one, four, fifteen = np.uint32(0), np.uint32(1), np.uint32(4), np.uint32(15)
+    eight, sixteen, parities = np.uint32(8), np.uint32(16), np.uint32(0x6996)
+    mask, low, leading = np.uint32((1 << dimension) - 1), np.uint32(polynomial), np.uint32(1 << (dimension - 1))
     # Functional by functional: the loop over the rows of a strip, which stay in the first-level cache, vectorises.
     for start in range(0, codes.shape[0], STRIP):
         x, a, value = codes[start : start + STRIP], w[start : start + STRIP], values[start : start + STRIP]
         for j in range(bits):
-            place = np.uint64(j)
+            place = np.uint32(j)
             for i in range(x.shape[0]):
-                parity = a[i] & x[i]
-                parity ^= parity >> np.uint64(16)
-                parity ^= parity >> np.uint64(8)
-                parity ^= parity >> np.uint64(4)
-                value[i] |= ((np.uint64(0x6996) >> (parity & np.uint64(15))) & one) << place
-                a[i] = ((a[i] << one) & mask) ^ (((a[i] >> top) & one) * low)
+                functional = a[i]
+                parity = np.uint32(functional & x[i])
+                parity = np.uint32(parity ^ np.uint32(parity >> sixteen))
+                parity = np.uint32(parity ^ np.uint32(parity >> eight))
+                parity = np.uint32(parity ^ np.uint32(parity >> four))
+                parity = np.uint32(np.uint32(parities >> np.uint32(parity & fifteen)) & one)
+                value[i] |= np.uint32(parity << place)
+                a[i] = np.uint32(np.uint32(functional << one) & mask) ^ (low if functional >= leading else zero)
 
 
 @evaluate.for_few
-def _evaluate_few(codes: Words, w: Words, dimension: int, polynomial: int, bits: int, values: Words) -> None:
+def _evaluate_few(codes: Halves, w: Halves, dimension: int, polynomial: int, bits: int, values: Halves) -> None:
     leading = 1 << dimension
     for i, (x, functional) in enumerate(zip(codes.tolist(), w.tolist(), strict=True)):
         a, value = functional, 0

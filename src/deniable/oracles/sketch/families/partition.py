@@ -154,10 +154,12 @@ class PartitionFamily:
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
         """Return the cell of each code under its own (w, offset); the three arrays have shape (n,)."""
         w, offset = parameters
-        vectors = apply_functionals(codes, w, self.dimension, self.polynomial, self.value_bits)
-        vectors ^= offset.astype(np.uint64)
-        vectors *= np.uint64(self.m)
-        vectors >>= np.uint64(self.value_bits)
+        vectors: NDArray[Any] = apply_functionals(codes, w, self.dimension, self.polynomial, self.value_bits)
+        vectors ^= offset.astype(vectors.dtype)
+        if self.m << self.value_bits > 1 << 32:
+            vectors = vectors.astype(np.uint64)
+        vectors *= vectors.dtype.type(self.m)
+        vectors >>= vectors.dtype.type(self.value_bits)
         return vectors.astype(code_dtype(self.m))
 
     def join(self, parameters: Parameters, cells: Codes) -> PartitionReports:
