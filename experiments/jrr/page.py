@@ -144,7 +144,7 @@ def _does_not(results: Results) -> list[str]:
         f"choices, between {number_of(kosarak, '5%', '.0f')} and {number_of(kosarak, '95%', '.0f')} in {setting('90%')} of "
         f"them; the {number_of(kosarak, 'printed', '.0f')} of Table 3 or more have "
         f"{number_of(kosarak, 'at least the printed', '.1%')}",
-        f"{number_of(amazon, 'share', '.2%')} of all {setting('2,023,070')} ratings are one star, so that "
+        f'{number_of(amazon, "share", ".2%")} of all {setting("2,023,070")} ratings of "Beauty" are one star (by their published counts), so that '
         f"{setting('10,000')} customers have {number_of(amazon, 'expected', '.0f')} such ratings. "
         f"{number_of(amazon, 'printed', '.0f')} is {traced(-float(amazon['z']), '.1f')} standard errors below",
         f"E-commerce has the {number_of(shop, 'expected', ',.0f')} ones of Table 3",

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,14 @@ def test_every_paper_and_command_is_listed(monkeypatch: pytest.MonkeyPatch) -> N
         for experiment in overview.paper(name).experiments:
             assert f"  {experiment} " in shown
     assert overview.span(overview.measured()["ocms"]["zipf"]["seconds"]) in shown
+
+
+def test_every_file_that_an_experiment_names_can_be_made() -> None:
+    modules = [path for name in overview.PAPERS for path in (Path(overview.__file__).parent / name).glob("*.py")]
+    sources = "".join(path.read_text(encoding="utf-8") for path in modules)
+    named = set(re.findall(r'"(\w+\.(?:csv|dat)(?:\.gz)?)"', sources))
+    assert len(named) > 10
+    assert named <= set(data_sets())
 
 
 def test_times_and_data_are_those_of_commands_that_exist() -> None:
