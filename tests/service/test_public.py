@@ -25,6 +25,7 @@ from deniable import GRR
 from deniable.errors import StoreError
 from deniable.files.wire import BINARY_TYPE, Body
 from deniable.service import ingest, receiving, shield
+from deniable.service.connections import Joined
 from deniable.service.ingest import MAX_QUEUE, Ingest, Outcome
 from deniable.service.limits import Limits, client_address, trusted_networks
 from deniable.service.problems import PROBLEMS
@@ -170,6 +171,57 @@ def test_the_words_of_a_dictionary_are_served(here: Running, call: Caller, tmp_p
     assert call("GET", f"/api/v1/collections/{asked.id}/dictionary/pear").problem == "not-found"
     assert call("GET", f"/api/v1/collections/{asked.id}/state").json["state"] == "draft"
     assert call("POST", f"/api/v1/collections/{asked.id}/reports", {}).problem == "not-open"
+
+
+def test_head_and_body_of_an_answer_go_out_together_and_a_head_alone_at_once(call: Caller, here: Running) -> None:
+    class Sent(asyncio.Transport):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pieces, self.closed = list[bytes](), False
+
+        def write(self, data: Any) -> None:
+            assert not self.closed
+            self.pieces.append(bytes(data))
+
+        def close(self) -> None:
+            self.closed = True
+
+        def is_closing(self) -> bool:
+            return self.closed
+
+    async def write() -> None:
+        sent = Sent()
+        joined = Joined(sent)
+        joined.write(b"HTTP/1.1 201 Created\r\n\r\n")
+        joined.write(b"{}")
+        assert sent.pieces == [b"HTTP/1.1 201 Created\r\n\r\n{}"]
+        joined.write(b"more")
+        joined.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        assert sent.pieces[1:] == [b"more"]
+        await asyncio.sleep(0)
+        assert sent.pieces[2:] == [b"HTTP/1.1 204 No Content\r\n\r\n"]
+        joined.write(b"HTTP/1.1 304 Not Modified\r\n\r\n")
+        joined.close()
+        assert (len(sent.pieces), sent.closed) == (4, True)
+        # Who has hung up meanwhile is sent nothing.
+        lost = Sent()
+        Joined(lost).write(b"HTTP/1.1 201 Created\r\n\r\n")
+        lost.close()
+        await asyncio.sleep(0)
+        assert lost.pieces == []
+
+    asyncio.run(write())
+    answer = call("HEAD", API)
+    assert (answer.status, answer.content) == (200, b"")
+    # Who asks first whether a body is wanted is told.
+    content = bodies(1, 8700)[0].to_json()
+    host, _, port = here.public.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        head = f"POST {API}/reports HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n"
+        connection.sendall(f"{head}content-length: {len(content)}\r\n\r\n".encode())
+        assert connection.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(content)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 201 Created")
 
 
 def test_health(here: Running, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:

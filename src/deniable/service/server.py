@@ -26,6 +26,7 @@ try:
     from starlette.types import ASGIApp
 
     from deniable.service.admin import admin_app
+    from deniable.service.connections import Connection
     from deniable.service.public import Access, public_app
     from deniable.service.shield import access as access_log
     from deniable.service.shield import requests
@@ -166,7 +167,7 @@ def _listening(text: str, what: str) -> Iterator[socket.socket]:
 def _serving(app: ASGIApp, listening: socket.socket) -> Iterator[uvicorn.Server]:
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=Connection,
         loop="uvloop",
         ws="none",
         lifespan="off",
