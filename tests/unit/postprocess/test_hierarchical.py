@@ -504,3 +504,24 @@ def test_equal_frequencies_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert few < (sum(seen) - few) / 3
     for j in range(3):
         np.testing.assert_array_equal(quick[j].frequencies, slow[j].frequencies)
+
+
+def test_of_a_large_domain_few_frequencies_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frequency's prior may come from what other attributes say of its category, which is as often the same."""
+    rng = SimulationRandomness(3)
+    smp = SMP((8_000,) * 4, 1.0)
+    records = np.stack(
+        [rng.generator.choice(8_000, 600, p=rng.generator.dirichlet(np.ones(8_000))) for _ in range(4)], 1
+    )
+    raw = smp.estimate(smp.aggregate(smp.randomize(records, rng)))
+    seen = []
+    posteriors = _skewed._block_posteriors
+
+    def counted(z: Any, *others: Any) -> Any:
+        seen.append(len(z))
+        return posteriors(z, *others)
+
+    monkeypatch.setattr(_skewed, "_block_posteriors", counted)
+    hierarchical(raw)
+    # Eight calls, counts of 0 to 3: a few patterns each, of 8,000 categories.
+    assert max(seen) <= 4**4
