@@ -70,8 +70,8 @@ def beta_posteriors(z: Floats, s2: Floats, first: Floats, second: Floats) -> tup
 def _different(z: Floats, sides: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (chosen, places): frequencies that stand for all others, and which of them stands for each.
 
-    Estimates are linear in counts, and priors are functions of estimates: of the frequencies of a large domain most have
-    all they are decoded from in common with another, bit for bit.
+    Estimates are linear in counts, and priors are functions of estimates: of the frequencies of a large domain most
+    have all they are decoded from in common with another, bit for bit.
     """
     rows = np.ascontiguousarray(np.concatenate([z[None], sides]).T)
     _, chosen, places = np.unique(rows.view(f"V{rows[0].nbytes}")[:, 0], return_index=True, return_inverse=True)
