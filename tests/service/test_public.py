@@ -98,7 +98,7 @@ def test_an_impossible_report_is_refused_alone_and_counted_out_of_many(here: Run
     assert call.post(Body(ASKED.id, three.ids[1:2], three.rows[1:2])).status == 201
 
 
-@pytest.mark.parametrize(("impossible", "most"), [(1, 46), (64, 1000), (10_000, 160)])
+@pytest.mark.parametrize(("impossible", "most"), [(1, 46), (512, 4000), (10_000, 1100)])
 @pytest.mark.parametrize("others", [0, 100])
 def test_impossible_reports_are_found_by_few_looks(
     impossible: int, most: int, others: int, monkeypatch: pytest.MonkeyPatch
@@ -673,10 +673,6 @@ def test_headers_that_nothing_can_be_slipped_through(call: Caller) -> None:
         assert "set-cookie" not in headers
         assert "server" not in headers
         assert "strict-transport-security" not in headers
-        if path != "/s/smoking":
-            # Of what is no page, nothing is run.
-            assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
-            continue
         policy = headers["content-security-policy"]
         for rule in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "form-action 'none'"):
             assert rule in policy

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
-from deniable.core.kernels import INTERPRETED_ROWS, Kernel, kernel
+from deniable.core.kernels import Kernel, kernel
 from deniable.core.randomness import Randomness, Words, uniform_below
 
 Counts = NDArray[np.int64]
@@ -55,11 +55,6 @@ def fill_subsets(
             indices[row, i] = uniform_below(rng, int(bounds[i]), 1)[0]
     choose = subset_kernel(k, omega)
     (choose.compiled if compiled else choose)(codes, words[:, 0] < threshold, indices, k, reports)
-
-
-def compile_for(rows: int) -> bool:
-    """Whether a batch of this many rows runs compiled, however few rows each of its blocks has."""
-    return rows > INTERPRETED_ROWS
 
 
 @kernel

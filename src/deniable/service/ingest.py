@@ -37,7 +37,7 @@ MAX_QUEUE_BYTES = 1 << 28
 MAX_COMMIT = 4096
 """Reports after which no further request joins a commit."""
 
-MOST_IMPOSSIBLE = 64
+MOST_IMPOSSIBLE = 512
 """Of a request with more impossible reports, none is taken."""
 
 _PAUSE, _PAUSES = 0.001, 8

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any, final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -47,21 +47,15 @@ _POLICY = (
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
 )
-_EVERY = (
+_HEADERS = (
+    (b"content-security-policy", "; ".join(_POLICY).encode()),
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-_PAGE = (
-    *_EVERY,
-    (b"content-security-policy", "; ".join(_POLICY).encode()),
     (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", ", ".join(f"{name}=()" for name in _PERMISSIONS.split()).encode()),
 )
-"""Added to pages."""
-
-_OTHER = (*_EVERY, (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"))
-"""Added to what is no page: nothing of it may be run or framed. Short, for every report is answered with it."""
+"""Of every answer, page or not."""
 
 
 @final
@@ -118,8 +112,7 @@ class Shield:
             nonlocal status
             if message["type"] == "http.response.start":
                 status, given = message["status"], message.get("headers", [])
-                added = _PAGE if _is_page(given) else _OTHER
-                message["headers"] = [*given, *added, *(_TLS if self._secure(scope) else ())]
+                message["headers"] = [*given, *_HEADERS, *(_TLS if self._secure(scope) else ())]
             await send(message)
 
         try:
@@ -131,10 +124,6 @@ class Shield:
                 await Problem("broken").response()(scope, receive, sending)
         if access.isEnabledFor(logging.INFO):
             requests.count(f"{scope['method']} {_template(scope)} {status} {_bucket(time.perf_counter() - began)}")
-
-
-def _is_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    return any(name == b"content-type" and value.startswith(b"text/html") for name, value in headers)
 
 
 def _template(scope: MutableMapping[str, Any]) -> str:
