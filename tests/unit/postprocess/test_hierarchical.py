@@ -483,13 +483,9 @@ def test_split_budgets_are_decoded_too() -> None:
     np.testing.assert_allclose(table(result).sum(axis=1), 1, atol=1e-12)
 
 
-def test_equal_frequencies_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = SimulationRandomness(8)
-    mechanism = AdaptiveSMP((600,) * 3, 2.0)
-    truth = np.minimum(rng.generator.geometric(0.02, (4000, 3)) - 1, 599)
-    truth[:, 0] = np.where(truth[:, 0] < 80, 3, truth[:, 0])  # dominant
-    raw = mechanism.estimate(mechanism.aggregate(mechanism.randomize(truth, rng)))
-    seen = []
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return what will be the number of frequencies of every block that is decoded."""
+    seen: list[int] = []
     posteriors = _skewed._block_posteriors
 
     def counted(z: Any, *others: Any) -> Any:
@@ -497,6 +493,16 @@ def test_equal_frequencies_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> 
         return posteriors(z, *others)
 
     monkeypatch.setattr(_skewed, "_block_posteriors", counted)
+    return seen
+
+
+def test_equal_frequencies_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = SimulationRandomness(8)
+    mechanism = AdaptiveSMP((600,) * 3, 2.0)
+    truth = np.minimum(rng.generator.geometric(0.02, (4000, 3)) - 1, 599)
+    truth[:, 0] = np.where(truth[:, 0] < 80, 3, truth[:, 0])  # dominant
+    raw = mechanism.estimate(mechanism.aggregate(mechanism.randomize(truth, rng)))
+    seen = decoded(monkeypatch)
     quick = hierarchical(raw)
     few = sum(seen)
     monkeypatch.setattr(_skewed, "_different", lambda z, _: (np.arange(len(z)),) * 2)
@@ -514,14 +520,7 @@ def test_of_a_large_domain_few_frequencies_are_decoded(monkeypatch: pytest.Monke
         [rng.generator.choice(8_000, 600, p=rng.generator.dirichlet(np.ones(8_000))) for _ in range(4)], 1
     )
     raw = smp.estimate(smp.aggregate(smp.randomize(records, rng)))
-    seen = []
-    posteriors = _skewed._block_posteriors
-
-    def counted(z: Any, *others: Any) -> Any:
-        seen.append(len(z))
-        return posteriors(z, *others)
-
-    monkeypatch.setattr(_skewed, "_block_posteriors", counted)
+    seen = decoded(monkeypatch)
     hierarchical(raw)
     # Eight calls, counts of 0 to 3: a few patterns each, of 8,000 categories.
     assert max(seen) <= 4**4
