@@ -14,7 +14,7 @@ PICTURES = {
     "answers-coverage.png": "coverage.png",
 }
 STATED: dict[str, str] = {
-    "their intervals in 60 collections instead of 1,000": "runs at the other seed",
+    "intervals 60 collections instead of 1,000": "runs at the other seed",
     "hold in .936 to .967 of the runs": "results/answers/seeds.csv",
     "rejects .024 to .058 of": "results/answers/seeds.csv, and the least is the same",
     "in none of the 45": "results/answers/seeds.csv: the number of settings is the same",
