@@ -10,6 +10,7 @@ from benchmarks.run import Comparison
 COLOURS = {
     "multi-freq-ldpy": "#1f5a8c",
     "pure-ldp": "#c2701c",
+    "ldp-toolbox": "#2f7f4f",
     "pure-ldp CMS": "#8c2d04",
     "pure-ldp HCMS": "#d94f70",
     "pure-ldp HR": "#6a51a3",
@@ -30,7 +31,7 @@ def draw_ratios(comparisons: Sequence[Comparison], path: Path) -> None:
         group = [one for one in comparisons if (one.case, one.verb) == (case, verb)]
         for number, one in enumerate(group):
             y = position + (number - (len(group) - 1) / 2) * 0.64 / max(len(group), 2)
-            colour = COLOURS.get(one.peer, "black")
+            colour = COLOURS[one.peer]
             axes.plot((one.ratio.least, one.ratio.most), (y, y), color=colour, linewidth=1.5)
             axes.plot(one.ratio.median, y, "o", color=colour, markersize=6)
             axes.plot(one.bound.median, y, "o", markerfacecolor="white", markeredgecolor=colour, markersize=5)
