@@ -10,12 +10,15 @@ from __future__ import annotations
 import ast
 import fnmatch
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "deniable"
 
-FIRST_EDITION = 21_578
-"""Statements of the last commit of the first edition, f9f754c, counted in the same way."""
+FIRST_EDITION, FIRST_DOCUMENTS = 21_578, 14_051
+"""Statements of the last commit of the first edition, f9f754c, and lines of its docstrings, counted in the same way."""
+
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 LATER: dict[str, tuple[str, ...]] = {
     "questions of estimates": (
@@ -56,22 +59,28 @@ def statements(path: Path) -> int:
     return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
+def docstring_lines(path: Path) -> int:
+    """Return the number of lines of a module's docstrings."""
+    nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, Documented)]
+    return sum(text.count("\n") + 1 for node in nodes if (text := ast.get_docstring(node, clean=False)))
+
+
 def later(module: str) -> str:
     """Return what a module, named by its path, serves that the first edition could not do; "" if there is nothing."""
     return next((what for what, modules in LATER.items() if any(fnmatch.fnmatch(module, one) for one in modules)), "")
 
 
-def sizes() -> tuple[Counter[str], Counter[str]]:
-    """Return the statements by package that the first edition's capabilities have now, and those of each later one."""
+def sizes(count: Callable[[Path], int] = statements) -> tuple[Counter[str], Counter[str]]:
+    """Return what the first edition's capabilities have now, by package, and what each later one has."""
     first: Counter[str] = Counter()
     others: Counter[str] = Counter()
     for path in sorted(SOURCE.rglob("*.py")):
         module = path.relative_to(SOURCE).as_posix()
-        count, what = statements(path), later(module)
+        what = later(module)
         if what:
-            others[what] += count
+            others[what] += count(path)
         else:
-            first[module.split("/")[0] if "/" in module else "deniable"] += count
+            first[module.split("/")[0] if "/" in module else "deniable"] += count(path)
     return first, others
 
 
@@ -85,6 +94,9 @@ def main() -> None:
     print(f"{others.total():,} for what came later")
     for what, count in others.most_common():
         print(f"    {count:>7,}  {what}")
+    first, others = sizes(docstring_lines)
+    total = first.total() + others.total()
+    print(f"{total:,} lines of docstrings, {first.total():,} of them where there were {FIRST_DOCUMENTS:,}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import numpy as np
-from benchmarks.size import LATER, SOURCE, later, statements
+from benchmarks.size import LATER, SOURCE, docstring_lines, later, statements
 from benchmarks.ways import Way, commands, heights, walked
 
 from deniable import GRR, SimulationRandomness
@@ -53,6 +53,11 @@ def test_modules_that_came_later_exist() -> None:
 def test_statements_are_counted_whatever_the_lines(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text('"""Says what it is."""\nif (\n    1\n): x = 1; y = 2\n')
     assert statements(tmp_path / "one.py") == 4
+
+
+def test_lines_of_docstrings_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text('"""One.\n\nThree.\n"""\n\n\ndef f():\n    """One."""\n    "none"\n')
+    assert docstring_lines(tmp_path / "one.py") == 5
 
 
 def test_limits_hold_or_not() -> None:
