@@ -19,8 +19,7 @@ import numpy as np
 
 import deniable
 from benchmarks.compare import ROWS, Row, answers_of
-from benchmarks.files import RESULTS as FILES
-from benchmarks.files import table
+from benchmarks.files import RESULTS as FILES, table
 from benchmarks.pages import with_tables
 from benchmarks.report import processor
 from deniable import Aggregate, SecureRandomness, SimulationRandomness

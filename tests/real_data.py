@@ -8,15 +8,17 @@ from __future__ import annotations
 import os
 
 import pytest
-from experiments.cpl.data import ADULT_NUMERIC as ADULT_NUMERIC
-from experiments.cpl.data import CARDIO_NUMERIC as CARDIO_NUMERIC
-from experiments.cpl.data import Table as Table
-from experiments.cpl.data import adult as adult
-from experiments.cpl.data import cardio as cardio
-from experiments.cpl.data import celeba as celeba
-from experiments.cpl.data import common_faces as common_faces
-from experiments.cpl.data import lfw as lfw
-from experiments.cpl.data import quartiles as quartiles
+from experiments.cpl.data import (
+    ADULT_NUMERIC as ADULT_NUMERIC,
+    CARDIO_NUMERIC as CARDIO_NUMERIC,
+    Table as Table,
+    adult as adult,
+    cardio as cardio,
+    celeba as celeba,
+    common_faces as common_faces,
+    lfw as lfw,
+    quartiles as quartiles,
+)
 
 requires_data = pytest.mark.skipif(
     not os.environ.get("DENIABLE_DATA"),

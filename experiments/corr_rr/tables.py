@@ -14,8 +14,7 @@ from experiments.corr_rr.layouts import SOURCES
 from experiments.corr_rr.measure import measure, rows_of
 from experiments.corr_rr.paper import PAPER, expected
 from experiments.corr_rr.pictures import HEADINGS, STYLES, curves, dress, legend, panels
-from experiments.corr_rr.populations import SOURCES as GENERATORS
-from experiments.corr_rr.populations import Synthetic
+from experiments.corr_rr.populations import SOURCES as GENERATORS, Synthetic
 from experiments.harness import Cell, Run
 from experiments.ocms.statistics import Comparison, randomness, rounding_error
 

@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     __version__: str
     from deniable.core.aggregate import Aggregate as Aggregate
     from deniable.core.construction import mechanism as mechanism
-    from deniable.core.estimate import Estimate as Estimate
-    from deniable.core.estimate import RecordEstimate as RecordEstimate
+    from deniable.core.estimate import Estimate as Estimate, RecordEstimate as RecordEstimate
     from deniable.core.mechanism import Mechanism as Mechanism
-    from deniable.core.privacy import Guarantee as Guarantee
-    from deniable.core.privacy import TrustModel as TrustModel
-    from deniable.core.randomness import SecureRandomness as SecureRandomness
-    from deniable.core.randomness import SimulationRandomness as SimulationRandomness
+    from deniable.core.privacy import Guarantee as Guarantee, TrustModel as TrustModel
+    from deniable.core.randomness import (
+        SecureRandomness as SecureRandomness,
+        SimulationRandomness as SimulationRandomness,
+    )
     from deniable.dealt.quota.quota_rr import QuotaRR as QuotaRR
     from deniable.errors import DeniableError as DeniableError
     from deniable.oracles.grr import GRR as GRR
@@ -24,23 +24,18 @@ if TYPE_CHECKING:
     from deniable.oracles.sketch.local_hashing import OLH as OLH
     from deniable.oracles.sketch.ocms import OCMS as OCMS
     from deniable.oracles.subset import SubsetSelection as SubsetSelection
-    from deniable.oracles.unary import OUE as OUE
-    from deniable.oracles.unary import SUE as SUE
-    from deniable.planning import plan as plan
-    from deniable.planning import recommend as recommend
+    from deniable.oracles.unary import OUE as OUE, SUE as SUE
+    from deniable.planning import plan as plan, recommend as recommend
     from deniable.planning.default import collection as collection
     from deniable.records.fake_data import RSFD as RSFD
     from deniable.records.pivot.corr_rr import CorrRR as CorrRR
-    from deniable.records.sample import SMP as SMP
-    from deniable.records.sample import AdaptiveSMP as AdaptiveSMP
+    from deniable.records.sample import SMP as SMP, AdaptiveSMP as AdaptiveSMP
     from deniable.records.split import SPL as SPL
     from deniable.survey.collection import Collection as Collection
-    from deniable.survey.dictionary import Dictionary as Dictionary
-    from deniable.survey.dictionary import fingerprint as fingerprint
+    from deniable.survey.dictionary import Dictionary as Dictionary, fingerprint as fingerprint
     from deniable.survey.dictionary_file import read_dictionary as read_dictionary
     from deniable.survey.drafting import draft_schema as draft_schema
-    from deniable.survey.schema import Attribute as Attribute
-    from deniable.survey.schema import Schema as Schema
+    from deniable.survey.schema import Attribute as Attribute, Schema as Schema
 else:
     from deniable.core.lazy import attach
 

@@ -10,8 +10,7 @@ import pytest
 
 import deniable as dn
 from deniable.core.thresholds import exact
-from deniable.oracles import grr as grr_module
-from deniable.oracles import pure as pure_module
+from deniable.oracles import grr as grr_module, pure as pure_module
 from deniable.oracles.grr import GRR
 from deniable.testing import laws
 from tests.contract.cases import CASES, Case

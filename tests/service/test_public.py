@@ -17,8 +17,7 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from starlette.applications import Starlette
 
 from deniable import GRR

@@ -11,8 +11,7 @@ import typer
 from deniable.cli._app import check_output, print_result, progress, verb, writing
 from deniable.cli._mechanisms import parse_sizes
 from deniable.errors import InvalidParameterError
-from deniable.planning import decide, explore
-from deniable.planning import plan as make_plan
+from deniable.planning import decide, explore, plan as make_plan
 from deniable.planning.decision import EPSILONS
 from deniable.report import decision_page, plan_page, save_explorer
 from deniable.survey.schema import Schema

@@ -11,8 +11,7 @@ from deniable.cli._app import check_output, print_result, progress, save_page, v
 from deniable.cli._options import AsJson, Html
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidParameterError
-from deniable.planning import Difference, Guess, collection
-from deniable.planning import rehearse as make_rehearsal
+from deniable.planning import Difference, Guess, collection, rehearse as make_rehearsal
 from deniable.report import rehearsal_page
 from deniable.survey.schema import Schema
 

@@ -21,8 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.answer import Answer, rescaled
-from deniable.core.checks import TARGETS, check_target, checked_comparisons, checked_integer, checked_probability
-from deniable.core.checks import Target as Target
+from deniable.core.checks import (
+    TARGETS,
+    Target as Target,
+    check_target,
+    checked_comparisons,
+    checked_integer,
+    checked_probability,
+)
 from deniable.core.joint import JointNoise
 from deniable.core.projection import nearest_distribution
 from deniable.core.questions import Questions, Terms, Weights

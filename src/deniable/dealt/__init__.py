@@ -9,20 +9,18 @@ if TYPE_CHECKING:
     from deniable.dealt.coupling.jrr import JRR as JRR
     from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing as JRRLocalHashing
     from deniable.dealt.coupling.kary_jrr import KaryJRR as KaryJRR
-    from deniable.dealt.coupling.parameters import algorithm_1 as algorithm_1
-    from deniable.dealt.coupling.parameters import theorem2_as_printed as theorem2_as_printed
+    from deniable.dealt.coupling.parameters import (
+        algorithm_1 as algorithm_1,
+        theorem2_as_printed as theorem2_as_printed,
+    )
     from deniable.dealt.coupling.report_coupling import ReportCoupledRR as ReportCoupledRR
     from deniable.dealt.dealt import DealtMechanism as DealtMechanism
-    from deniable.dealt.quota.batches import QuotaBatches as QuotaBatches
-    from deniable.dealt.quota.batches import smallest_batch as smallest_batch
+    from deniable.dealt.quota.batches import QuotaBatches as QuotaBatches, smallest_batch as smallest_batch
     from deniable.dealt.quota.quota_rr import QuotaRR as QuotaRR
     from deniable.dealt.quota.records import QuotaRecords as QuotaRecords
     from deniable.dealt.quota.unary import QuotaUnary as QuotaUnary
-    from deniable.dealt.several_deals import combine_deals as combine_deals
-    from deniable.dealt.several_deals import estimate_deals as estimate_deals
-    from deniable.dealt.shares import Dealer as Dealer
-    from deniable.dealt.shares import Shares as Shares
-    from deniable.dealt.shares import fresh_deal_id as fresh_deal_id
+    from deniable.dealt.several_deals import combine_deals as combine_deals, estimate_deals as estimate_deals
+    from deniable.dealt.shares import Dealer as Dealer, Shares as Shares, fresh_deal_id as fresh_deal_id
 else:
     from deniable.core.lazy import attach
 

@@ -9,66 +9,89 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deniable.leakage.adversary.algorithm_benchmark import AlgorithmScore as AlgorithmScore
-    from deniable.leakage.adversary.algorithm_benchmark import benchmark_algorithms as benchmark_algorithms
-    from deniable.leakage.adversary.attack_workflow import StatisticalLeakage as StatisticalLeakage
-    from deniable.leakage.adversary.attack_workflow import statistical_cpl as statistical_cpl
-    from deniable.leakage.adversary.attacks import attack_channel as attack_channel
-    from deniable.leakage.adversary.attacks import attack_cpl as attack_cpl
-    from deniable.leakage.adversary.attacks import attack_success as attack_success
-    from deniable.leakage.adversary.attacks import effective_epsilon as effective_epsilon
-    from deniable.leakage.adversary.auditor import AuditResult as AuditResult
-    from deniable.leakage.adversary.auditor import audit as audit
-    from deniable.leakage.adversary.auditor import needed_samples as needed_samples
-    from deniable.leakage.adversary.collection_audit import AuditSummary as AuditSummary
-    from deniable.leakage.adversary.collection_audit import audit_collection as audit_collection
-    from deniable.leakage.adversary.mechanism_benchmark import MechanismScore as MechanismScore
-    from deniable.leakage.adversary.mechanism_benchmark import benchmark_mechanisms as benchmark_mechanisms
+    from deniable.leakage.adversary.algorithm_benchmark import (
+        AlgorithmScore as AlgorithmScore,
+        benchmark_algorithms as benchmark_algorithms,
+    )
+    from deniable.leakage.adversary.attack_workflow import (
+        StatisticalLeakage as StatisticalLeakage,
+        statistical_cpl as statistical_cpl,
+    )
+    from deniable.leakage.adversary.attacks import (
+        attack_channel as attack_channel,
+        attack_cpl as attack_cpl,
+        attack_success as attack_success,
+        effective_epsilon as effective_epsilon,
+    )
+    from deniable.leakage.adversary.auditor import (
+        AuditResult as AuditResult,
+        audit as audit,
+        needed_samples as needed_samples,
+    )
+    from deniable.leakage.adversary.collection_audit import (
+        AuditSummary as AuditSummary,
+        audit_collection as audit_collection,
+    )
+    from deniable.leakage.adversary.mechanism_benchmark import (
+        MechanismScore as MechanismScore,
+        benchmark_mechanisms as benchmark_mechanisms,
+    )
     from deniable.leakage.calibration.budget_allocation import calibrate_unequal as calibrate_unequal
-    from deniable.leakage.calibration.budgets import Budgets as Budgets
-    from deniable.leakage.calibration.budgets import calibrate_records as calibrate_records
-    from deniable.leakage.calibration.calibration import Calibration as Calibration
-    from deniable.leakage.calibration.calibration import calibrate as calibrate
+    from deniable.leakage.calibration.budgets import Budgets as Budgets, calibrate_records as calibrate_records
+    from deniable.leakage.calibration.calibration import Calibration as Calibration, calibrate as calibrate
     from deniable.leakage.figure_status import Leakage as Leakage
-    from deniable.leakage.prior.correlation import WorstCase as WorstCase
-    from deniable.leakage.prior.correlation import channel_delta as channel_delta
-    from deniable.leakage.prior.correlation import cpl as cpl
-    from deniable.leakage.prior.correlation import fixed_size_cpl as fixed_size_cpl
-    from deniable.leakage.prior.correlation import mechanism_cpl as mechanism_cpl
-    from deniable.leakage.prior.correlation import saturation as saturation
-    from deniable.leakage.prior.correlation import worst_case_cpl as worst_case_cpl
-    from deniable.leakage.prior.distributions import conditional_from_joint as conditional_from_joint
-    from deniable.leakage.prior.distributions import joint_from_records as joint_from_records
-    from deniable.leakage.prior.empirical_prior import Observed as Observed
-    from deniable.leakage.prior.empirical_prior import drop_unseen as drop_unseen
-    from deniable.leakage.prior.empirical_prior import observed as observed
-    from deniable.leakage.prior.pairwise import PairwiseLeakage as PairwiseLeakage
-    from deniable.leakage.prior.pairwise import pairwise_leakage as pairwise_leakage
+    from deniable.leakage.prior.correlation import (
+        WorstCase as WorstCase,
+        channel_delta as channel_delta,
+        cpl as cpl,
+        fixed_size_cpl as fixed_size_cpl,
+        mechanism_cpl as mechanism_cpl,
+        saturation as saturation,
+        worst_case_cpl as worst_case_cpl,
+    )
+    from deniable.leakage.prior.distributions import (
+        conditional_from_joint as conditional_from_joint,
+        joint_from_records as joint_from_records,
+    )
+    from deniable.leakage.prior.empirical_prior import (
+        Observed as Observed,
+        drop_unseen as drop_unseen,
+        observed as observed,
+    )
+    from deniable.leakage.prior.pairwise import PairwiseLeakage as PairwiseLeakage, pairwise_leakage as pairwise_leakage
     from deniable.leakage.prior.tree import TreePrior as TreePrior
-    from deniable.leakage.prior.uncertain_prior import LeakageRange as LeakageRange
-    from deniable.leakage.prior.uncertain_prior import joint_from_estimate as joint_from_estimate
-    from deniable.leakage.prior.uncertain_prior import range_from_counts as range_from_counts
-    from deniable.leakage.prior.uncertain_prior import range_from_estimate as range_from_estimate
-    from deniable.leakage.summary import LeakageSummary as LeakageSummary
-    from deniable.leakage.summary import RecordLeakage as RecordLeakage
-    from deniable.leakage.summary import guarantee_under_prior as guarantee_under_prior
-    from deniable.leakage.summary import record_leakage as record_leakage
-    from deniable.leakage.summary import summarize as summarize
-    from deniable.leakage.summary import summarize_collection as summarize_collection
-    from deniable.leakage.totals.blocks import BlockBound as BlockBound
-    from deniable.leakage.totals.blocks import block_bound as block_bound
-    from deniable.leakage.totals.blocks import block_bound_assuming_independence as block_bound_assuming_independence
-    from deniable.leakage.totals.bounds import concatenated_bound as concatenated_bound
-    from deniable.leakage.totals.bounds import joint_cpl as joint_cpl
-    from deniable.leakage.totals.bounds import partial_bound as partial_bound
-    from deniable.leakage.totals.bounds import prior_free_bound as prior_free_bound
-    from deniable.leakage.totals.collections import SampledLeakage as SampledLeakage
-    from deniable.leakage.totals.collections import sampled_leakage as sampled_leakage
-    from deniable.leakage.totals.total import TotalLeakage as TotalLeakage
-    from deniable.leakage.totals.total import exact_totals as exact_totals
-    from deniable.leakage.totals.total import total_leakage as total_leakage
-    from deniable.leakage.totals.tree_totals import TreeLeakage as TreeLeakage
-    from deniable.leakage.totals.tree_totals import tree_leakage as tree_leakage
+    from deniable.leakage.prior.uncertain_prior import (
+        LeakageRange as LeakageRange,
+        joint_from_estimate as joint_from_estimate,
+        range_from_counts as range_from_counts,
+        range_from_estimate as range_from_estimate,
+    )
+    from deniable.leakage.summary import (
+        LeakageSummary as LeakageSummary,
+        RecordLeakage as RecordLeakage,
+        guarantee_under_prior as guarantee_under_prior,
+        record_leakage as record_leakage,
+        summarize as summarize,
+        summarize_collection as summarize_collection,
+    )
+    from deniable.leakage.totals.blocks import (
+        BlockBound as BlockBound,
+        block_bound as block_bound,
+        block_bound_assuming_independence as block_bound_assuming_independence,
+    )
+    from deniable.leakage.totals.bounds import (
+        concatenated_bound as concatenated_bound,
+        joint_cpl as joint_cpl,
+        partial_bound as partial_bound,
+        prior_free_bound as prior_free_bound,
+    )
+    from deniable.leakage.totals.collections import SampledLeakage as SampledLeakage, sampled_leakage as sampled_leakage
+    from deniable.leakage.totals.total import (
+        TotalLeakage as TotalLeakage,
+        exact_totals as exact_totals,
+        total_leakage as total_leakage,
+    )
+    from deniable.leakage.totals.tree_totals import TreeLeakage as TreeLeakage, tree_leakage as tree_leakage
 else:
     from deniable.core.lazy import attach
 

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from deniable.oracles.rappor import RAPPOR as RAPPOR
     from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch as CountMeanSketch
     from deniable.oracles.sketch.heavy_hitters import HeavyHitters as HeavyHitters
-    from deniable.oracles.sketch.local_hashing import BLH as BLH
-    from deniable.oracles.sketch.local_hashing import OLH as OLH
-    from deniable.oracles.sketch.ocms import OCMS as OCMS
-    from deniable.oracles.sketch.ocms import SketchChoice as SketchChoice
-    from deniable.oracles.sketch.ocms import SketchOption as SketchOption
-    from deniable.oracles.sketch.ocms import ocms_choice as ocms_choice
+    from deniable.oracles.sketch.local_hashing import BLH as BLH, OLH as OLH
+    from deniable.oracles.sketch.ocms import (
+        OCMS as OCMS,
+        SketchChoice as SketchChoice,
+        SketchOption as SketchOption,
+        ocms_choice as ocms_choice,
+    )
     from deniable.oracles.sketch.query_sketch import QuerySketch as QuerySketch
     from deniable.oracles.square_wave import SquareWave as SquareWave
     from deniable.oracles.subset import SubsetSelection as SubsetSelection
-    from deniable.oracles.unary import OUE as OUE
-    from deniable.oracles.unary import SUE as SUE
+    from deniable.oracles.unary import OUE as OUE, SUE as SUE
 else:
     from deniable.core.lazy import attach
 

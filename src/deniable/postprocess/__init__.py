@@ -5,19 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deniable.postprocess.consistency import base_cut as base_cut
-    from deniable.postprocess.consistency import clip_normalize as clip_normalize
-    from deniable.postprocess.consistency import norm_sub as norm_sub
-    from deniable.postprocess.consistency import simplex as simplex
-    from deniable.postprocess.dependence import Decoded as Decoded
-    from deniable.postprocess.dependence import DecodedTable as DecodedTable
-    from deniable.postprocess.dependence import dependence_decode as dependence_decode
-    from deniable.postprocess.em import iterative_bayes as iterative_bayes
-    from deniable.postprocess.em import iterative_bayes_reports as iterative_bayes_reports
-    from deniable.postprocess.shared_prior import decode_group as decode_group
-    from deniable.postprocess.shared_prior import hierarchical as hierarchical
-    from deniable.postprocess.shared_prior import noise_variances as noise_variances
-    from deniable.postprocess.shared_prior import shared_domains as shared_domains
+    from deniable.postprocess.consistency import (
+        base_cut as base_cut,
+        clip_normalize as clip_normalize,
+        norm_sub as norm_sub,
+        simplex as simplex,
+    )
+    from deniable.postprocess.dependence import (
+        Decoded as Decoded,
+        DecodedTable as DecodedTable,
+        dependence_decode as dependence_decode,
+    )
+    from deniable.postprocess.em import (
+        iterative_bayes as iterative_bayes,
+        iterative_bayes_reports as iterative_bayes_reports,
+    )
+    from deniable.postprocess.shared_prior import (
+        decode_group as decode_group,
+        hierarchical as hierarchical,
+        noise_variances as noise_variances,
+        shared_domains as shared_domains,
+    )
     from deniable.postprocess.smoothing import smooth as smooth
     from deniable.postprocess.steps import postprocess as postprocess
 else:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deniable.records.dependence.association import cramers_v as cramers_v
-    from deniable.records.dependence.association import dependence_matrix as dependence_matrix
-    from deniable.records.dependence.association import pearson as pearson
-    from deniable.records.dependence.pair_tables import PairTable as PairTable
-    from deniable.records.dependence.pair_tables import PairTables as PairTables
-    from deniable.records.dependence.pair_tables import pair_tables as pair_tables
-    from deniable.records.fake_data import RSFD as RSFD
-    from deniable.records.fake_data import RSRFD as RSRFD
+    from deniable.records.dependence.association import (
+        cramers_v as cramers_v,
+        dependence_matrix as dependence_matrix,
+        pearson as pearson,
+    )
+    from deniable.records.dependence.pair_tables import (
+        PairTable as PairTable,
+        PairTables as PairTables,
+        pair_tables as pair_tables,
+    )
+    from deniable.records.fake_data import RSFD as RSFD, RSRFD as RSRFD
     from deniable.records.oracle_choice import best_oracle as best_oracle
-    from deniable.records.pair_sample import PairReports as PairReports
-    from deniable.records.pair_sample import PairSample as PairSample
-    from deniable.records.phases.phases import Phases as Phases
-    from deniable.records.phases.phases import next_phase as next_phase
-    from deniable.records.phases.refinement import combine_rounds as combine_rounds
-    from deniable.records.phases.refinement import refine as refine
+    from deniable.records.pair_sample import PairReports as PairReports, PairSample as PairSample
+    from deniable.records.phases.phases import Phases as Phases, next_phase as next_phase
+    from deniable.records.phases.refinement import combine_rounds as combine_rounds, refine as refine
     from deniable.records.phases.two_phase import combine as combine
     from deniable.records.pivot.cond_rr import CondRR as CondRR
     from deniable.records.pivot.corr_rr import CorrRR as CorrRR
@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from deniable.records.pivot.grouping import GroupedCorrRR as GroupedCorrRR
     from deniable.records.pivot.pivot_coded import PivotCoded as PivotCoded
     from deniable.records.pivot.two_pivots import TwoPivotRR as TwoPivotRR
-    from deniable.records.sample import SMP as SMP
-    from deniable.records.sample import AdaptiveReports as AdaptiveReports
-    from deniable.records.sample import AdaptiveSMP as AdaptiveSMP
-    from deniable.records.split import SPL as SPL
-    from deniable.records.split import SPLPairs as SPLPairs
+    from deniable.records.sample import SMP as SMP, AdaptiveReports as AdaptiveReports, AdaptiveSMP as AdaptiveSMP
+    from deniable.records.split import SPL as SPL, SPLPairs as SPLPairs
 else:
     from deniable.core.lazy import attach
 

@@ -30,8 +30,7 @@ from deniable.core.randomness import Randomness
 from deniable.core.state import Counts, check_parts, counts_sum_to
 from deniable.core.thresholds import exact
 from deniable.errors import InvalidParameterError
-from deniable.records.layout import Oracle as PlainOracle
-from deniable.records.layout import make_layout
+from deniable.records.layout import Oracle as PlainOracle, make_layout
 from deniable.records.mixed_reports import ByteColumn, CodeColumn, Column
 from deniable.records.oracle_choice import OFFERED, Oracle, oracles_for
 from deniable.records.sampled_attribute import SAMPLED_ROWS, OneAttribute, sample_attributes, sampled_reports

@@ -10,21 +10,26 @@ if TYPE_CHECKING:
     from deniable.report.crosstabs import crosstab_page as crosstab_page
     from deniable.report.decisions import decision_page as decision_page
     from deniable.report.estimates import estimate_page as estimate_page
-    from deniable.report.explorer import render_explorer as render_explorer
-    from deniable.report.explorer import save_explorer as save_explorer
-    from deniable.report.html import render_fragment as render_fragment
-    from deniable.report.html import render_html as render_html
-    from deniable.report.html import save_html as save_html
-    from deniable.report.html import sheet as sheet
-    from deniable.report.leakages import audit_page as audit_page
-    from deniable.report.leakages import budgets_page as budgets_page
-    from deniable.report.leakages import leakage_page as leakage_page
+    from deniable.report.explorer import render_explorer as render_explorer, save_explorer as save_explorer
+    from deniable.report.html import (
+        render_fragment as render_fragment,
+        render_html as render_html,
+        save_html as save_html,
+        sheet as sheet,
+    )
+    from deniable.report.leakages import (
+        audit_page as audit_page,
+        budgets_page as budgets_page,
+        leakage_page as leakage_page,
+    )
     from deniable.report.page import Page as Page
     from deniable.report.plans import plan_page as plan_page
-    from deniable.report.png import draw as draw
-    from deniable.report.png import draw_pages as draw_pages
-    from deniable.report.png import picture_note as picture_note
-    from deniable.report.png import save_png as save_png
+    from deniable.report.png import (
+        draw as draw,
+        draw_pages as draw_pages,
+        picture_note as picture_note,
+        save_png as save_png,
+    )
     from deniable.report.rehearsals import rehearsal_page as rehearsal_page
     from deniable.report.text import print_page as print_page
 else:

@@ -22,8 +22,7 @@ from deniable.core.documents import check_version, document_body, document_text,
 from deniable.core.outputs import write_text
 from deniable.core.randomness import Randomness
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.survey.attribute import Attribute as Attribute
-from deniable.survey.attribute import interval_labels as interval_labels
+from deniable.survey.attribute import Attribute as Attribute, interval_labels as interval_labels
 from deniable.survey.encoding import Readings, as_table, read_table
 
 FORMAT = "deniable schema"

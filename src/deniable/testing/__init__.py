@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deniable.testing.checking import Checked as Checked
-    from deniable.testing.checking import Skipped as Skipped
-    from deniable.testing.checking import check_mechanism as check_mechanism
+    from deniable.testing.checking import Checked as Checked, Skipped as Skipped, check_mechanism as check_mechanism
 else:
     from deniable.core.lazy import attach
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import SMP, Aggregate
-from deniable import SimulationRandomness as Simulation
+from deniable import SMP, Aggregate, SimulationRandomness as Simulation
 from deniable.dealt.quota.batches import QuotaBatches, smallest_batch
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.records import QuotaRecords, _estimate

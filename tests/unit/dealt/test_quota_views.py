@@ -20,9 +20,7 @@ from deniable.dealt.quota.unary import QuotaUnary
 from deniable.dealt.shares import Shares
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError
 from tests.unit.dealt.quota_laws import assignments, ideal_weight, says
-from tests.unit.dealt.test_quota_unary import counts as bit_counts
-from tests.unit.dealt.test_quota_unary import ideal as ideal_bits
-from tests.unit.dealt.test_quota_unary import says as bit_says
+from tests.unit.dealt.test_quota_unary import counts as bit_counts, ideal as ideal_bits, says as bit_says
 
 MECHANISMS: list[Any] = [
     QuotaRR(1.0, 40, k=3, deal_id="a"),

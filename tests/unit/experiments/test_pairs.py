@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.answers import pair_coverage
-from experiments.answers import pair_methods as methods
+from experiments.answers import pair_coverage, pair_methods as methods
 from experiments.answers.paper import PAPER
 from experiments.answers.populations import population
 

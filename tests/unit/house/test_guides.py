@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from experiments.guides import epsilon as dots
-from experiments.guides import staff
+from experiments.guides import epsilon as dots, staff
 from typer.testing import CliRunner
 
 import deniable

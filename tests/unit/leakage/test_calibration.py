@@ -11,8 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from deniable import GRR
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError

@@ -11,8 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from deniable.oracles import bits as _bits
-from deniable.oracles import rappor, unary
+from deniable.oracles import bits as _bits, rappor, unary
 
 FAMILY_WISE_ERROR = 1e-6
 """Probability that a correct mechanism fails one statistical test, over all its comparisons; seeds are fixed."""

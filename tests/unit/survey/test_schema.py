@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError, OutputError
 from deniable.survey.schema import Attribute, Schema

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from deniable import Attribute, Schema
 from deniable.errors import InvalidInputError, UnknownCategoryError

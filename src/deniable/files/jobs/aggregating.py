@@ -18,18 +18,19 @@ from deniable.core.outputs import atomic_path
 from deniable.errors import DeniableError, InvalidParameterError, InvalidReportError
 from deniable.files.formats.posted import PostedReader, report_readers
 from deniable.files.formats.reports import ReportReader
-from deniable.files.formats.tables import Progress as Progress
-from deniable.files.formats.tables import open_answers, with_progress
+from deniable.files.formats.tables import Progress as Progress, open_answers, with_progress
 from deniable.files.jobs.ahead import Ahead
 from deniable.files.jobs.checkpoint import Checkpoint
-from deniable.files.jobs.randomizing import PathLike, refuse_overwriting
-from deniable.files.jobs.randomizing import RandomizeResult as RandomizeResult
-from deniable.files.jobs.randomizing import count_texts as count_texts
-from deniable.files.jobs.randomizing import randomize_file as randomize_file
-from deniable.files.jobs.randomizing import read_truth as read_truth
+from deniable.files.jobs.randomizing import (
+    PathLike,
+    RandomizeResult as RandomizeResult,
+    count_texts as count_texts,
+    randomize_file as randomize_file,
+    read_truth as read_truth,
+    refuse_overwriting,
+)
 from deniable.survey.collection import Collection
-from deniable.survey.drafting import DraftResult as DraftResult
-from deniable.survey.drafting import draft_schema
+from deniable.survey.drafting import DraftResult as DraftResult, draft_schema
 
 OnInvalid = Callable[[Path, int, str], None]
 """Called with a report file, how many of its reports were set aside, and what is wrong with the first."""

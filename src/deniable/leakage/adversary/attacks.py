@@ -23,8 +23,7 @@ from scipy import integrate
 from deniable.core.checks import checked_domain
 from deniable.core.mechanism import check_channel_size
 from deniable.errors import InvalidParameterError
-from deniable.leakage.adversary.inference_rules import attack as attack
-from deniable.leakage.adversary.inference_rules import candidates as candidates
+from deniable.leakage.adversary.inference_rules import attack as attack, candidates as candidates
 from deniable.leakage.prior.correlation import cpl
 from deniable.leakage.prior.distributions import Floats
 from deniable.oracles.oracle import FrequencyOracle, checked_oracle

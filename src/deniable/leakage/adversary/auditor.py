@@ -23,8 +23,14 @@ from deniable.core.randomness import Randomness
 from deniable.core.result import Result
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.leakage.adversary.audit_bounds import choose_events, lower_bound, upper_bound
-from deniable.leakage.adversary.audit_events import Labels, Reader, block_rows, event_probability, reader_for
-from deniable.leakage.adversary.audit_events import features as features
+from deniable.leakage.adversary.audit_events import (
+    Labels,
+    Reader,
+    block_rows,
+    event_probability,
+    features as features,
+    reader_for,
+)
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 
 MAX_INPUTS = 100

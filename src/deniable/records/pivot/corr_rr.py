@@ -25,9 +25,12 @@ from deniable.core.thresholds import exact
 from deniable.records.layout import grr_oracles
 from deniable.records.phases.two_phase import phase_one_marginals
 from deniable.records.pivot.alignment import Alignment, check_table_size, checked_alignment, copy_law
-from deniable.records.pivot.copy_probabilities import checked_copy_probabilities, learn_copy_probabilities
-from deniable.records.pivot.copy_probabilities import joint_copy_probabilities as joint_copy_probabilities
-from deniable.records.pivot.copy_probabilities import pairwise_copy_probabilities as pairwise_copy_probabilities
+from deniable.records.pivot.copy_probabilities import (
+    checked_copy_probabilities,
+    joint_copy_probabilities as joint_copy_probabilities,
+    learn_copy_probabilities,
+    pairwise_copy_probabilities as pairwise_copy_probabilities,
+)
 from deniable.records.pivot.pivot_law import CopyLaw, PivotLaw, TableLaw
 from deniable.records.pivot.pivot_records import OnePivot
 from deniable.records.split import SPL

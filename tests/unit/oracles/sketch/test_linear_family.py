@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import Aggregate, SimulationRandomness
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
-from deniable.oracles.sketch.families import _hyperplanes as hyperplanes
-from deniable.oracles.sketch.families import _modular_dft as dft
+from deniable.oracles.sketch.families import _hyperplanes as hyperplanes, _modular_dft as dft
 from deniable.oracles.sketch.families._prime_field import digits, is_irreducible, multiply, smallest_irreducible
 from deniable.oracles.sketch.families.family import count_matches
 from deniable.oracles.sketch.families.linear import LinearFamily, LinearReports, prime_powers_around

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import Aggregate, SimulationRandomness
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
-from deniable.oracles.sketch.families import _binary_linear as binary
-from deniable.oracles.sketch.families import partition as partition_module
+from deniable.oracles.sketch.families import _binary_linear as binary, partition as partition_module
 from deniable.oracles.sketch.families._walsh import walsh_hadamard
 from deniable.oracles.sketch.families.family import count_matches
 from deniable.oracles.sketch.families.partition import PartitionFamily, PartitionReports, cells_up_to_65536

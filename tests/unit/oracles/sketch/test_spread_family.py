@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -18,8 +17,7 @@ from deniable import Aggregate, SecureRandomness, SimulationRandomness
 from deniable.core.randomness import Randomness, draw, uniform_below
 from deniable.errors import DamagedStateError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
-from deniable.oracles.sketch.families import _spread_decoding as decoding
-from deniable.oracles.sketch.families import _spread_kernels as kernels
+from deniable.oracles.sketch.families import _spread_decoding as decoding, _spread_kernels as kernels
 from deniable.oracles.sketch.families.family import count_matches
 from deniable.oracles.sketch.families.spread import SpreadFamily, powers_of_two_around
 

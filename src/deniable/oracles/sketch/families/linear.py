@@ -28,9 +28,7 @@ from deniable.core.mechanism import ReportField
 from deniable.core.randomness import HALF_BOUNDS, Randomness, uniform_below, uniform_below_by_halves
 from deniable.core.state import counts_between
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.oracles.sketch.families import _binary_linear as binary
-from deniable.oracles.sketch.families import _gf2
-from deniable.oracles.sketch.families import _hyperplanes as hyperplanes
+from deniable.oracles.sketch.families import _binary_linear as binary, _gf2, _hyperplanes as hyperplanes
 from deniable.oracles.sketch.families._columns import checked_columns, valid_column_rows
 from deniable.oracles.sketch.families._prime_field import Polynomial, digits, smallest_irreducible
 from deniable.oracles.sketch.families.family import Counts, Parameters, count_matches
