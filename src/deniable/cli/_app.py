@@ -47,7 +47,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "crosstab": ("crosstab", "Print how two answers go together."),
     "heavy-hitters": ("heavy_hitters", "Find the frequent strings nobody listed."),
     "learn": ("learn", "Learn the next phase of a survey from those so far."),
-    "combine": ("combine", "Print the estimates of all phases of a survey together."),
+    "combine": ("learn", "Print the estimates of all phases of a survey together."),
     "deal": ("deal", "Deal a secret share to each contributor."),
     "hand-out": ("deal", "Move shares out of a deal into a file."),
     "plan": ("plan", "Say how precise answers will be, before anybody is asked."),
@@ -57,7 +57,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "analyst": ("survey", "Let somebody log in to the dashboard."),
     "send": ("send", "Randomise answers once, keep the reports, and send them."),
     "leakage": ("leakage", "Say what a release reveals through correlation."),
-    "calibrate": ("calibrate", "Find the largest budgets that keep leakage below a cap."),
+    "calibrate": ("leakage", "Find the largest budgets that keep leakage below a cap."),
     "audit": ("audit", "Look for a client that breaks its promise."),
     "demo": ("demo", "Run everything on a real, sensitive survey."),
 }

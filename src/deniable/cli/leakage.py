@@ -1,21 +1,48 @@
-"""What a release reveals through correlation."""
+"""What a release reveals through correlation, and budgets that keep it below a cap."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from deniable.cli._answers import columns_named, parse_names, read_answers
-from deniable.cli._app import check_output, print_result, save_page, verb
-from deniable.cli._leakage_options import MaxCategories, MechanismName, SchemaFile, Settings, load_schema
+from deniable.cli._app import check_output, note, print_result, save_page, verb
+from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
 from deniable.cli._options import AsJson, Delimiter, Html, Plot
-from deniable.cli._releases import ANY, releases
-from deniable.errors import InvalidParameterError
+from deniable.core.thresholds import exact
+from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.leakage.calibration.budgets import calibrate_records
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
-from deniable.report import leakage_page
+from deniable.report import budgets_page, leakage_page
 from deniable.survey.collection import Collection
+from deniable.survey.schema import Schema
+
+MechanismName = Annotated[
+    str,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help=f"How each attribute is released: any (the worst of all mechanisms), or {', '.join(constructor_names())}.",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism, as JSON; repeatable."),
+]
+SchemaFile = Annotated[
+    Path | None, typer.Option("--schema", help="The schema of the answers (JSON); drafted from them by default.")
+]
+MaxCategories = Annotated[
+    int, typer.Option("--max-categories", help="Longest list of categories drafted; longer columns are left out.")
+]
+
+
+ANY = "any"
+"""The name of all mechanisms together: figures are those of the worst."""
 
 
 @verb("leakage")
@@ -70,10 +97,9 @@ def leakage(
         if epsilon is None:
             raise InvalidParameterError("epsilon must be given (--epsilon), or a collection (--collection)")
         names = released if released is None or target in (None, *released) else (*released, str(target))
-        read = read_answers(
-            answers, load_schema(schema), names, max_categories, target=target, quiet=as_json, delimiter=delimiter
-        )
-        by, chosen = releases(mechanism, read.schema.sizes, epsilon, settings or [])
+        listed = None if schema is None else Schema.load(schema)
+        read = read_answers(answers, listed, names, max_categories, target=target, quiet=as_json, delimiter=delimiter)
+        by, chosen = _releases(mechanism, read.schema.sizes, epsilon, settings or [])
         summary = summarize(
             read.codes,
             read.schema,
@@ -98,3 +124,146 @@ def _of_collection(
     chosen = Collection.load(path)
     read = read_answers(answers, chosen.schema, None, 2, quiet=quiet, delimiter=delimiter)
     return summarize_collection(read.codes, chosen, source=answers.name, target=target, strongest=strongest)
+
+
+class CriterionName(StrEnum):
+    """What a calibration keeps below the cap, as the command line spells it."""
+
+    exact = "exact"
+    blocks = "blocks"
+    prior_free = "prior-free"
+    additive = "additive"
+
+
+_WAYS = {
+    "blocks": "name the --mechanism (exact totals are within reach for some, often GRR), or release fewer --attributes",
+    "prior-free": "release fewer --attributes, or take them to depend along a --tree, which nobody checked",
+}
+"""What may give more than the criterion that was in reach."""
+
+
+@verb("calibrate")
+def calibrate(
+    answers: Annotated[
+        Path,
+        typer.Argument(metavar="ANSWERS", help="What the adversary knows: answers of a population, CSV or Parquet."),
+    ],
+    epsilon_total: Annotated[
+        str, typer.Option("--epsilon-total", help="Cap on what everything together leaks about each attribute.")
+    ],
+    criterion: Annotated[
+        CriterionName | None,
+        typer.Option(
+            "--criterion",
+            help="What is kept below the cap: the first that is in reach; additive is no bound and no guarantee.",
+        ),
+    ] = None,
+    mechanism: MechanismName = ANY,
+    settings: Settings = None,
+    cap: Annotated[
+        list[str] | None,
+        typer.Option("--cap", metavar="NAME=VALUE", help="Another cap for one attribute; budgets are then unequal."),
+    ] = None,
+    unequal: Annotated[
+        bool, typer.Option("--unequal", help="Unequal budgets of least total variance; needs --mechanism.")
+    ] = False,
+    tree: Annotated[
+        bool,
+        typer.Option("--tree", help="Assume that attributes depend along a tree only, where they are too many."),
+    ] = False,
+    schema: SchemaFile = None,
+    max_categories: MaxCategories = 50,
+    delimiter: Delimiter = None,
+    attributes: Annotated[
+        str | None,
+        typer.Option("--attributes", metavar="A,B,...", help="The attributes that are released; all by default."),
+    ] = None,
+    html: Html = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the largest budgets that keep leakage below a cap.
+
+    For data-protection officers: a budget per attribute, such that everything released together
+    leaks at most --epsilon-total about each, for an adversary who knows the joint distribution of
+    ANSWERS.
+    """
+    if html is not None:
+        check_output(html, [answers, *filter(None, [schema])])
+    exact(epsilon_total, "epsilon_total")
+    listed = None if schema is None else Schema.load(schema)
+    names = parse_names(attributes)
+    read = read_answers(answers, listed, names, max_categories, quiet=as_json, delimiter=delimiter)
+    try:
+        summary = calibrate_records(
+            read.codes,
+            read.schema,
+            epsilon_total,
+            source=answers.name,
+            mechanism=_factory(mechanism, settings or []),
+            criterion=None if criterion is None else criterion.value,
+            along_tree=tree,
+            unequal=unequal,
+            caps=_caps(cap or []),
+            notes=read.notes,
+        )
+    except TooLargeError as error:
+        # The library's own way out is in the library's language.
+        reason = str(error).partition(": use ")[0]
+        raise TooLargeError(
+            f"{reason}; leave out --criterion, which takes a bound that is in reach, or have fewer --attributes"
+        ) from error
+    page = budgets_page(summary)
+    save_page(page, None, html)
+    print_result(summary, page, as_json)
+    if criterion is None and summary.calibration.criterion != "exact":
+        note(f"for larger budgets: {_WAYS[summary.calibration.criterion]}")
+
+
+def _releases(name: str, sizes: tuple[int, ...], epsilon: str, settings: Sequence[str]) -> tuple[str, Any]:
+    """Return how attributes are released, in words and as mechanisms (or as one budget, for any mechanism)."""
+    make = _factory(name, settings)
+    if make is None:
+        return f"each by any mechanism with epsilon = {epsilon}", epsilon
+    made = {k: make(k, epsilon) for k in set(sizes)}
+    return f"each by {make.name} with epsilon = {epsilon}", [made[k] for k in sizes]
+
+
+class _Factory:
+    """Makes the mechanism of a name, with further parameters "NAME=VALUE", for one attribute."""
+
+    def __init__(self, name: str, settings: Sequence[str]) -> None:
+        self._name, self._settings = name, parse_settings(settings)
+        extra = f" ({', '.join(settings)})" if settings else ""
+        known = next((known for known in constructor_names() if known.casefold() == name.casefold()), name)
+        self.name = f"{known}{extra}"
+
+    def __call__(self, k: int, epsilon: Any) -> Any:
+        mechanism = build_mechanism(self._name, (k,), epsilon, self._settings)
+        if mechanism.records:
+            raise InvalidParameterError(
+                f"mechanism must be one for single attributes, got mechanism={self._name!r}, which randomises whole "
+                "records: make a collection of it, and ask about that (deniable leakage --collection)"
+            )
+        return mechanism
+
+
+def _factory(name: str, settings: Sequence[str]) -> _Factory | None:
+    """Return what makes the mechanism of a name; None for any mechanism, which has no settings."""
+    if name.casefold() != ANY:
+        return _Factory(name, settings)
+    if settings:
+        raise InvalidParameterError("mechanism must be named to set its parameters: add --mechanism")
+    return None
+
+
+def _caps(texts: Sequence[str]) -> dict[str, str]:
+    """Return the caps in ["age=0.5"]."""
+    caps: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        if not equals or not name:
+            raise InvalidParameterError(f"cap must be NAME=VALUE, got cap={text!r}")
+        if name in caps:
+            raise InvalidParameterError(f"cap must name an attribute once, got {name!r} twice")
+        caps[name] = value
+    return caps

@@ -102,10 +102,10 @@ BASES = {
 MECHANISMS = {"mechanism", "oracle", "release", "sketch", "self.mechanism", "collection.mechanism", "self.oracle"}
 
 ALLOWED = {
-    "cli/_clients.py: getattr(client, 'epsilon', None)": "what a user's module brings may be no client",
-    "cli/_clients.py: getattr(client, 'k', None)": "the same",
-    "cli/_clients.py: getattr(client, 'randomize', None)": "the same",
-    "cli/_clients.py: hasattr(found, part)": "the same",
+    "cli/audit.py: getattr(client, 'epsilon', None)": "what a user's module brings may be no client",
+    "cli/audit.py: getattr(client, 'k', None)": "the same",
+    "cli/audit.py: getattr(client, 'randomize', None)": "the same",
+    "cli/audit.py: hasattr(found, part)": "the same",
     "leakage/adversary/auditor.py: getattr(client, 'epsilon', None)": "a client of anybody's, which may claim a budget",
     "leakage/calibration/calibration.py: getattr(mechanism, 'name', mechanism)": "a mechanism or the name of one",
     "leakage/prior/correlation.py: isinstance(release, (int, float, np.integer, np.floating))": "or a budget",
