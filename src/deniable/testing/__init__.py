@@ -4,18 +4,6 @@ Laws are exact where a channel can be enumerated; tests by sampling have fixed s
 correct mechanism fails one with probability 10^-6, and what fails once fails always. Nothing here needs a test runner.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from deniable.testing.checking import Checked as Checked, Skipped as Skipped, check_mechanism as check_mechanism
-else:
-    from deniable.core.lazy import attach
-
-    __getattr__, __dir__, __all__ = attach(
-        __name__,
-        {
-            "deniable.testing.checking": "Checked Skipped check_mechanism",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

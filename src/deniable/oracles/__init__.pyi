@@ -1,0 +1,23 @@
+from .comparators.apple import AppleCMS as AppleCMS
+from .comparators.apple_hadamard import AppleHCMS as AppleHCMS
+from .comparators.exponential import Exponential as Exponential
+from .comparators.hadamard import HadamardEncoding as HadamardEncoding
+from .comparators.projective_geometry import PGR as PGR
+from .comparators.recursive_hadamard import RecursiveHadamard as RecursiveHadamard
+from .grr import GRR as GRR
+from .histogram import SHE as SHE
+from .histogram_threshold import THE as THE
+from .rappor import RAPPOR as RAPPOR
+from .sketch.count_mean_sketch import CountMeanSketch as CountMeanSketch
+from .sketch.heavy_hitters import HeavyHitters as HeavyHitters
+from .sketch.local_hashing import BLH as BLH, OLH as OLH
+from .sketch.ocms import (
+    OCMS as OCMS,
+    SketchChoice as SketchChoice,
+    SketchOption as SketchOption,
+    ocms_choice as ocms_choice,
+)
+from .sketch.query_sketch import QuerySketch as QuerySketch
+from .square_wave import SquareWave as SquareWave
+from .subset import SubsetSelection as SubsetSelection
+from .unary import OUE as OUE, SUE as SUE

@@ -1,0 +1,16 @@
+from ._plan import plan as plan
+from ._recommend import recommend as recommend
+from .decision import Decision as Decision, decide as decide
+from .default import collection as collection, default_mechanism as default_mechanism
+from .exploring import Exploration as Exploration, explore as explore
+from .feasibility import cannot_work as cannot_work
+from .guess import Guess as Guess
+from .phase_loss import (
+    loss_text as loss_text,
+    second_phase_loss as second_phase_loss,
+    two_phases_text as two_phases_text,
+)
+from .records import MechanismChoice as MechanismChoice, records_default as records_default
+from .rehearsal import Difference as Difference, Rehearsal as Rehearsal, rehearse as rehearse
+from .rows import Plan as Plan, PlanRow as PlanRow
+from .two_phase import CorrRRPlan as CorrRRPlan, corr_rr_plan as corr_rr_plan

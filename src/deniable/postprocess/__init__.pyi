@@ -1,0 +1,16 @@
+from .consistency import (
+    base_cut as base_cut,
+    clip_normalize as clip_normalize,
+    norm_sub as norm_sub,
+    simplex as simplex,
+)
+from .dependence import Decoded as Decoded, DecodedTable as DecodedTable, dependence_decode as dependence_decode
+from .em import iterative_bayes as iterative_bayes, iterative_bayes_reports as iterative_bayes_reports
+from .shared_prior import (
+    decode_group as decode_group,
+    hierarchical as hierarchical,
+    noise_variances as noise_variances,
+    shared_domains as shared_domains,
+)
+from .smoothing import smooth as smooth
+from .steps import postprocess as postprocess

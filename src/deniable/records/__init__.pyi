@@ -1,0 +1,16 @@
+from .dependence.association import cramers_v as cramers_v, dependence_matrix as dependence_matrix, pearson as pearson
+from .dependence.pair_tables import PairTable as PairTable, PairTables as PairTables, pair_tables as pair_tables
+from .fake_data import RSFD as RSFD, RSRFD as RSRFD
+from .oracle_choice import best_oracle as best_oracle
+from .pair_sample import PairReports as PairReports, PairSample as PairSample
+from .phases.phases import Phases as Phases, next_phase as next_phase
+from .phases.refinement import combine_rounds as combine_rounds, refine as refine
+from .phases.two_phase import combine as combine
+from .pivot.cond_rr import CondRR as CondRR
+from .pivot.corr_rr import CorrRR as CorrRR
+from .pivot.corr_rr_aligned import AlignedCorrRR as AlignedCorrRR
+from .pivot.grouping import GroupedCorrRR as GroupedCorrRR
+from .pivot.pivot_coded import PivotCoded as PivotCoded
+from .pivot.two_pivots import TwoPivotRR as TwoPivotRR
+from .sample import AdaptiveReports as AdaptiveReports, AdaptiveSMP as AdaptiveSMP, SMP as SMP
+from .split import SPL as SPL, SPLPairs as SPLPairs

@@ -1,0 +1,1 @@
+from .checking import Checked as Checked, Skipped as Skipped, check_mechanism as check_mechanism
