@@ -31,7 +31,7 @@ from .planning import plan as plan, recommend as recommend
 from .planning.default import collection as collection
 from .records.fake_data import RSFD as RSFD
 from .records.pivot.corr_rr import CorrRR as CorrRR
-from .records.sample import AdaptiveSMP as AdaptiveSMP, SMP as SMP
+from .records.sample import SMP as SMP, AdaptiveSMP as AdaptiveSMP
 from .records.split import SPL as SPL
 from .survey.collection import Collection as Collection
 from .survey.dictionary import Dictionary as Dictionary, fingerprint as fingerprint

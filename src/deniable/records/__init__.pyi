@@ -12,5 +12,5 @@ from .pivot.corr_rr_aligned import AlignedCorrRR as AlignedCorrRR
 from .pivot.grouping import GroupedCorrRR as GroupedCorrRR
 from .pivot.pivot_coded import PivotCoded as PivotCoded
 from .pivot.two_pivots import TwoPivotRR as TwoPivotRR
-from .sample import AdaptiveReports as AdaptiveReports, AdaptiveSMP as AdaptiveSMP, SMP as SMP
+from .sample import SMP as SMP, AdaptiveReports as AdaptiveReports, AdaptiveSMP as AdaptiveSMP
 from .split import SPL as SPL, SPLPairs as SPLPairs
