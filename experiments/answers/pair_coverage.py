@@ -28,6 +28,7 @@ from deniable.records.split import SPLPairs
 from experiments.answers.paper import PAPER
 from experiments.answers.populations import population
 from experiments.harness import Cell, Run
+from experiments.pictures import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION, dress, panels
 
 ADULT = ["sex", "income", "education", "marital-status", "race", "age"]
 BRFSS = ["GenHlth", "Income", "HighBP", "Diabetes_binary", "Education", "Smoker"]
@@ -144,28 +145,25 @@ def _save(run: Run, rows: list[Cell]) -> None:
 
 def picture(rows: list[Cell], runs: int) -> Figure:
     """Draw the coverage of every question in every setting, with what chance allows around .95."""
-    figure = Figure(figsize=(8, 3.2))
-    axes = figure.subplots()
-    colours = dict(zip(QUESTIONS, ("#4477aa", "#228833", "#ee7733", "#aa3377", "#999999"), strict=True))
+    figure, (axes,) = panels(1, 8, 4.4)
+    styles = zip((BLUE, GREEN, VERMILLION, PURPLE, GREY), "osD^x", strict=True)
     settings = list(dict.fromkeys((row["data"], row["pair"], row["epsilon"], row["n"]) for row in rows))
-    for q, name in enumerate(QUESTIONS):
+    for q, (name, (colour, mark)) in enumerate(zip(QUESTIONS, styles, strict=True)):
         own = [row for row in rows if row["question"] == name]
         at = [settings.index((row["data"], row["pair"], row["epsilon"], row["n"])) + (q - 2) * 0.14 for row in own]
-        marker = "x" if name == QUESTIONS[-1] else "o"
-        axes.plot(at, [row["population, covered"] for row in own], marker, color=colours[name], label=name)
+        axes.plot(at, [row["population, covered"] for row in own], mark, color=colour, markersize=5, label=name)
     spread = 2 * math.sqrt(0.95 * 0.05 / runs)
-    axes.axhspan(0.95 - spread, 0.95 + spread, color="#dddddd", zorder=0)
+    axes.axhspan(0.95 - spread, 0.95 + spread, color="#ececec", zorder=0)
+    axes.axhline(0.95, color=INK, linewidth=0.8, zorder=1)
+    dress(axes, y="share of 95% intervals that cover")
     axes.set_xticks(
         range(len(settings)),
-        [f"{data} {pair}\n$\\epsilon$ = {e:g}, n = {n:,}" for data, pair, e, n in settings],
+        [f"{data}, {pair}\nepsilon {e:g}, n = {n:,}" for data, pair, e, n in settings],
         rotation=35,
         ha="right",
-        fontsize=7,
+        fontsize=8,
     )
-    axes.set_ylabel("coverage")
-    axes.legend(fontsize=7, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.legend(fontsize=8.5, ncols=5, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, handletextpad=0.3)
     return figure
 
 
@@ -231,17 +229,26 @@ def independence(run: Run) -> None:
     )
     run.save_table(rows)
     _save(run, rows)
-    figure = Figure(figsize=(6, 3.2))
-    axes = figure.subplots()
-    for refused, colour, label in ((False, "#4477aa", "given"), (True, "#cc3311", "refused")):
+    run.save_figure(levels(rows))
+
+
+def levels(rows: list[Cell]) -> Figure:
+    """Draw how often the Wald test rejected independent attributes, and where the library gives no p-value."""
+    figure, (axes,) = panels(1, 7, 3.6)
+    for refused, colour, mark, label in ((False, BLUE, "o", "p-value given"), (True, VERMILLION, "s", "refused")):
         own = [row for row in rows if row["refused"] == refused]
-        axes.plot([row["crowding"] for row in own], [row["Wald level"] for row in own], "o", color=colour, label=label)
-    axes.axhline(0.05, color="black", linewidth=0.8)
-    axes.axvline(ASKED.MOST_CROWDED, color="black", linewidth=0.8, linestyle=":")
+        axes.plot(
+            [row["crowding"] for row in own],
+            [row["Wald level"] for row in own],
+            mark,
+            color=colour,
+            markersize=5,
+            label=label,
+        )
+    axes.axhline(0.05, color=INK, linewidth=0.8)
+    axes.axvline(ASKED.MOST_CROWDED, color=INK, linewidth=0.8, linestyle=":")
     axes.set_xscale("log")
-    axes.set_xlabel("$(k_i + k_j)\\, v(K)/N$")
-    axes.set_ylabel("rejected, of independent attributes")
-    axes.legend(title="p-value", frameon=False)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    run.save_figure(figure)
+    axes.set_ylim(bottom=0)
+    dress(axes, x="$(k_i + k_j)\\, v/N$", y="share of independent answers rejected at .05")
+    axes.legend(fontsize=8.5, frameon=False, handletextpad=0.3)
+    return figure

@@ -14,6 +14,7 @@ from experiments.answers.pair_methods import METHODS, REFERENCE, all_tables, bes
 from experiments.answers.paper import PAPER
 from experiments.answers.populations import population
 from experiments.harness import Cell, Run
+from experiments.pictures import BLUE, INK, VERMILLION, dress, panels
 
 HELD_OUT = ("nursery", "mushroom", "womens_clothing", "drug_consumption", "clave")
 EPSILONS = (0.7, 1.5, 3.0)
@@ -75,21 +76,16 @@ def report(run: Run, names: tuple[str, ...]) -> None:
 def picture(cells: list[Cell]) -> Figure:
     """Draw every setting's ratio to the reference, a row of dots per method."""
     shown = [name for name in METHODS if name != REFERENCE]
-    figure = Figure(figsize=(8, 0.45 * len(shown) + 1.4))
-    axes = figure.subplots()
+    figure, (axes,) = panels(1, 8, 0.42 * len(shown) + 1.2)
     for row, name in enumerate(shown):
         ratio = np.array([cell[name] / cell[REFERENCE] for cell in cells])
-        axes.plot(ratio, np.full(len(ratio), row), "|", color="#4477aa", markersize=12, alpha=0.6)
-        axes.plot(np.exp(np.log(ratio).mean()), row, "o", color="#cc3311", markersize=6)
-    axes.axvline(1, color="black", linewidth=0.8)
+        axes.plot(ratio, np.full(len(ratio), row), "|", color=BLUE, markersize=12, alpha=0.6)
+        axes.plot(np.exp(np.log(ratio).mean()), row, "o", color=VERMILLION, markersize=6)
+    axes.axvline(1, color=INK, linewidth=0.8)
     axes.set_xscale("log")
     axes.set_yticks(range(len(shown)), shown)
     axes.invert_yaxis()
-    axes.set_xlabel(
-        f"squared error of all pair tables, relative to '{REFERENCE}'\n(dashes: settings; dot: geometric mean)"
-    )
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    dress(axes, x=f"squared error of all pair tables over that of '{REFERENCE}'; dots: geometric means")
     return figure
 
 

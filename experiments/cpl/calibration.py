@@ -207,6 +207,7 @@ def _lines(panel: Axes, rows: list[Cell], value: str) -> None:
         shown = [cap for cap, budget in zip(CAPS, five, strict=True) if budget < 3.2]
         panel.plot(shown, five[: len(shown)], color="black", linewidth=1.4, linestyle=(0, (1, 1.5)))
         note(panel, (shown[-1], five[len(shown) - 1]), 'the paper: "five times"', "black", (-4, 10), 8.5, "center")
+    panel.set_ylim(bottom=0)
     low, high = panel.get_ylim()
     for (_, text, colour), y in zip(ends, apart([end[0] for end in ends], 0.055 * (high - low)), strict=True):
         note(panel, (20, y), text, colour, (9, 0), 8.5)

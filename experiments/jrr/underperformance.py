@@ -20,11 +20,11 @@ ROUNDING = 1e-9
 """Thresholds of two mechanisms with equal parameters may differ by that much."""
 
 
-STATED_HERE: dict[str, list[tuple[str, float, float]]] = {
-    "epsilon": [("RI", epsilon, 1e-4) for epsilon in BUDGETS],
+STATED_HERE: dict[str, list[tuple[str, float | None, float]]] = {
+    "epsilon": [("RI", None, 1e-4)],
     "n": [("RI", 5_000, 7.3e-5), ("R", 1_000, 0.03)],
 }
-"""What the text reads off figures 7 (RI below 1e-4 throughout) and 8, whatever the other setting."""
+"""What the text reads off figures 7 (throughout: None) and 8, whatever the other setting."""
 
 
 def underperformance(method: str, n: int, epsilon: float) -> Cell:
@@ -65,7 +65,11 @@ def _draw(run: Run, cells: list[Cell], x: str, by: str, values: tuple[float, ...
                     linewidth=1.2,
                 )
             for what, place, stated in STATED_HERE[x]:
-                if what == quantity:
+                if what != quantity:
+                    continue
+                if place is None:
+                    panel.axhline(stated, color=STATED["color"], linewidth=2)
+                else:
                     panel.plot(place, stated, **STATED)
             panel.set_xscale("log")
             panel.set_yscale("symlog", linthresh=1e-4 if quantity == "RI" else 1e-2)

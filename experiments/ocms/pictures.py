@@ -125,7 +125,7 @@ def draw_losses(cells: Sequence[Cell], title: str) -> Figure:
         plain_log(axes, (1,) if wide else (1, 2, 5))
         low, high = axes.get_ylim()
         label_lines(axes, ends, (high / low) ** 0.05)
-        axes.set_xlim(0.55, 7.2)
+        axes.set_xlim(0.55, 8.1)  # room for the names at the ends of lines
         axes.set_xticks(range(1, 6))
         axes.set_xlabel("epsilon")
         axes.set_title(name, loc="left", fontsize=11)
