@@ -9,7 +9,6 @@ from typing import Any
 from deniable.cli._app import console, note, writing
 from deniable.core.spec import to_spec
 from deniable.errors import OutputError
-from deniable.report.guarantee import guarantee_lines
 from deniable.report.page import shorten, visible
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
@@ -18,7 +17,7 @@ from deniable.survey.inspection import Inspection, inspect_collection
 
 def print_guarantee(found: Inspection) -> None:
     """Print the guarantee, its odds in plain words below the whole contributor's epsilon."""
-    headline, *rows = guarantee_lines(found.guarantee, found.collection.schema.names)
+    headline, *rows = found.guarantee.lines(found.collection.schema.names)
     screen = console()
     print_line(screen, headline)
     for sentence in found.sentences:

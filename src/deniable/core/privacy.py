@@ -100,18 +100,46 @@ class Guarantee:
     remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = [self.headline]
-        if len(self.per_attribute) > 1:
-            lines.append("  per attribute: " + ", ".join(map(bound_text, self.per_attribute)))
+        return "\n".join(self.lines())
+
+    def lines(self, attributes: Sequence[str] | None = None) -> list[str]:
+        """Return the guarantee line by line: the whole contributor first, then per attribute, then who may attack.
+
+        Parameters
+        ----------
+        attributes : sequence of str, optional
+            Names of the attributes, said where their budgets differ; by default the budgets alone are listed.
+
+        Examples
+        --------
+        >>> from deniable import SPL
+        >>> [SPL(sizes=(2, 4), epsilon=1.0).privacy().lines(names)[1] for names in (None, ("smoker", "mood"))]
+        ['  per attribute: 0.5, 0.5', '  per attribute: epsilon = 0.5 for each of the 2 attributes']
+        """
+        lines, each = [self.headline], list(map(bound_text, self.per_attribute))
+        if len(each) > 1:
+            if attributes is not None and len(set(self.per_attribute)) == 1:
+                each = [f"epsilon = {each[0]} for each of the {len(each)} attributes"]
+            elif attributes is not None:
+                names = attributes if len(attributes) == len(each) else range(len(each))
+                each = [f"{name} {value}" for name, value in zip(names, each, strict=True)]
+            lines.append(f"  per attribute: {', '.join(each)}")
         for row in self.trust_models:
             note = f"; {row.note}" if row.note else ""
             lines.append(f"  {row.adversary} who sees {row.view}: {row.bound} ({row.status}{note})")
-        return "\n".join([*lines, *(f"  note: {remark}" for remark in self.remarks)])
+        return lines + [f"  note: {remark}" for remark in self.remarks]
 
     @property
     def headline(self) -> str:
         """The whole contributor's epsilon in one line, rounded up."""
         return f"epsilon = {bound_text(self.epsilon)} for the whole contributor (implemented: {self.implemented_text})"
+
+    @property
+    def budget_text(self) -> str:
+        """The whole contributor's epsilon in a few words, with its condition if a dealer's collusion undoes it."""
+        trusted = any("dealer" in row.adversary and row.epsilon > self.epsilon for row in self.trust_models)
+        for_whom = "unless the dealer colludes" if trusted else "for the whole contributor"
+        return f"epsilon = {bound_text(self.epsilon)} {for_whom}"
 
     @property
     def implemented_text(self) -> str:

@@ -10,8 +10,7 @@ import numpy as np
 from deniable.answers.asked import Curve, shares
 from deniable.answers.comparison import AttributeComparison, Comparison
 from deniable.answers.summary import Summary
-from deniable.report.guarantee import budget_text, guarantee_card
-from deniable.report.page import IntervalChart, Mark, Page, Part, Section, Table, Text
+from deniable.report.page import Card, IntervalChart, Mark, Page, Part, Section, Table, Text
 
 MOST_POINTS = 33
 """Categories of a distribution function that are drawn: evenly spread ones of many."""
@@ -77,7 +76,7 @@ def comparison_page(comparison: Comparison) -> Page:
     if comparison.left_out:
         notes.append(f"Not compared, because only one of them asks it so: {', '.join(map(repr, comparison.left_out))}.")
     cards = tuple(
-        guarantee_card(guarantee, [row.attribute for row in comparison.attributes], f"{name}: n = {n:,} contributors")
+        Card.promised(guarantee, [row.attribute for row in comparison.attributes], f"{name}: n = {n:,} contributors")
         for guarantee, name, n in zip(comparison.guarantees, (one, other), comparison.n, strict=True)
     )
     return Page(
@@ -89,7 +88,7 @@ def comparison_page(comparison: Comparison) -> Page:
         ),
         notes=tuple(notes),
         brief="; ".join(
-            f"{name}: {budget_text(guarantee)}, n = {n:,}"
+            f"{name}: {guarantee.budget_text}, n = {n:,}"
             for name, guarantee, n in zip((one, other), comparison.guarantees, comparison.n, strict=True)
         ),
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deniable.answers.crosstab_summary import CrosstabSummary
-from deniable.report.guarantee import budget_text, guarantee_card
-from deniable.report.page import Floats, HeatMap, IntervalChart, Mark, Page, Part, Section, Table, Text
+from deniable.report.page import Card, Floats, HeatMap, IntervalChart, Mark, Page, Part, Section, Table, Text
 
 MAX_COLUMNS = 12
 """Columns that get a chart of their own."""
@@ -41,7 +40,7 @@ def crosstab_page(summary: CrosstabSummary) -> Page:
     title = f"{summary.rows!r} and {summary.columns!r}"
     return Page(
         title=f"{summary.title!r}: {title}" if summary.title else title,
-        cards=(guarantee_card(summary.guarantee, (), *filter(None, (facts, _numbers(summary)))),),
+        cards=(Card.promised(summary.guarantee, (), *filter(None, (facts, _numbers(summary)))),),
         sections=(
             Section("What it says", (Text(summary.sentences, items=True),)),
             Section("All answers: shares of everybody", (*_everybody(summary),)),
@@ -49,7 +48,7 @@ def crosstab_page(summary: CrosstabSummary) -> Page:
             *((Section("Decoded", (_decoded(summary), Text((_DECODED,)))),) if summary.reports else ()),
         ),
         notes=(_interval_text(summary), _RAW, _NOT_DETERMINED if _gaps(summary) else ""),
-        brief=f"{budget_text(summary.guarantee)}; {_numbers(summary)}",
+        brief=f"{summary.guarantee.budget_text}; {_numbers(summary)}",
     )
 
 

@@ -13,8 +13,7 @@ from deniable.answers.summary import AttributeSummary, Summary
 from deniable.core.spec import to_spec
 from deniable.errors import InvalidParameterError
 from deniable.report.answers import answer_notes, answer_sections
-from deniable.report.guarantee import budget_text, guarantee_card
-from deniable.report.page import IntervalChart, Mark, Page, Part, Section, Table, Text
+from deniable.report.page import Card, IntervalChart, Mark, Page, Part, Section, Table, Text
 
 NOTHING_FOUND = "nothing found: no answer stands out from the noise"
 
@@ -99,7 +98,7 @@ def estimate_page(
     known = any(summary.truth_n is not None for summary in summaries)
     return Page(
         title=title or (repr(summaries[0].title) if summaries[0].title else "Estimated frequencies"),
-        cards=tuple(guarantee_card(one.guarantee, names, *_facts(one)) for one in summaries),
+        cards=tuple(Card.promised(one.guarantee, names, *_facts(one)) for one in summaries),
         sections=(
             *(section for summary in summaries for section in answer_sections(summary)),
             *(
@@ -113,7 +112,7 @@ def estimate_page(
         notes=tuple(text for text in dict.fromkeys(notes) if text),
         introduction=tuple(introduction),
         lead=tuple(lead),
-        brief="; ".join(f"{budget_text(one.guarantee)}, n = {one.n:,}, {mechanism_text(one)}" for one in summaries),
+        brief="; ".join(f"{one.guarantee.budget_text}, n = {one.n:,}, {mechanism_text(one)}" for one in summaries),
         footer="Made by deniable."
         + (" The truth is shown because somebody knows it here; a collector never does." if known else ""),
     )

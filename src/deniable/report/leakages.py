@@ -8,7 +8,6 @@ from deniable.leakage.adversary.collection_audit import AuditSummary
 from deniable.leakage.calibration.budgets import Budgets
 from deniable.leakage.summary import LeakageSummary
 from deniable.leakage.totals.total import ADDITIVE_LABEL
-from deniable.report.guarantee import guarantee_card
 from deniable.report.page import Card, HeatMap, IntervalChart, Mark, Page, Section, Table, Text
 
 HOW_TO_READ = (
@@ -46,7 +45,7 @@ def leakage_page(summary: LeakageSummary) -> Page:
         *_few_records(summary.warnings),
     ]
     if promise is not None:
-        cards.insert(0, guarantee_card(promise, summary.names, f"collection {summary.collection}"))
+        cards.insert(0, Card.promised(promise, summary.names, f"collection {summary.collection}"))
     # About one target all pairs are listed anyway.
     spoken = [
         pair for rank, pair in enumerate(summary.strongest) if not summary.target or rank < _FEW or pair.plausible

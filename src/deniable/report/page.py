@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
+from deniable.core.privacy import Guarantee, odds_text
+
 _JOINERS = "\u200c\u200d"
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -191,6 +193,18 @@ class Card:
     lines: tuple[str, ...] = ()
     warning: bool = False
     promise: bool = False
+
+    @classmethod
+    def promised(cls, guarantee: Guarantee, attributes: Sequence[str], *about: str) -> Card:
+        """Return what was promised: the whole contributor first, then who may attack, then other facts."""
+        _, *lines = guarantee.lines(attributes)
+        if math.isfinite(guarantee.epsilon) and not any(row.delta for row in guarantee.trust_models):
+            factor = odds_text(guarantee.epsilon)
+            lines.insert(
+                0, f"Seeing a report changes the odds between any two possible answers by a factor of at most {factor}."
+            )
+        headline = f"{guarantee.budget_text} (implemented: {guarantee.implemented_text})"
+        return cls(headline, tuple(line.strip() for line in (*lines, *about)), promise=True)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from deniable.dealt import JRR, CoupledOUE, KaryJRR, ReportCoupledRR
 from deniable.dealt.mpc.guarantee import with_helpers
 from deniable.errors import InvalidParameterError, PrivacyLimitError
 from deniable.report import estimate_page, render_html
-from deniable.report.guarantee import guarantee_lines
 
 BITS = Schema((Attribute("smoker", ("yes", "no")),))
 
@@ -51,7 +50,7 @@ def test_repetition_is_never_free_as_data(guarantee: Guarantee) -> None:
 
 
 def test_text_says_what_the_field_says_whatever_the_words(guarantee: Guarantee) -> None:
-    for text in (str(guarantee), "\n".join(guarantee_lines(guarantee))):
+    for text in (str(guarantee), "\n".join(guarantee.lines([]))):
         assert text.count("epsilon = r x ") == sum(row.scaling == "per report" for row in guarantee.trust_models)
         assert all(row.bound in text for row in guarantee.trust_models)
 

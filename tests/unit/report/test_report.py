@@ -35,7 +35,6 @@ from deniable.report import (
 )
 from deniable.report.estimates import mechanism_text, percent
 from deniable.report.fonts import families_for, order_note
-from deniable.report.guarantee import attribute_epsilons, budget_text, guarantee_lines
 from deniable.report.page import IntervalChart, Table, axis_limits, axis_ticks, shorten, visible
 from deniable.report.text import MAX_ROWS, chart_lines, print_line
 
@@ -206,14 +205,14 @@ def test_shorten_counts_terminal_cells() -> None:
 
 def test_guarantee_puts_the_whole_contributor_first_then_attributes() -> None:
     guarantee = replace(GRR(k=2, epsilon=1.0).privacy(), per_attribute=(0.5, 0.25), remarks=("read this",))
-    lines = guarantee_lines(guarantee, ["age", "smokes"])
+    lines = guarantee.lines(["age", "smokes"])
     assert lines[0].startswith("epsilon = 1 for the whole contributor")
     assert lines[1] == "  per attribute: age 0.5, smokes 0.25"
     assert "r x 1 (upper bound)" in lines[3]
     assert lines[-1] == "  note: read this"
-    assert attribute_epsilons(replace(guarantee, per_attribute=(1.0, 1.0)), []) == (
-        "epsilon = 1 for each of the 2 attributes"
-    )
+    alike = replace(guarantee, per_attribute=(1.0, 1.0)).lines([])
+    assert alike[1] == "  per attribute: epsilon = 1 for each of the 2 attributes"
+    assert GRR(k=2, epsilon=1.0).privacy().lines(["age"]) == str(GRR(k=2, epsilon=1.0).privacy()).splitlines()
 
 
 # -------------------------------------------------------------------------------------------------- tables
@@ -557,11 +556,11 @@ def test_a_picture_does_not_hide_whom_the_guarantee_trusts(cap: float | None) ->
     rng = SimulationRandomness(1)
     reports = quota.randomize(np.repeat([0, 1], 50), quota.deal(100, rng), rng)
     summary = summarize(quota.estimate(quota.aggregate(reports)), mechanism=quota, n=100)
-    assert budget_text(summary.guarantee) == "epsilon = 0.5 unless the dealer colludes"
+    assert summary.guarantee.budget_text == "epsilon = 0.5 unless the dealer colludes"
     assert "None" not in mechanism_text(summary)
     grr = GRR(k=2, epsilon=0.5)
     plain = summarize(grr.estimate(grr.aggregate(np.array([0, 1]))), mechanism=grr, n=2)
-    assert budget_text(plain.guarantee) == "epsilon = 0.5 for the whole contributor"
+    assert plain.guarantee.budget_text == "epsilon = 0.5 for the whole contributor"
 
 
 def test_two_waves_of_a_number_are_compared_by_their_means() -> None:
