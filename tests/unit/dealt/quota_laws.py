@@ -28,9 +28,9 @@ def implemented_weight(tables: QuotaTables) -> Weight:
     """The integers that deals are drawn from, per assignment: f(a_0) a_0! ... g(b) b!, exact."""
 
     def weight(counts: tuple[int, ...]) -> Fraction:
-        product = tables.truth_weight(counts[-1]) * math.factorial(counts[-1])
+        product = tables.truth.weight(counts[-1]) * math.factorial(counts[-1])
         for a in counts[:-1]:
-            product *= tables.quota_weight(a) * math.factorial(a)
+            product *= tables.quota.weight(a) * math.factorial(a)
         return Fraction(product)
 
     return weight

@@ -101,13 +101,13 @@ def test_law_of_the_helpers_is_the_dealers() -> None:
     law = count_law(tables)
     for a in range(law.first - 1, 31):
         below = law.cumulative[a - law.first - 1] if a > law.first else 0
-        assert a < law.first or law.cumulative[a - law.first] - below == tables.quota_weight(a)
-    assert law.first + len(law.cumulative) - 1 == tables.last == 30
+        assert a < law.first or law.cumulative[a - law.first] - below == tables.quota.weight(a)
+    assert law.first + len(law.cumulative) - 1 == tables.quota.last == 30
     for counts in itertools.product(range(law.first, 31), repeat=3):
         j = sum(counts) - 3 * law.first
         weight = law.acceptance[j] if j < len(law.acceptance) else 0
-        assert weight == tables.truth_weight(40 - sum(counts))
-    assert max(law.acceptance) == tables.largest
+        assert weight == tables.truth.weight(40 - sum(counts))
+    assert max(law.acceptance) == tables.truth.largest
 
 
 def test_random_bits_and_numbers_are_uniform(alone: Alone) -> None:

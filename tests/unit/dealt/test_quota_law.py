@@ -16,7 +16,7 @@ from deniable import SimulationRandomness
 from deniable.dealt.quota.interval import response_tails
 from deniable.dealt.quota.law import quota_law
 from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.dealt.quota.tables import QuotaTables, deal_types, integer_below, quota_tables, search_cuts, shuffle_from
+from deniable.dealt.quota.tables import QuotaWeights, deal_types, integer_below, quota_tables, search_cuts, shuffle_from
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 from tests.unit.dealt.quota_laws import assignments, count_law, ideal_weight, tables_of
 
@@ -171,10 +171,10 @@ class Scripted:
 def test_a_word_that_is_the_beginning_of_a_cut_is_continued(last: int) -> None:
     """The law is that of one infinitely long number: ties of 64 bits, and of 128, are settled by the next words."""
     weights = [7, 11, 5, 3, 1]  # of 10..14; 15..40 weigh 1 each
-    tables = QuotaTables(100, 2, 10, last, weights, list(accumulate(weights)), 90, [1], 1)
-    total = sum(map(tables.quota_weight, range(last + 1)))
-    assert tables.total == total
-    cuts = [Fraction(part, total) for part in accumulate(map(tables.quota_weight, range(10, last)))]
+    quota = QuotaWeights(10, last, weights)
+    total = sum(map(quota.weight, range(last + 1)))
+    assert quota.total == total
+    cuts = [Fraction(part, total) for part in accumulate(map(quota.weight, range(10, last)))]
 
     def digits(cut: Fraction, place: int) -> int:
         return int(cut * (1 << 64 * place)) % (1 << 64)
@@ -194,7 +194,7 @@ def test_a_word_that_is_the_beginning_of_a_cut_is_continued(last: int) -> None:
             expected = 10 + sum(cut <= number for cut in cuts)
             for many in (1, 40):  # interpreted, and compiled
                 rng = Scripted([0] * (many - 1) + words)
-                drawn = tables.draw_quotas(rng, many)
+                drawn = quota.draw(rng, many)
                 assert drawn.tolist() == [10] * (many - 1) + [expected]
                 assert not rng.words
             ties += len(words) - 1

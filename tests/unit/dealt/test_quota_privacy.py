@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.dealt.quota.tables import QuotaTables, quota_tables
+from deniable.dealt.quota.tables import QuotaTables, TruthWeights, quota_tables
 from tests.unit.dealt.quota_laws import (
     assignments,
     ideal_weight,
@@ -94,16 +94,12 @@ def test_a_cut_at_a_positive_number_of_truth_tellers_has_no_bound() -> None:
 
 def _violations(tables: QuotaTables, weight: Fraction, rate: Fraction) -> int:
     """How often a table's recurrence is broken, over every count that can occur."""
-    n, k = tables.n, tables.k
-    wrong = sum(
-        tables.quota_weight(x + 1) * (x + 1) < rate * tables.quota_weight(x) for x in range(tables.first, tables.last)
-    )
-    wrong += sum(
-        tables.truth_weight(y) * rate * weight < (y + 1) * tables.truth_weight(y + 1) for y in range(tables.top + 1)
-    )
-    wrong += tables.truth_weight(0) == 0
-    wrong += tables.quota_weight(tables.last) == 0
-    assert tables.last >= n - (k - 1) * tables.first
+    n, k, quota, truth = tables.n, tables.k, tables.quota, tables.truth
+    wrong = sum(quota.weight(x + 1) * (x + 1) < rate * quota.weight(x) for x in range(quota.first, quota.last))
+    wrong += sum(truth.weight(y) * rate * weight < (y + 1) * truth.weight(y + 1) for y in range(truth.top + 1))
+    wrong += truth.weight(0) == 0
+    wrong += quota.weight(quota.last) == 0
+    assert quota.last >= n - (k - 1) * quota.first
     return wrong
 
 
@@ -130,7 +126,7 @@ def test_rounding_the_tables_down_is_caught() -> None:
     quota = QuotaRR(1.0, 2000, 550)
     tables = tables_of(quota)
     rate = Fraction(quota.law.tilt)
-    for row in (tables.quota, tables.truth):
+    for row in (tables.quota.listed, tables.truth.listed):
         position = row.index(max(row)) + 1
         row[position] -= 1
         try:
@@ -146,9 +142,9 @@ def test_a_table_without_its_floor_is_caught(monkeypatch: pytest.MonkeyPatch) ->
     tables = tables_of(quota)
     rate = Fraction(quota.law.tilt)
     monkeypatch.setattr(
-        QuotaTables,
-        "truth_weight",
-        lambda self, y: self.truth[self.top - y] if 0 <= self.top - y < len(self.truth) else 0,
+        TruthWeights,
+        "weight",
+        lambda self, y: self.listed[self.top - y] if 0 <= self.top - y < len(self.listed) else 0,
     )
     assert _violations(tables, quota.weight, rate) > 0
 
@@ -165,7 +161,7 @@ def test_the_integers_are_the_law() -> None:
         for a, c in pairs
     }
     drawn = {
-        (a, c): Fraction(tables.quota_weight(a) * tables.quota_weight(c) * tables.truth_weight(n - a - c))
+        (a, c): Fraction(tables.quota.weight(a) * tables.quota.weight(c) * tables.truth.weight(n - a - c))
         for a, c in pairs
     }
     ideal_total, drawn_total = sum(ideal.values()), sum(drawn.values())

@@ -34,7 +34,8 @@ def implemented(quota: QuotaUnary) -> Weight:
     tables = unary_tables(quota.n, *quota.minima, *quota.weights)
 
     def weight(a: int, c: int, b: int) -> Fraction:
-        drawn = tables.quota_weight(0, a) * tables.quota_weight(1, c) * tables.truth_weight(b)
+        one, zero = tables.quotas
+        drawn = one.weight(a) * zero.weight(c) * tables.truth.weight(b)
         return Fraction(drawn * math.factorial(a) * math.factorial(c) * math.factorial(b))
 
     return weight

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from typing import Any
 
 from deniable.dealt.dealt import DealtMechanism, types_dealt
@@ -47,13 +48,11 @@ class Plan:
 
 def count_law(tables: QuotaTables) -> CountLaw:
     """Return the law of the dealer's integer tables, in the form that the helpers invert."""
-    cumulative, total = [], 0
-    for x in range(tables.first, tables.last + 1):
-        total += tables.quota_weight(x)
-        cumulative.append(total)
-    left = tables.n - tables.k * tables.first
-    acceptance = [tables.truth_weight(left - j) for j in range(left + 1)]
-    return CountLaw(tables.k, tables.first, tuple(cumulative), tuple(acceptance))
+    first, last = tables.quota.first, tables.quota.last
+    cumulative = accumulate(map(tables.quota.weight, range(first, last + 1)))
+    left = tables.n - tables.k * first
+    acceptance = [tables.truth.weight(left - j) for j in range(left + 1)]
+    return CountLaw(tables.k, first, tuple(cumulative), tuple(acceptance))
 
 
 def plan_of(mechanism: DealtMechanism[Any], n: int, shuffle: str = "resharing") -> Plan:

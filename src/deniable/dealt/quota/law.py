@@ -12,9 +12,11 @@ convolution. These floats serve estimators and planning; deals are drawn from in
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Protocol
+from functools import cache, cached_property, lru_cache
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,33 +114,71 @@ class Moments:
     cov: float
 
 
-class CountLaw(Protocol):
-    """What estimators need of a law of type counts."""
+class CountLaw(ABC):
+    """A law of type counts: independent counts, truncated below, conditioned on their sum n.
 
-    def __hash__(self) -> int: ...
+    Attributes
+    ----------
+    n : int
+        Number of contributors.
+    """
 
-    @property
-    def n(self) -> int:
-        """Number of contributors."""
-
-    @property
-    def a(self) -> Window:
-        """Law of the number of those told to say the value."""
+    n: int
 
     @property
-    def b(self) -> Window:
-        """Law of the number of truth-tellers."""
-
-    def a_given_b(self, b: int) -> Floats:
-        """Return the law of a on ``self.a.values``, given b."""
+    @abstractmethod
+    def quotas(self) -> list[tuple[Window, int]]:
+        """Weights of the quota counts before conditioning, each as often as it says; the value's own comes first."""
 
     @property
+    @abstractmethod
+    def truth(self) -> Window:
+        """Weights of the number of truth-tellers before conditioning."""
+
+    @property
+    @abstractmethod
     def moments(self) -> Moments:
         """First and second moments of a and b."""
 
+    @final
+    @cached_property
+    def _others(self) -> list[tuple[Window, int]]:
+        (own, times), *others = self.quotas
+        return [(own, times - 1), *others] if times > 1 else others
+
+    @final
+    def given_sum(self, own: Window, others: list[tuple[Window, int]]) -> Window:
+        """Return the law of a count, given that it and all others sum to n."""
+        return trimmed(Window(own.start, own.weights * sum_of(others).at(self.n - own.values)))
+
+    @final
+    @cached_property
+    def a(self) -> Window:
+        """Law of the number of those told to say the value."""
+        return self.given_sum(self.quotas[0][0], [*self._others, (self.truth, 1)])
+
+    @final
+    @cached_property
+    def b(self) -> Window:
+        """Law of the number of truth-tellers."""
+        return self.given_sum(self.truth, self.quotas)
+
+    @final
+    @cached_property
+    def _sum_of_others(self) -> Window:
+        return sum_of(self._others)
+
+    @final
+    def a_given_b(self, b: int) -> Floats:
+        """Return the law of a on ``self.a.values``, given b."""
+        values = self.a.values
+        weights = self.quotas[0][0].at(values) * self._sum_of_others.at(self.n - b - values)
+        given: Floats = weights / weights.sum()
+        return given
+
 
 @dataclass(frozen=True)
-class QuotaLaw:
+class QuotaLaw(CountLaw):
     """Law of the counts for n contributors, k values, every a_v >= minimum, weight R per truth-teller."""
 
     n: int
@@ -168,38 +208,12 @@ class QuotaLaw:
         return poisson_window(rate, self.minimum, self.n - (self.k - 1) * self.minimum)
 
     @cached_property
-    def quota(self) -> Window:
-        """Poisson weights of one quota count, before conditioning on the sum."""
-        return self._quota_window(self.tilt)
+    def quotas(self) -> list[tuple[Window, int]]:
+        return [(self._quota_window(self.tilt), self.k)]
 
     @cached_property
     def truth(self) -> Window:
-        """Poisson weights of the number of truth-tellers, before conditioning on the sum."""
         return poisson_window(self.tilt * self.weight, 0, self.n - self.k * self.minimum)
-
-    @cached_property
-    def others(self) -> Window:
-        """Law of the sum of k-1 quota counts, before conditioning."""
-        return sum_of([(self.quota, self.k - 1)])
-
-    @cached_property
-    def b(self) -> Window:
-        """Law of the number of truth-tellers."""
-        quotas = sum_of([(self.quota, self.k)])
-        return trimmed(Window(self.truth.start, self.truth.weights * quotas.at(self.n - self.truth.values)))
-
-    @cached_property
-    def a(self) -> Window:
-        """Law of one quota count."""
-        rest = sum_of([(self.quota, self.k - 1), (self.truth, 1)])
-        return trimmed(Window(self.quota.start, self.quota.weights * rest.at(self.n - self.quota.values)))
-
-    def a_given_b(self, b: int) -> Floats:
-        """Law of one quota count on ``self.a.values``, given the number of truth-tellers."""
-        values = self.a.values
-        weights = self.quota.at(values) * self.others.at(self.n - b - values)
-        given: Floats = weights / weights.sum()
-        return given
 
     @cached_property
     def moments(self) -> Moments:
@@ -272,6 +286,7 @@ def never_worse(n: int, k: int, weight: float, truth: float, lie: float, minimum
 def best_minimum(n: int, k: int, weight: float, truth: float, lie: float, design: float) -> int:
     """Return the minimum a0 of least variance at frequency `design`; 0 is plain randomised response."""
 
+    @cache
     def loss(minimum: int) -> float:
         law = QuotaLaw(n, k, minimum, weight)
         return response_variance(law, truth, lie, design * n, n) / law.moments.b**2
@@ -279,13 +294,19 @@ def best_minimum(n: int, k: int, weight: float, truth: float, lie: float, design
     mean = n / (k + weight)
     high = (n - 1) // k
     low = min(max(0, int(mean - 2 * math.sqrt(mean))), high)
-    losses = {0: loss(0)}
+    return min([0, *least_nearby(loss, low, high, 16)], key=lambda minimum: (loss(minimum), minimum))
+
+
+def least_nearby(loss: Callable[[int], float], low: int, high: int, steps: int) -> list[int]:
+    """Return the arguments in low..high of least loss on ever finer grids of so many steps; the last is of every one.
+
+    The loss falls to one minimum and rises again: after each look only the neighbours of the best are between.
+    """
+    found: list[int] = []
     while True:
-        # The loss falls to one minimum and rises again: look at 17 values, then between the neighbours of the best.
-        grid = sorted({low + (high - low) * step // 16 for step in range(17)})
-        losses |= {minimum: loss(minimum) for minimum in grid if minimum not in losses}
-        best = min(grid, key=losses.__getitem__)
+        grid = sorted({low + (high - low) * step // steps for step in range(steps + 1)})
+        found.append(min(grid, key=loss))
         if len(grid) == high - low + 1:
-            return min(losses, key=lambda minimum: (losses[minimum], minimum))
-        position = grid.index(best)
-        low, high = grid[max(position - 1, 0)], grid[min(position + 1, len(grid) - 1)]
+            return found
+        place = grid.index(found[-1])
+        low, high = grid[max(place - 1, 0)], grid[min(place + 1, len(grid) - 1)]

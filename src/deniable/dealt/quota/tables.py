@@ -47,46 +47,33 @@ def integer_below(rng: Randomness, bound: int) -> int:
             return value
 
 
-@dataclass(frozen=True)
-class QuotaTables:
-    """Integer weights of the law for n contributors.
+@dataclass(frozen=True, eq=False)
+class QuotaWeights:
+    """Integer weights f of one quota count, from `first` to `last`: those listed, then the last of them on and on."""
 
-    `quota[i]` is f(first + i); f keeps its last value from there up to `last`, and is 0 below `first`. `truth[i]` is
-    g(top - i); g keeps its last value from there down to 0, and is 0 above `top`.
-    """
-
-    n: int
-    k: int
     first: int
     last: int
-    quota: list[int]
-    cumulative: list[int]
-    top: int
-    truth: list[int]
-    largest: int
+    listed: list[int]
 
-    def quota_weight(self, x: int) -> int:
+    def weight(self, x: int) -> int:
         """Return f(x)."""
-        if not self.first <= x <= self.last:
-            return 0
-        return self.quota[min(x - self.first, len(self.quota) - 1)]
+        return self.listed[min(x - self.first, len(self.listed) - 1)] if self.first <= x <= self.last else 0
 
-    def truth_weight(self, y: int) -> int:
-        """Return g(y)."""
-        if not 0 <= y <= self.top:
-            return 0
-        return self.truth[min(self.top - y, len(self.truth) - 1)]
+    @cached_property
+    def cumulative(self) -> list[int]:
+        """Sums of the listed weights."""
+        return list(accumulate(self.listed))
 
     @cached_property
     def total(self) -> int:
         """The sum of all weights f."""
-        return self.cumulative[-1] + self.quota[-1] * (self.last - self.first + 1 - len(self.quota))
+        return self.cumulative[-1] + self.listed[-1] * (self.last - self.first + 1 - len(self.listed))
 
-    def quota_at(self, u: int) -> int:
+    def count_at(self, u: int) -> int:
         """Return the count that u in 0..total-1 stands for: f(x) of these numbers stand for x."""
         beyond = u - self.cumulative[-1]
         if beyond >= 0:
-            return self.first + len(self.quota) + beyond // self.quota[-1]
+            return self.first + len(self.listed) + beyond // self.listed[-1]
         return self.first + bisect_right(self.cumulative, u)
 
     @cached_property
@@ -101,7 +88,7 @@ class QuotaTables:
         edges = np.arange(1 << _GUIDE_BITS, dtype=np.uint64) << np.uint64(64 - _GUIDE_BITS)
         return np.searchsorted(self.cuts, edges, side="left").astype(np.int64)
 
-    def draw_quotas(self, rng: Randomness, size: int) -> NDArray[np.int64]:
+    def draw(self, rng: Randomness, size: int) -> NDArray[np.int64]:
         """Return independent counts int64[size], each with probability proportional to f.
 
         A word is the beginning of a uniform number in [0, 1). Where a cut begins with the same 64 bits, or all cuts lie
@@ -120,9 +107,36 @@ class QuotaTables:
         bits = 64
         while True:
             low, high = number * self.total >> bits, ((number + 1) * self.total - 1) >> bits
-            if self.quota_at(low) == self.quota_at(high):
-                return self.quota_at(low)
+            if self.count_at(low) == self.count_at(high):
+                return self.count_at(low)
             number, bits = number << 64 | int(draw(rng, 1)[0]), bits + 64
+
+
+@dataclass(frozen=True, eq=False)
+class TruthWeights:
+    """Integer weights g of the number of truth-tellers, from `top` down to 0: those listed, then the last of them."""
+
+    top: int
+    listed: list[int]
+
+    def weight(self, y: int) -> int:
+        """Return g(y)."""
+        return self.listed[min(self.top - y, len(self.listed) - 1)] if 0 <= y <= self.top else 0
+
+    @cached_property
+    def largest(self) -> int:
+        """The largest weight, which trials are accepted against."""
+        return max(self.listed)
+
+
+@dataclass(frozen=True, eq=False)
+class QuotaTables:
+    """Integer weights of the law for n contributors: of each of k quota counts, and of the number of truth-tellers."""
+
+    n: int
+    k: int
+    quota: QuotaWeights
+    truth: TruthWeights
 
     def draw_counts(self, rng: Randomness) -> list[int]:
         """Return (a_0, ..., a_{k-1}, b) with probability proportional to f(a_0)...f(a_{k-1}) g(b) on sum n, exactly.
@@ -131,10 +145,10 @@ class QuotaTables:
         the number of truth-tellers would, so few trials are needed, but for many values.
         """
         while True:
-            quotas = self.draw_quotas(rng, self.k)
+            quotas = self.quota.draw(rng, self.k)
             b = self.n - int(quotas.sum())
-            weight = self.truth_weight(b)
-            if weight and integer_below(rng, self.largest) < weight:
+            weight = self.truth.weight(b)
+            if weight and integer_below(rng, self.truth.largest) < weight:
                 return [*quotas.tolist(), b]
 
 
@@ -160,50 +174,41 @@ def quota_tables(n: int, k: int, minimum: int, weight: Fraction) -> QuotaTables:
     """Return the tables for n contributors, every quota >= minimum, weight R = `weight` per truth-teller."""
     # The rate cancels in the guarantee: a float is as good as any, taken exactly.
     rate = Fraction(quota_law(n, k, minimum, float(weight)).tilt)
-    last = n - (k - 1) * minimum
-    first, quota = quota_weights(rate, minimum, last)
-    top, truth = truth_weights(rate * weight, n - k * minimum)
-    return QuotaTables(n, k, first, last, quota, list(accumulate(quota)), top, truth, max(truth))
+    quota = quota_weights(rate, minimum, n - (k - 1) * minimum)
+    return QuotaTables(n, k, quota, truth_weights(rate * weight, n - k * minimum))
 
 
-def quota_weights(rate: Fraction, minimum: int, last: int) -> tuple[int, list[int]]:
-    """Return (first, weights f(first), f(first + 1), ...); the last weight holds from there up to `last`."""
-    first, start = _start_of_quota(float(rate), minimum, last)
-    quota = [start]
+def quota_weights(rate: Fraction, minimum: int, last: int) -> QuotaWeights:
+    """Return the weights of a count in minimum..last, from where they are worth listing."""
+    mode = min(max(int(float(rate)), minimum), last)
+    first = max(minimum, mode - _reach(mode) - 1)
+    quota = [_start(rate, mode, first)]
     while first + len(quota) <= last and not (quota[-1] <= _FLOOR and first + len(quota) > rate):
         quota.append(-(-quota[-1] * rate.numerator // (rate.denominator * (first + len(quota)))))
-    return first, quota
+    return QuotaWeights(first, last, quota)
 
 
-def truth_weights(rate: Fraction, largest: int) -> tuple[int, list[int]]:
-    """Return (top, weights g(top), g(top - 1), ...); the last weight holds from there down to 0."""
-    top, start = _start_of_truth(float(rate), largest)
-    truth = [start]
+def truth_weights(rate: Fraction, largest: int) -> TruthWeights:
+    """Return the weights of a count in 0..largest, from where they are worth listing."""
+    mode = min(int(float(rate)), largest)
+    top = min(largest, mode + _reach(mode) + 2 * (_TOP_BITS - _START_BITS))
+    truth = [_start(rate, mode, top)]
     while len(truth) <= top and not (truth[-1] <= _FLOOR and top - len(truth) + 1 <= rate):
         y = top - len(truth)
         truth.append(-(-truth[-1] * (y + 1) * rate.denominator // rate.numerator))
-    return top, truth
+    return TruthWeights(top, truth)
 
 
-def _drop(rate: float, mode: int, value: int) -> int:
-    """Return about how many bits a Poisson weight lies below the weight of the mode."""
+def _reach(mode: int) -> int:
+    """Return about how far from the mode a Poisson weight is 2^-96 of the largest."""
+    return int(math.sqrt(2 * _LN2 * (_TOP_BITS - _START_BITS) * max(mode, 1)))
+
+
+def _start(rate: Fraction, mode: int, value: int) -> int:
+    """Return the first weight listed: that of the mode is about 2^192."""
     low, high = min(mode, value), max(mode, value)
-    logs = float(np.log(np.arange(low + 1, high + 1) / rate).sum())
-    return round(abs(logs) / _LN2)
-
-
-def _start_of_quota(rate: float, minimum: int, last: int) -> tuple[int, int]:
-    mode = min(max(int(rate), minimum), last)
-    reach = int(math.sqrt(2 * _LN2 * (_TOP_BITS - _START_BITS) * max(mode, 1))) + 1
-    first = max(minimum, mode - reach)
-    return first, 1 << max(_START_BITS, _TOP_BITS - _drop(rate, mode, first))
-
-
-def _start_of_truth(rate: float, largest: int) -> tuple[int, int]:
-    mode = min(int(rate), largest)
-    reach = int(math.sqrt(2 * _LN2 * (_TOP_BITS - _START_BITS) * max(mode, 1))) + 2 * (_TOP_BITS - _START_BITS)
-    top = min(largest, mode + reach)
-    return top, 1 << max(_START_BITS, _TOP_BITS - _drop(rate, mode, top))
+    logs = float(np.log(np.arange(low + 1, high + 1) / float(rate)).sum())
+    return 1 << max(_START_BITS, _TOP_BITS - round(abs(logs) / _LN2))
 
 
 def deal_types(counts: list[int], rng: Randomness) -> NDArray[Any]:

@@ -9,34 +9,21 @@ up to a factor: `one` and `zero` are the weights of a truth-teller relative to o
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from itertools import accumulate
 
 import numpy as np
 
 from deniable.core.randomness import Randomness
-from deniable.dealt.quota.law import (
-    Floats,
-    Moments,
-    Window,
-    poisson_window,
-    response_variance,
-    sum_of,
-    trimmed,
-)
-from deniable.dealt.quota.tables import integer_below, quota_weights, truth_weights
+from deniable.dealt.quota.law import CountLaw, Moments, Window, least_nearby, poisson_window, response_variance
+from deniable.dealt.quota.tables import QuotaWeights, TruthWeights, integer_below, quota_weights, truth_weights
 
 
 @dataclass(frozen=True)
-class UnaryLaw:
-    """Law of the counts of one bit for n contributors, a >= `said` ("say 1") and c >= `denied` ("say 0").
-
-    It has the members of `QuotaLaw` that `response_variance` and the interval need.
-    """
+class UnaryLaw(CountLaw):
+    """Law of the counts of one bit for n contributors, a >= `said` ("say 1") and c >= `denied` ("say 0")."""
 
     n: int
     said: int
@@ -76,42 +63,20 @@ class UnaryLaw:
     def _tilted(self) -> tuple[Window, Window, Window]:
         return self._windows(self.tilt)
 
-    def _given_sum(self, own: Window, others: tuple[Window, Window]) -> Window:
-        rest = sum_of([(other, 1) for other in others])
-        return trimmed(Window(own.start, own.weights * rest.at(self.n - own.values)))
+    @property
+    def quotas(self) -> list[tuple[Window, int]]:
+        return [(told, 1) for told in self._tilted[:2]]
 
-    @cached_property
-    def a(self) -> Window:
-        """Law of the number told "say 1"."""
-        one, zero, truth = self._tilted
-        return self._given_sum(one, (zero, truth))
-
-    @cached_property
-    def c(self) -> Window:
-        """Law of the number told "say 0"."""
-        one, zero, truth = self._tilted
-        return self._given_sum(zero, (one, truth))
-
-    @cached_property
-    def b(self) -> Window:
-        """Law of the number of truth-tellers."""
-        one, zero, truth = self._tilted
-        return self._given_sum(truth, (one, zero))
-
-    def a_given_b(self, b: int) -> Floats:
-        """Law of the number told "say 1" on ``self.a.values``, given the number of truth-tellers."""
-        one, zero, _ = self._tilted
-        values = self.a.values
-        weights = one.at(values) * zero.at(self.n - b - values)
-        given: Floats = weights / weights.sum()
-        return given
+    @property
+    def truth(self) -> Window:
+        return self._tilted[2]
 
     @cached_property
     def moments(self) -> Moments:
         """First and second moments; the covariance follows from a + b = n - c."""
-        var_a, var_b, var_c = self.a.variance, self.b.variance, self.c.variance
-        b = self.b.mean
-        return Moments(self.a.mean, b, var_a, var_b, (var_c - var_a - var_b) / 2)
+        one, zero, truth = self._tilted
+        var_a, var_b, var_c = self.a.variance, self.b.variance, self.given_sum(zero, [(one, 1), (truth, 1)]).variance
+        return Moments(self.a.mean, self.b.mean, var_a, var_b, (var_c - var_a - var_b) / 2)
 
 
 @lru_cache(maxsize=64)
@@ -170,58 +135,23 @@ def _best(loss: Callable[[int], float], mean: float, limit: int, current: int) -
     """Return the argument of least loss near the mean of a count, or the current one."""
     spread = 4 * math.sqrt(mean) + 2
     low, high = max(0, int(mean - spread)), max(0, min(limit, int(mean + 3 * spread)))
-    best = current
-    while low < high:
-        grid = sorted({low + (high - low) * step // 8 for step in range(9)})
-        chosen = min(grid, key=loss)
-        best = min(best, chosen, key=loss)
-        if len(grid) == high - low + 1:
-            break
-        place = grid.index(chosen)
-        low, high = grid[max(place - 1, 0)], grid[min(place + 1, len(grid) - 1)]
-    return best
+    return min([current, *(least_nearby(loss, low, high, 8) if low < high else [])], key=loss)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class UnaryTables:
-    """Integer weights of the law: one list per quota, ascending from `firsts`, and the truth-tellers', down from `top`.
-
-    The last weight of each list holds on to the end of the range, as in `QuotaTables`.
-    """
+    """Integer weights of the law: of how many are told "say 1", how many "say 0", and how many the truth."""
 
     n: int
-    firsts: tuple[int, int]
-    lasts: tuple[int, int]
-    quotas: tuple[list[int], list[int]]
-    cumulative: tuple[list[int], list[int]]
-    top: int
-    truth: list[int]
-    largest: int
-
-    def quota_weight(self, which: int, x: int) -> int:
-        """Return f(x) of "say 1" (0) or "say 0" (1)."""
-        if not self.firsts[which] <= x <= self.lasts[which]:
-            return 0
-        return self.quotas[which][min(x - self.firsts[which], len(self.quotas[which]) - 1)]
-
-    def truth_weight(self, y: int) -> int:
-        """Return g(y)."""
-        return self.truth[min(self.top - y, len(self.truth) - 1)] if 0 <= y <= self.top else 0
-
-    def _draw_quota(self, which: int, rng: Randomness) -> int:
-        first, last, weights = self.firsts[which], self.lasts[which], self.quotas[which]
-        listed, floor = self.cumulative[which][-1], weights[-1]
-        u = integer_below(rng, listed + floor * (last - first + 1 - len(weights)))
-        if u >= listed:
-            return first + len(weights) + (u - listed) // floor
-        return first + bisect_right(self.cumulative[which], u)
+    quotas: tuple[QuotaWeights, QuotaWeights]
+    truth: TruthWeights
 
     def draw_counts(self, rng: Randomness) -> list[int]:
         """Return (a, c, b) with probability proportional to the product of their weights, exactly."""
         while True:
-            a, c = self._draw_quota(0, rng), self._draw_quota(1, rng)
+            a, c = (quota.count_at(integer_below(rng, quota.total)) for quota in self.quotas)
             b = self.n - a - c
-            if integer_below(rng, self.largest) < self.truth_weight(b):
+            if integer_below(rng, self.truth.largest) < self.truth.weight(b):
                 return [a, c, b]
 
 
@@ -229,17 +159,5 @@ class UnaryTables:
 def unary_tables(n: int, said: int, denied: int, one: Fraction, zero: Fraction) -> UnaryTables:
     """Return the tables for n contributors; `one` and `zero` exact, the rate a float taken exactly."""
     rate = Fraction(unary_law(n, said, denied, float(one), float(zero)).tilt)
-    lasts = n - denied, n - said
-    first_one, weights_one = quota_weights(rate, said, lasts[0])
-    first_zero, weights_zero = quota_weights(rate * one / zero, denied, lasts[1])
-    top, truth = truth_weights(rate * one, n - said - denied)
-    return UnaryTables(
-        n,
-        (first_one, first_zero),
-        lasts,
-        (weights_one, weights_zero),
-        (list(accumulate(weights_one)), list(accumulate(weights_zero))),
-        top,
-        truth,
-        max(truth),
-    )
+    quotas = quota_weights(rate, said, n - denied), quota_weights(rate * one / zero, denied, n - said)
+    return UnaryTables(n, quotas, truth_weights(rate * one, n - said - denied))
