@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+from numpy.ma import MaskedArray
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
@@ -92,7 +94,7 @@ def checked_report_records(reports: ArrayLike, sizes: Sequence[int]) -> Codes:
 
 def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidReportError], what: str) -> Codes:
     """Return an array of integers in native byte order, or raise `error`. An empty list is an array of no integers."""
-    if isinstance(values, np.ma.MaskedArray):
+    if isinstance(values, MaskedArray):
         # numpy would drop the mask without a word and show what it hides.
         raise error(f"{what} must not be a masked array: fill the masked values first")
     try:
@@ -140,7 +142,8 @@ _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 def _all_inside(array: Codes, sizes: tuple[int, ...]) -> bool:
     if array.size <= _FEW:
-        return all(0 <= code < k for code, k in zip(array.reshape(-1).tolist(), itertools.cycle(sizes), strict=False))
+        codes = array.ravel().tolist()
+        return min(codes) >= 0 and all(map(operator.lt, codes, itertools.cycle(sizes)))
     # One pass in the common case: seen as unsigned, a negative code is larger than every positive one of its dtype.
     signed, bits = array.dtype.kind == "i", 8 * array.dtype.itemsize
     unsigned = array.view(_UNSIGNED[array.dtype.itemsize]).reshape(-1)

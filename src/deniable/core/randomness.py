@@ -187,6 +187,12 @@ def draw(rng: Randomness, size: int) -> Words:
     return words
 
 
+def draw_few(rng: Randomness, size: int) -> list[int]:
+    """Return `size` fresh uniform words as plain integers: for one report."""
+    words: list[int] = draw(rng, size).tolist()
+    return words
+
+
 def blocks(rng: Randomness, rows: int, words_per_row: int = 1) -> Iterator[tuple[slice, Words]]:
     """Yield ``(rows, words)`` blocks that together cover `rows` rows.
 
@@ -211,11 +217,11 @@ def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
     """Return int64[size], exactly uniform on {0, ..., bound-1}, by rejection of the incomplete last interval."""
     if not 1 <= bound <= 1 << 63:
         raise InvalidParameterError(f"bound must be in [1, 2^63], got bound={bound}")
-    width = (1 << 64) // bound
     if bound == 1:
         return np.zeros(size, np.int64)
     if size <= INTERPRETED_ROWS:
-        return _few_below(rng, width, bound, size)
+        return np.array(few_below(rng, bound, size), dtype=np.int64)
+    width = (1 << 64) // bound
     result = np.empty(size, dtype=np.int64)
     rejected = 0
     for rows, words in blocks(rng, size):
@@ -228,14 +234,15 @@ def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
     return result
 
 
-def _few_below(rng: Randomness, width: int, bound: int, size: int) -> NDArray[np.int64]:
-    # The same words in the same order, by plain integers.
-    found = [word // width for word in draw(rng, size).tolist()]
+def few_below(rng: Randomness, bound: int, size: int) -> list[int]:
+    """Return what `uniform_below` does for 2 <= bound, of the same words in the same order, as plain integers."""
+    width = (1 << 64) // bound
+    found = [word // width for word in draw_few(rng, size)]
     while max(found, default=0) >= bound:
         todo = [row for row, quotient in enumerate(found) if quotient >= bound]
-        for row, word in zip(todo, draw(rng, len(todo)).tolist(), strict=True):
+        for row, word in zip(todo, draw_few(rng, len(todo)), strict=True):
             found[row] = word // width
-    return np.array(found, dtype=np.int64)
+    return found
 
 
 HALF_BOUNDS = 1 << 24

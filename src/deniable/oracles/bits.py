@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,7 @@ from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, checked_ran
 from deniable.errors import InvalidInputError, InvalidReportError, TooLargeError
 
 Bits = NDArray[np.uint8]
+Planes = list[tuple[int, int]]
 
 WIDE_ROW = 64
 """Narrow rows are counted several side by side, at least this many 64-bit words wide."""
@@ -158,8 +160,12 @@ def _zero_bits(n: int, k: int) -> tuple[Bits, Words]:
 
 def _randomize_lanes(lanes: Words, rows: int, k: int, thresholds: tuple[int, int], rng: Randomness) -> None:
     checked_randomness(rng)
-    planes, valid = threshold_planes(*thresholds), _valid_lanes(k)
-    run = randomize_lanes.few if rows <= INTERPRETED_ROWS else randomize_lanes.compiled
+    few = rows <= INTERPRETED_ROWS
+    planes, valid = (
+        (_plain_planes if few else threshold_planes)(*thresholds),
+        (_plain_valid if few else _valid_lanes)(k),
+    )
+    run: Callable[..., tuple[int, int]] = randomize_few if few else randomize_lanes.compiled
     # About 2 + log2(64) words decide 64 lanes. Unused words move to the front: they are used once, and in order.
     words = np.empty(min(BLOCK_WORDS, len(planes) + 9 * len(lanes)), dtype=np.uint64)
     lane, used = 0, len(words)
@@ -183,6 +189,17 @@ def threshold_planes(p_threshold: int, q_threshold: int) -> Words:
     planes = np.array(spread, dtype=np.int64).view(np.uint64)
     planes.flags.writeable = False
     return planes
+
+
+@functools.lru_cache(maxsize=1024)
+def _plain_planes(p_threshold: int, q_threshold: int) -> Planes:
+    return [(base, difference) for base, difference in threshold_planes(p_threshold, q_threshold).tolist()]
+
+
+@functools.lru_cache(maxsize=1024)
+def _plain_valid(k: int) -> list[int]:
+    found: list[int] = _valid_lanes(k).tolist()
+    return found
 
 
 @functools.lru_cache(maxsize=1024)
@@ -240,21 +257,23 @@ def randomize_lanes(lanes: Words, words: Words, planes: Words, valid: Words, sta
     return lane, used
 
 
-@randomize_lanes.for_few
-def _randomize_few(lanes: Words, words: Words, planes: Words, valid: Words, start: int) -> tuple[int, int]:
-    pairs, masks, drawn = planes.tolist(), valid.tolist(), words.tolist()
-    lane, used, enough = start, 0, len(drawn) - len(pairs)
-    while lane < len(lanes) and used <= enough:
-        selected, undecided, below = int(lanes[lane]), masks[lane % len(masks)], 0
-        for base, difference in pairs:
+def randomize_few(lanes: Words, words: Words, planes: Planes, valid: list[int], start: int) -> tuple[int, int]:
+    """Do what `randomize_lanes` does, by plain integers, of which the tables are: for few rows."""
+    held, drawn = lanes.tolist(), words.tolist()
+    lane, used, enough = start, 0, len(drawn) - len(planes)
+    while lane < len(held) and used <= enough:
+        selected, undecided, below = held[lane], valid[lane % len(valid)], 0
+        for base, difference in planes:
             if undecided == 0:
                 break
-            threshold, word = base ^ (selected & difference), drawn[used]
-            below |= undecided & threshold & ~word
-            undecided &= ~(threshold ^ word)
+            threshold = base ^ (selected & difference)
+            decided = undecided & (threshold ^ drawn[used])
+            below |= decided & threshold
+            undecided ^= decided
             used += 1
-        lanes[lane] = below
+        held[lane] = below
         lane += 1
+    lanes[:] = held
     return lane, used
 
 

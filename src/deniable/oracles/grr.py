@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, check_counters, checked_domain, checked_report_codes, code_dtype
-from deniable.core.kernels import kernel
+from deniable.core.kernels import INTERPRETED_ROWS, kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
-from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
+from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks, draw_few
 from deniable.core.state import Counts, counts_sum_to
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_up
 from deniable.errors import InvalidParameterError
@@ -89,10 +89,17 @@ class RandomizedResponse(CountingOracle[Codes]):
 
     @final
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
+        if len(codes) <= INTERPRETED_ROWS:
+            return np.array(self._respond(codes.tolist(), rng), dtype=code_dtype(self.k))
         reports = np.empty(len(codes), dtype=code_dtype(self.k))
         for rows, words in blocks(rng, len(codes)):
             randomize_codes(codes[rows], words, np.uint64(self._lie), self.k, reports[rows])
         return reports
+
+    @final
+    def _respond(self, codes: list[int], rng: Randomness) -> list[int]:
+        """Do what `_randomize` does to a few codes, by plain integers."""
+        return responses(codes, draw_few(rng, len(codes)), self._lie, self.k)
 
     @final
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
@@ -215,10 +222,14 @@ def randomize_codes(codes: Codes, words: Words, lie: np.uint64, k: int, reports:
 
 @randomize_codes.for_few
 def _randomize_few(codes: Codes, words: Words, lie: np.uint64, k: int, reports: Codes) -> None:
-    step = int(lie)
-    truth = (k - 1) * step
-    pairs = zip(codes.tolist(), words.tolist(), strict=True)
-    reports[:] = [code if word >= truth else (code + 1 + word // step) % k for code, word in pairs]
+    reports[:] = responses(codes.tolist(), words.tolist(), int(lie), k)
+
+
+def responses(codes: list[int], words: list[int], lie: int, k: int) -> list[int]:
+    """Return GRR of a few codes by as many words, as `randomize_codes`, in plain integers."""
+    truth = (k - 1) * lie
+    pairs = zip(codes, words, strict=True)
+    return [code if word >= truth else (code + 1 + word // lie) % k for code, word in pairs]
 
 
 _FOUR_TABLES = 1 << 20

@@ -96,8 +96,10 @@ def sample_attributes(rng: Randomness, n: int, d: int) -> Codes:
 
 def sampled_reports(
     oracles: Sequence[LinearOracle[Any]], codes: Codes, attributes: Codes, rng: Randomness
-) -> Iterator[tuple[int, NDArray[np.int64], Any]]:
+) -> Iterator[tuple[int, Any, Any]]:
     """Yield (attribute, rows, reports) of every attribute that somebody sampled: who did, and their reports of it.
+
+    Rows are an index: places, or a slice of all.
 
     Parameters
     ----------
@@ -113,8 +115,9 @@ def sampled_reports(
     if len(codes) <= INTERPRETED_ROWS:
         sampled = attributes.tolist()
         for j in sorted(set(sampled)):
-            own = np.array([row for row, attribute in enumerate(sampled) if attribute == j])
-            yield j, own, oracles[j]._randomize(codes[:, j] if len(own) == len(codes) else codes[own, j], rng)
+            own = [row for row, attribute in enumerate(sampled) if attribute == j]
+            rows = slice(None) if len(own) == len(sampled) else own
+            yield j, rows, oracles[j]._randomize(codes[rows, j], rng)
         return
     held, order = np.empty(len(codes), dtype=codes.dtype), np.empty(len(codes), dtype=np.int64)
     stops = count_codes(attributes, len(oracles)).cumsum()

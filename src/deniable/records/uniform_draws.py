@@ -9,6 +9,7 @@ in an interval* (2019); Brackett-Rozinsky and Lemire, *Batched ranged random int
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
 from deniable.core.kernels import INTERPRETED_ROWS, kernel
-from deniable.core.randomness import Randomness, Words, blocks, draw
+from deniable.core.randomness import Randomness, Words, blocks, draw_few
 from deniable.core.thresholds import SCALE
 
 MAX_PRODUCT = 1 << 48
 """Largest product of bounds that share a word: a word is drawn again with probability below 2^-16."""
+
+STRIP = 256
+"""Words that are multiplied at a time: they stay in the first-level cache."""
 
 _HALF = np.uint64(32)
 _LOW = np.uint64((1 << 32) - 1)
@@ -38,15 +42,48 @@ def uniform_rows(rng: Randomness, bounds: Sequence[int], choices: Codes) -> None
     choices : int[n, len(bounds)]
         Overwritten; its dtype must hold the choices.
     """
+    if 0 < len(choices) <= INTERPRETED_ROWS:
+        choices[:] = uniform_few(rng, tuple(bounds), len(choices))
+        return
     start = 0
+    for part, product in _words_of(tuple(bounds)):
+        _fill(rng, part, product, choices[:, start : start + len(part)])
+        start += len(part)
+
+
+def uniform_few(rng: Randomness, bounds: tuple[int, ...], n: int) -> list[list[int]]:
+    """Return the rows that `uniform_rows` writes, of the same words, as plain integers: for one report."""
+    found: list[list[int]] = [[] for _ in range(n)]
+    for part, product in _words_of(bounds):
+        limit, rows = SCALE % product, found
+        while rows:
+            rejected = []
+            for row, rest in zip(rows, draw_few(rng, len(rows)), strict=True):
+                chosen = []
+                for bound in part:
+                    rest *= bound
+                    chosen.append(rest >> 64)
+                    rest &= SCALE - 1
+                if rest < limit:
+                    rejected.append(row)
+                else:
+                    row += chosen
+            rows = rejected
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _words_of(bounds: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """Return which bounds share a word, and their product."""
+    found, start = [], 0
     while start < len(bounds):
         stop, product = start + 1, bounds[start]
         while stop < len(bounds) and product * bounds[stop] <= MAX_PRODUCT:
             product *= bounds[stop]
             stop += 1
-        fill = _fill_few if len(choices) <= INTERPRETED_ROWS else _fill
-        fill(rng, bounds[start:stop], product, choices[:, start:stop])
+        found.append((bounds[start:stop], product))
         start = stop
+    return tuple(found)
 
 
 def _fill(rng: Randomness, bounds: Sequence[int], product: int, choices: Codes) -> None:
@@ -68,27 +105,17 @@ def _fill(rng: Randomness, bounds: Sequence[int], product: int, choices: Codes) 
 
 @kernel
 def _multiply(words: Words, bounds: NDArray[np.uint64], choices: NDArray[Any]) -> None:
-    # Leaves in words[n] the fraction that is left. Column by column, which vectorises where there is only one.
-    for j in range(bounds.shape[0]):
-        bound, column = bounds[j], choices[:, j]
-        for i in range(words.shape[0]):
-            word = words[i]
-            # The high word of a 64 x 33-bit product, in halves: nothing overflows for bounds up to 2^32.
-            column[i] = ((word >> _HALF) * bound + (((word & _LOW) * bound) >> _HALF)) >> _HALF
-            words[i] = word * bound
-
-
-def _fill_few(rng: Randomness, bounds: Sequence[int], product: int, choices: Codes) -> None:
-    # What `_fill` does, of the same words, by plain integers.
-    limit, rows = SCALE % product, list(range(len(choices)))
-    while rows:
-        rejected = []
-        for row, word in zip(rows, draw(rng, len(rows)).tolist(), strict=True):
-            rest, chosen = word, []
-            for bound in bounds:
-                whole, rest = divmod(rest * bound, SCALE)
-                chosen.append(whole)
-            choices[row] = chosen
-            if rest < limit:
-                rejected.append(row)
-        rows = rejected
+    # Leaves in words[n] the fraction that is left. A strip at a time, column by column: the products vectorise.
+    whole = np.empty(min(STRIP, words.shape[0]), dtype=np.uint64)
+    for start in range(0, words.shape[0], STRIP):
+        part, rows = words[start : start + STRIP], choices[start : start + STRIP]
+        for j in range(bounds.shape[0]):
+            bound = bounds[j]
+            for i in range(part.shape[0]):
+                # The words of a 64 x 33-bit product, in halves: nothing overflows for bounds up to 2^32.
+                low = (part[i] & _LOW) * bound
+                high = (part[i] >> _HALF) * bound + (low >> _HALF)
+                whole[i] = high >> _HALF
+                part[i] = (high << _HALF) | (low & _LOW)
+            for i in range(part.shape[0]):
+                rows[i, j] = whole[i]

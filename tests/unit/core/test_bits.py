@@ -21,12 +21,20 @@ from deniable.oracles.bits import (
     packed_width,
     plane_totals,
     randomize_bits,
+    randomize_few,
     randomize_lanes,
     randomize_one_hot,
     threshold_planes,
 )
 from tests.unit.oracles.unary_laws import KERNELS, kernel_path
 
+LANES = {
+    "few": lambda lanes, words, planes, valid, start: randomize_few(
+        lanes, words, planes.tolist(), valid.tolist(), start
+    ),
+    "interpreted": randomize_lanes.interpreted,
+    "compiled": randomize_lanes.compiled,
+}
 THRESHOLDS = [
     (1 << 63, 4961006153606788893),  # OUE at epsilon 1
     ((1 << 64) - 1, 1),
@@ -107,7 +115,7 @@ def test_both_paths_and_every_buffer_size_agree(n: int, k: int, p: int, q: int, 
 @pytest.mark.parametrize("path", KERNELS)
 def test_law_is_exact(path: str) -> None:
     """Lane j is given the number j of 0..63: exactly T of them are below a threshold of T/64, for every T."""
-    run = getattr(randomize_lanes, path)
+    run = LANES[path]
     places = [sum((lane >> (5 - step) & 1) << lane for lane in range(64)) for step in range(6)]
     words = np.array(places, dtype=np.uint64)
     valid = np.array([2**64 - 1], dtype=np.uint64)
@@ -122,7 +130,7 @@ def test_law_is_exact(path: str) -> None:
 @pytest.mark.parametrize("path", KERNELS)
 def test_a_tie_is_not_below_and_takes_every_word(path: str) -> None:
     """u = Q in all 64 lanes takes all 64 words, so that a buffer of 127 words serves one lane word, not two."""
-    run = getattr(randomize_lanes, path)
+    run = LANES[path]
     planes = threshold_planes(*THRESHOLDS[3])
     words, valid = np.tile(planes[:, 0], 2), np.array([2**64 - 1], dtype=np.uint64)
     steps = len(planes)

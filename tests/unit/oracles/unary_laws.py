@@ -19,6 +19,12 @@ FAMILY_WISE_ERROR = 1e-6
 KERNELS = ("few", "interpreted", "compiled")
 
 
+def interpreted_lanes(lanes: Any, words: Any, planes: Any, valid: Any, start: int) -> tuple[int, int]:
+    """`randomize_lanes` uncompiled, with the tables of few rows."""
+    tables = (np.array(table, dtype=np.uint64) for table in (planes, valid))
+    return _bits.randomize_lanes.interpreted(lanes, words, *tables, start)
+
+
 @contextmanager
 def kernel_path(path: str) -> Iterator[None]:
     """Force bits to be made as of few rows, interpreted, or compiled and in bulk, whatever the number of rows."""
@@ -26,7 +32,7 @@ def kernel_path(path: str) -> Iterator[None]:
         for module in (_bits, unary, rappor):
             patch.setattr(module, "INTERPRETED_ROWS", 0 if path == "compiled" else 1 << 40)
         if path == "interpreted":
-            patch.setattr(_bits.randomize_lanes, "few", _bits.randomize_lanes.interpreted)
+            patch.setattr(_bits, "randomize_few", interpreted_lanes)
         yield
 
 

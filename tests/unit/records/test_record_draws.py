@@ -27,7 +27,7 @@ from deniable.records.prior_draws import (
     implemented_prior,
     prior_tables,
 )
-from deniable.records.uniform_draws import _fill, _fill_few, _multiply, uniform_rows
+from deniable.records.uniform_draws import _fill, _multiply, uniform_few, uniform_rows
 from tests.unit._goodness import FAMILY_WISE_ERROR
 
 BOUNDS = (1, 2, 3, 7, 16, 1_000_003, 2**32 - 1, 2**32)
@@ -73,9 +73,9 @@ def test_few_choices_are_those_of_the_loop() -> None:
         product, source = math.prod(bounds), random.Random(len(bounds))
         # A word whose last fraction is 0 is rejected unless the product is a power of two.
         words = [source.choice((0, source.getrandbits(64))) for _ in range(200)]
-        few, many = np.empty((2, 12, len(bounds)), dtype=np.uint32)
+        many = np.empty((12, len(bounds)), dtype=np.uint32)
         one, other = Scripted(words), Scripted(words)
-        _fill_few(one, bounds, product, few)
+        few = uniform_few(one, bounds, 12)
         _fill(other, bounds, product, many)
         np.testing.assert_array_equal(few, many)
         assert one.words == other.words
@@ -216,14 +216,13 @@ def test_pieces_decide_what_whole_words_would(d: int, k: int, path: str, monkeyp
     np.put_along_axis(placed, turn, whole, axis=1)
     pieces = np.zeros(n * d + -(n * d) % 4 + 8, dtype=piece)
     pieces[: n * d] = (placed >> np.uint64(64 - bits)).reshape(-1)
-    doubtful, reports = np.empty(n, dtype=np.int64), np.empty((n, d), dtype=np.uint8 if k <= 256 else np.uint16)
+    doubtful, reports = np.empty(n, dtype=np.int64), np.empty(n * d + 8, dtype=np.uint8 if k <= 256 else np.uint16)
     tables = copies.piece_tables(lies, k, bits, number)
     found = doubtful[: getattr(kernel, path)(codes, pivots, pieces, *tables, k, reports, doubtful)]
     assert found.size > 0
     first = pieces.view(np.uint64)[: -(-n * d * bits // 64)]
     source = Given(first, (whole[found] << np.uint64(bits)).reshape(-1))
-    reports[:] = 0
-    copies.copy_many(codes, pivots, lies, source, reports, k)
+    reports = copies.copy_many(codes, pivots, lies, source, k)
     assert not source.given
     expected = np.empty_like(reports)
     copies.copy_words(whole, codes, pivots, lies, k, expected)
@@ -235,7 +234,7 @@ def test_few_pieces_are_in_doubt() -> None:
     n, d, k = 40_000, 5, 16
     lies, rng = np.full((d, d), 2**60 // 17, dtype=np.uint64), np.random.default_rng(1)
     pieces = rng.integers(0, 2**16, n * d + 8).astype(np.uint16)
-    doubtful, reports = np.empty(n, dtype=np.int64), np.empty((n, d), dtype=np.uint8)
+    doubtful, reports = np.empty(n, dtype=np.int64), np.empty(n * d + 8, dtype=np.uint8)
     tables = copies.piece_tables(lies, k, 16, np.float32)
     codes, pivots = rng.integers(0, k, (n, d)), rng.integers(0, d, n).astype(np.uint8)
     found = copies.copy_short_pieces.compiled(codes, pivots, pieces, *tables, k, reports, doubtful)
@@ -248,8 +247,10 @@ def test_every_record_is_copied_whichever_block_it_is_in(d: int, n: int) -> None
     """Up to 16 records of whole words; more of pieces, block by block, and of the rest of what these leave open."""
     lies, k = np.full((d, d), 2**61, dtype=np.uint64), 5
     codes = np.random.default_rng(d).integers(0, k, (n, d))
-    reports, expected = np.full((2, n, d), 99, dtype=np.uint8)
-    copies.randomize_with_copies(codes, lies, SimulationRandomness(n), reports, k)
+    reports, expected = (
+        copies.randomize_with_copies(codes, lies, SimulationRandomness(n), k),
+        np.empty((n, d), np.uint8),
+    )
     rng = SimulationRandomness(n)
     pivots = sample_pivots(rng, n, d)
     if n <= 16:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import Codes
+from deniable.core.checks import Codes, code_dtype
 from deniable.core.kernels import INTERPRETED_ROWS, Kernel, kernel
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, Words, blocks, draw
 from deniable.core.thresholds import SCALE
@@ -28,8 +28,8 @@ TOGETHER = 8
 _SIMULATED_CELLS = 1 << 20
 
 
-def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, reports: NDArray[Any], k: int) -> None:
-    """Overwrite reports[n, d]: of every record a pivot through GRR, and copies of that report.
+def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, k: int) -> NDArray[Any]:
+    """Return reports[n, d]: of every record a pivot through GRR, and copies of that report.
 
     Parameters
     ----------
@@ -40,17 +40,16 @@ def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, reports: N
         s + t (modulo d) the target; lies[s, 0] is GRR's.
     rng : Randomness
         Source of the words.
-    reports : int[n, d]
-        Overwritten.
     k : int
         Domain size of all attributes.
     """
     pivots = sample_pivots(rng, len(codes), codes.shape[1])
     if len(codes) > INTERPRETED_ROWS:
-        copy_many(codes, pivots, lies, rng, reports, k)
-        return
+        return copy_many(codes, pivots, lies, rng, k)
+    reports = np.empty(codes.shape, dtype=code_dtype(k))
     for rows, words in blocks(rng, len(codes), codes.shape[1]):
         copy_words(words.reshape(-1, codes.shape[1]), codes[rows], pivots[rows], lies, k, reports[rows])
+    return reports
 
 
 def copy_words(words: Words, codes: Codes, pivots: Codes, lies: Words, k: int, reports: NDArray[Any]) -> None:
@@ -63,9 +62,12 @@ def copy_words(words: Words, codes: Codes, pivots: Codes, lies: Words, k: int, r
     copy_in_turn(words, codes, pivots, lies, truths, reciprocals, k, reports)
 
 
-def copy_many(codes: Codes, pivots: Codes, lies: Words, rng: Randomness, reports: NDArray[Any], k: int) -> None:
+def copy_many(codes: Codes, pivots: Codes, lies: Words, rng: Randomness, k: int) -> NDArray[Any]:
     """Do what `copy_words` does, by the pieces of words that it takes."""
     n, d = codes.shape
+    # Whole steps of targets are written, those too many over by the next row: the last one has a place for them.
+    memory = np.empty(n * d + TOGETHER, dtype=code_dtype(k))
+    reports = memory[: n * d].reshape(n, d)
     short = k <= SHORT_PIECES
     number = np.float32 if short else np.float64
     piece, bits = (np.uint16, 16) if short else (np.uint32, 32)
@@ -78,7 +80,7 @@ def copy_many(codes: Codes, pivots: Codes, lies: Words, rng: Randomness, reports
         rows = slice(start, start + step)
         block, pieces = codes[rows], words.view(piece)
         rng.fill(words[: -(-block.size // share)])
-        found = doubtful[: run(block, pivots[rows], pieces, *tables, k, reports[rows], doubtful)]
+        found = doubtful[: run(block, pivots[rows], pieces, *tables, k, memory[start * d :], doubtful)]
         open_rows.append(start + found)
         begun.append(pieces[: block.size].reshape(block.shape)[found])
     # The rest of the words of those records in which a beginning does not tell.
@@ -90,6 +92,7 @@ def copy_many(codes: Codes, pivots: Codes, lies: Words, rng: Randomness, reports
     again = np.empty(whole.shape, dtype=reports.dtype)
     copy_words(whole, codes[found], chosen, lies, k, again)
     reports[found] = again
+    return reports
 
 
 def piece_tables(lies: Words, k: int, bits: int, number: type[np.floating[Any]]) -> tuple[NDArray[Any], ...]:
@@ -116,15 +119,15 @@ def pieces_kernel(number: type[np.floating[Any]], code: type[np.unsignedinteger[
         high: NDArray[Any],
         certain: NDArray[Any],
         k: int,
-        reports: NDArray[Any],
+        reports: Codes,
         doubtful: NDArray[np.int64],
     ) -> int:
-        """Overwrite reports[n, d]; return in how many rows a piece does not tell, having written which to `doubtful`.
+        """Write reports[n d + 7]; return in how many rows a piece does not tell, having written which to `doubtful`.
 
         A word that begins with a piece is, in multiples of the lie, at least piece x low + certain and less than
         (piece + 1) x high + certain: of one whole part, or in doubt. pieces[n d] are followed by some that are read.
         """
-        d = np.uint64(reports.shape[1])
+        d = np.uint64(codes.shape[1])
         zero, one, most, size = number(0), number(1), number(k - 1), number(k)
         held, steps = np.empty(codes.shape[0], dtype=number), np.empty(low.shape[1], dtype=number)
         found = 0
@@ -150,11 +153,11 @@ def pieces_kernel(number: type[np.floating[Any]], code: type[np.unsignedinteger[
                 found += 1
             copies = held[row] + one + steps[s]
             copies -= size if copies >= size else zero
-            for t in range(reports.shape[1]):
+            for t in range(low.shape[1]):
                 place = np.uint64(t)
                 value = copies + one + steps[place]
-                reports[row, place] = code(value - (size if value >= size else zero))
-            reports[row, s] = code(copies)
+                reports[begin + place] = code(value - (size if value >= size else zero))
+            reports[begin + s] = code(copies)
         return found
 
     return copy_pieces

@@ -351,9 +351,7 @@ class CopyLaw(PivotLaw):
         return np.array(rows, dtype=np.uint64)
 
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        reports = self._layout.empty(len(codes))
-        randomize_with_copies(codes, self._lies_by_pivot, rng, reports, self.sizes[0])
-        return reports
+        return randomize_with_copies(codes, self._lies_by_pivot, rng, self.sizes[0])
 
     def _simulate_targets(
         self, pivot: int, targets: Sequence[int], privatised: NDArray[np.int64], rng: SimulationRandomness

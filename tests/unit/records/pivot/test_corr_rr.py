@@ -174,7 +174,8 @@ def test_reports_follow_the_channel(sizes: tuple[int, ...]) -> None:
 def test_copies_of_the_true_code_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutant: after the pivot's GRR the loop goes on with the true code."""
 
-    def mutant(codes: Any, pivots: Any, lies: Any, rng: Any, reports: Any, k: int) -> None:
+    def mutant(codes: Any, pivots: Any, lies: Any, rng: Any, k: int) -> Any:
+        reports = np.empty(codes.shape, dtype=np.uint8)
         d, every = codes.shape[1], np.arange(len(codes))
         words, truths = draw(rng, codes.size).reshape(codes.shape), lies * np.uint64(k - 1)
         base = codes[every, pivots].astype(np.int64)
@@ -182,6 +183,7 @@ def test_copies_of_the_true_code_would_be_seen(monkeypatch: pytest.MonkeyPatch) 
             lie, truth, word = lies[pivots, t], truths[pivots, t], words[:, t]
             step = np.where(word >= truth, np.uint64(k - 1), word // np.maximum(lie, np.uint64(1)))
             reports[every, (pivots + t) % d] = (base + 1 + step.astype(np.int64)) % k
+        return reports
 
     matrix = some_matrix(2)
     textbook = lambda x: law(x, (3, 3), 1.0, matrix)  # noqa: E731
