@@ -237,7 +237,7 @@ class BitLayout(Layout):
         return result
 
     def tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
-        bits = checked_packed(reports, int(self.starts[-1]))
+        bits = checked_rows_of_bytes(reports, int(self.starts[-1]), "reports must be packed bits")
         counts = count_bits(np.ascontiguousarray(bits))
         if counts.sum() != counts[self._values].sum():
             for j, size in enumerate(self.sizes):
@@ -271,16 +271,14 @@ def make_layout(name: str, sizes: Sequence[int], epsilon: float | Fraction) -> C
     return layout(tuple(oracle(k=size, epsilon=epsilon) for size in sizes))
 
 
-def checked_packed(reports: ArrayLike, width: int) -> Bits:
-    """Return rows of packed bits uint8[n, width], or raise InvalidReportError."""
-    bits = np.asarray(reports)
-    if bits.size == 0 and not isinstance(reports, np.ndarray):
-        bits = np.empty((0, width), dtype=np.uint8)
-    if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != width:
-        raise InvalidReportError(
-            f"reports must be packed bits, uint8 of shape (n, {width}), got dtype={bits.dtype}, shape={bits.shape}"
-        )
-    return bits
+def checked_rows_of_bytes(reports: ArrayLike, width: int, rule: str) -> NDArray[np.uint8]:
+    """Return rows uint8[n, width], or raise InvalidReportError with the rule that was broken."""
+    rows = np.asarray(reports)
+    if rows.size == 0 and not isinstance(reports, np.ndarray):
+        rows = np.empty((0, width), dtype=np.uint8)
+    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != width:
+        raise InvalidReportError(f"{rule}, uint8 of shape (n, {width}), got dtype={rows.dtype}, shape={rows.shape}")
+    return rows
 
 
 @kernel

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, final
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, check_counters, checked_report_codes, code_dtype
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import Mechanism, ReportField
 from deniable.core.randomness import Words
+from deniable.core.state import Counts, check_parts, counts_sum_to
 from deniable.errors import InvalidReportError
 from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.sketch.families._columns import columns_of
-from deniable.records.layout import starts_of, stretches
+from deniable.records.layout import checked_rows_of_bytes, starts_of, stretches
+from deniable.records.record import RecordMechanism
+
+Reports = TypeVar("Reports")
 
 GROUPED_BYTES = 1 << 23
 """Bytes of reports that are grouped by sampled attribute at a time; more where the oracles' states are larger."""
@@ -36,35 +41,32 @@ def field_bytes(field: ReportField) -> int:
     return np.dtype(field.dtype).itemsize * (1 if field.width is None else field.width)
 
 
+@lru_cache(maxsize=256)
+def row_of(fields: tuple[ReportField, ...], width: int) -> np.dtype[Any]:
+    """Return how fields lie in a row of `width` bytes: each moved as a whole, then bytes that are not looked at."""
+    items = [(field.name, f"V{field_bytes(field)}") for field in fields]
+    return np.dtype([*items, ("", f"V{width - sum(map(field_bytes, fields))}")])
+
+
 def packed(mechanism: Mechanism[Any], reports: Any, width: int) -> Bytes:
     """Return reports of one mechanism as rows of bytes uint8[n, width]: its fields, little-endian, then zeros."""
     columns = columns_of(reports)
-    if len(columns) == 1 and field_bytes(mechanism.report_fields[0]) == width:
-        (column,), (field,) = columns, mechanism.report_fields
-        little = np.ascontiguousarray(column, dtype=np.dtype(field.dtype).newbyteorder("<"))
-        return little.view(np.uint8).reshape(len(little), width)  # the bytes as they lie
-    result = np.zeros((len(columns[0]), width), dtype=np.uint8)
-    start = 0
+    rows = np.zeros(len(columns[0]), dtype=row_of(mechanism.report_fields, width))
     for field, column in zip(mechanism.report_fields, columns, strict=True):
-        size = field_bytes(field)
         little = np.ascontiguousarray(column, dtype=np.dtype(field.dtype).newbyteorder("<"))
-        result[:, start : start + size] = little.view(np.uint8).reshape(len(little), size)
-        start += size
-    return result
+        rows[field.name] = little.view(f"V{field_bytes(field)}").reshape(-1)
+    return rows.view(np.uint8).reshape(len(rows), width)
 
 
 def unpacked(mechanism: Mechanism[Any], payload: Bytes) -> Any:
     """Return the batch of one mechanism's reports in rows of bytes; what follows them is not looked at."""
+    rows = np.ascontiguousarray(payload).view(row_of(mechanism.report_fields, payload.shape[1]))[:, 0]
     columns: list[NDArray[Any]] = []
-    start = 0
     for field in mechanism.report_fields:
-        size = field_bytes(field)
-        little = np.ascontiguousarray(payload[:, start : start + size]).view(np.dtype(field.dtype).newbyteorder("<"))
+        little = np.ascontiguousarray(rows[field.name]).view(np.dtype(field.dtype).newbyteorder("<"))
         column = little.astype(field.dtype, copy=False)
-        columns.append(column[:, 0] if field.width is None else column)
-        start += size
-    build: Callable[..., Any] = mechanism.report_type
-    return build(*columns)
+        columns.append(column if field.width is None else column.reshape(-1, field.width))
+    return mechanism.report_type(*columns)
 
 
 def as_items(payload: Bytes) -> NDArray[Any]:
@@ -151,6 +153,42 @@ class Column(ABC):
         check_counters(sum(oracle.state_size for oracle in self.oracles))
         return self._states(attributes, body), len(body)
 
+    @property
+    @final
+    def state_size(self) -> int:
+        """The state of every oracle, then one counter per oracle for the number of its reports."""
+        return sum(oracle.state_size for oracle in self.oracles) + len(self.oracles)
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Raise DamagedStateError unless n reports can have this state."""
+        states, reported = counts[: -len(self.oracles)], counts[-len(self.oracles) :]
+        counts_sum_to(reported, n, len(states))
+        check_parts(self.oracles, states, reported)
+
+    @final
+    def parts(self, counts: Counts) -> list[tuple[Counts, int]]:
+        """Return the state of every oracle, and the number of its reports."""
+        places = stretches([oracle.state_size for oracle in self.oracles])
+        numbers = counts[-len(self.oracles) :].tolist()
+        return [(counts[place], n) for place, n in zip(places, numbers, strict=True)]
+
+    @final
+    def joined(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
+        """Return the state that `parts` takes apart."""
+        return np.concatenate([*(part.counts for part in parts), [part.n for part in parts]]).astype(np.int64)
+
+    @final
+    def outputs(self) -> tuple[Codes, NDArray[Any]]:
+        """Return every possible report once, by oracle: which, and its item of the column."""
+        bodies = []
+        for j, oracle in enumerate(self.oracles):
+            rows = self.rows(j, oracle.outputs())
+            bodies.append(self.empty(len(rows)))
+            self.items(bodies[-1])[:] = rows
+        attributes = np.repeat(np.arange(len(bodies)), [len(body) for body in bodies])
+        return attributes.astype(code_dtype(len(bodies))), np.concatenate(bodies)
+
 
 @final
 class CodeColumn(Column):
@@ -213,15 +251,7 @@ class ByteColumn(Column):
         return unpacked(self.oracles[attribute], body)
 
     def _checked(self, body: ArrayLike) -> Bytes:
-        rows = np.asarray(body)
-        if rows.size == 0 and not isinstance(body, np.ndarray):
-            rows = np.empty((0, self._width), dtype=np.uint8)
-        if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != self._width:
-            raise InvalidReportError(
-                f"every {self.name} must be bytes, uint8 of shape (n, {self._width}), got dtype={rows.dtype}, "
-                f"shape={rows.shape}"
-            )
-        return np.ascontiguousarray(rows)
+        return np.ascontiguousarray(checked_rows_of_bytes(body, self._width, f"every {self.name} must be bytes"))
 
     def _states(self, attributes: Codes, body: NDArray[Any]) -> NDArray[np.int64]:
         cells = as_cells(body)
@@ -302,6 +332,49 @@ class ByteColumn(Column):
         except InvalidReportError as error:
             return str(error)
         return ""
+
+
+class ColumnRecords(RecordMechanism[Reports]):
+    """A report is which of several oracles was drawn, and what it reports.
+
+    Attributes
+    ----------
+    drawn : str
+        What the oracle that was drawn is called in reports.
+    """
+
+    drawn: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def column(self) -> Column:
+        """The oracles, and where their reports lie."""
+
+    @final
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        return self.column.tally(reports)
+
+    @property
+    @final
+    def state_size(self) -> int:
+        """The state of every oracle, one after the other, then the number of each one's reports."""
+        return self.column.state_size
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        self.column.check_state(counts, n)
+
+    @final
+    def outputs(self) -> Reports:
+        self._check_channel(1, sum(oracle.k for oracle in self.column.oracles))
+        found: Reports = self.report_type(*self.column.outputs())
+        return found
+
+    @final
+    @cached_property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """Which oracle was drawn, and what it reports."""
+        return ReportField(self.drawn, code_dtype(len(self.column.oracles)).name), self.column.field
 
 
 def histograms(attributes: Codes, codes: Codes, sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from deniable.core.checks import checked_domain, checked_integer, checked_sizes
-from deniable.core.thresholds import EpsilonLike, checked_epsilon
+from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact
 from deniable.errors import InvalidParameterError
 from deniable.oracles.grr import GRR
+from deniable.oracles.linear import LinearOracle
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset import SubsetSelection
@@ -19,7 +20,7 @@ from deniable.oracles.unary import OUE
 Oracle: TypeAlias = GRR | SubsetSelection | OUE | CountMeanSketch | SquareWave
 """What a sampled attribute may be reported through."""
 
-OFFERED = (GRR, SubsetSelection, OUE, CountMeanSketch, SquareWave)
+OFFERED = (GRR, OUE, SubsetSelection, CountMeanSketch, SquareWave)
 """The same, as classes."""
 
 TIE = 0.02
@@ -63,6 +64,29 @@ def oracles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Collection[in
     asked = {checked_integer("means", attribute, 0, len(domain) - 1) for attribute in means}
     chosen = {size: best_oracle(size, budget) for j, size in enumerate(domain) if j not in asked}
     return tuple(SquareWave(size, budget) if j in asked else chosen[size] for j, size in enumerate(domain))
+
+
+def checked_oracles(
+    given: Any, sizes: tuple[int, ...], epsilon: float | Fraction, offered: Sequence[type[LinearOracle[Any]]]
+) -> tuple[Any, ...]:
+    """Return one of the offered oracles per attribute, over its domain and with this budget; none where none is given.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there are too few or too many, or one is another's.
+    """
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={given!r}")
+    if len(given) not in (0, len(sizes)):
+        raise InvalidParameterError(f"oracles must be one per attribute ({len(sizes)}), got {len(given)}")
+    for j, (oracle, size) in enumerate(zip(given, sizes, strict=False)):
+        if type(oracle) not in offered:
+            *others, last = (one.__name__ for one in offered)
+            raise InvalidParameterError(f"oracles[{j}] must be {', '.join(others)} or {last}, got {oracle!r}")
+        if oracle.k != size or exact(oracle.epsilon) != exact(epsilon):
+            raise InvalidParameterError(f"oracles[{j}] must have k={size} and epsilon={epsilon}, got {oracle!r}")
+    return tuple(given)
 
 
 def best_oracle(k: int, epsilon: EpsilonLike) -> Oracle:

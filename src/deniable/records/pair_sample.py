@@ -26,9 +26,7 @@ from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_integer, code_dtype
 from deniable.core.estimate import RecordEstimate
 from deniable.core.kernels import kernel
-from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks
-from deniable.core.state import Counts, check_parts, counts_sum_to
 from deniable.core.support_counts import Levers
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, threshold_down
 from deniable.errors import InvalidParameterError, TooLargeError
@@ -36,8 +34,8 @@ from deniable.oracles.linear import LinearOracle
 from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset import SubsetSelection, best_subset_size
 from deniable.records.joint import JointRecords
-from deniable.records.layout import stretches
-from deniable.records.mixed_reports import ByteColumn, packed
+from deniable.records.mixed_reports import ByteColumn, ColumnRecords, packed, unpacked
+from deniable.records.oracle_choice import checked_oracles
 from deniable.records.pair_margins import Margins
 from deniable.records.pair_parts import PairPart, Part, Reported, SinglePart
 from deniable.records.pairs import attribute_pairs, check_pairs
@@ -93,7 +91,7 @@ class PairReports(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
+class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], SimulatedByRecord[PairReports]):
     """One uniformly drawn pair of attributes, or attribute, with the whole budget; the collector sees which.
 
     Parameters
@@ -153,6 +151,7 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
     report_type = PairReports
     linear = True
     reveals = "pairs"
+    drawn = "choice"
     remarks = (
         "the drawn attributes are visible to the collector; the choice is uniform and does not depend on the record, "
         "and neither do the oracles",
@@ -186,27 +185,10 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
                 f"{self.sizes[second]} for attributes {first} and {second}: give one of them fewer, coarser categories"
             )
         check_pairs(self.sizes)
-        object.__setattr__(self, "oracles", self._checked_oracles())
+        given = checked_oracles(self.oracles, self.sizes, self.epsilon, SINGLES)
+        made = {} if given else {size: SubsetSelection(size, self.epsilon) for size in set(self.sizes)}
+        object.__setattr__(self, "oracles", given or tuple(made[size] for size in self.sizes))
         object.__setattr__(self, "omegas", self._checked_omegas())
-
-    def _checked_oracles(self) -> tuple[LinearOracle[Any], ...]:
-        given: Any = self.oracles
-        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
-            raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={given!r}")
-        if not given:
-            made = {size: SubsetSelection(size, self.epsilon) for size in set(self.sizes)}
-            return tuple(made[size] for size in self.sizes)
-        if len(given) != len(self.sizes):
-            raise InvalidParameterError(f"oracles must be one per attribute ({len(self.sizes)}), got {len(given)}")
-        for j, (oracle, size) in enumerate(zip(given, self.sizes, strict=True)):
-            if type(oracle) not in SINGLES:
-                offered = " or ".join(one.__name__ for one in SINGLES)
-                raise InvalidParameterError(f"oracles[{j}] must be {offered}, got {oracle!r}")
-            if oracle.k != size or exact(oracle.epsilon) != exact(self.epsilon):
-                raise InvalidParameterError(
-                    f"oracles[{j}] must have k={size} and epsilon={self.epsilon}, got {oracle!r}"
-                )
-        return tuple(given)
 
     def _checked_omegas(self) -> tuple[int, ...]:
         given: Any = self.omegas
@@ -321,19 +303,6 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
 
     # ---------------------------------------------------------------- collector
 
-    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
-        return self.column.tally(reports)
-
-    @property
-    def state_size(self) -> int:
-        """The counters of every choice's oracle, one table after the other, then the number of each one's reports."""
-        return sum((int(part.oracle.state_size) for part in self.parts), start=len(self.parts))
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        counts, reported = counts[: -len(self.parts)], counts[-len(self.parts) :]
-        counts_sum_to(reported, n, len(counts))
-        check_parts([part.oracle for part in self.parts], counts, reported)
-
     def reported_attribute(self, reports: Any) -> NDArray[np.int64]:
         """Return the attribute of each report that is about one alone, and -1 for those about two, int64[n].
 
@@ -349,8 +318,7 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
     def about(self, reports: Any, attribute: int) -> Any:
         """Return the reports about an attribute alone, as reports of its oracle."""
         told = self.reported_attribute(reports) == self._checked_attribute(attribute)
-        oracle = ByteColumn((self.oracles[attribute],), "payload")
-        return oracle.reports(0, np.asarray(reports[1])[told])
+        return unpacked(self.oracles[attribute], np.asarray(reports[1])[told])
 
     def chosen(self, reports: Any, choice: int) -> Any:
         """Return the reports of one choice, in their order, as reports of its oracle."""
@@ -372,17 +340,13 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
         self.check(aggregate)
         if not self._single_words:
             return tuple(map(Aggregate.empty, self.oracles))
-        d, numbers = len(self.sizes), aggregate.counts[-len(self.parts) :].tolist()
-        places = stretches([part.oracle.state_size for part in self.parts])[-d:]
-        alone = zip(self.oracles, places, numbers[-d:], strict=True)
-        return tuple(Aggregate(oracle, aggregate.counts[place], n) for oracle, place, n in alone)
+        alone = zip(self.oracles, self.column.parts(aggregate.counts)[-len(self.sizes) :], strict=True)
+        return tuple(Aggregate(oracle, counts, n) for oracle, (counts, n) in alone)
 
     def _margins(self, aggregate: Aggregate) -> Margins:
         self.check(aggregate)
-        numbers = aggregate.counts[-len(self.parts) :].tolist()
-        places = stretches([part.oracle.state_size for part in self.parts])
-        parts = zip(self.parts, numbers, places, strict=True)
-        reported = tuple(Reported.of(part, n, aggregate.counts[place]) for part, n, place in parts)
+        parts = zip(self.parts, self.column.parts(aggregate.counts), strict=True)
+        reported = tuple(Reported.of(part, n, counts) for part, (counts, n) in parts)
         return Margins(self.sizes, reported, aggregate.n)
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
@@ -508,16 +472,6 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
     def _attribute_ratio(self, attribute: int) -> Fraction:
         return max(Fraction(one.oracle.implemented_ratio()) for one in self.parts if attribute in one.attributes)
 
-    def outputs(self) -> PairReports:
-        self._check_channel(1, sum(prod(part.sizes) for part in self.parts))
-        bodies = []
-        for choice, part in enumerate(self.parts):
-            rows = self.column.rows(choice, part.oracle.outputs())
-            bodies.append(self.column.empty(len(rows)))
-            self.column.items(bodies[-1])[:] = rows
-        choices = np.repeat(np.arange(len(bodies)), [len(body) for body in bodies])
-        return PairReports(choices.astype(code_dtype(len(bodies))), np.concatenate(bodies))
-
     def _channel(self) -> NDArray[Any]:
         self._check_channel(prod(self.sizes), len(self.parts))
         records = np.indices(self.sizes).reshape(len(self.sizes), -1).T
@@ -548,15 +502,8 @@ class PairSample(JointRecords[PairReports], SimulatedByRecord[PairReports]):
             drawn = rng.generator.multinomial(held[start : start + _SIMULATED_RECORDS], law / law.sum())
             for choice, counts in enumerate(true_counts):
                 np.add.at(counts, self.code(rows, choice), drawn[:, choice])
-        parts = [
-            part.oracle.simulate_aggregate(counts, rng) for part, counts in zip(self.parts, true_counts, strict=True)
-        ]
-        return np.concatenate([*(part.counts for part in parts), [part.n for part in parts]]).astype(np.int64)
-
-    @property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The choice, and what its oracle reports."""
-        return ReportField("choice", code_dtype(len(self.parts)).name), self.column.field
+        drawn_by = zip(self.parts, true_counts, strict=True)
+        return self.column.joined([part.oracle.simulate_aggregate(counts, rng) for part, counts in drawn_by])
 
     @property
     def report_bits(self) -> float:

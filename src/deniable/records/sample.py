@@ -11,7 +11,6 @@ between GRR and OUE; the oracles compared here are those of `best_oracle`.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,15 +23,11 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card, Variant
-from deniable.core.checks import Codes, code_dtype
-from deniable.core.mechanism import ReportField
+from deniable.core.checks import Codes
 from deniable.core.randomness import Randomness
-from deniable.core.state import Counts, check_parts, counts_sum_to
-from deniable.core.thresholds import exact
-from deniable.errors import InvalidParameterError
 from deniable.records.layout import Oracle as PlainOracle, make_layout
-from deniable.records.mixed_reports import ByteColumn, CodeColumn, Column
-from deniable.records.oracle_choice import OFFERED, Oracle, oracles_for
+from deniable.records.mixed_reports import ByteColumn, CodeColumn, Column, ColumnRecords
+from deniable.records.oracle_choice import OFFERED, Oracle, checked_oracles, oracles_for
 from deniable.records.sampled_attribute import SAMPLED_ROWS, OneAttribute, sample_attributes, sampled_reports
 
 
@@ -81,13 +76,10 @@ class AdaptiveReports(NamedTuple):
     payload: NDArray[np.uint8]
 
 
-class SampledRecords(OneAttribute[Any]):
+class SampledRecords(OneAttribute[Any], ColumnRecords[Any]):
     """A report is the sampled attribute, and what its oracle reports."""
 
-    @property
-    @abstractmethod
-    def column(self) -> Column:
-        """Where the oracles' reports lie."""
+    drawn = "attribute"
 
     @final
     def _randomize(self, codes: Codes, rng: Randomness) -> Any:
@@ -102,10 +94,6 @@ class SampledRecords(OneAttribute[Any]):
         return self.report_type(attributes, body)
 
     @final
-    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
-        return self.column.tally(reports)
-
-    @final
     def reported_attribute(self, reports: Any) -> NDArray[np.int64]:
         return self.column.attributes(reports).astype(np.int64)
 
@@ -115,23 +103,11 @@ class SampledRecords(OneAttribute[Any]):
 
     @final
     def _numbers(self, counts: NDArray[Any]) -> list[int]:
-        found: list[int] = counts[-len(self.sizes) :].tolist()
-        return found
+        return [n for _, n in self.column.parts(counts)]
 
     @final
     def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
-        return np.concatenate([*(part.counts for part in parts), [part.n for part in parts]]).astype(np.int64)
-
-    @final
-    def outputs(self) -> Any:
-        self._check_channel(1, sum(self.sizes))
-        bodies = []
-        for j, oracle in enumerate(self.oracles):
-            rows = self.column.rows(j, oracle.outputs())
-            bodies.append(self.column.empty(len(rows)))
-            self.column.items(bodies[-1])[:] = rows
-        attributes = np.repeat(np.arange(len(bodies)), [len(body) for body in bodies])
-        return self.report_type(attributes.astype(self.report_fields[0].dtype), np.concatenate(bodies))
+        return self.column.joined(parts)
 
     @final
     def _channel(self) -> NDArray[Any]:
@@ -142,24 +118,6 @@ class SampledRecords(OneAttribute[Any]):
         joined = np.concatenate([part[held] for part, held in zip(parts, records, strict=True)], axis=1)
         matrix: NDArray[Any] = joined * Fraction(1, len(self.sizes))
         return matrix
-
-    @property
-    @final
-    def state_size(self) -> int:
-        """The state of every oracle, then one counter per attribute for the number of its reports."""
-        return sum(oracle.state_size for oracle in self.oracles) + len(self.sizes)
-
-    @final
-    def check_state(self, counts: Counts, n: int) -> None:
-        counts, reported = counts[: -len(self.sizes)], counts[-len(self.sizes) :]
-        counts_sum_to(reported, n, len(counts))
-        check_parts(self.oracles, counts, reported)
-
-    @final
-    @cached_property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """The sampled attribute, and what its oracle reports."""
-        return ReportField("attribute", code_dtype(len(self.sizes)).name), self.column.field
 
     @property
     @final
@@ -297,26 +255,10 @@ class AdaptiveSMP(SampledRecords):
     )
 
     def _check_parameters(self) -> None:
-        object.__setattr__(self, "oracles", _checked_oracles(self.oracles, self.sizes, self.epsilon))
+        given = checked_oracles(self.oracles, self.sizes, self.epsilon, OFFERED)
+        object.__setattr__(self, "oracles", given or oracles_for(self.sizes, self.epsilon))
 
     @cached_property
     def column(self) -> Column:
         """Bytes."""
         return ByteColumn(self.oracles, "payload")
-
-
-def _checked_oracles(oracles: Sequence[Any], sizes: tuple[int, ...], epsilon: float | Fraction) -> tuple[Oracle, ...]:
-    if isinstance(oracles, (str, bytes)) or not isinstance(oracles, Sequence):
-        raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={oracles!r}")
-    if not len(oracles):
-        return oracles_for(sizes, epsilon)
-    if len(oracles) != len(sizes):
-        raise InvalidParameterError(f"oracles must be one per attribute ({len(sizes)}), got {len(oracles)}")
-    for j, (oracle, size) in enumerate(zip(oracles, sizes, strict=True)):
-        if type(oracle) not in OFFERED:
-            raise InvalidParameterError(
-                f"oracles[{j}] must be GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave, got {oracle!r}"
-            )
-        if oracle.k != size or exact(oracle.epsilon) != exact(epsilon):
-            raise InvalidParameterError(f"oracles[{j}] must have k={size} and epsilon={epsilon}, got {oracle!r}")
-    return tuple(oracles)
