@@ -1,7 +1,7 @@
 """Figure 6, benchmark 1: how far algorithms that estimate CPL are off, and the reference decides.
 
 CBP is left out: its privacy definition is missing from the text. GRF takes every correlated pair; the other reading,
-connected components, is in the table. ITS is inferred (`deniable.leakage.adversary.algorithm_benchmark.its`), and comes
+connected components, is in the table. ITS is inferred (`deniable.leakage.adversary.benchmarks.its`), and comes
 out equal to GRR-ANL, as in the paper.
 """
 
@@ -12,9 +12,8 @@ from dataclasses import asdict
 import numpy as np
 from matplotlib.axes import Axes
 
-from deniable.leakage.adversary.algorithm_benchmark import benchmark_algorithms
 from deniable.leakage.adversary.attacks import attack_channel
-from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
+from deniable.leakage.adversary.benchmarks import MECHANISMS, benchmark_algorithms
 from deniable.leakage.prior.empirical_prior import observed
 from deniable.leakage.prior.pairwise import leakage_matrix
 from experiments.cpl.data import LOADERS

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 from deniable import SimulationRandomness
 from deniable.leakage.adversary.attack_workflow import statistical_cpl
 from deniable.leakage.adversary.attacks import attack_channel
-from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS, nmse_cpl
+from deniable.leakage.adversary.benchmarks import MECHANISMS, nmse_cpl
 from deniable.leakage.prior.empirical_prior import observed
 from deniable.leakage.prior.pairwise import leakage_matrix
 from experiments.cpl.data import LOADERS, Table

@@ -9,9 +9,8 @@ import numpy as np
 
 from deniable import GRR
 from deniable.leakage import joint_from_records, total_leakage
-from deniable.leakage.adversary.algorithm_benchmark import benchmark_algorithms
 from deniable.leakage.adversary.attacks import attack_channel
-from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
+from deniable.leakage.adversary.benchmarks import MECHANISMS, benchmark_algorithms
 from deniable.leakage.prior.empirical_prior import observed
 from deniable.leakage.prior.pairwise import leakage_matrix
 from experiments.cpl import brute_force

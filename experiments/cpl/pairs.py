@@ -12,7 +12,7 @@ from deniable import SimulationRandomness
 from deniable.leakage import mechanism_cpl
 from deniable.leakage.adversary.attack_workflow import statistical_cpl
 from deniable.leakage.adversary.attacks import attack_cpl
-from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
+from deniable.leakage.adversary.benchmarks import MECHANISMS
 from deniable.leakage.prior.empirical_prior import observed
 from deniable.leakage.prior.pairwise import leakage_matrix
 from experiments.cpl.data import CARDIO_NUMERIC, LOADERS, Table

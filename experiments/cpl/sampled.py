@@ -14,7 +14,7 @@ from deniable import SimulationRandomness
 from deniable.leakage import conditional_from_joint, cpl
 from deniable.leakage.adversary.attack_workflow import SPARSE_CELL, statistical_cpl
 from deniable.leakage.adversary.attacks import attack_channel
-from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
+from deniable.leakage.adversary.benchmarks import MECHANISMS
 from deniable.leakage.prior.empirical_prior import Observed, observed
 from deniable.leakage.prior.pairwise import leakage_matrix
 from experiments.cpl.attacks import nmse_of_finite

@@ -1,7 +1,3 @@
-from .adversary.algorithm_benchmark import (
-    AlgorithmScore as AlgorithmScore,
-    benchmark_algorithms as benchmark_algorithms,
-)
 from .adversary.attack_workflow import StatisticalLeakage as StatisticalLeakage, statistical_cpl as statistical_cpl
 from .adversary.attacks import (
     attack_channel as attack_channel,
@@ -10,11 +6,13 @@ from .adversary.attacks import (
     effective_epsilon as effective_epsilon,
 )
 from .adversary.auditor import AuditResult as AuditResult, audit as audit, needed_samples as needed_samples
-from .adversary.collection_audit import AuditSummary as AuditSummary, audit_collection as audit_collection
-from .adversary.mechanism_benchmark import (
+from .adversary.benchmarks import (
+    AlgorithmScore as AlgorithmScore,
     MechanismScore as MechanismScore,
+    benchmark_algorithms as benchmark_algorithms,
     benchmark_mechanisms as benchmark_mechanisms,
 )
+from .adversary.collection_audit import AuditSummary as AuditSummary, audit_collection as audit_collection
 from .calibration.budget_allocation import calibrate_unequal as calibrate_unequal
 from .calibration.budgets import Budgets as Budgets, calibrate_records as calibrate_records
 from .calibration.calibration import Calibration as Calibration, calibrate as calibrate
@@ -49,12 +47,10 @@ from .summary import (
     summarize as summarize,
     summarize_collection as summarize_collection,
 )
-from .totals.blocks import (
+from .totals.bounds import (
     BlockBound as BlockBound,
     block_bound as block_bound,
     block_bound_assuming_independence as block_bound_assuming_independence,
-)
-from .totals.bounds import (
     concatenated_bound as concatenated_bound,
     joint_cpl as joint_cpl,
     partial_bound as partial_bound,

@@ -20,9 +20,8 @@ from experiments.harness import MissingDataError, Run
 from matplotlib.figure import Figure
 
 from deniable.leakage import channel_delta, conditional_from_joint, cpl, total_leakage, worst_case_cpl
-from deniable.leakage.adversary.algorithm_benchmark import its
 from deniable.leakage.adversary.attacks import attack_channel
-from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS
+from deniable.leakage.adversary.benchmarks import MECHANISMS, its
 from deniable.oracles.grr import GRR
 from tests.real_data import requires_data
 

@@ -16,7 +16,7 @@ from scipy import integrate
 
 from deniable import GRR, OLH, OUE, RAPPOR, SPL, SUE, CountMeanSketch, SimulationRandomness, SubsetSelection
 from deniable.errors import InvalidParameterError, InvalidReportError
-from deniable.leakage.adversary import inference_rules as rules
+from deniable.leakage.adversary import attacks as rules
 from deniable.leakage.adversary.attacks import (
     attack,
     attack_channel,

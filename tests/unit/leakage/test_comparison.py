@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 
 from deniable import GRR, SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.leakage.adversary.algorithm_benchmark import benchmark_algorithms, grf, score, spl_anl
 from deniable.leakage.adversary.attacks import attack
-from deniable.leakage.adversary.mechanism_benchmark import MECHANISMS, MechanismScore, benchmark_mechanisms, nmse_cpl
+from deniable.leakage.adversary.benchmarks import (
+    MECHANISMS,
+    MechanismScore,
+    benchmark_algorithms,
+    benchmark_mechanisms,
+    grf,
+    nmse_cpl,
+    score,
+    spl_anl,
+)
 from deniable.leakage.prior.empirical_prior import observed
 from deniable.leakage.prior.pairwise import leakage_matrix
 from deniable.oracles import Exponential

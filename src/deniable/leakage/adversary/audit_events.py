@@ -7,14 +7,15 @@ an input x from x', so for this pair its label is that pair of levels.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidInputError, InvalidReportError
-from deniable.leakage.adversary.inference_rules import says_one
+from deniable.leakage.adversary.attacks import says_one
 from deniable.oracles.oracle import FrequencyOracle
 
 Counts = NDArray[np.int64]
@@ -46,31 +47,31 @@ def event_probability(mechanism: FrequencyOracle[Any]) -> float | None:
     return None if mechanism.support_law is None else mechanism.support_law.telling()
 
 
-class Reader(Protocol):
+class Reader(ABC):
     """Counts the labels of batches of reports, and hands the counts out pair by pair."""
 
+    @abstractmethod
     def count(self, reports: Any, owners: NDArray[np.int64]) -> None:
         """Add a batch of n reports; owners int[n] are the positions of their inputs."""
 
+    @abstractmethod
     def pairs(self, x: int) -> tuple[Counts, Counts]:
         """Return label counts under input x and under every x', both int64[inputs, labels]."""
 
+    @abstractmethod
     def describe(self, event: NDArray[np.bool_], pair: tuple[Any, Any]) -> str:
         """Say in words which reports are in an event bool[labels]."""
 
-    def fresh(self) -> Reader:
-        """Return an empty reader of the same kind."""
 
-
-class LabelReader:
+@final
+class LabelReader(Reader):
     """Reads reports through a function to labels; by default an integer report is its own label."""
 
     def __init__(self, inputs: int, labels: Labels | None = None) -> None:
-        self._inputs, self._labels = inputs, labels
+        self._labels = labels
         self._counts = np.zeros((inputs, 1), dtype=np.int64)
 
     def count(self, reports: Any, owners: NDArray[np.int64]) -> None:
-        """Add a batch of reports."""
         labels = np.asarray(self._labels(reports) if self._labels else reports)
         if labels.shape != owners.shape or not np.issubdtype(labels.dtype, np.integer):
             raise InvalidReportError(
@@ -90,22 +91,20 @@ class LabelReader:
         self._counts += cells.reshape(self._counts.shape)
 
     def pairs(self, x: int) -> tuple[Counts, Counts]:
-        """Return label counts under input x and under every x'."""
         return np.broadcast_to(self._counts[x], self._counts.shape), self._counts
 
     def describe(self, event: NDArray[np.bool_], pair: tuple[Any, Any]) -> str:  # noqa: ARG002
-        """Say in words which labels are in an event."""
         inside = np.flatnonzero(event)
         shown = ", ".join(str(label) for label in inside[:5]) + (", ..." if len(inside) > 5 else "")
         return f"the report's label is in {{{shown}}}"
 
-    def fresh(self) -> LabelReader:
-        """Return an empty reader of the same kind."""
-        return LabelReader(self._inputs, self._labels)
 
+@final
+class FeatureReader(Reader):
+    """Reads reports through `features`: for a pair of inputs, the label is the levels of these two values.
 
-class FeatureReader:
-    """Reads reports through `features`: for a pair of inputs, the label is the levels of these two values."""
+    Label a*levels + b is level a at x, b at x'.
+    """
 
     def __init__(self, mechanism: FrequencyOracle[Any], codes: NDArray[np.int64]) -> None:
         self._mechanism, self._codes = mechanism, codes
@@ -115,7 +114,6 @@ class FeatureReader:
         self._counts = np.zeros((m, m, self._levels, self._levels), dtype=np.int64)
 
     def count(self, reports: Any, owners: NDArray[np.int64]) -> None:
-        """Add a batch of reports."""
         levels = features(self._mechanism, reports)[:, self._codes]
         for u in range(len(self._codes)):
             rows = levels[owners == u]
@@ -125,19 +123,13 @@ class FeatureReader:
                     self._counts[u, :, a, b] += (own == b).sum(axis=0)
 
     def pairs(self, x: int) -> tuple[Counts, Counts]:
-        """Return label counts under input x and under every x'; label a*levels + b is level a at x, b at x'."""
         m = len(self._codes)
         return self._counts[x].reshape(m, -1), self._counts[:, x].transpose(0, 2, 1).reshape(m, -1)
 
     def describe(self, event: NDArray[np.bool_], pair: tuple[Any, Any]) -> str:
-        """Say in words which levels are in an event."""
         inside = [divmod(int(label), self._levels) for label in np.flatnonzero(event)]
         levels = ", ".join(f"({a}, {b})" for a, b in inside)
         return f"the levels of values {pair[0]} and {pair[1]} in the report are in {{{levels}}}"
-
-    def fresh(self) -> FeatureReader:
-        """Return an empty reader of the same kind."""
-        return FeatureReader(self._mechanism, self._codes)
 
 
 def reader_for(mechanism: FrequencyOracle[Any] | None, inputs: NDArray[Any], events: Labels | None) -> Reader:

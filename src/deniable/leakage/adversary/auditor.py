@@ -186,8 +186,7 @@ def audit(
         )
     half, each = samples // 2, alpha / (2 * len(answers) * (len(answers) - 1))
     total = 2 * half * len(answers)
-    learned = reader_for(known, answers, events)
-    tested = learned.fresh()
+    learned, tested = (reader_for(known, answers, events) for _ in range(2))
     done = 0
     for reader in (learned, tested):
         for reports, owners in _batches(client, answers, half, block_rows(known), rng):

@@ -13,6 +13,7 @@ import itertools
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.core.checks import checked_integer
 from deniable.leakage.prior.distributions import Floats
@@ -46,9 +47,13 @@ def any_mechanism_channel(k: int, epsilon: float) -> Floats:
            [0.7311, 0.2689]])
     """
     k = checked_integer("k", k, 2, MAX_DOMAIN)
-    inside = np.array(list(itertools.product((0, 1), repeat=k))[1:-1]).T
-    levels: Floats = np.exp(epsilon * inside)
+    inside = proper_subsets(k)
     sizes = inside.sum(axis=0)
     weights = np.array([math.exp(epsilon) * math.comb(k - 1, s - 1) + math.comb(k - 1, s) for s in range(1, k)])
-    channel: Floats = levels / (weights[sizes - 1] * (k - 1))
+    channel: Floats = np.exp(epsilon * inside) / (weights[sizes - 1] * (k - 1))
     return channel
+
+
+def proper_subsets(k: int) -> NDArray[np.int64]:
+    """Return which of k values are in each set but the empty and the full one, 0 or 1, int64[k, 2^k - 2]."""
+    return np.array(list(itertools.product((0, 1), repeat=k))[1:-1]).T

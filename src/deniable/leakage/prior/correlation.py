@@ -15,6 +15,7 @@ whatever the literature's attacks manage to extract.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard
 
@@ -114,7 +115,7 @@ class WorstCase:
         if not epsilon >= 0:
             raise InvalidParameterError(f"epsilon must be >= 0, got epsilon={epsilon}")
         rows = self.conditional
-        h = max(float(np.maximum(row - math.exp(epsilon) * rows, 0).sum(axis=1).max()) for row in rows)
+        h = _apart(rows, math.exp(epsilon))
         budget, delta = math.exp(self.mechanism_epsilon), self.mechanism_delta
         return max(
             0.0,
@@ -150,19 +151,27 @@ def worst_case_cpl(conditional: ArrayLike, epsilon: float, delta: float = 0.0) -
     delta = checked_probability("delta", delta)
     gain = math.expm1(epsilon)
     best, inputs, subset = 0.0, (0, 0), ()  # type: tuple[float, tuple[int, int], tuple[int, ...]]
-    for x, row in enumerate(rows):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(row > 0, row / rows, -1.0)
-        order = np.argsort(-ratio, axis=1, kind="stable")
-        c = np.cumsum(row[order], axis=1)
-        d = np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1)
-        leakage = np.log1p(c * gain) - np.log1p(d * gain)
+    for x, (order, leakage) in enumerate(_prefixes(rows, gain)):
         other, last = divmod(int(leakage.argmax()), leakage.shape[1])
         if leakage[other, last] > best:
             best, inputs = float(leakage[other, last]), (x, other)
             subset = tuple(sorted(int(u) for u in order[other, : last + 1]))
-    at_best = delta * math.expm1(best) / gain if gain > 0 else delta * _total_variation(rows)
+    at_best = delta * math.expm1(best) / gain if gain > 0 else delta * _apart(rows, 1.0)
     return WorstCase(best, at_best, inputs, subset, rows, float(epsilon), delta)
+
+
+def worst_case_pairs(conditional: Floats, epsilon: float) -> Floats:
+    """Return Algorithm 2 for every ordered pair (x, x') instead of the worst one only, float64[|X_i|, |X_i|]."""
+    return np.array([leakage.max(axis=1).clip(min=0) for _, leakage in _prefixes(conditional, math.expm1(epsilon))])
+
+
+def _prefixes(rows: Floats, gain: float) -> Iterator[tuple[NDArray[np.intp], Floats]]:
+    """Yield for every x the values sorted by R[x, u]/R[x', u], a row for every x', and what each prefix leaks."""
+    for row in rows:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            order = np.argsort(-np.where(row > 0, row / rows, -1.0), axis=1, kind="stable")
+        above, below = np.cumsum(row[order], axis=1), np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1)
+        yield order, np.log1p(above * gain) - np.log1p(below * gain)
 
 
 def saturation(conditional: ArrayLike) -> float:
@@ -225,8 +234,9 @@ def _composed(channel: ArrayLike, conditional: ArrayLike) -> Floats:
     return composed
 
 
-def _total_variation(rows: NDArray[np.float64]) -> float:
-    return max(float(np.maximum(row - rows, 0).sum(axis=1).max()) for row in rows)
+def _apart(rows: Floats, factor: float) -> float:
+    """Return max over x, x' of sum over columns of [R[x] - factor R[x']]_+ : with factor 1, total variation."""
+    return max(float(np.maximum(row - factor * rows, 0).sum(axis=1).max()) for row in rows)
 
 
 # ---------------------------------------------------------------- of a mechanism
@@ -304,9 +314,7 @@ def channel_delta(channel: ArrayLike, conditional: ArrayLike, epsilon: float) ->
     """
     if not epsilon >= 0:
         raise InvalidParameterError(f"epsilon must be >= 0, got epsilon={epsilon}")
-    composed = _composed(channel, conditional)
-    factor = math.exp(epsilon)
-    return max(float(np.maximum(row - factor * composed, 0).sum(axis=1).max()) for row in composed)
+    return _apart(_composed(channel, conditional), math.exp(epsilon))
 
 
 # ---------------------------------------------------------------- what other modules ask of a release
@@ -315,6 +323,12 @@ def channel_delta(channel: ArrayLike, conditional: ArrayLike, epsilon: float) ->
 def is_budget(release: Release) -> TypeGuard[float]:
     """Tell whether a release is known by its epsilon only."""
     return isinstance(release, (int, float, np.integer, np.floating)) and not isinstance(release, bool)
+
+
+def check_length(releases: Sequence[Release], d: int) -> None:
+    """Raise InvalidInputError unless there is one release for each of d attributes."""
+    if len(releases) != d:
+        raise InvalidInputError(f"mechanisms must have one entry per attribute ({d}), got {len(releases)}")
 
 
 def release_epsilon(release: Release) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import Codes, checked_records, checked_sizes, listed
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.leakage.prior.correlation import Release, enumerated, is_budget, release_epsilon
+from deniable.leakage.prior.correlation import Release, check_length, enumerated, is_budget, release_epsilon
 from deniable.leakage.prior.distributions import Floats, checked_joint, joint_from_records
 from deniable.survey.schema import Schema
 
@@ -167,10 +167,7 @@ class Observed:
         """Return the releases of the kept attributes from those of the original ones, on their original domains."""
         if not isinstance(releases, Sequence):
             return [float(releases)] * len(self.attributes)
-        if len(releases) != len(self.domains):
-            raise InvalidInputError(
-                f"mechanisms must have one entry per attribute ({len(self.domains)}), got {len(releases)}"
-            )
+        check_length(releases, len(self.domains))
         return [releases[j] for j in self.attributes]
 
     def restricted(self, releases: Releases) -> list[Release]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -202,19 +203,11 @@ def checked_tree(edges: Sequence[Edge], d: int) -> tuple[Edge, ...]:
 
 def chow_liu_edges(counts: PairCounts) -> tuple[Edge, ...]:
     """Return the maximum spanning tree by mutual information, edges (i, j) with i < j in the order of i, j."""
-    d = len(counts.starts) - 1
-    weight = np.zeros((d, d))
-    for i in range(d):
-        for j in range(i + 1, d):
-            weight[i, j] = weight[j, i] = counts.mutual_information(i, j)
-    inside = np.zeros(d, dtype=np.bool_)
-    inside[0] = True
-    best, nearest = weight[0].copy(), np.zeros(d, dtype=np.int64)
-    edges = []
-    for _ in range(d - 1):
-        joined = int(np.where(inside, -1.0, best).argmax())
-        edges.append((min(joined, int(nearest[joined])), max(joined, int(nearest[joined]))))
-        inside[joined] = True
-        closer = weight[joined] > best
-        best[closer], nearest[closer] = weight[joined, closer], joined
-    return tuple(sorted(edges))
+    from scipy.sparse import csgraph  # other figures need not wait for it
+
+    shared = np.zeros((len(counts.starts) - 1,) * 2)
+    for i, j in combinations(range(len(shared)), 2):
+        shared[i, j] = counts.mutual_information(i, j)
+    # Of costs, none of them 0, which to scipy is no edge.
+    costs = np.triu(1 + shared.max() - shared, 1)
+    return tuple(sorted((int(i), int(j)) for i, j in zip(*csgraph.minimum_spanning_tree(costs).nonzero(), strict=True)))

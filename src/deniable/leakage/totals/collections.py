@@ -27,9 +27,10 @@ from numpy.typing import ArrayLike
 from deniable.core.checks import checked_records
 from deniable.errors import InvalidParameterError
 from deniable.leakage.figure_status import Leakage
-from deniable.leakage.prior.correlation import mechanism_cpl, release_epsilon
+from deniable.leakage.prior.correlation import mechanism_cpl
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import PairCounts, observed
+from deniable.leakage.prior.pairwise import pairwise_leakage
 from deniable.records.fake_data import FakeData
 from deniable.records.fakes import Fake
 from deniable.records.pair_sample import PairSample
@@ -104,47 +105,20 @@ def sampled_leakage(records: ArrayLike, mechanism: Sampling) -> SampledLeakage:
         )
     if mechanism.reveals == "pairs":
         return _of_pairs(records, mechanism)
-    prior = _Prior.of(records, mechanism.sizes)
-    return _of_smp(prior, mechanism) if mechanism.reveals == "one" else _of_fakes(prior, mechanism)
+    return _of_smp(records, mechanism) if mechanism.reveals == "one" else _of_fakes(records, mechanism)
 
 
 # ---------------------------------------------------------------- one attribute in the open
 
 
-@dataclass(frozen=True, eq=False)
-class _Prior:
-    """Pairwise conditionals of the records, on the mechanism's whole domains."""
-
-    attributes: tuple[int, ...]
-    conditionals: dict[tuple[int, int], Floats]
-    """[i, j]: P(X_j | X_i), a row for each category of i that occurs; j may be i, or constant."""
-
-    @classmethod
-    def of(cls, records: ArrayLike, sizes: Sequence[int]) -> _Prior:
-        data = observed(records, sizes)
-        counts = PairCounts.of(checked_records(records, sizes), sizes)
-        conditionals = {}
-        for i, seen in zip(data.attributes, data.categories, strict=True):
-            for j in range(len(sizes)):
-                table = counts.table(i, j)[seen]
-                conditionals[i, j] = table / table.sum(axis=1, keepdims=True)
-        return cls(data.attributes, conditionals)
-
-
-def _of_smp(prior: _Prior, mechanism: OneAttribute[Any]) -> SampledLeakage:
-    kept = prior.attributes
-    direct = np.array([release_epsilon(mechanism.oracles[j]) for j in kept])
-    matrix = np.zeros((len(kept), len(kept)))
-    totals = []
-    for row, i in enumerate(kept):
-        total = Leakage(float(direct[row]), "exact")
-        for column, j in enumerate(kept):
-            if i != j:
-                found = mechanism_cpl(mechanism.oracles[j], prior.conditionals[i, j])
-                matrix[row, column] = found.epsilon
-                total = max(total, found, key=lambda one: one.epsilon)
-        totals.append(total)
-    return SampledLeakage(kept, matrix, direct, tuple(totals))
+def _of_smp(records: ArrayLike, mechanism: OneAttribute[Any]) -> SampledLeakage:
+    found = pairwise_leakage(records, mechanism.sizes, mechanism.oracles)
+    # The attribute itself comes first: of equals it is the one that is named.
+    totals = [
+        max(Leakage(float(own), "exact"), *map(Leakage, row.tolist(), found.statuses), key=lambda one: one.epsilon)
+        for own, row in zip(found.direct, found.matrix, strict=True)
+    ]
+    return SampledLeakage(found.attributes, found.matrix, found.direct, tuple(totals))
 
 
 def _of_pairs(records: ArrayLike, mechanism: PairSample) -> SampledLeakage:
@@ -210,13 +184,16 @@ class _Sets:
 _Evidence: TypeAlias = _Listed | _Sets
 
 
-def _of_fakes(prior: _Prior, mechanism: FakeData) -> SampledLeakage:
-    kept, d = prior.attributes, len(mechanism.sizes)
+def _of_fakes(records: ArrayLike, mechanism: FakeData) -> SampledLeakage:
+    data, d = observed(records, mechanism.sizes), len(mechanism.sizes)
+    kept, counts = data.attributes, PairCounts.of(checked_records(records, mechanism.sizes), mechanism.sizes)
     evidence = [_evidence(fake) for fake in mechanism.fakes_of]
     impossible = [_impossible(fake) for fake in mechanism.fakes_of]
     matrix, direct, totals = np.zeros((len(kept), len(kept))), np.zeros(len(kept)), []
-    for row, i in enumerate(kept):
-        rows = [prior.conditionals[i, j] for j in range(d)]
+    for row, (i, seen) in enumerate(zip(kept, data.categories, strict=True)):
+        # Of constant attributes, too: a report is about all of them.
+        tables = [counts.table(i, j)[seen] for j in range(d)]
+        rows = [table / table.sum(axis=1, keepdims=True) for table in tables]
         # A value that no fake takes shows that its attribute was sampled: then only that one speaks.
         shown = [_log_ratio(rows[j] @ impossible[j]) for j in range(d)]
         for column, j in enumerate(kept):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.leakage.prior.correlation import cpl
+from deniable.leakage.prior.correlation import check_length, cpl
 from deniable.leakage.prior.distributions import (
     Floats,
     checked_joint,
@@ -161,11 +161,7 @@ def totals(table: Floats, channels: Sequence[Floats]) -> tuple[Floats, Floats, F
     check_states([max(channel.shape) for channel in channels])
     own = [worst_log_ratios(channel) for channel in channels]
     direct = np.array([float(pairs.max()) for pairs in own])
-    spent = float(direct[np.isfinite(direct)].sum())
-    if spent > MAX_TOTAL_EPSILON:
-        raise InvalidParameterError(
-            f"the epsilons of all attributes must sum to at most {MAX_TOTAL_EPSILON:g}, got {spent:.6g}"
-        )
+    check_spent(direct)
     exact, together = np.zeros(table.ndim), np.zeros(table.ndim)
     masses = marginals(table)
     for target, others in targets(table, channels):
@@ -180,8 +176,7 @@ def totals(table: Floats, channels: Sequence[Floats]) -> tuple[Floats, Floats, F
 
 def checked_channels(sizes: Sequence[int], mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> list[Floats]:
     """Return one merged channel per attribute, or raise InvalidInputError naming the one that does not fit."""
-    if len(mechanisms) != len(sizes):
-        raise InvalidInputError(f"mechanisms must have one entry per attribute ({len(sizes)}), got {len(mechanisms)}")
+    check_length(mechanisms, len(sizes))
     known: dict[int, Floats] = {}
     channels = []
     for j, (size, mechanism) in enumerate(zip(sizes, mechanisms, strict=True)):
@@ -208,6 +203,15 @@ def check_no_empty_category(table: Floats) -> None:
             raise InvalidInputError(
                 f"category {empty} of attribute {target} has probability zero: drop it from the joint"
             )
+
+
+def check_spent(direct: Floats) -> None:
+    """Raise InvalidParameterError if the finite epsilons of all attributes sum to more than MAX_TOTAL_EPSILON."""
+    spent = float(direct[np.isfinite(direct)].sum())
+    if spent > MAX_TOTAL_EPSILON:
+        raise InvalidParameterError(
+            f"the epsilons of all attributes must sum to at most {MAX_TOTAL_EPSILON:g}, got {spent:.6g}"
+        )
 
 
 def check_states(states: Sequence[int]) -> None:

@@ -9,26 +9,27 @@ rays are listed up to a limit, and beyond it Algorithm 2 at the branch root boun
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from deniable.core.privacy import Status
-from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.errors import InvalidInputError
 from deniable.leakage.figure_status import Leakage
+from deniable.leakage.prior.any_mechanism import proper_subsets
 from deniable.leakage.prior.correlation import (
     Release,
+    check_length,
     enumerated,
     is_budget,
     reaches_every_set,
     release_epsilon,
+    worst_case_pairs,
 )
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.tree import TreePrior
-from deniable.leakage.totals.total import MAX_TOTAL_EPSILON, worst_log_ratios
+from deniable.leakage.totals.total import check_spent, worst_log_ratios
 from deniable.oracles.oracle import is_oracle
 
 MAX_RAYS = 1 << 12
@@ -92,15 +93,10 @@ def tree_leakage(prior: TreePrior, releases: Sequence[Release], *, max_rays: int
     1.8313 (exact)
     """
     d = len(prior.sizes)
-    if len(releases) != d:
-        raise InvalidInputError(f"mechanisms must have one entry per attribute ({d}), got {len(releases)}")
+    check_length(releases, d)
     own = [_own(releases[j], prior.sizes[j], j, max_rays) for j in range(d)]
     direct = np.array([release_epsilon(release) for release in releases])
-    spent = float(direct[np.isfinite(direct)].sum())
-    if spent > MAX_TOTAL_EPSILON:
-        raise InvalidParameterError(
-            f"the epsilons of all attributes must sum to at most {MAX_TOTAL_EPSILON:g}, got {spent:.6g}"
-        )
+    check_spent(direct)
     messages: dict[tuple[int, int], _Message] = {}
 
     def send(source: int, receiver: int) -> None:
@@ -145,7 +141,7 @@ def _own(release: Release, size: int, j: int, max_rays: int) -> _Message:
     listed = None
     if is_budget(release) or reaches_every_set(release, size):
         # Likelihood vectors of any epsilon-private release are mixtures of these; some mechanisms have them all.
-        listed = _two_levels(release_epsilon(release), size) if 1 << size <= max_rays else None
+        listed = np.exp(release_epsilon(release) * proper_subsets(size)) if 1 << size <= max_rays else None
     else:
         channel = enumerated(release, max_rays * size)
         if channel is not None:
@@ -156,13 +152,6 @@ def _own(release: Release, size: int, j: int, max_rays: int) -> _Message:
         return _Message(worst_log_ratios(listed), listed, exact=not is_budget(release))
     pairs = release_epsilon(release) * (1 - np.eye(size))
     return _Message(pairs, None, exact=is_oracle(release))
-
-
-def _two_levels(epsilon: float, k: int) -> Floats:
-    """Return the vectors e^epsilon on a set and 1 elsewhere, for every set but the empty and the full one."""
-    inside = np.array(list(itertools.product((0.0, 1.0), repeat=k)))[1:-1].T
-    vectors: Floats = np.exp(epsilon * inside)
-    return vectors
 
 
 def _combined(messages: Sequence[_Message], max_rays: int) -> _Message:
@@ -187,19 +176,6 @@ def _through(message: _Message, conditional: Floats, *, tight: bool) -> _Message
         return _Message(worst_log_ratios(rays), rays, message.exact)
     budget = float(message.pairs.max())
     return _Message(worst_case_pairs(conditional, budget), None, tight)
-
-
-def worst_case_pairs(conditional: Floats, epsilon: float) -> Floats:
-    """Return Algorithm 2 for every ordered pair (x, x') instead of the worst one only, float64[|X_i|, |X_i|]."""
-    worst = np.zeros((len(conditional), len(conditional)))
-    gain = math.expm1(epsilon)
-    for x, row in enumerate(conditional):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            order = np.argsort(-np.where(row > 0, row / conditional, -1.0), axis=1, kind="stable")
-        above = np.log1p(np.cumsum(row[order], axis=1) * gain)
-        below = np.log1p(np.cumsum(np.take_along_axis(conditional, order, axis=1), axis=1) * gain)
-        worst[x] = np.maximum((above - below).max(axis=1), 0)
-    return worst
 
 
 def _rays(vectors: Floats) -> Floats:
