@@ -11,7 +11,6 @@ fixed x it is linear in a1, so eight tables of 256 words each evaluate one value
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,15 +21,10 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, checked_integer, code_dtype
 from deniable.core.kernels import kernel
-from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness, Words, draw
-from deniable.core.state import counts_between
-from deniable.errors import TooLargeError
-from deniable.oracles.sketch.families._columns import checked_columns, valid_column_rows
 from deniable.oracles.sketch.families._gf2 import smallest_irreducible
-from deniable.oracles.sketch.families.family import Counts, Parameters, check_counts
+from deniable.oracles.sketch.families.family import Column, CountedFamily, Counts, Parameters, column
 from deniable.oracles.sketch.families.prime import PRIME_FACTOR, collision_probability
-from deniable.oracles.sketch.families.spread import MAX_STATE_SIZE
 
 MAX_BITS = 64
 """Largest l, so that a field element is one word."""
@@ -61,7 +55,7 @@ class BinaryFieldReports(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BinaryFieldFamily:
+class BinaryFieldFamily(CountedFamily):
     """The hash functions x -> (a0 + a1 x in GF(2^l)) mod m from {0, ..., k-1} to m cells.
 
     Parameters
@@ -90,6 +84,8 @@ class BinaryFieldFamily:
     k: int
     m: int
 
+    report_type = BinaryFieldReports
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_integer("k", self.k, 2, 1 << MAX_BITS))
         object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_CELLS))
@@ -111,27 +107,16 @@ class BinaryFieldFamily:
         """P(h(x) = h(x')) = ((2Q+1) r + m Q^2)/2^(2l) for every x != x', where 2^l = Q m + r; exact."""
         return collision_probability(1 << self.bits, self.m)
 
-    @property
-    def member_count(self) -> int:
-        """2^(2l) pairs (a0, a1)."""
-        return 1 << 2 * self.bits
-
-    def members(self) -> tuple[Parameters, NDArray[Any]]:
-        """Return every (a0, a1), a1 varying fastest, and their probabilities, each 1/2^(2l)."""
-        size = 1 << self.bits
-        a0, a1 = (axis.ravel().astype(self._parameter_dtype) for axis in np.indices((size, size)))
-        return (a0, a1), np.full(len(a0), Fraction(1, self.member_count), dtype=object)
-
     # ---------------------------------------------------------------- contributor
 
     @cached_property
-    def _parameter_dtype(self) -> np.dtype[Any]:
-        return code_dtype(1 << self.bits) if self.bits <= 32 else np.dtype(np.uint64)
+    def parameter_columns(self) -> tuple[Column, Column]:
+        """a0 and a1."""
+        return (column(0, (1 << self.bits) - 1),) * 2
 
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
         """Contributor: return (a0, a1), each of shape (rows,), exactly uniform in 0..2^l-1."""
-        a0, a1 = ((draw(rng, rows) >> np.uint64(64 - self.bits)).astype(self._parameter_dtype) for _ in range(2))
-        return a0, a1
+        return tuple((draw(rng, rows) >> np.uint64(64 - self.bits)).astype(one.dtype) for one in self.parameter_columns)
 
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
         """Return the cell of each code under its own (a0, a1); the three arrays have shape (n,)."""
@@ -141,69 +126,9 @@ class BinaryFieldFamily:
         hash_codes(x, a0, a1, self.bits, np.uint64(self.polynomial), np.uint64(self.m), cells)
         return cells.astype(code_dtype(self.m))
 
-    def join(self, parameters: Parameters, cells: Codes) -> BinaryFieldReports:
-        """Return the reports (a0, a1, value)."""
-        a0, a1 = parameters
-        return BinaryFieldReports(a0, a1, cells)
-
     # ---------------------------------------------------------------- collector
 
-    uncounted = None
-    report_type = BinaryFieldReports
-
-    @cached_property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """Two hash parameters and a cell per report."""
-        parameter, cell = self._parameter_dtype.name, code_dtype(self.m).name
-        return ReportField("a0", parameter), ReportField("a1", parameter), ReportField("value", cell)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, 2 l + log2 m."""
-        return 2 * self.bits + math.log2(self.m)
-
-    @property
-    def _bounds(self) -> tuple[tuple[int, int], ...]:
-        return (0, (1 << self.bits) - 1), (0, (1 << self.bits) - 1), (0, self.m - 1)
-
-    def checked(self, reports: BinaryFieldReports) -> BinaryFieldReports:
-        """Collector: return the reports as contiguous arrays that the family can have produced.
-
-        Raises
-        ------
-        InvalidReportError
-            Naming the field, its bound, the value and the first row (1-based), or the wrong type or length.
-        """
-        checked: BinaryFieldReports = checked_columns(reports, BinaryFieldReports, self._bounds)
-        return checked
-
-    def valid_rows(self, reports: BinaryFieldReports) -> NDArray[np.bool_]:
-        """Collector: return which rows are within their bounds, bool[n]."""
-        return valid_column_rows(reports, BinaryFieldReports, self._bounds)
-
-    def split(self, reports: BinaryFieldReports) -> tuple[Parameters, Codes]:
-        """Return ((a0, a1), value)."""
-        return (reports.a0, reports.a1), reports.value
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value: the state is the support counts themselves."""
-        return self.k
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse support counts outside 0..n."""
-        counts_between(counts, 0, n)
-
-    def tally(self, reports: BinaryFieldReports) -> Counts:
-        """Collector: return the support counts of all values; O(n k) time.
-
-        Raises
-        ------
-        TooLargeError
-            If there are more than 2^28 values; `count_queries` counts chosen ones of any domain.
-        """
-        if self.k > MAX_STATE_SIZE:
-            raise TooLargeError(f"the state of {self!r} must have at most {MAX_STATE_SIZE} counters")
+    def _tally(self, reports: BinaryFieldReports) -> Counts:
         return self.count_queries(reports, np.arange(self.k, dtype=np.uint64))
 
     def count_queries(self, reports: BinaryFieldReports, queries: Codes) -> NDArray[np.int64]:
@@ -230,17 +155,6 @@ class BinaryFieldFamily:
             tables[:, byte, h : 2 * h] = tables[:, byte, :h] ^ multiple[:, None]
             multiple = (multiple << one & mask) ^ ((multiple >> top) * low)
         return tables
-
-    # ---------------------------------------------------------------- analyst
-
-    def decode(self, state: Counts, n: int) -> Counts:
-        """Analyst: return the support counts, which are the state, after checking that 0 <= C <= n."""
-        check_counts(state, n)
-        return state
-
-    def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
-        """Analyst: return the support counts of the queries."""
-        return self.decode(state, n)[queries]
 
 
 @kernel

@@ -6,54 +6,65 @@ What makes it a family is that any two different values collide with the *same* 
 
 The hash function of a contributor is described by its *parameters*: a tuple of arrays with leading axis n, one tuple
 entry per parameter (two for the prime family, one for Spread). A report is parameters and a noisy cell, in whatever
-layout the family chooses: a NamedTuple with the cell last, or one integer.
-
-Families satisfy `HashFamily` by having the members; there is no base class. `registry.FAMILIES` lists them.
+layout the family chooses: a NamedTuple with the cell last (`ColumnFamily`), or one integer. `registry.FAMILIES` lists
+all families.
 """
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import Codes
+from deniable.core.checks import Codes, code_dtype
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness
-from deniable.core.state import Counts as Counts
-from deniable.errors import DamagedStateError
+from deniable.core.state import Counts as Counts, counts_between
+from deniable.errors import DamagedStateError, TooLargeError
+from deniable.oracles.sketch.families._columns import checked_columns, valid_column_rows
 
 Parameters = tuple[NDArray[Any], ...]
 """Public hash functions of n contributors: arrays of shape (n,)."""
 
+MAX_STATE_SIZE = 1 << 28
+"""Largest state that the collector sets up (1 GiB)."""
 
-class HashFamily(Protocol):
+
+class HashFamily(ABC):
     """A family of public hash functions from {0, ..., k-1} to m cells with one collision probability.
 
-    Methods marked *checked* may assume that their reports passed `checked`, and codes their range: the sketch does it.
+    Reports may be assumed to have passed `checked`, and codes their range: the sketch does it.
+
+    Attributes
+    ----------
+    k : int
+        Domain size.
+    m : int
+        Number of cells.
     """
 
-    # ------------------------------------------------------------ the family and its law
+    k: int
+    m: int
+
+    # ------------------------------------------------------------ the law
 
     @property
-    def k(self) -> int:
-        """Domain size."""
-
-    @property
-    def m(self) -> int:
-        """Number of cells."""
-
-    @property
+    @abstractmethod
     def collision_probability(self) -> Fraction:
         """P(h(x) = h(x')) for every x != x', exact, of the hash functions as they are drawn."""
 
     @property
+    @abstractmethod
     def member_count(self) -> int:
         """Number of hash functions that can be drawn; there are member_count x m different reports."""
 
+    @abstractmethod
     def members(self) -> tuple[Parameters, NDArray[Any]]:
         """Return every hash function once, and its probability as an object array of Fractions that sum to one.
 
@@ -62,33 +73,41 @@ class HashFamily(Protocol):
 
     # ------------------------------------------------------------ contributor
 
+    @abstractmethod
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
         """Contributor: draw `rows` hash functions, exactly by their law (rejection, never a float)."""
 
-    def hash(self, codes: Codes, *parameters: Any) -> Codes:
+    @abstractmethod
+    def hash(self, codes: Codes, *parameters: Codes) -> Codes:
         """Return the cell of each code under its own hash function: all arrays have shape (n,), cells are 0..m-1."""
 
+    @abstractmethod
     def join(self, parameters: Parameters, cells: Codes) -> Any:
         """Return the reports made of these hash functions and (noisy) cells, in the family's layout and dtypes."""
 
     # ------------------------------------------------------------ collector
 
     @property
+    @abstractmethod
     def uncounted(self) -> slice | None:
         """Where the state counts reports, each one code: the codes that no report is; None where it is another."""
 
     @property
+    @abstractmethod
     def report_type(self) -> Callable[..., Any]:
         """The reports' NamedTuple, or `numpy.asarray` if a report is one integer."""
 
     @property
+    @abstractmethod
     def report_fields(self) -> tuple[ReportField, ...]:
         """How a batch of reports is stored: names and dtypes as `join` returns them."""
 
     @property
+    @abstractmethod
     def report_bits(self) -> float:
         """Bits per report: log2 of the number of different reports, summed over the fields as they are sent."""
 
+    @abstractmethod
     def checked(self, reports: Any) -> Any:
         """Collector: return the reports as contiguous arrays that the family can have produced.
 
@@ -98,6 +117,7 @@ class HashFamily(Protocol):
             Naming the field, its bound, the value and the first row (1-based), or the wrong type, dtype or length.
         """
 
+    @abstractmethod
     def valid_rows(self, reports: Any) -> NDArray[np.bool_]:
         """Collector: return which rows `checked` would accept, bool[n].
 
@@ -107,30 +127,46 @@ class HashFamily(Protocol):
             If the batch itself is malformed (type, dtype, shape, lengths): no single contributor can do that.
         """
 
+    @abstractmethod
     def split(self, reports: Any) -> tuple[Parameters, Codes]:
         """Return (parameters, cells) of checked reports: the inverse of `join`."""
 
     @property
+    @abstractmethod
     def state_size(self) -> int:
         """Length of the integer vector that `tally` returns; it does not depend on n."""
 
+    @abstractmethod
     def check_state(self, counts: Counts, n: int) -> None:
         """Raise DamagedStateError unless n reports can have this state, as far as one pass over it tells."""
 
+    @final
     def tally(self, reports: Any) -> Counts:
         """Collector: return the state of checked reports, int[state_size].
 
         Mergeable: the tally of two batches is the sum of their tallies.
-        """
 
+        Raises
+        ------
+        TooLargeError
+            If it would have more than 2^28 counters; `count_queries` counts chosen values of any domain.
+        """
+        if self.state_size > MAX_STATE_SIZE:
+            raise TooLargeError(
+                f"the state of {self!r} must have at most {MAX_STATE_SIZE} counters, got {self.state_size}"
+            )
+        return self._tally(reports)
+
+    @abstractmethod
+    def _tally(self, reports: Any) -> Counts: ...
+
+    @abstractmethod
     def count_queries(self, reports: Any, queries: Codes) -> Counts:
-        """Collector: return how many checked reports have cell = h(x), for every x of the queries, without a state.
-
-        Families without something faster use `count_matches`.
-        """
+        """Collector: return how many checked reports have cell = h(x), for every x of the queries, without a state."""
 
     # ------------------------------------------------------------ analyst
 
+    @abstractmethod
     def decode(self, state: Counts, n: int) -> Counts:
         """Analyst: return the support counts C(x) = #{i: z_i = h_i(x)} of all k values, int[k].
 
@@ -140,8 +176,128 @@ class HashFamily(Protocol):
             If the state contradicts itself: a division leaves a rest, a count lies outside 0..n, a spot check fails.
         """
 
+    @abstractmethod
     def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
         """Analyst: return the support counts of the queries, int[q], in any order and with repeats."""
+
+
+class Column(NamedTuple):
+    """Integers in low..high: one column of a batch of reports."""
+
+    low: int
+    high: int
+    dtype: np.dtype[Any]
+
+
+def column(low: int, high: int) -> Column:
+    """Return a column of the smallest unsigned dtype."""
+    return Column(low, high, code_dtype(high + 1) if high < 1 << 32 else np.dtype(np.uint64))
+
+
+class ColumnFamily(HashFamily):
+    """A family whose hash functions are equally likely, and whose report is a row: the parameters, then the cell."""
+
+    uncounted = None
+
+    @property
+    @abstractmethod
+    def parameter_columns(self) -> tuple[Column, ...]:
+        """What describes a hash function, in the order of the reports' fields."""
+
+    @property
+    @final
+    def member_count(self) -> int:
+        """Number of combinations of parameters."""
+        return math.prod(high - low + 1 for low, high, _ in self.parameter_columns)
+
+    @final
+    def members(self) -> tuple[Parameters, NDArray[Any]]:
+        """Return every combination of parameters, the last varying fastest, and their probabilities, all equal."""
+        values = (np.arange(low, high + 1).astype(dtype) for low, high, dtype in self.parameter_columns)
+        probabilities = np.full(self.member_count, Fraction(1, self.member_count), dtype=object)
+        return tuple(axis.ravel() for axis in np.meshgrid(*values, indexing="ij")), probabilities
+
+    @final
+    def join(self, parameters: Parameters, cells: Codes) -> Any:
+        return self.report_type(*parameters, cells)
+
+    @final
+    def split(self, reports: Any) -> tuple[Parameters, Codes]:
+        return tuple(reports[:-1]), reports[-1]
+
+    @cached_property
+    @final
+    def _columns(self) -> tuple[Column, ...]:
+        return (*self.parameter_columns, column(0, self.m - 1))
+
+    @property
+    @final
+    def _bounds(self) -> list[tuple[int, int]]:
+        return [(low, high) for low, high, _ in self._columns]
+
+    @cached_property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        reports: Any = self.report_type
+        return tuple(
+            ReportField(name, one.dtype.name) for name, one in zip(reports._fields, self._columns, strict=True)
+        )
+
+    @property
+    @final
+    def report_bits(self) -> float:
+        return sum(math.log2(high - low + 1) for low, high in self._bounds)
+
+    @final
+    def checked(self, reports: Any) -> Any:
+        return checked_columns(reports, self.report_type, self._bounds)
+
+    @final
+    def valid_rows(self, reports: Any) -> NDArray[np.bool_]:
+        return valid_column_rows(reports, self.report_type, self._bounds)
+
+    @final
+    def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
+        return self.decode(state, n)[queries]
+
+
+class CountedFamily(ColumnFamily):
+    """A family whose collector compares every report with every value: the state is the k support counts."""
+
+    @property
+    @final
+    def state_size(self) -> int:
+        return self.k
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        counts_between(counts, 0, n)
+
+    @final
+    def decode(self, state: Counts, n: int) -> Counts:
+        check_counts(state, n)
+        return state
+
+
+class TransformedFamily(ColumnFamily):
+    """A family whose state is a transform of the support counts."""
+
+    @abstractmethod
+    def detour(self, n: int) -> int:
+        """Return about how many additions it takes to add up the state of n reports and to decode it."""
+
+    @property
+    @abstractmethod
+    def functionals(self) -> int:
+        """Number of functionals that one hash evaluates."""
+
+    @final
+    def count_queries(self, reports: Any, queries: Codes) -> Counts:
+        """Collector: return the support counts of the queries, by way of the state where that is less work."""
+        n = len(reports[-1])
+        if self.state_size <= MAX_STATE_SIZE and self.detour(n) <= n * len(queries) * self.functionals:
+            return self.decode_queries(self.tally(reports), n, queries)
+        return count_matches(self, reports, queries)
 
 
 def check_counts(counts: Counts, n: int) -> None:

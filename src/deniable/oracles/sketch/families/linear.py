@@ -24,16 +24,13 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype
 from deniable.core.kernels import INTERPRETED_ROWS
-from deniable.core.mechanism import ReportField
 from deniable.core.randomness import HALF_BOUNDS, Randomness, uniform_below, uniform_below_by_halves
 from deniable.core.state import counts_between
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.families import _binary_linear as binary, _gf2, _hyperplanes as hyperplanes
-from deniable.oracles.sketch.families._columns import checked_columns, valid_column_rows
 from deniable.oracles.sketch.families._prime_field import Polynomial, digits, smallest_irreducible
-from deniable.oracles.sketch.families.family import Counts, Parameters, count_matches
+from deniable.oracles.sketch.families.family import Column, Counts, Parameters, TransformedFamily, column
 from deniable.oracles.sketch.families.prime import is_prime
-from deniable.oracles.sketch.families.spread import MAX_STATE_SIZE
 
 MAX_CELLS = 1 << 16
 """Largest m, hence the largest p."""
@@ -55,7 +52,7 @@ class LinearReports(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LinearFamily:
+class LinearFamily(TransformedFamily):
     """The linear hash functions from {0, ..., k-1} to m = p^e cells.
 
     Parameters
@@ -83,6 +80,8 @@ class LinearFamily:
 
     k: int
     m: int
+
+    report_type = LinearReports
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
@@ -124,27 +123,18 @@ class LinearFamily:
         """P(h(x) = h(x')) = (D/m - 1)/(D - 1) for every x != x', exact."""
         return Fraction(self.domain // self.m - 1, self.domain - 1)
 
-    @property
-    def member_count(self) -> int:
-        """D - 1 nonzero vectors w."""
-        return self.domain - 1
-
-    def members(self) -> tuple[Parameters, NDArray[Any]]:
-        """Return every w, and their probabilities, each 1/(D-1)."""
-        w = np.arange(1, self.domain).astype(self._parameter_dtype)
-        return (w,), np.full(len(w), Fraction(1, self.member_count), dtype=object)
-
     # ---------------------------------------------------------------- contributor
 
     @cached_property
-    def _parameter_dtype(self) -> np.dtype[Any]:
-        return code_dtype(self.domain) if self.domain <= 1 << 32 else np.dtype(np.uint64)
+    def parameter_columns(self) -> tuple[Column]:
+        """The nonzero vectors w."""
+        return (column(1, self.domain - 1),)
 
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
         """Contributor: return (w,) of shape (rows,), exactly uniform in 1..D-1, by rejection."""
         by_halves = rows > INTERPRETED_ROWS and self.domain <= HALF_BOUNDS
         points = (uniform_below_by_halves if by_halves else uniform_below)(rng, self.member_count, rows)
-        return ((1 + points).astype(self._parameter_dtype),)
+        return ((1 + points).astype(self.parameter_columns[0].dtype),)
 
     @cached_property
     def _low(self) -> NDArray[np.int64]:
@@ -164,47 +154,7 @@ class LinearFamily:
             cells = hyperplanes.apply_functionals(codes, w, self.p, self._low, self.exponent)
         return cells.astype(code_dtype(self.m))
 
-    def join(self, parameters: Parameters, cells: Codes) -> LinearReports:
-        """Return the reports (w, value)."""
-        return LinearReports(parameters[0], cells)
-
     # ---------------------------------------------------------------- collector
-
-    uncounted = None
-    report_type = LinearReports
-
-    @cached_property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """A hash function and a cell per report."""
-        return ReportField("w", self._parameter_dtype.name), ReportField("value", code_dtype(self.m).name)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, log2(D - 1) + log2 m."""
-        return math.log2(self.member_count) + math.log2(self.m)
-
-    @property
-    def _bounds(self) -> tuple[tuple[int, int], ...]:
-        return (1, self.domain - 1), (0, self.m - 1)
-
-    def checked(self, reports: LinearReports) -> LinearReports:
-        """Collector: return the reports as contiguous arrays that the family can have produced.
-
-        Raises
-        ------
-        InvalidReportError
-            Naming the field, its bound, the value and the first row (1-based), or the wrong type or length.
-        """
-        checked: LinearReports = checked_columns(reports, LinearReports, self._bounds)
-        return checked
-
-    def valid_rows(self, reports: LinearReports) -> NDArray[np.bool_]:
-        """Collector: return which rows are within their bounds, bool[n]."""
-        return valid_column_rows(reports, LinearReports, self._bounds)
-
-    def split(self, reports: LinearReports) -> tuple[Parameters, Codes]:
-        """Return ((w,), value)."""
-        return (reports.w,), reports.value
 
     @property
     def state_size(self) -> int:
@@ -219,16 +169,7 @@ class LinearFamily:
         else:
             hyperplanes.check_hyperplanes(counts, n, self.p, self.m)
 
-    def tally(self, reports: LinearReports) -> Counts:
-        """Collector: return the state of the reports, int[state_size], in (m-1)/(p-1) additions per report.
-
-        Raises
-        ------
-        TooLargeError
-            If it would have more than 2^28 counters; `count_queries` needs none.
-        """
-        if self.state_size > MAX_STATE_SIZE:
-            raise TooLargeError(f"the state of {self!r} must have at most {MAX_STATE_SIZE} counters")
+    def _tally(self, reports: LinearReports) -> Counts:
         w, value = reports
         if self.p == 2:
             return binary.spectrum(w, None, value, np.arange(self.m + 1), self.dimension, self._binary_polynomial)
@@ -238,13 +179,12 @@ class LinearFamily:
         hyperplanes.count_hyperplanes(w, value, self.p, self._low, self.exponent, counters)
         return counters.reshape(-1)
 
-    def count_queries(self, reports: LinearReports, queries: Codes) -> Counts:
-        """Collector: return the support counts of the queries, by way of the state where that is less work."""
-        n = len(reports.value)
-        detour = n * self.m + self.state_size * self.dimension * self.p
-        if self.state_size <= MAX_STATE_SIZE and detour <= n * len(queries) * self.exponent:
-            return self.decode_queries(self.tally(reports), n, queries)
-        return count_matches(self, reports, queries)
+    def detour(self, n: int) -> int:
+        return n * self.m + self.state_size * self.dimension * self.p
+
+    @property
+    def functionals(self) -> int:
+        return self.exponent
 
     # ---------------------------------------------------------------- analyst
 
@@ -260,10 +200,6 @@ class LinearFamily:
         if self.p != 2:
             return hyperplanes.decode_hyperplanes(state, n, self.p, self.dimension, self.m, self.k)
         return binary.decode_spectrum(state, n, self.exponent, self.k)
-
-    def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
-        """Analyst: return the support counts of the queries."""
-        return self.decode(state, n)[queries]
 
 
 def prime_powers_around(x: int) -> tuple[int, int]:

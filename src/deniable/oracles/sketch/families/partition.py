@@ -13,7 +13,6 @@ for P. 7m/2 < 2^L keeps c within a factor 1 + 1/49 of 1/m at worst.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,21 +23,17 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype
 from deniable.core.kernels import INTERPRETED_ROWS
-from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness, draw
 from deniable.core.state import counts_between
-from deniable.errors import TooLargeError
 from deniable.oracles.sketch.families._binary_linear import (
     apply_functionals,
     check_spectrum,
     decode_spectrum,
     spectrum,
 )
-from deniable.oracles.sketch.families._columns import checked_columns, valid_column_rows
 from deniable.oracles.sketch.families._gf2 import smallest_irreducible
-from deniable.oracles.sketch.families.family import Counts, Parameters, count_matches
+from deniable.oracles.sketch.families.family import Column, Counts, Parameters, TransformedFamily, column
 from deniable.oracles.sketch.families.prime import PRIME_FACTOR, collision_probability
-from deniable.oracles.sketch.families.spread import MAX_STATE_SIZE
 
 MAX_CELLS = 1 << 16
 """Largest m; a report costs the collector about 10 m additions."""
@@ -63,7 +58,7 @@ class PartitionReports(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PartitionFamily:
+class PartitionFamily(TransformedFamily):
     """The hash functions x -> floor((h_w(x) XOR offset) m/2^L) from {0, ..., k-1} to m cells.
 
     Parameters
@@ -91,6 +86,8 @@ class PartitionFamily:
 
     k: int
     m: int
+
+    report_type = PartitionReports
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
@@ -123,22 +120,12 @@ class PartitionFamily:
         """P(h(x) = h(x')) for every x != x', exact."""
         return collision_probability(1 << self.value_bits, self.m)
 
-    @property
-    def member_count(self) -> int:
-        """2^b linear maps times 2^L offsets."""
-        return 1 << (self.dimension + self.value_bits)
-
-    def members(self) -> tuple[Parameters, NDArray[Any]]:
-        """Return every (w, offset), the offset varying fastest, and their probabilities, each 1/2^(b + L)."""
-        axes = np.indices((1 << self.dimension, 1 << self.value_bits))
-        w, offset = (axis.ravel().astype(dtype) for axis, dtype in zip(axes, self._parameter_dtypes, strict=True))
-        return (w, offset), np.full(len(w), Fraction(1, self.member_count), dtype=object)
-
     # ---------------------------------------------------------------- contributor
 
     @cached_property
-    def _parameter_dtypes(self) -> tuple[np.dtype[Any], np.dtype[Any]]:
-        return code_dtype(1 << self.dimension), code_dtype(1 << self.value_bits)
+    def parameter_columns(self) -> tuple[Column, Column]:
+        """The linear map w and the offset."""
+        return column(0, (1 << self.dimension) - 1), column(0, (1 << self.value_bits) - 1)
 
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
         """Contributor: return (w, offset), each of shape (rows,), exactly uniform: two ends of one 64-bit word.
@@ -147,9 +134,9 @@ class PartitionFamily:
         """
         short = rows > INTERPRETED_ROWS and self.dimension + self.value_bits <= 32
         words: NDArray[Any] = draw(rng, -(-rows // 2)).view(np.uint32)[:rows] if short else draw(rng, rows)
-        (w, offset), number = self._parameter_dtypes, words.dtype.type
+        (w, offset), number = self.parameter_columns, words.dtype.type
         high, low = words >> number(8 * words.itemsize - self.dimension), words & number((1 << self.value_bits) - 1)
-        return high.astype(w), low.astype(offset)
+        return high.astype(w.dtype), low.astype(offset.dtype)
 
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
         """Return the cell of each code under its own (w, offset); the three arrays have shape (n,)."""
@@ -162,50 +149,7 @@ class PartitionFamily:
         vectors >>= vectors.dtype.type(self.value_bits)
         return vectors.astype(code_dtype(self.m))
 
-    def join(self, parameters: Parameters, cells: Codes) -> PartitionReports:
-        """Return the reports (w, offset, value)."""
-        w, offset = parameters
-        return PartitionReports(w, offset, cells)
-
     # ---------------------------------------------------------------- collector
-
-    uncounted = None
-    report_type = PartitionReports
-
-    @cached_property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """A linear map, an offset and a cell per report."""
-        w, offset = self._parameter_dtypes
-        cell = code_dtype(self.m)
-        return ReportField("w", w.name), ReportField("offset", offset.name), ReportField("value", cell.name)
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, b + L + log2 m."""
-        return self.dimension + self.value_bits + math.log2(self.m)
-
-    @property
-    def _bounds(self) -> tuple[tuple[int, int], ...]:
-        return (0, (1 << self.dimension) - 1), (0, (1 << self.value_bits) - 1), (0, self.m - 1)
-
-    def checked(self, reports: PartitionReports) -> PartitionReports:
-        """Collector: return the reports as contiguous arrays that the family can have produced.
-
-        Raises
-        ------
-        InvalidReportError
-            Naming the field, its bound, the value and the first row (1-based), or the wrong type or length.
-        """
-        checked: PartitionReports = checked_columns(reports, PartitionReports, self._bounds)
-        return checked
-
-    def valid_rows(self, reports: PartitionReports) -> NDArray[np.bool_]:
-        """Collector: return which rows are within their bounds, bool[n]."""
-        return valid_column_rows(reports, PartitionReports, self._bounds)
-
-    def split(self, reports: PartitionReports) -> tuple[Parameters, Codes]:
-        """Return ((w, offset), value)."""
-        return (reports.w, reports.offset), reports.value
 
     @property
     def state_size(self) -> int:
@@ -217,25 +161,15 @@ class PartitionFamily:
         check_spectrum(counts, n, self.edges)
         counts_between(counts[:1], 0, n << self.value_bits)
 
-    def tally(self, reports: PartitionReports) -> Counts:
-        """Collector: return the spectrum of the reports, int[2^b], in 2^L additions per different w.
-
-        Raises
-        ------
-        TooLargeError
-            If it would have more than 2^28 counters; `count_queries` needs none.
-        """
-        if self.state_size > MAX_STATE_SIZE:
-            raise TooLargeError(f"the state of {self!r} must have at most {MAX_STATE_SIZE} counters")
+    def _tally(self, reports: PartitionReports) -> Counts:
         return spectrum(*reports, self.edges, self.dimension, self.polynomial)
 
-    def count_queries(self, reports: PartitionReports, queries: Codes) -> Counts:
-        """Collector: return the support counts of the queries, by way of the spectrum where that is less work."""
-        n = len(reports.value)
-        detour = (n << self.value_bits) + self.state_size * self.dimension
-        if self.state_size <= MAX_STATE_SIZE and detour <= n * len(queries) * self.value_bits:
-            return self.decode_queries(self.tally(reports), n, queries)
-        return count_matches(self, reports, queries)
+    def detour(self, n: int) -> int:
+        return (n << self.value_bits) + self.state_size * self.dimension
+
+    @property
+    def functionals(self) -> int:
+        return self.value_bits
 
     # ---------------------------------------------------------------- analyst
 
@@ -248,10 +182,6 @@ class PartitionFamily:
             If 2^L does not divide a transformed value, a count lies outside 0..n, or a spot check fails.
         """
         return decode_spectrum(state, n, self.value_bits, self.k)
-
-    def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
-        """Analyst: return the support counts of the queries."""
-        return self.decode(state, n)[queries]
 
 
 def cells_up_to_65536(x: int) -> tuple[int, int]:

@@ -7,10 +7,8 @@ Differentially Private Frequency Estimator for Large Dictionaries*, section 3.5.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +16,10 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import MAX_DOMAIN, Codes, checked_domain, checked_integer, code_dtype
 from deniable.core.kernels import kernel
-from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness, Words, draw, uniform_below
-from deniable.core.state import counts_between
 from deniable.errors import InvalidParameterError
-from deniable.oracles.sketch.families._columns import checked_columns, valid_column_rows
 from deniable.oracles.sketch.families._rotations import MAX_PRIME, count_all, count_queries
-from deniable.oracles.sketch.families.family import Counts, Parameters, check_counts
+from deniable.oracles.sketch.families.family import Column, CountedFamily
 
 PRIME_FACTOR = 7
 """P is at least this many times m, so that the collision probability exceeds 1/m by a factor below 1 + 1/196.
@@ -50,7 +45,7 @@ class HashedReports(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PrimeFamily:
+class PrimeFamily(CountedFamily):
     """The hash functions x -> ((a0 + a1 x) mod prime) mod m on {0, ..., k-1}.
 
     Parameters
@@ -82,6 +77,8 @@ class PrimeFamily:
     m: int
     prime: int
 
+    report_type = HashedReports
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
         object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_DOMAIN))
@@ -102,22 +99,17 @@ class PrimeFamily:
         """P(h(x) = h(x')) for every x != x', exact."""
         return collision_probability(self.prime, self.m)
 
-    @property
-    def member_count(self) -> int:
-        """P^2 pairs (a0, a1)."""
-        return self.prime**2
-
-    def members(self) -> tuple[Parameters, NDArray[Any]]:
-        """Return every (a0, a1), a1 varying fastest, and their probabilities, each 1/P^2."""
-        a0, a1 = (axis.ravel().astype(self.parameter_dtype) for axis in np.indices((self.prime, self.prime)))
-        return (a0, a1), np.full(len(a0), Fraction(1, self.member_count), dtype=object)
-
     # ---------------------------------------------------------------- contributor
 
     @property
     def parameter_dtype(self) -> np.dtype[Any]:
         """Type of reported hash parameters: uint32, or uint64 if P > 2^32."""
         return np.dtype(np.uint32 if self.prime < 1 << 32 else np.uint64)
+
+    @property
+    def parameter_columns(self) -> tuple[Column, Column]:
+        """a0 and a1."""
+        return (Column(0, self.prime - 1, self.parameter_dtype),) * 2
 
     def draw_parameters(self, rng: Randomness, rows: int) -> tuple[Words, Words]:
         """Contributor: return (a0, a1), each of shape (rows,), exactly uniform in 0..P-1, by rejection."""
@@ -139,61 +131,9 @@ class PrimeFamily:
         hash_codes(codes, a0, a1, self.prime, self.m, cells)
         return cells
 
-    def join(self, parameters: Parameters, cells: Codes) -> HashedReports:
-        """Return the reports (a0, a1, value)."""
-        a0, a1 = parameters
-        return HashedReports(a0, a1, cells)
-
     # ---------------------------------------------------------------- collector
 
-    uncounted = None
-    report_type = HashedReports
-
-    @cached_property
-    def report_fields(self) -> tuple[ReportField, ...]:
-        """Two hash parameters and a cell per report."""
-        parameter, cell = self.parameter_dtype.name, code_dtype(self.m).name
-        return (ReportField("a0", parameter), ReportField("a1", parameter), ReportField("value", cell))
-
-    @property
-    def report_bits(self) -> float:
-        """Bits per report, 2 log2 P + log2 m."""
-        return 2 * math.log2(self.prime) + math.log2(self.m)
-
-    @property
-    def _bounds(self) -> tuple[tuple[int, int], ...]:
-        return (0, self.prime - 1), (0, self.prime - 1), (0, self.m - 1)
-
-    def checked(self, reports: HashedReports) -> HashedReports:
-        """Collector: return the reports as contiguous arrays that the family can have produced.
-
-        Raises
-        ------
-        InvalidReportError
-            Naming the field, the bound and the first row (1-based) outside it, or the wrong type or length.
-        """
-        checked: HashedReports = checked_columns(reports, HashedReports, self._bounds)
-        return checked
-
-    def valid_rows(self, reports: HashedReports) -> NDArray[np.bool_]:
-        """Collector: return which rows are within their bounds, bool[n]."""
-        return valid_column_rows(reports, HashedReports, self._bounds)
-
-    def split(self, reports: HashedReports) -> tuple[Parameters, Codes]:
-        """Return ((a0, a1), value)."""
-        return (reports.a0, reports.a1), reports.value
-
-    @property
-    def state_size(self) -> int:
-        """One counter per value: the state is the support counts themselves."""
-        return self.k
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse support counts outside 0..n."""
-        counts_between(counts, 0, n)
-
-    def tally(self, reports: HashedReports) -> NDArray[np.int64]:
-        """Collector: return the support counts of all values; O(n k) time."""
+    def _tally(self, reports: HashedReports) -> NDArray[np.int64]:
         return self.count_all(reports)
 
     def count_all(self, reports: HashedReports) -> NDArray[np.int64]:
@@ -203,17 +143,6 @@ class PrimeFamily:
     def count_queries(self, reports: HashedReports, queries: Codes) -> NDArray[np.int64]:
         """Collector: return the number of checked reports with value = h(x), for every x of the queries."""
         return count_queries(self.prime, self.m, *reports, queries)
-
-    # ---------------------------------------------------------------- analyst
-
-    def decode(self, state: Counts, n: int) -> Counts:
-        """Analyst: return the support counts, which are the state, after checking that 0 <= C <= n."""
-        check_counts(state, n)
-        return state
-
-    def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
-        """Analyst: return the support counts of the queries."""
-        return self.decode(state, n)[queries]
 
 
 def collision_probability(prime: int, m: int) -> Fraction:

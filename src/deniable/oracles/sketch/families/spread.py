@@ -35,7 +35,7 @@ from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import HALF_BOUNDS, Randomness, Words, uniform_below, uniform_below_by_halves
 from deniable.core.state import counts_between, counts_sum_to
-from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
+from deniable.errors import InvalidParameterError, InvalidReportError
 from deniable.oracles.sketch.families._spread_decoding import (
     Level,
     count_value,
@@ -50,17 +50,21 @@ from deniable.oracles.sketch.families._spread_kernels import (
     hash_rows,
     join_rows,
 )
-from deniable.oracles.sketch.families.family import Counts, Parameters, check_counts, count_matches
+from deniable.oracles.sketch.families.family import (
+    MAX_STATE_SIZE,
+    Counts,
+    HashFamily,
+    Parameters,
+    check_counts,
+    count_matches,
+)
 
 MAX_CELLS = 1 << 16
 """Largest m; the state has at least m^2 counters."""
 
-MAX_STATE_SIZE = 1 << 28
-"""Largest histogram that the collector sets up (1 GiB)."""
-
 
 @dataclass(frozen=True)
-class SpreadFamily:
+class SpreadFamily(HashFamily):
     """The Spread hash functions from {0, ..., k-1} to m = 2^l cells.
 
     Parameters
@@ -209,13 +213,6 @@ class SpreadFamily:
         return slice(hole, hole + self.m)
 
     def checked(self, reports: Any) -> NDArray[Any]:
-        """Collector: return the reports as a contiguous array that the family can have produced.
-
-        Raises
-        ------
-        InvalidReportError
-            Naming the bound and the first row (1-based) outside it, or the wrong dtype or shape.
-        """
         codes = checked_report_codes(reports, self.state_size)
         row = first_inside(codes, self.levels[-1].offset, self.m)
         if row >= 0:
@@ -250,15 +247,7 @@ class SpreadFamily:
         counts_sum_to(counts, n)
         counts_between(counts[self.levels[-1].offset :][: self.m], 0, 0, self.levels[-1].offset)
 
-    def tally(self, reports: NDArray[Any]) -> Counts:
-        """Collector: return the histogram of the reports, int32[state_size] (int64 for 2^31 reports or more).
-
-        Raises
-        ------
-        TooLargeError
-            If it would have more than 2^28 counters; `count_queries` needs none.
-        """
-        self._check_state_size()
+    def _tally(self, reports: NDArray[Any]) -> Counts:
         counters: Counts = np.zeros(self.state_size, dtype=counter_dtype(len(reports)))
         count_reports(reports, counters)
         return counters
@@ -296,12 +285,6 @@ class SpreadFamily:
         if len(counts):
             check_counts(counts, n)
         return counts[places]
-
-    def _check_state_size(self) -> None:
-        if self.state_size > MAX_STATE_SIZE:
-            raise TooLargeError(
-                f"the state of {self!r} must have at most {MAX_STATE_SIZE} counters, got {self.state_size}"
-            )
 
 
 def powers_of_two_around(x: int) -> tuple[int, int]:
