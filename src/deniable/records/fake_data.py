@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any, final
 
@@ -33,7 +33,7 @@ from deniable.core.joint import JointNoise, exchangeable, one_code
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.support_counts import Levers, levers
 from deniable.errors import InvalidParameterError
-from deniable.records.fakes import FAKES, Fake, largest_quotient_of_sums, prior_fake, sampled
+from deniable.records.fakes import FAKES, Fake, codes_among, largest_quotient_of_sums, prior_fake, sampled
 from deniable.records.layout import (
     BitLayout,
     CodeLayout,
@@ -55,7 +55,7 @@ from deniable.records.prior_draws import (
     prior_tables,
 )
 from deniable.records.record import CountedRecords, SimulatedByRecord
-from deniable.records.sampled_attribute import SAMPLED_ROWS, overwrite_sampled, simulate_sampling
+from deniable.records.sampled_attribute import simulate_sampling
 from deniable.records.split import SPL
 
 REMARK = (
@@ -379,12 +379,7 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
         return REMARK, PRIORS_REMARK, *([ZERO_REMARK] if any(fake.shows for fake in self.fakes_of) else [])
 
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        reports = self.layout.empty(len(codes))
-        for start in range(0, len(codes), SAMPLED_ROWS):
-            rows = slice(start, start + SAMPLED_ROWS)
-            draw_from_priors(self._tables, rng, reports[rows])
-            overwrite_sampled(self.oracles, codes[rows], rng, reports[rows])
-        return reports
+        return codes_among(self.layout, codes, rng, partial(draw_from_priors, self._tables, rng))
 
     def clipped(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: `estimate`, every attribute clipped to [0, 1] and renormalised *before* phases are combined.

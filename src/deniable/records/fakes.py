@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -21,7 +21,7 @@ from deniable.core.checks import Codes
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.oracles.bits import Bits
-from deniable.records.layout import BitLayout, CodeLayout, Oracle, independent, set_all, set_sampled
+from deniable.records.layout import BitLayout, CodeLayout, Oracle, independent, row_blocks, set_all, set_sampled
 from deniable.records.sampled_attribute import SAMPLED_ROWS, overwrite_sampled, sample_attributes
 from deniable.records.uniform_draws import uniform_rows
 
@@ -205,10 +205,16 @@ def random_vector(oracle: Oracle) -> Fake:
 
 def uniform_codes(layout: CodeLayout, codes: Codes, rng: Randomness) -> NDArray[Any]:
     """Return rows of uniform codes in which one sampled attribute of every record is reported."""
+    return codes_among(layout, codes, rng, partial(uniform_rows, rng, layout.sizes))
+
+
+def codes_among(
+    layout: CodeLayout, codes: Codes, rng: Randomness, fill: Callable[[NDArray[Any]], None]
+) -> NDArray[Any]:
+    """Return rows of codes that `fill` writes, in which one sampled attribute of every record is reported."""
     reports = layout.empty(len(codes))
-    for start in range(0, len(codes), SAMPLED_ROWS):
-        rows = slice(start, start + SAMPLED_ROWS)
-        uniform_rows(rng, layout.sizes, reports[rows])
+    for rows in row_blocks(len(codes), SAMPLED_ROWS):
+        fill(reports[rows])
         overwrite_sampled(layout.oracles, codes[rows], rng, reports[rows])
     return reports
 
@@ -235,9 +241,8 @@ def random_bits(layout: BitLayout, codes: Codes, rng: Randomness) -> Bits:
 
 
 def _filled(layout: BitLayout, codes: Codes, rng: Randomness, fill: Callable[[Codes, Codes, Bits], None]) -> Bits:
-    reports, step = layout.empty(len(codes)), layout.block_rows
-    for start in range(0, len(codes), step):
-        rows = slice(start, start + step)
+    reports = layout.empty(len(codes))
+    for rows in row_blocks(len(codes), layout.block_rows):
         bits = np.zeros(reports[rows].shape, dtype=np.uint8)
         fill(codes[rows], sample_attributes(rng, len(bits), len(layout.sizes)), bits)
         reports[rows] = layout.randomize_bits(bits, rng)

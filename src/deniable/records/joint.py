@@ -24,6 +24,7 @@ from deniable.core.checks import checked_integer
 from deniable.core.estimate import Target
 from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError
+from deniable.records.layout import row_blocks
 from deniable.records.pairs import Pair, attribute_pairs
 from deniable.records.record import RecordMechanism
 
@@ -111,8 +112,7 @@ class JointTable(ABC):
             Noise of the mechanism and the sampling of reports; or the sampling of contributors too.
         """
         rows = self._flat(weights)
-        step = max(1, _BLOCK // rows.shape[1])
-        blocks = [rows[start : start + step] for start in range(0, len(rows), step)]
+        blocks = (rows[block] for block in row_blocks(len(rows), max(1, _BLOCK // rows.shape[1])))
         return np.concatenate([np.maximum(self._targeted(one, one, target), 0.0) for one in blocks])
 
     @final

@@ -8,7 +8,7 @@ randomised too, then cleared.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -56,6 +56,11 @@ def grr_oracles(sizes: Sequence[int], epsilon: float | Fraction) -> tuple[GRR, .
 def stretches(lengths: Sequence[int]) -> tuple[slice, ...]:
     """Return consecutive slices of these lengths."""
     return tuple(slice(start, stop) for start, stop in pairwise(accumulate(lengths, initial=0)))
+
+
+def row_blocks(rows: int, step: int) -> Iterator[slice]:
+    """Yield slices of `step` rows each, the last one perhaps shorter, that together cover `rows` rows."""
+    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 def starts_of(lengths: Sequence[int]) -> NDArray[np.int64]:
@@ -167,8 +172,7 @@ class CodeLayout(Layout):
             # All columns alike: one long column.
             return first._randomize(codes.reshape(-1), rng).reshape(codes.shape)
         reports = self.empty(len(codes))
-        for start in range(0, len(codes), BLOCK_ROWS):
-            rows = slice(start, start + BLOCK_ROWS)
+        for rows in row_blocks(len(codes), BLOCK_ROWS):
             for j, oracle in enumerate(self.oracles):
                 reports[rows, j] = oracle._randomize(codes[rows, j], rng)
         return reports
@@ -216,9 +220,8 @@ class BitLayout(Layout):
         return max(1, BLOCK_BYTES // int(self.starts[-1]))
 
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        reports, step = self.empty(len(codes)), self.block_rows
-        for start in range(0, len(codes), step):
-            rows = slice(start, start + step)
+        reports = self.empty(len(codes))
+        for rows in row_blocks(len(codes), self.block_rows):
             bits = np.zeros(reports[rows].shape, dtype=np.uint8)
             set_all(codes[rows], self.starts, bits)
             reports[rows] = self.randomize_bits(bits, rng)

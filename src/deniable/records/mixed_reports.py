@@ -22,7 +22,7 @@ from deniable.errors import InvalidReportError
 from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.sketch.families._columns import columns_of
-from deniable.records.layout import checked_rows_of_bytes, starts_of, stretches
+from deniable.records.layout import checked_rows_of_bytes, row_blocks, starts_of, stretches
 from deniable.records.record import RecordMechanism
 
 Reports = TypeVar("Reports")
@@ -284,8 +284,7 @@ class ByteColumn(Column):
         step = max(GROUPED_BYTES // self._width, d * max(oracle.state_size for oracle in self.oracles))
         grouped = np.empty((min(step, len(body)), self._width), dtype=np.uint8)
         reported = np.zeros(d, dtype=np.int64)
-        for start in range(0, len(body), step):
-            part = slice(start, start + step)
+        for part in row_blocks(len(body), step):
             sizes = count_codes(attributes[part], d)
             places = stretches(sizes.tolist())
             cells, sorted_cells = as_cells(body[part]), as_cells(grouped)
@@ -298,7 +297,7 @@ class ByteColumn(Column):
                 try:
                     states[j] += self._state(j, grouped[places[j]])
                 except InvalidReportError:
-                    raise self._first_error(attributes[part], body[part], start) from None
+                    raise self._first_error(attributes[part], body[part], part.start) from None
         return np.concatenate([*states, reported])
 
     def _state(self, attribute: int, group: Bytes) -> NDArray[Any]:

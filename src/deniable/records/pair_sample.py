@@ -34,6 +34,7 @@ from deniable.oracles.linear import LinearOracle
 from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset import SubsetSelection, best_subset_size
 from deniable.records.joint import JointRecords
+from deniable.records.layout import row_blocks
 from deniable.records.mixed_reports import ByteColumn, ColumnRecords, packed, unpacked
 from deniable.records.oracle_choice import checked_oracles
 from deniable.records.pair_margins import Margins
@@ -271,8 +272,7 @@ class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], Simulate
             return PairReports(choices, packed(oracle, oracle.randomize(held, rng), self.column.field.width or 1))
         body = self.column.empty(len(codes))
         items = self.column.items(body)
-        for start in range(0, len(codes), CHOSEN_ROWS):
-            block = slice(start, start + CHOSEN_ROWS)
+        for block in row_blocks(len(codes), CHOSEN_ROWS):
             chosen, part = choices[block], items[block]
             held, order = np.empty(len(chosen), dtype=np.int64), np.empty(len(chosen), dtype=np.int64)
             stops = np.bincount(kinds[chosen], minlength=len(examples)).cumsum()
@@ -497,11 +497,10 @@ class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], Simulate
         # numbers of their reports and the records only.
         true_counts = [np.zeros(prod(part.sizes), dtype=np.int64) for part in self.parts]
         law = np.array([float(probability) for probability in self.choice_probabilities])
-        for start in range(0, len(records), _SIMULATED_RECORDS):
-            rows = records[start : start + _SIMULATED_RECORDS]
-            drawn = rng.generator.multinomial(held[start : start + _SIMULATED_RECORDS], law / law.sum())
+        for rows in row_blocks(len(records), _SIMULATED_RECORDS):
+            drawn = rng.generator.multinomial(held[rows], law / law.sum())
             for choice, counts in enumerate(true_counts):
-                np.add.at(counts, self.code(rows, choice), drawn[:, choice])
+                np.add.at(counts, self.code(records[rows], choice), drawn[:, choice])
         drawn_by = zip(self.parts, true_counts, strict=True)
         return self.column.joined([part.oracle.simulate_aggregate(counts, rng) for part, counts in drawn_by])
 

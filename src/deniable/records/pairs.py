@@ -14,7 +14,7 @@ from deniable.core.kernels import kernel
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.state import Counts, stretches_sum_to
 from deniable.errors import DamagedStateError, InvalidParameterError, TooLargeError
-from deniable.records.layout import starts_of, stretches
+from deniable.records.layout import row_blocks, starts_of, stretches
 from deniable.records.record import HiddenRecords
 
 MAX_PAIR_CELLS = 1 << 22
@@ -59,10 +59,10 @@ def tally_pairs(codes: Codes, sizes: Sequence[int], weights: NDArray[np.int64] |
     starts = starts_of(pair_cells(sizes))
     counts = np.zeros(sum(pair_cells(sizes)), dtype=np.int64)
     widths = np.array(sizes, dtype=np.int64)
-    for start in range(0, len(codes), _ROWS):
-        rows = codes[start : start + _ROWS]
-        held = np.ones(len(rows), dtype=np.int64) if weights is None else weights[start : start + _ROWS]
-        _tally(np.ascontiguousarray(rows), held, starts, widths, counts)
+    for rows in row_blocks(len(codes), _ROWS):
+        part = np.ascontiguousarray(codes[rows])
+        held = np.ones(len(part), dtype=np.int64) if weights is None else weights[rows]
+        _tally(part, held, starts, widths, counts)
     return counts
 
 

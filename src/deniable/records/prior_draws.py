@@ -25,9 +25,6 @@ SUM_TOLERANCE = Fraction(1, 10**9)
 GUIDE_BITS = 16
 """At most this many leading bits of a word index the guide; four more than a code's bits settle most draws."""
 
-MAX_PRIORS = 1 << 16
-"""Largest number of values, over all attributes, that have a prior."""
-
 MAX_DENOMINATOR_BITS = 1 << 15
 """Largest common denominator of a prior: fractions of different denominators would take forever to add up."""
 

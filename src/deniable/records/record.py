@@ -25,7 +25,7 @@ from typing_extensions import TypeIs
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, checked_counts, checked_integer, checked_records, checked_sizes
-from deniable.core.estimate import RecordEstimate, affine_estimate
+from deniable.core.estimate import Estimate, RecordEstimate, affine_estimate
 from deniable.core.mechanism import Mechanism, ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
@@ -215,6 +215,17 @@ class DirectRecords(RecordMechanism[Reports]):
             If the aggregate came from another mechanism, or contains no reports.
         """
 
+    @final
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: unbiased frequencies of every attribute from its own reports, by its oracle's estimator."""
+        found: dict[int, Estimate] = {}
+        for j, (oracle, part) in enumerate(zip(self.oracles, self.by_attribute(aggregate), strict=True)):
+            if part.n == 0:
+                found[j] = oracle.unreported(aggregate.n)
+            else:
+                found[j] = replace(oracle.estimate(part), contributors=aggregate.n)
+        return RecordEstimate(found)
+
     @property
     @abstractmethod
     def turns(self) -> int:
@@ -346,14 +357,6 @@ class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords):
             Aggregate(oracle, counts[place], aggregate.n)
             for oracle, place in zip(self.oracles, stretches(self.sizes), strict=True)
         )
-
-    @final
-    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: unbiased frequencies of every attribute, f^ = (count/n - q)/(p - q) with the implemented p and q."""
-        self.check(aggregate)
-        support = self.support_counts(aggregate.counts)
-        places = zip(self.oracles, stretches(self.sizes), strict=True)
-        return RecordEstimate({j: one.from_support(support[at], aggregate.n) for j, (one, at) in enumerate(places)})
 
 
 # ---------------------------------------------------------------- what an aggregate counts

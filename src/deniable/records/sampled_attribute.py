@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar, final
 
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, code_dtype
-from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.kernels import INTERPRETED_ROWS, kernel
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.oracles.grr import count_codes
@@ -56,17 +54,6 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
     @abstractmethod
     def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
         """Return the state of what was reported of each attribute."""
-
-    @final
-    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
-        """Analyst: unbiased frequencies of every attribute from its own n_j reports, by its oracle's estimator."""
-        found: dict[int, Estimate] = {}
-        for j, (oracle, part) in enumerate(zip(self.oracles, self.by_attribute(aggregate), strict=True)):
-            if part.n == 0:
-                found[j] = oracle.unreported(aggregate.n)
-            else:
-                found[j] = replace(oracle.estimate(part), contributors=aggregate.n)
-        return RecordEstimate(found)
 
     @final
     def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:

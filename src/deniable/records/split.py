@@ -34,6 +34,7 @@ from deniable.records.layout import (
     grr_oracles,
     independent,
     make_layout,
+    row_blocks,
 )
 from deniable.records.pairs import PairedRecords, branch, check_pairs, tally_pairs
 from deniable.records.record import EveryAttribute, SimulatedByMarginal, SimulatedByRecord
@@ -206,8 +207,8 @@ class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]], Joi
         # attribute, groups of contributors who agree so far split by one multinomial each. Cost: O(m d) with m the
         # number of different (record, report) that occur, at most the number of contributors.
         total = np.zeros(self.state_size, dtype=np.int64)
-        for start in range(0, len(records), SIMULATED_RECORDS):
-            rows, left = records[start : start + SIMULATED_RECORDS], held[start : start + SIMULATED_RECORDS]
+        for block in row_blocks(len(records), SIMULATED_RECORDS):
+            rows, left = records[block], held[block]
             reports = np.empty((len(rows), 0), dtype=code_dtype(max(self.sizes)))
             for j, oracle in enumerate(self.oracles):
                 groups, codes, left = branch(left, oracle.channel()[rows[:, j]], rng)

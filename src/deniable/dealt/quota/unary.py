@@ -36,6 +36,7 @@ from deniable.dealt.quota.unary_law import (
 from deniable.dealt.shares import Columns
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.oracles.bits import Bits, packed_width
+from deniable.records.layout import row_blocks
 
 SAY_ONE, SAY_ZERO, TRUTH = 0, 1, 2
 MAX_VALUES = 1 << 16
@@ -167,9 +168,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
 
     def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Bits:  # noqa: ARG002
         reports: Bits = np.empty((len(codes), packed_width(self.k)), dtype=np.uint8)
-        step = max(1, _BLOCK // self.k)
-        for start in range(0, len(codes), step):
-            rows = slice(start, start + step)
+        for rows in row_blocks(len(codes), max(1, _BLOCK // self.k)):
             own, types = np.arange(self.k) == codes[rows, None], columns[0][rows]
             reports[rows] = np.packbits(np.where(types == TRUTH, own, types == SAY_ONE), axis=1, bitorder="little")
         return reports

@@ -26,7 +26,7 @@ from deniable.core.randomness import Randomness, SimulationRandomness, uniform_b
 from deniable.core.state import Counts
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.oracles.grr import GRR
-from deniable.records.layout import CodeLayout, grr_oracles
+from deniable.records.layout import CodeLayout, grr_oracles, row_blocks
 from deniable.records.pivot.alignment import Map, checked_map, contiguous_map
 from deniable.records.pivot.corr_rr import CorrRR
 from deniable.records.pivot.pivot_law import every_report
@@ -134,8 +134,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
 
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
         reports = self.layout.empty(len(codes))
-        for start in range(0, len(codes), SAMPLED_ROWS):
-            rows = slice(start, start + SAMPLED_ROWS)
+        for rows in row_blocks(len(codes), SAMPLED_ROWS):
             reported = self.inner.randomize(self._mapped(codes[rows]), rng)
             for j, (codes_of, members) in enumerate(zip(self.maps, self._members, strict=True)):
                 reports[rows, j] = _expand(reported[:, j], codes_of, members, rng)

@@ -32,7 +32,7 @@ from deniable.core.randomness import Randomness, SimulationRandomness, Words, bl
 from deniable.core.thresholds import SCALE, exact
 from deniable.errors import TooLargeError
 from deniable.oracles.grr import GRR
-from deniable.records.layout import CodeLayout, stretches
+from deniable.records.layout import CodeLayout, row_blocks, stretches
 from deniable.records.pivot.copies import randomize_with_copies, simulate_copies
 from deniable.records.pivot.induced_channel import InducedChannel, check_value_count, induced_channel
 from deniable.records.pivot.pivot_draws import (
@@ -416,8 +416,7 @@ class TableLaw(PivotLaw):
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
         layout, d = self._layout, len(self.sizes)
         reports, (ends, strides, tables) = layout.empty(len(codes)), self._draws
-        for start in range(0, len(codes), SAMPLED_ROWS):
-            part = slice(start, start + SAMPLED_ROWS)
+        for part in row_blocks(len(codes), SAMPLED_ROWS):
             block = reports[part]
             if len(self.pivots[0]) == 1:
                 drawn = sample_pivots(rng, len(block), d)

@@ -21,10 +21,6 @@ from deniable.records.phases.second_phase import SecondPhase
 from deniable.records.pivot.pivot_law import PivotLaw
 from deniable.records.record import CountedRecords, HiddenRecords, SimulatedByRecord
 
-PIVOT_REMARKS = (
-    "per attribute: between records that differ in that attribute only; no larger budget may be spent for its sake",
-)
-
 
 class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[NDArray[Any]]):
     """Uniformly drawn pivots through GRR, and codes of all other attributes made from their reports by a public law.
