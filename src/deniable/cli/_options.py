@@ -1,4 +1,4 @@
-"""Options and arguments that several verbs have."""
+"""Options and arguments that several verbs have, and what their words say."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from deniable.errors import InvalidParameterError
 
 CollectionFile = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection, survey.json.")]
 
@@ -35,3 +37,19 @@ Target = Annotated[
 Simultaneous = Annotated[
     bool, typer.Option("--simultaneous", help="Widen the intervals so that all of them hold together.")
 ]
+
+
+def parse_names(text: str | None) -> tuple[str, ...] | None:
+    """Return the names in "a, b,c", None for None.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a name is empty or occurs twice.
+    """
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise InvalidParameterError(f"attributes must be different names separated by commas, got attributes={text!r}")
+    return names

@@ -11,10 +11,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.cli._answers import parse_names
 from deniable.cli._app import print_result, progress, verb
 from deniable.cli._mechanisms import build_mechanism
-from deniable.cli._options import AsJson
+from deniable.cli._options import AsJson, parse_names
 from deniable.core.randomness import Randomness, SecureRandomness, SimulationRandomness
 from deniable.core.thresholds import checked_epsilon
 from deniable.errors import DeniableError, InvalidInputError, InvalidParameterError, InvalidReportError

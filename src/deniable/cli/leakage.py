@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
-from deniable.cli._answers import columns_named, parse_names, read_answers
-from deniable.cli._app import check_output, note, print_result, save_page, verb
+from deniable.cli._app import Report, check_output, in_flags, note, print_result, progress, save_page, verb
 from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
-from deniable.cli._options import AsJson, Delimiter, Html, Plot
+from deniable.cli._options import AsJson, Delimiter, Html, Plot, parse_names
+from deniable.core.checks import listed
+from deniable.core.randomness import SimulationRandomness
 from deniable.core.thresholds import exact
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
+from deniable.files import open_answers
+from deniable.files.formats.tables import with_progress
 from deniable.leakage.calibration.budgets import calibrate_records
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
 from deniable.report import budgets_page, leakage_page
 from deniable.survey.collection import Collection
-from deniable.survey.schema import Schema
+from deniable.survey.drafting import draft_schema
+from deniable.survey.schema import Attribute, Schema
 
 MechanismName = Annotated[
     str,
@@ -98,7 +105,7 @@ def leakage(
             raise InvalidParameterError("epsilon must be given (--epsilon), or a collection (--collection)")
         names = released if released is None or target in (None, *released) else (*released, str(target))
         listed = None if schema is None else Schema.load(schema)
-        read = read_answers(answers, listed, names, max_categories, target=target, quiet=as_json, delimiter=delimiter)
+        read = _read_answers(answers, listed, names, max_categories, target=target, quiet=as_json, delimiter=delimiter)
         by, chosen = _releases(mechanism, read.schema.sizes, epsilon, settings or [])
         summary = summarize(
             read.codes,
@@ -108,7 +115,7 @@ def leakage(
             release=by,
             released=None
             if released is None
-            else [name for attribute in read.schema.attributes for name in columns_named(attribute, released)],
+            else [name for attribute in read.schema.attributes for name in _columns_named(attribute, released)],
             target=target,
             strongest=strongest,
             notes=read.notes,
@@ -122,7 +129,7 @@ def _of_collection(
     path: Path, answers: Path, target: str | None, strongest: int, quiet: bool, delimiter: str | None
 ) -> LeakageSummary:
     chosen = Collection.load(path)
-    read = read_answers(answers, chosen.schema, None, 2, quiet=quiet, delimiter=delimiter)
+    read = _read_answers(answers, chosen.schema, None, 2, quiet=quiet, delimiter=delimiter)
     return summarize_collection(read.codes, chosen, source=answers.name, target=target, strongest=strongest)
 
 
@@ -192,7 +199,7 @@ def calibrate(
     exact(epsilon_total, "epsilon_total")
     listed = None if schema is None else Schema.load(schema)
     names = parse_names(attributes)
-    read = read_answers(answers, listed, names, max_categories, quiet=as_json, delimiter=delimiter)
+    read = _read_answers(answers, listed, names, max_categories, quiet=as_json, delimiter=delimiter)
     try:
         summary = calibrate_records(
             read.codes,
@@ -267,3 +274,76 @@ def _caps(texts: Sequence[str]) -> dict[str, str]:
             raise InvalidParameterError(f"cap must name an attribute once, got {name!r} twice")
         caps[name] = value
     return caps
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """A file of answers in codes: int[n, d], its schema, and what a reader must know about how it was read."""
+
+    codes: NDArray[np.integer[Any]]
+    schema: Schema
+    notes: tuple[str, ...]
+
+
+def _read_answers(
+    path: Path,
+    schema: Schema | None,
+    names: Sequence[str] | None,
+    max_categories: int,
+    *,
+    target: str | None = None,
+    quiet: bool = False,
+    delimiter: str | None = None,
+) -> _Answers:
+    """Read these columns (all by default) of a file, with a schema or, without one, with a draft from the file itself.
+
+    A column that is the same in all records is left out and named, unless it is the target.
+    """
+    notes: list[str] = []
+    with progress("reading the answers", quiet=quiet) as report:
+        if schema is None:
+            schema, notes = _drafted(path, names, target, max_categories, report, delimiter)
+        elif names is not None:
+            unknown = [name for name in names if name not in (*schema.asked, *schema.names)]
+            if unknown:
+                raise InvalidParameterError(f"the schema must have {unknown[0]!r}, it has {listed(schema.asked)}")
+            schema = Schema(tuple(attribute for attribute in schema.attributes if _columns_named(attribute, names)))
+        if schema.is_text:
+            raise InvalidParameterError(f"attribute {schema.names[0]!r} is open text: leakage is of listed categories")
+        width = np.min_scalar_type(max(schema.sizes) - 1)
+        parts = []
+        # Nothing is reported: the rounding of numbers to their grid need not be secret, and the same numbers should
+        # give the same figures.
+        rounding = SimulationRandomness(0) if schema.is_rounded else None
+        with open_answers(path, schema.asked, delimiter=delimiter) as reader:
+            for batch in with_progress(reader, report):
+                first_row = reader.rows - batch.num_rows + 1
+                parts.append(schema.encode(batch, rounding, first_row=first_row).astype(width))
+    return _Answers(np.concatenate(parts), schema, tuple(notes))
+
+
+def _columns_named(attribute: Attribute, names: Sequence[str]) -> list[str]:
+    """Return the columns of an attribute that names are of: the one of that name, or all if it is the attribute's."""
+    return [column.name for column in attribute.columns if attribute.name in names or column.name in names]
+
+
+def _drafted(
+    path: Path,
+    names: Sequence[str] | None,
+    target: str | None,
+    max_categories: int,
+    report: Report | None,
+    delimiter: str | None,
+) -> tuple[Schema, list[str]]:
+    with open_answers(path, names, delimiter=delimiter) as reader:
+        draft = draft_schema(with_progress(reader, report), max_categories, kinds=False)
+    left_out = [in_flags(warning, "leakage") for warning in draft.warnings if "left out" in warning]
+    for name in (*(names or ()), *filter(None, [target])):
+        reason = next((text for text in left_out if f"column {name!r}" in text), None)
+        if reason is not None and (name == target or "single answer" not in reason):
+            raise InvalidInputError(f"{reason}; a schema of your own may keep it (deniable schema, --schema)")
+    cut = [attribute.name for attribute in draft.schema.attributes if attribute.edges is not None]
+    notes = [*left_out]
+    if cut:
+        notes.append(f"numbers cut into intervals of equal width: {listed(cut)}; --schema sets other cut points")
+    return draft.schema, notes

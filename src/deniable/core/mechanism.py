@@ -334,7 +334,8 @@ class Mechanism(ABC, Generic[Reports]):
     def check(self, aggregate: Aggregate) -> None:
         """Raise MismatchError unless the aggregate came from this mechanism, EmptyAggregateError if it is empty."""
         checked_kind("aggregate", aggregate, Aggregate)
-        if aggregate.mechanism != self:
+        # It mostly is this very one, whose parameters need no comparison.
+        if aggregate.mechanism is not self and aggregate.mechanism != self:
             raise MismatchError(f"the aggregate came from {brief(aggregate.mechanism)}, not from {brief(self)}")
         if aggregate.n == 0:
             raise EmptyAggregateError(f"an estimate needs at least one report, got an empty aggregate of {brief(self)}")

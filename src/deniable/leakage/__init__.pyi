@@ -16,8 +16,8 @@ from .adversary.collection_audit import AuditSummary as AuditSummary, audit_coll
 from .calibration.budget_allocation import calibrate_unequal as calibrate_unequal
 from .calibration.budgets import Budgets as Budgets, calibrate_records as calibrate_records
 from .calibration.calibration import Calibration as Calibration, calibrate as calibrate
-from .figure_status import Leakage as Leakage
 from .prior.correlation import (
+    Leakage as Leakage,
     WorstCase as WorstCase,
     channel_delta as channel_delta,
     cpl as cpl,

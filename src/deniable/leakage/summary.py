@@ -16,12 +16,24 @@ from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.spec import to_spec
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.leakage.figure_status import Leakage, leakage_text
-from deniable.leakage.prior.any_mechanism import MAX_DOMAIN, any_mechanism_channel
-from deniable.leakage.prior.correlation import Release, enumerated, release_epsilon
+from deniable.leakage.prior.correlation import (
+    MAX_DOMAIN,
+    Leakage,
+    Release,
+    any_mechanism_channel,
+    enumerated,
+    release_epsilon,
+)
 from deniable.leakage.prior.distributions import MAX_STATES, Floats
 from deniable.leakage.prior.empirical_prior import Observed, Releases, left_out, observed, varying, warnings_of
-from deniable.leakage.prior.pairwise import Pair, PairwiseLeakage, pairwise_leakage, strongest_pairs, with_ranges
+from deniable.leakage.prior.pairwise import (
+    Pair,
+    PairwiseLeakage,
+    leakage_text,
+    pairwise_leakage,
+    strongest_pairs,
+    with_ranges,
+)
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.collections import sampled_leakage
 from deniable.leakage.totals.total import ADDITIVE_LABEL, totals

@@ -106,8 +106,8 @@ class PureOracle(LinearOracle[Reports]):
             support, n, p, q, contributors, sizes=self._sizes, k=self.k, joint=self._joint_noise(whole)
         )
 
-    @property
     @final
+    @cached_property
     def _sizes(self) -> tuple[int, int]:
         law = self.support_law
         return (0, self.k) if law is None else law.sizes

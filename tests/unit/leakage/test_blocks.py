@@ -24,7 +24,7 @@ from deniable.leakage import (
     total_leakage,
     worst_case_cpl,
 )
-from deniable.leakage.figure_status import weakest
+from deniable.leakage.prior.pairwise import weakest
 from deniable.oracles.comparators.exponential import Exponential
 from deniable.oracles.unary import OUE
 from tests.unit.leakage.leakage_laws import (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable import GRR, RSFD, SMP, SPL, CountMeanSketch, SubsetSelection
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.leakage.figure_status import Leakage
+from deniable.leakage.prior.correlation import Leakage
 from deniable.leakage.summary import guarantee_under_prior
 from deniable.leakage.totals.collections import Sampling, sampled_leakage
 from deniable.records import RSRFD

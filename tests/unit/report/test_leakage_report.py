@@ -25,9 +25,7 @@ from deniable import GRR, OUE, RSFD, SMP, SPL
 from deniable.errors import InvalidInputError, InvalidParameterError, OutputError, TooLargeError
 from deniable.leakage.calibration.budgets import Budgets, calibrate_records
 from deniable.leakage.calibration.criteria import Criterion
-from deniable.leakage.figure_status import Leakage
-from deniable.leakage.prior.any_mechanism import any_mechanism_channel
-from deniable.leakage.prior.correlation import cpl, worst_case_cpl
+from deniable.leakage.prior.correlation import Leakage, any_mechanism_channel, cpl, worst_case_cpl
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
 from deniable.leakage.totals.total import ADDITIVE_LABEL, exact_totals
 from deniable.report import Page, budgets_page, draw, leakage_page, print_page, render_html, save_html, save_png

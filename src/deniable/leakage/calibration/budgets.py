@@ -15,8 +15,7 @@ from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeEr
 from deniable.leakage.calibration.budget_allocation import calibrate_unequal
 from deniable.leakage.calibration.calibration import ADDITIVE_WARNING, Calibration, calibrate, checked_cap
 from deniable.leakage.calibration.criteria import Criterion, Epsilon, MechanismFactory
-from deniable.leakage.figure_status import Leakage
-from deniable.leakage.prior.any_mechanism import MAX_DOMAIN, any_mechanism_channel
+from deniable.leakage.prior.correlation import MAX_DOMAIN, Leakage, any_mechanism_channel
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, left_out, varying, warnings_of
 from deniable.leakage.prior.tree import TreePrior

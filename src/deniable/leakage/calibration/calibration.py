@@ -31,7 +31,7 @@ from deniable.leakage.calibration.criteria import (
     figure_of,
     sizes_of,
 )
-from deniable.leakage.figure_status import Leakage
+from deniable.leakage.prior.correlation import Leakage
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.total import ADDITIVE_LABEL

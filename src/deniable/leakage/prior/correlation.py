@@ -14,6 +14,7 @@ whatever the literature's attacks manage to extract.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.privacy import Status
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.leakage.figure_status import Leakage
 from deniable.leakage.prior.distributions import Floats, checked_conditional, checked_distribution, merged_channel
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.oracles.sketch.families.family import HashFamily
@@ -36,6 +37,9 @@ MAX_HASH_FUNCTIONS = 1 << 18
 MAX_HASH_EVALUATIONS = 1 << 26
 """Largest number of hash evaluations, functions times values, for that."""
 
+MAX_DOMAIN = 8
+"""Largest domain whose sets are listed."""
+
 _HASH_BLOCK = 1 << 12
 
 Release: TypeAlias = FrequencyOracle[Any] | ArrayLike
@@ -43,6 +47,37 @@ Release: TypeAlias = FrequencyOracle[Any] | ArrayLike
 
 A number is the epsilon of a mechanism of which nothing else is known.
 """
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """One figure about one attribute, in nats, and how sure it is.
+
+    There is no status for a sum that bounds nothing: the additive figure is never a `Leakage`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Largest log-likelihood ratio between two values of the attribute.
+    status : {"exact", "upper bound", "assumption"}
+        Exact: attained under the stated prior. Upper bound: proved, perhaps not attained. Assumption: holds only if
+        `note` does.
+    note : str
+        The condition, or a remark.
+
+    Examples
+    --------
+    >>> print(Leakage(0.5694, "exact"))
+    0.5694 (exact)
+    """
+
+    epsilon: float
+    status: Status
+    note: str = ""
+
+    def __str__(self) -> str:
+        note = f"; {self.note}" if self.note else ""
+        return f"{self.epsilon:.4f} ({self.status}{note})"
 
 
 def cpl(channel: ArrayLike, conditional: ArrayLike) -> float:
@@ -172,6 +207,50 @@ def _prefixes(rows: Floats, gain: float) -> Iterator[tuple[NDArray[np.intp], Flo
             order = np.argsort(-np.where(row > 0, row / rows, -1.0), axis=1, kind="stable")
         above, below = np.cumsum(row[order], axis=1), np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1)
         yield order, np.log1p(above * gain) - np.log1p(below * gain)
+
+
+def any_mechanism_channel(k: int, epsilon: float) -> Floats:
+    """Return a channel with epsilon that leaks at least as much as every mechanism with this epsilon.
+
+    It draws the size s of a set uniformly from 1..k-1, then a set of that size, e^epsilon times likelier if it holds
+    the true value.
+
+    What an output says about the values is a vector of likelihoods whose entries differ by a factor of at most
+    e^epsilon. Up to scale such a vector lies in the cube [1, e^epsilon]^k, so it is a mixture of the cube's corners:
+    two levels, high on a set of values and low elsewhere. Likelihood ratios, of one release or of several together, are
+    ratios of linear functions of each release's vector, so a mixture never exceeds its best part. A mechanism that
+    reaches every set therefore attains the largest leakage of all, about everything, whatever the other attributes'
+    mechanisms are.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2..MAX_DOMAIN.
+    epsilon : float
+        Nats, >= 0.
+
+    Returns
+    -------
+    float64[k, 2^k - 2]
+        Rows sum to one.
+
+    Examples
+    --------
+    >>> any_mechanism_channel(2, 1.0).round(4)
+    array([[0.2689, 0.7311],
+           [0.7311, 0.2689]])
+    """
+    k = checked_integer("k", k, 2, MAX_DOMAIN)
+    inside = proper_subsets(k)
+    sizes = inside.sum(axis=0)
+    weights = np.array([math.exp(epsilon) * math.comb(k - 1, s - 1) + math.comb(k - 1, s) for s in range(1, k)])
+    channel: Floats = np.exp(epsilon * inside) / (weights[sizes - 1] * (k - 1))
+    return channel
+
+
+def proper_subsets(k: int) -> NDArray[np.int64]:
+    """Return which of k values are in each set but the empty and the full one, 0 or 1, int64[k, 2^k - 2]."""
+    return np.array(list(itertools.product((0, 1), repeat=k))[1:-1]).T
 
 
 def saturation(conditional: ArrayLike) -> float:

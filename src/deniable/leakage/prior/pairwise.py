@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from math import fsum
+from math import floor, fsum, inf, isinf, log10
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,6 @@ from deniable.core.privacy import Status
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.result import Result
 from deniable.errors import InvalidInputError
-from deniable.leakage.figure_status import leakage_text, weakest
 from deniable.leakage.prior.correlation import Release, mechanism_cpl, release_epsilon
 from deniable.leakage.prior.distributions import Floats, conditional_from_joint
 from deniable.leakage.prior.empirical_prior import SMALL_CELL, Observed, Releases, observed
@@ -218,3 +217,30 @@ def with_ranges(pairs: Sequence[Pair], data: Observed, releases: Sequence[Releas
         matters = max(abs(low - pair.epsilon), abs(high - pair.epsilon)) > _NEGLIGIBLE * pair.possible
         result.append(replace(pair, plausible=(low, high)) if matters else pair)
     return tuple(result)
+
+
+def weakest(*statuses: Status) -> Status:
+    """Return the status of a figure computed from figures of these statuses.
+
+    Examples
+    --------
+    >>> weakest("exact", "upper bound")
+    'upper bound'
+    """
+    order: tuple[Status, ...] = ("exact", "upper bound", "assumption")
+    return order[max((order.index(status) for status in statuses), default=0)]
+
+
+def leakage_text(value: float, scale: float) -> str:
+    """Return a leakage with two decimals, with more where the budget it is measured against is small.
+
+    Examples
+    --------
+    >>> leakage_text(0.5694, 1.0), leakage_text(0.00123, 0.01)
+    ('0.57', '0.0012')
+    """
+    if isinf(value):
+        return "unbounded"
+    # A hair more, so that 0.01 as implemented, just below, counts as 0.01.
+    decimals = max(2, 2 - floor(log10(1.000001 * scale))) if 0 < scale < inf else 2
+    return f"{value:.{decimals}f}"

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 
 from deniable.core.privacy import Status
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
-from deniable.leakage.figure_status import Leakage
 from deniable.leakage.prior.correlation import (
+    Leakage,
     Release,
     check_length,
     enumerated,

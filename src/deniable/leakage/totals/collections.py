@@ -26,8 +26,7 @@ from numpy.typing import ArrayLike
 
 from deniable.core.checks import checked_records
 from deniable.errors import InvalidParameterError
-from deniable.leakage.figure_status import Leakage
-from deniable.leakage.prior.correlation import mechanism_cpl
+from deniable.leakage.prior.correlation import Leakage, mechanism_cpl
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import PairCounts, observed
 from deniable.leakage.prior.pairwise import pairwise_leakage

@@ -16,13 +16,13 @@ import numpy as np
 
 from deniable.core.privacy import Status
 from deniable.errors import InvalidInputError
-from deniable.leakage.figure_status import Leakage
-from deniable.leakage.prior.any_mechanism import proper_subsets
 from deniable.leakage.prior.correlation import (
+    Leakage,
     Release,
     check_length,
     enumerated,
     is_budget,
+    proper_subsets,
     reaches_every_set,
     release_epsilon,
     worst_case_pairs,
