@@ -61,6 +61,13 @@ def checked_probability(name: str, value: float, *, open_interval: bool = False)
     return float(value)
 
 
+def checked_entries(given: Any, entries: int, rule: str) -> Any:
+    """Return a sequence of so many entries as it is, or raise InvalidParameterError with the rule that it breaks."""
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__") or len(given) != entries:
+        raise InvalidParameterError(f"{rule}, got {given!r}")
+    return given
+
+
 def code_dtype(k: int) -> np.dtype[Any]:
     """Return the smallest unsigned dtype that holds codes 0..k-1; the dtype of reported codes."""
     return np.dtype(np.uint8 if k <= 1 << 8 else np.uint16 if k <= 1 << 16 else np.uint32)

@@ -366,7 +366,6 @@ def is_dealt_oracle(mechanism: object) -> TypeIs[DealtOracle[Any]]:
 class CodeOracle(DealtOracle[Codes]):
     """A dealt oracle whose reports are one code each, uint8 or uint16 [n]; it supports the value that it is."""
 
-    records: ClassVar[bool] = False
     one_each = True
     report_type = staticmethod(np.asarray)
 
@@ -403,7 +402,6 @@ class CodeOracle(DealtOracle[Codes]):
 class BitOracle(DealtOracle[Bits]):
     """A dealt oracle whose reports are k packed bits, uint8[n, ceil(k/8)]: value v is bit v % 8 of byte v // 8."""
 
-    records: ClassVar[bool] = False
     report_type = staticmethod(np.asarray)
 
     @final

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.checks import checked_entries
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Randomness, Words, blocks
 from deniable.core.thresholds import SCALE, exact
@@ -40,8 +41,7 @@ def checked_priors(priors: Sequence[Any], sizes: Sequence[int]) -> tuple[Distrib
         If a prior has another length than its domain, a negative or non-finite entry, or a sum that is not 1 within
         1e-9 (it is then normalised exactly).
     """
-    if isinstance(priors, (str, bytes)) or not hasattr(priors, "__len__") or len(priors) != len(sizes):
-        raise InvalidParameterError(f"priors must have one distribution per attribute ({len(sizes)}), got {priors!r}")
+    checked_entries(priors, len(sizes), f"priors must have one distribution per attribute ({len(sizes)})")
     return tuple(
         checked_distribution(f"priors[{j}]", prior, size)
         for j, (prior, size) in enumerate(zip(priors, sizes, strict=True))
@@ -56,8 +56,7 @@ def checked_distribution(name: str, given: Any, k: int) -> Distribution:
     InvalidParameterError
         If the number of entries, an entry, or the sum is wrong.
     """
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__") or len(given) != k:
-        raise InvalidParameterError(f"{name} must have {k} probabilities, got {given!r}")
+    checked_entries(given, k, f"{name} must have {k} probabilities")
     if all(type(value) is float and value >= 0 for value in given) and abs(math.fsum(given) - 1) < SUM_TOLERANCE / 2:
         return tuple(given)  # what learned tables are: no need for fractions to see that it is right
     numbers = [exact(value, f"{name}[{v}]") for v, value in enumerate(given)]
@@ -72,14 +71,6 @@ def checked_distribution(name: str, given: Any, k: int) -> Distribution:
     if abs(total - 1) > SUM_TOLERANCE:
         raise InvalidParameterError(f"{name} must sum to 1 within 1e-09, got sum={float(total)}")
     return tuple(float(number) if exact(float(number)) == number else number for number in numbers)
-
-
-def checked_rows(name: str, given: Any, rows: int) -> Sequence[Any]:
-    """Return a sequence of this many entries, or raise InvalidParameterError."""
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__") or len(given) != rows:
-        raise InvalidParameterError(f"{name} must have {rows} entries, got {given!r}")
-    found: Sequence[Any] = given
-    return found
 
 
 def cumulative_thresholds(prior: Sequence[float | Fraction]) -> tuple[int, ...]:

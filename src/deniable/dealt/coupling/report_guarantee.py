@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from deniable.core.privacy import Guarantee, Status, TrustModel, repeated
@@ -29,58 +30,6 @@ def revealed_types(coupling: ThresholdCoupling, mu: Fraction) -> float:
     return odds(Fraction(coupling.q, SCALE) * (1 - mu * Fraction(coupling.weight, SCALE)))
 
 
-def coupled_rows(n: int, colluders: int, against: float, alone: float, sharp: bool) -> tuple[TrustModel, ...]:
-    """Return the rows that both mechanisms have; `sharp`: the bound on colluders is attained for any number."""
-    attained = sharp or colluders == 0 or (colluders == 1 and n % 2 == 0)
-    status: Status = "exact" if attained else "upper bound"
-    return (
-        TrustModel("collector and dealer", "all reports and all shares", math.inf, note=TOLD),
-        TrustModel("collector with my share", "my report and my share", math.inf, note=TOLD),
-        TrustModel(
-            f"collector and {colluders} colluders",
-            "my report and the colluders' shares, other reports ignored",
-            against,
-            status=status,
-        ),
-        TrustModel("collector", "my report only, other reports ignored", alone),
-        TrustModel("dealer", "all shares, no report", 0.0),
-    )
-
-
-def report_coupling_guarantee(
-    coupling: ThresholdCoupling, n: int, theta: float, colluders: int, delta: float
-) -> Guarantee:
-    """Return the guarantee of ReportCoupledRR, the weakest rows first."""
-    one = Fraction(1)
-    others = revealed_types(coupling, one)
-    against = revealed_types(coupling, peer_posterior(n, colluders))
-    common = coupled_rows(n, colluders, against, odds(Fraction(coupling.q, SCALE)), coupling.weight == 0)
-    paired: Status = "exact" if n % 2 == 0 and coupling.weight in (0, SCALE) else "upper bound"
-    drawn = f"all reports; everybody else's answer is 1 with known base rate {theta:g}, independently"
-    same = "all reports; everybody else is known to give one and the same answer"
-    return Guarantee(
-        epsilon=math.inf,
-        per_attribute=(math.inf,),
-        implemented_epsilon=math.inf,
-        trust_models=(
-            *common[:2],
-            TrustModel("collector", "all reports and everybody else's data", others, status=paired),
-            TrustModel("collector", same, coupling.view(n, 0.0).epsilon_at(delta), delta, note=SAME),
-            TrustModel("collector", drawn, coupling.view(n, theta).epsilon_at(delta), delta),
-            *common[2:],
-            repeated("r reports of the same answer, a fresh deal each", others),
-            TrustModel(
-                "collector",
-                "all reports and who dropped out",
-                others,
-                status="assumption",
-                note="if dropping out does not depend on the share: clients apply it silently",
-            ),
-        ),
-        remarks=REMARKS,
-    )
-
-
 def revealed_bit_types(coupling: ThresholdCoupling, mu: Fraction) -> float:
     """My k bits and those types of m colluders: ln((1 - q (1 + x))/(q (1 - x))), x = mu weight.
 
@@ -91,31 +40,64 @@ def revealed_bit_types(coupling: ThresholdCoupling, mu: Fraction) -> float:
     return log_up((1 - q * (1 + x)) / (q * (1 - x))) if x < 1 else math.inf
 
 
+def report_coupling_guarantee(
+    coupling: ThresholdCoupling, n: int, theta: float, colluders: int, delta: float
+) -> Guarantee:
+    """Return the guarantee of ReportCoupledRR, the weakest rows first."""
+    drawn = f"all reports; everybody else's answer is 1 with known base rate {theta:g}, independently"
+    same = "all reports; everybody else is known to give one and the same answer"
+    views = (
+        TrustModel("collector", same, coupling.view(n, 0.0).epsilon_at(delta), delta, note=SAME),
+        TrustModel("collector", drawn, coupling.view(n, theta).epsilon_at(delta), delta),
+    )
+    return _guarantee(coupling, n, colluders, revealed_types, views, attained=coupling.weight == 0)
+
+
 def coupled_unary_guarantee(coupling: ThresholdCoupling, n: int, colluders: int, delta: float) -> Guarantee:
     """Return the guarantee of CoupledOUE, the weakest rows first."""
-    sharp = n % 2 == 0 and coupling.weight in (0, SCALE)
-    others = revealed_bit_types(coupling, Fraction(1))
-    against = revealed_bit_types(coupling, peer_posterior(n, colluders))
-    common = coupled_rows(n, colluders, against, odds(Fraction(coupling.q, SCALE)), sharp)
     view = coupling.view(n, 0.0)
     # Two bits tell two answers apart, one in either direction, and are dealt independently: their bounds add.
     rare = view.epsilon_at(delta / 2, (0,)) + view.epsilon_at(delta / 2, (1,))
     unrelated = "all reports; everybody else is known to hold none of the two answers compared"
+    return _guarantee(
+        coupling,
+        n,
+        colluders,
+        revealed_bit_types,
+        (TrustModel("collector", unrelated, rare, delta, "upper bound"),),
+        attained=n % 2 == 0 and coupling.weight in (0, SCALE),
+        note="attained where all others are known to give one answer" if coupling.weight == SCALE else "",
+        remarks=("every bit has its own pairs; one pairing for all bits would tell who is paired with whom",),
+    )
+
+
+def _guarantee(
+    coupling: ThresholdCoupling,
+    n: int,
+    colluders: int,
+    revealed: Callable[[ThresholdCoupling, Fraction], float],
+    views: tuple[TrustModel, ...],
+    attained: bool,
+    note: str = "",
+    remarks: tuple[str, ...] = (),
+) -> Guarantee:
+    """Return the rows of both mechanisms; `attained`: so is the bound on colluders, for any number of them."""
+    others, against = revealed(coupling, Fraction(1)), revealed(coupling, peer_posterior(n, colluders))
+    known: Status = "exact" if n % 2 == 0 and coupling.weight in (0, SCALE) else "upper bound"
+    few: Status = "exact" if attained or colluders == 0 or (colluders == 1 and n % 2 == 0) else "upper bound"
+    told = "my report and the colluders' shares, other reports ignored"
     return Guarantee(
         epsilon=math.inf,
         per_attribute=(math.inf,),
         implemented_epsilon=math.inf,
         trust_models=(
-            *common[:2],
-            TrustModel(
-                "collector",
-                "all reports and everybody else's data",
-                others,
-                status="exact" if sharp else "upper bound",
-                note="attained where all others are known to give one answer" if coupling.weight == SCALE else "",
-            ),
-            TrustModel("collector", unrelated, rare, delta, "upper bound"),
-            *common[2:],
+            TrustModel("collector and dealer", "all reports and all shares", math.inf, note=TOLD),
+            TrustModel("collector with my share", "my report and my share", math.inf, note=TOLD),
+            TrustModel("collector", "all reports and everybody else's data", others, status=known, note=note),
+            *views,
+            TrustModel(f"collector and {colluders} colluders", told, against, status=few),
+            TrustModel("collector", "my report only, other reports ignored", odds(Fraction(coupling.q, SCALE))),
+            TrustModel("dealer", "all shares, no report", 0.0),
             repeated("r reports of the same answer, a fresh deal each", others),
             TrustModel(
                 "collector",
@@ -125,8 +107,5 @@ def coupled_unary_guarantee(coupling: ThresholdCoupling, n: int, colluders: int,
                 note="if dropping out does not depend on the share: clients apply it silently",
             ),
         ),
-        remarks=(
-            *REMARKS,
-            "every bit has its own pairs; one pairing for all bits would tell who is paired with whom",
-        ),
+        remarks=(*REMARKS, *remarks),
     )

@@ -24,9 +24,8 @@ from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks
 from deniable.core.thresholds import EPSILON_MAX, SCALE, checked_epsilon, exact
 from deniable.dealt.dealt import ROW_APART, CodeOracle
-from deniable.dealt.quota.guarantee import truth_weight
 from deniable.dealt.quota.law import QuotaLaw, best_minimum, never_worse, quota_law
-from deniable.dealt.quota.oracle import QuotaOracle
+from deniable.dealt.quota.oracle import QuotaOracle, truth_weight
 from deniable.dealt.quota.tables import QuotaTables, deal_types, quota_tables
 from deniable.dealt.shares import Columns, DealtTypes, check_types, follow
 from deniable.errors import InvalidParameterError

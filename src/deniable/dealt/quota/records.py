@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer, checked_sizes
+from deniable.core.checks import Codes, checked_entries, checked_integer, checked_sizes
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
@@ -31,7 +31,7 @@ from deniable.dealt.quota.groups import QuotaGroups
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.tables import deal_types
 from deniable.dealt.shares import Columns
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import TooLargeError
 
 
 class DealtAttribute(NamedTuple):
@@ -130,8 +130,8 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
                 f"a deal of records must have <= {MAX_ATTRIBUTES} attributes and attributes times n <= 2^32, "
                 f"got {d} attributes, n={self.n}"
             )
-        if self.minima is not None and len(self.minima) != d:
-            raise InvalidParameterError(f"minima must name a quota for each of {d} attributes, got {self.minima!r}")
+        if self.minima is not None:
+            checked_entries(self.minima, d, f"minima must name a quota for each of {d} attributes")
         parts = self.parts
         object.__setattr__(self, "minima", tuple(part.a0 for part in parts))
         object.__setattr__(self, "epsilon_aux", parts[0].epsilon_aux)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.checks import checked_integer
+from deniable.core.checks import checked_entries, checked_integer
 from deniable.errors import InvalidParameterError, TooLargeError
 
 Map = tuple[int, ...]
@@ -47,8 +47,7 @@ def contiguous_map(k: int, groups: int) -> Map:
 
 def checked_map(name: str, codes: Any, k: int, groups: int) -> Map:
     """Return a map of k codes onto `groups` groups, or raise InvalidParameterError."""
-    if isinstance(codes, (str, bytes)) or not hasattr(codes, "__len__") or len(codes) != k:
-        raise InvalidParameterError(f"{name} must have one group per code ({k}), got {codes!r}")
+    checked_entries(codes, k, f"{name} must have one group per code ({k})")
     result = tuple(checked_integer(f"{name}[{code}]", group, 0, groups - 1) for code, group in enumerate(codes))
     unused = sorted(set(range(groups)) - set(result))
     if unused:
@@ -69,10 +68,8 @@ def checked_alignment(alignment: Sequence[Any], sizes: Sequence[int]) -> Alignme
     result: list[tuple[int, int, Map]] = []
     for place, entry in enumerate(alignment):
         name = f"alignment[{place}]"
-        if isinstance(entry, (str, bytes)) or not hasattr(entry, "__len__") or len(entry) != 3:
-            raise InvalidParameterError(f"{name} must be (larger attribute, smaller attribute, map), got {entry!r}")
-        larger = checked_integer(f"{name}[0]", entry[0], 0, len(sizes) - 1)
-        smaller = checked_integer(f"{name}[1]", entry[1], 0, len(sizes) - 1)
+        *ends, codes = checked_entries(entry, 3, f"{name} must be (larger attribute, smaller attribute, map)")
+        larger, smaller = (checked_integer(f"{name}[{i}]", j, 0, len(sizes) - 1) for i, j in enumerate(ends))
         if larger == smaller or sizes[larger] < sizes[smaller]:
             raise InvalidParameterError(
                 f"{name} must map an attribute onto another with a domain that is not larger, got {larger} onto "
@@ -80,7 +77,7 @@ def checked_alignment(alignment: Sequence[Any], sizes: Sequence[int]) -> Alignme
             )
         if any({larger, smaller} == {a, b} for a, b, _ in result):
             raise InvalidParameterError(f"alignment must have one map per pair, got two for {larger} and {smaller}")
-        result.append((larger, smaller, checked_map(f"{name}[2]", entry[2], sizes[larger], sizes[smaller])))
+        result.append((larger, smaller, checked_map(f"{name}[2]", codes, sizes[larger], sizes[smaller])))
     return tuple(result)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.checks import checked_integer
+from deniable.core.checks import checked_entries, checked_integer
 from deniable.core.thresholds import exact
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.records.pivot.alignment import Alignment, checked_alignment, copied_frequencies
@@ -172,12 +172,9 @@ def checked_copy_probabilities(probabilities: Any, d: int) -> CopyProbabilities:
         If P is not d x d, an entry is no probability, or a diagonal entry is not one.
     """
     name = "copy_probabilities"
-    if isinstance(probabilities, (str, bytes)) or not hasattr(probabilities, "__len__") or len(probabilities) != d:
-        raise InvalidParameterError(f"{name} must have one row per target ({d}), got {probabilities!r}")
     rows = []
-    for j, row in enumerate(probabilities):
-        if isinstance(row, (str, bytes)) or not hasattr(row, "__len__") or len(row) != d:
-            raise InvalidParameterError(f"{name}[{j}] must have one entry per pivot ({d}), got {row!r}")
+    for j, row in enumerate(checked_entries(probabilities, d, f"{name} must have one row per target ({d})")):
+        checked_entries(row, d, f"{name}[{j}] must have one entry per pivot ({d})")
         numbers = [exact(entry, f"{name}[{j}][{s}]") for s, entry in enumerate(row)]
         for s, number in enumerate(numbers):
             if not 0 <= number <= 1:

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer
-from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.checks import Codes, checked_entries, checked_integer
+from deniable.core.estimate import RecordEstimate
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.errors import InvalidParameterError
 from deniable.oracles.grr import GRR
@@ -167,11 +167,8 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     def _check_parameters(self) -> None:
         object.__setattr__(self, "groups", checked_groups(self.groups, len(self.sizes)))
         object.__setattr__(self, "alignment", checked_alignment(self.alignment, self.sizes))
-        given = self.copy_probabilities
-        if not hasattr(given, "__len__") or len(given) != len(self.groups):
-            raise InvalidParameterError(
-                f"copy_probabilities must have one matrix per group ({len(self.groups)}), got {given!r}"
-            )
+        rule = f"copy_probabilities must have one matrix per group ({len(self.groups)})"
+        checked_entries(self.copy_probabilities, len(self.groups), rule)
         object.__setattr__(self, "copy_probabilities", tuple(part.copy_probabilities for part in self.parts))
 
     @classmethod
@@ -231,12 +228,18 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     @cached_property
     def oracles(self) -> tuple[GRR, ...]:
         """GRR of each attribute as its group's pivot, with epsilon/t."""
-        found = {
-            j: oracle
-            for group, part in zip(self.groups, self.parts, strict=True)
-            for j, oracle in zip(group, part.oracles, strict=True)
-        }
-        return tuple(found[j] for j in range(len(self.sizes)))
+        return tuple(self.parts[place].oracles[i] for place, i in self._places)
+
+    @cached_property
+    def _columns(self) -> list[int]:
+        """The attributes, group by group."""
+        return [j for group in self.groups for j in group]
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int]]:
+        """The group of every attribute, and its number inside."""
+        own = [(place, i) for place, group in enumerate(self.groups) for i in range(len(group))]
+        return [own[column] for column in np.argsort(self._columns)]
 
     @cached_property
     def layout(self) -> CodeLayout:
@@ -291,11 +294,11 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     ) -> RecordEstimate:
         self.check(aggregate)
         columns = [aggregate.counts[place] for place in stretches(self.sizes)]
-        found: dict[int, Estimate] = {}
-        for group, part in zip(self.groups, self.parts, strict=True):
-            own = Aggregate(part, np.concatenate([columns[j] for j in group]), aggregate.n)
-            found.update(zip(group, estimator(part, own).values(), strict=True))
-        return RecordEstimate({j: found[j] for j in range(len(self.sizes))})
+        counts = [np.concatenate([columns[j] for j in group]) for group in self.groups]
+        parts = [
+            estimator(part, Aggregate(part, own, aggregate.n)) for part, own in zip(self.parts, counts, strict=True)
+        ]
+        return RecordEstimate({j: parts[place][i] for j, (place, i) in enumerate(self._places)})
 
     # ---------------------------------------------------------------- exact law
 
@@ -304,14 +307,13 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         return prod((part.implemented_ratio() for part in self.parts), start=Fraction(1))
 
     def _attribute_ratio(self, attribute: int) -> Fraction:
-        place = next(place for place, group in enumerate(self.groups) if attribute in group)
-        return self.parts[place].implemented_attribute_ratio(self.groups[place].index(attribute))
+        place, i = self._places[attribute]
+        return self.parts[place].implemented_attribute_ratio(i)
 
     def _ordered_outputs(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return every possible report, the last attribute fastest, and its place among the parts' combinations."""
         together = product_rows([part.outputs() for part in self.parts], np.int64)
-        columns = [j for group in self.groups for j in group]
-        rows = together[:, np.argsort(columns)]
+        rows = together[:, np.argsort(self._columns)]
         order = np.lexsort(rows.T[::-1])
         return rows[order].astype(self.layout.field.dtype), order
 
@@ -322,9 +324,8 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     def _channel(self) -> NDArray[Any]:
         self._check_channel(prod(self.sizes), prod(self.sizes))
         together = independent([part.channel(exact=True) for part in self.parts])
-        columns = [j for group in self.groups for j in group]
-        records = every_report(self.sizes)[:, columns]
-        rows = np.ravel_multi_index(tuple(records.T), tuple(self.sizes[j] for j in columns))
+        records = every_report(self.sizes)[:, self._columns]
+        rows = np.ravel_multi_index(tuple(records.T), tuple(self.sizes[j] for j in self._columns))
         matrix: NDArray[Any] = together[np.ix_(rows, self._ordered_outputs()[1])]
         return matrix
 

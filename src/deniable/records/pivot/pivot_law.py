@@ -27,7 +27,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import Codes
+from deniable.core.checks import Codes, checked_entries
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.core.thresholds import SCALE, exact
 from deniable.errors import TooLargeError
@@ -41,7 +41,7 @@ from deniable.records.pivot.pivot_draws import (
     sample_pivots,
     transfer_tables,
 )
-from deniable.records.prior_draws import Distribution, checked_distribution, checked_rows, cumulative_thresholds
+from deniable.records.prior_draws import Distribution, checked_distribution, cumulative_thresholds
 from deniable.records.sampled_attribute import SAMPLED_ROWS, sample_attributes, sampled_reports, simulate_sampling
 
 Table = tuple[Distribution, ...]
@@ -75,14 +75,18 @@ def checked_tables(name: str, tables: Any, sizes: Sequence[int], pivots: Groups)
         If their shape is another, or one does not sum to 1 within 1e-9.
     """
     result = []
-    for place, (group, row) in enumerate(zip(pivots, checked_rows(name, tables, len(pivots)), strict=True)):
+    for place, (group, row) in enumerate(zip(pivots, _listed(name, tables, len(pivots)), strict=True)):
         rows, found = prod(sizes[s] for s in group), []
-        for j, table in enumerate(checked_rows(f"{name}[{place}]", row, len(sizes))):
+        for j, table in enumerate(_listed(f"{name}[{place}]", row, len(sizes))):
             label = f"{name}[{place}][{j}]"
-            laws = checked_rows(label, table, 0 if j in group else rows)
+            laws = _listed(label, table, 0 if j in group else rows)
             found.append(tuple(checked_distribution(f"{label}[{y}]", law, sizes[j]) for y, law in enumerate(laws)))
         result.append(tuple(found))
     return tuple(result)
+
+
+def _listed(name: str, given: Any, entries: int) -> Any:
+    return checked_entries(given, entries, f"{name} must have {entries} entries")
 
 
 def rounded_transfer(law: NDArray[Any]) -> NDArray[Any]:
