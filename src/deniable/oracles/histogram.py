@@ -174,7 +174,6 @@ class SHE(FrequencyOracle[Components]):
 
     @cached_property
     def support_law(self) -> LargestComponent:
-        """A report supports the value of its largest component."""
         absent, present = self.component_channel()
         return LargestComponent(self.k, absent, present, 1 - self._low)
 
@@ -220,7 +219,6 @@ class SHE(FrequencyOracle[Components]):
         return float(mean), float(self._one - 2 * mean), float(square - mean * mean)
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon against everybody, for one report."""
         return self._local_guarantee()
 
     def implemented_ratio(self) -> Fraction:
@@ -271,15 +269,12 @@ class SHE(FrequencyOracle[Components]):
 
     @property
     def state_size(self) -> int:
-        """One sum per value."""
         return self.k
 
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """One vector of k grid values per report."""
         return (ReportField("components", "int16", self.k),)
 
     @property
     def report_bits(self) -> float:
-        """Bits per report, k log2(levels)."""
         return self.k * math.log2(len(self._weights))

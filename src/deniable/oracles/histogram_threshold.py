@@ -133,7 +133,6 @@ class THE(OneStage):
         return log_up(likelihood_ratio(1 - missed, false))
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: the tight epsilon against everybody, for one report."""
         tight = self.tight_epsilon()
         remark = (
             f"the declared budget of {float(self.epsilon):g} is not used up: thresholding the noisy histogram leaves "

@@ -270,11 +270,9 @@ class SquareWave(LinearOracle[Codes]):
     # ---------------------------------------------------------------- guarantee and exact law
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon against everybody, for one report."""
         return self._local_guarantee()
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio near/far of the implemented thresholds, exact."""
         wave = self.exact_wave
         return Fraction(wave.near / wave.far)
 
@@ -300,7 +298,6 @@ class SquareWave(LinearOracle[Codes]):
 
     @property
     def state_size(self) -> int:
-        """One counter per possible report, k + 2b."""
         return self.k + 2 * self._b
 
     def check_state(self, counts: Counts, n: int) -> None:
@@ -308,12 +305,10 @@ class SquareWave(LinearOracle[Codes]):
 
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """One code per report."""
         return (ReportField("value", code_dtype(self.state_size).name),)
 
     @property
     def report_bits(self) -> float:
-        """Bits per report, log2(k + 2b)."""
         return float(np.log2(self.state_size))
 
 

@@ -84,12 +84,10 @@ class FixedSize(PairLaw):
 
     @property
     def reachable(self) -> int:
-        """All sets of this size."""
         return self.size
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Always as many."""
         return self.size, self.size
 
     def both(self) -> tuple[Fraction, Fraction]:
@@ -128,7 +126,6 @@ class Independent(PairLaw):
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """None, or all."""
         return 0, self.k
 
     def both(self) -> tuple[Fraction, Fraction]:

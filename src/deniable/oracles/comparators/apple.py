@@ -21,12 +21,12 @@ from deniable.core.checks import Codes, checked_report_codes, code_dtype
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
-from deniable.core.randomness import Randomness, SimulationRandomness, uniform_below
+from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, uniform_below
 from deniable.core.state import Counts, counts_between, refuse
 from deniable.errors import InvalidReportError
 from deniable.oracles.bits import Bits, check_bit_outputs, check_padding, checked_bits, packed_width
 from deniable.oracles.comparators.fixed_sketch import FixedSketch
-from deniable.oracles.comparators.public_rows import add_reports, code_blocks
+from deniable.oracles.comparators.public_rows import add_reports
 from deniable.oracles.unary import SUE
 
 
@@ -174,7 +174,6 @@ class AppleCMS(FixedSketch[IndexedBits]):
         return p, (p - q) / self.m + q
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon against everybody, for one report."""
         return self._local_guarantee("the hash function in a report is public and independent of the answer")
 
     def implemented_ratio(self) -> Fraction:
@@ -212,7 +211,12 @@ class AppleCMS(FixedSketch[IndexedBits]):
         for x in np.flatnonzero(many):
             spread = rng.generator.multinomial(counts[x], np.full(self.hashes, 1 / self.hashes))
             cells[every, self.functions.cells(np.full(self.hashes, x), every)] += spread
-        for codes in code_blocks(np.where(many, 0, counts), self.k):
+        last = np.cumsum(np.where(many, 0, counts))
+        for start in range(0, int(last[-1]), BLOCK_WORDS):
+            stop = min(start + BLOCK_WORDS, int(last[-1]))
+            first, end = np.searchsorted(last, (start, stop - 1), side="right")
+            edges = np.clip(last[first : end + 1], start, stop)
+            codes = np.repeat(np.arange(first, end + 1), np.diff(edges, prepend=start))
             index = rng.generator.integers(self.hashes, size=len(codes))
             add_reports(index * self.m + self.functions.cells(codes, index), cells.reshape(-1))
         p, q = map(float, self.response.support_probabilities)
@@ -227,7 +231,6 @@ class AppleCMS(FixedSketch[IndexedBits]):
         return self.hashes * self.m
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse counts of bits that n reports, each of one hash function, cannot have."""
         counts_between(counts, 0, n)
         reporters = int(counts.reshape(self.hashes, self.m).max(axis=1).sum())
         if reporters > n:
@@ -235,7 +238,6 @@ class AppleCMS(FixedSketch[IndexedBits]):
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """The index and the packed bits."""
         return (
             ReportField("hash_index", code_dtype(self.hashes).name),
             ReportField("bits", "uint8", packed_width(self.m)),

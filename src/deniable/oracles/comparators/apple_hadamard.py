@@ -10,27 +10,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import Codes
 from deniable.core.privacy import Guarantee
-from deniable.core.state import Counts, signs_of
 from deniable.errors import InvalidParameterError
 from deniable.oracles.comparators.fixed_sketch import FixedSketch
-from deniable.oracles.comparators.public_rows import PublicRows, parity, sign_sums
-from deniable.oracles.grr import GRR
+from deniable.oracles.comparators.public_rows import SignedRows, parity
 from deniable.oracles.sketch.families._walsh import walsh_rows
 
 
 @final
 @dataclass(frozen=True)
-class AppleHCMS(FixedSketch[Codes], PublicRows):
+class AppleHCMS(FixedSketch[Codes], SignedRows):
     """Apple's Hadamard count-mean sketch over {0, ..., k-1}: a hash function, a Hadamard row, and one noisy bit.
 
     The bit says whether entry (row, h_j(x)) of the m x m Hadamard matrix is -1, that is whether they share an odd
@@ -96,18 +93,10 @@ class AppleHCMS(FixedSketch[Codes], PublicRows):
         if self.m & (self.m - 1):
             raise InvalidParameterError(f"m must be a power of two, got m={self.m}")
 
-    @cached_property
-    def response(self) -> GRR:
-        """The randomised response that bits go through: GRR over 2 values."""
-        return GRR(2, self.epsilon)
-
     def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return the bit of each code, row = m * index of the hash function + row of the Hadamard matrix."""
         shift = self.m.bit_length() - 1
         return parity(rows & (self.m - 1) & self.functions.cells(codes, rows >> shift))
-
-    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
-        return sign_sums(reports, self.rows)
 
     # ---------------------------------------------------------------- analyst
 
@@ -133,7 +122,6 @@ class AppleHCMS(FixedSketch[Codes], PublicRows):
         return p, self.collision_probability * (p - q) + q
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon against everybody, for one report."""
         return self._local_guarantee(
             "the hash function and the row in a report are public and independent of the answer"
         )
@@ -142,15 +130,6 @@ class AppleHCMS(FixedSketch[Codes], PublicRows):
     def rows(self) -> int:
         """One row per row of every hash function."""
         return self.hashes * self.m
-
-    @property
-    def state_size(self) -> int:
-        """One sum of signs per row of every hash function."""
-        return self.hashes * self.m
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but sums of n signs."""
-        signs_of(counts, n)
 
     @property
     def report_bits(self) -> float:

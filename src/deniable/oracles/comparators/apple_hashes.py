@@ -9,7 +9,7 @@ Sketch as the Leading Locally Differentially Private Frequency Estimator for Lar
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import Codes, checked_integer, code_dtype
-from deniable.core.estimate import Estimate, affine_estimate
 from deniable.core.kernels import kernel
 from deniable.core.randomness import BLOCK_WORDS
 from deniable.errors import InvalidInputError, InvalidParameterError
@@ -136,12 +135,6 @@ class FixedHashes:
         if abs(float(f.sum()) - 1) > 1e-6:
             raise InvalidInputError(f"frequencies must sum to 1, got a sum of {float(f.sum())}")
         return f
-
-
-def biased_estimate(counts: NDArray[np.int64], n: int, p1: float, p0: float, sketch: str) -> Estimate:
-    """Return (C/n - p0)/(p1 - p0) as an Estimate that names its bias: it has no standard errors and no intervals."""
-    estimate = affine_estimate(counts, n, p1, p0)
-    return replace(estimate, processing=(f"{sketch} (biased: collisions are fixed)",))
 
 
 @kernel

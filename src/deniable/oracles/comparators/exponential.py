@@ -67,7 +67,6 @@ class Exponential(RandomizedResponse):
         return lie_threshold(self.k, BudgetShare(spent(self.epsilon) / 2))
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon/2 against everybody, for one report."""
         remark = (
             f"declared budget {float(self.epsilon):g}; the exponential mechanism with utility 1[y = x] equals "
             "GRR at half of it and spends no more"

@@ -7,6 +7,7 @@ as the Leading Locally Differentially Private Frequency Estimator for Large Dict
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, TypeVar, final
@@ -15,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.estimate import Estimate, affine_variance
+from deniable.core.estimate import Estimate, affine_estimate, affine_variance
 from deniable.core.thresholds import checked_epsilon
-from deniable.oracles.comparators.apple_hashes import FixedHashes, biased_estimate
+from deniable.oracles.comparators.apple_hashes import FixedHashes
 from deniable.oracles.oracle import FrequencyOracle
 
 Reports = TypeVar("Reports")
@@ -83,7 +84,8 @@ class FixedSketch(FrequencyOracle[Reports]):
             If it contains no reports.
         """
         p1, p0 = map(float, self.support_probabilities)
-        return biased_estimate(self.support_counts(aggregate), aggregate.n, p1, p0, self.published)
+        estimate = affine_estimate(self.support_counts(aggregate), aggregate.n, p1, p0)
+        return replace(estimate, processing=(f"{self.published} (biased: collisions are fixed)",))
 
     @final
     def conditional_bias(self, frequencies: ArrayLike) -> NDArray[np.float64]:

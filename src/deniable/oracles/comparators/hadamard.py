@@ -10,19 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_integer
 from deniable.core.privacy import Guarantee
-from deniable.core.state import Counts, signs_of
 from deniable.core.thresholds import checked_epsilon
-from deniable.oracles.comparators.public_rows import PublicRows, parity, sign_sums
-from deniable.oracles.grr import GRR
+from deniable.oracles.comparators.public_rows import SignedRows, parity
 from deniable.oracles.pure import PureOracle
 from deniable.oracles.sketch.families._walsh import walsh_hadamard
 
@@ -32,7 +29,7 @@ MAX_HADAMARD_DOMAIN = 1 << 30
 
 @final
 @dataclass(frozen=True)
-class HadamardEncoding(PublicRows, PureOracle[Codes]):
+class HadamardEncoding(SignedRows, PureOracle[Codes]):
     """Hadamard encoding over {0, ..., k-1}: a uniform row r of 0..K-1 and one noisy bit, K = 2^ceil(log2(k + 1)).
 
     The bit says whether entry (r, x + 1) of the K x K Hadamard matrix is -1, that is whether r and x + 1 share an odd
@@ -85,17 +82,9 @@ class HadamardEncoding(PublicRows, PureOracle[Codes]):
         """K, the size of the Hadamard matrix: the smallest power of two above k."""
         return 1 << self.k.bit_length()
 
-    @cached_property
-    def response(self) -> GRR:
-        """The randomised response that bits go through: GRR over 2 values."""
-        return GRR(2, self.epsilon)
-
     def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return the bit of each code in its row: 0 where entry (row, code + 1) of the Hadamard matrix is +1."""
         return parity(rows & (codes.astype(np.int64) + 1))
-
-    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
-        return sign_sums(reports, self.rows)
 
     def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.int64]:
         # Reports that agree with v minus those that do not are the Walsh-Hadamard transform of the sums at v + 1.
@@ -118,17 +107,7 @@ class HadamardEncoding(PublicRows, PureOracle[Codes]):
         return p, (p + q) / 2
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon against everybody, for one report."""
         return self._local_guarantee("the row in a report is public and independent of the answer")
-
-    @property
-    def state_size(self) -> int:
-        """One sum of signs per row."""
-        return self.rows
-
-    def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but sums of n signs."""
-        signs_of(counts, n)
 
     @property
     def report_bits(self) -> float:

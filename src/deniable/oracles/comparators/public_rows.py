@@ -8,7 +8,6 @@ Hadamard response differ only in that list.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,10 +16,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.checks import Codes, checked_counts, checked_report_codes, code_dtype
+from deniable.core.checks import Codes, checked_report_codes, code_dtype
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, uniform_below
+from deniable.core.state import Counts, signs_of
 from deniable.oracles.grr import GRR
 from deniable.oracles.oracle import FrequencyOracle
 
@@ -115,8 +115,33 @@ class PublicRows(FrequencyOracle[Codes]):
     @final
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """Row and cell in one integer."""
         return (ReportField("report", code_dtype(self.rows * self.response.k).name),)
+
+
+class SignedRows(PublicRows):
+    """Public rows of a Hadamard matrix, or of several: two cells, and the state is a sum of signs per row."""
+
+    @cached_property
+    @final
+    def response(self) -> GRR:
+        """The randomised response that bits go through: GRR over 2 values."""
+        return GRR(2, self.epsilon)
+
+    @final
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        checked = checked_report_codes(reports, 2 * self.rows)
+        sums = np.zeros(self.rows, dtype=np.int64)
+        add_signs(checked, sums)
+        return sums, len(checked)
+
+    @property
+    @final
+    def state_size(self) -> int:
+        return self.rows
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        signs_of(counts, n)
 
 
 def histogram_of(reports: ArrayLike, size: int) -> tuple[NDArray[np.int64], int]:
@@ -125,31 +150,6 @@ def histogram_of(reports: ArrayLike, size: int) -> tuple[NDArray[np.int64], int]
     histogram = np.zeros(size, dtype=np.int64)
     add_reports(checked, histogram)
     return histogram, len(checked)
-
-
-def sign_sums(reports: ArrayLike, rows: int) -> tuple[NDArray[np.int64], int]:
-    """Return int64[rows], the sum of the signs (bit 0: +1, bit 1: -1) of the reports of each row, and their number."""
-    checked = checked_report_codes(reports, 2 * rows)
-    sums = np.zeros(rows, dtype=np.int64)
-    add_signs(checked, sums)
-    return sums, len(checked)
-
-
-def code_blocks(counts: ArrayLike, k: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the codes of contributors with these true counts int[k], value by value, a block at a time.
-
-    Simulations whose aggregate has no product law make these reports and sum them, in memory independent of n.
-    """
-    held = checked_counts(counts, k)
-    last = np.cumsum(held)
-    n = int(last[-1])
-    for start in range(0, n, BLOCK_WORDS):
-        stop = min(start + BLOCK_WORDS, n)
-        low, high = np.searchsorted(last, [start, stop - 1], side="right")
-        part = held[low : high + 1].copy()
-        part[-1] -= last[high] - stop
-        part[0] -= start - (last[low] - held[low])
-        yield np.repeat(np.arange(low, high + 1), part)
 
 
 @kernel

@@ -223,7 +223,6 @@ class RecursiveHadamard(PublicRows):
     # ---------------------------------------------------------------- guarantee and exact law
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon against everybody, for one report."""
         return self._local_guarantee("the row in a report is public and independent of the answer")
 
     @property
@@ -232,7 +231,6 @@ class RecursiveHadamard(PublicRows):
         return 2 * self.classes * self.rows
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but histograms of n reports."""
         counts_sum_to(counts, n)
 
     @property

@@ -176,7 +176,6 @@ class CountMeanSketch(PureOracle[Any]):
 
     @cached_property
     def support_law(self) -> Hashed:
-        """A report supports the values in its cell."""
         return Hashed(self.hashes, *self.response.support_probabilities)
 
     @cached_property
@@ -305,11 +304,9 @@ class CountMeanSketch(PureOracle[Any]):
         return p, c * p + (1 - c) * q
 
     def privacy(self) -> Guarantee:
-        """Return the guarantee: epsilon against everybody, for one report."""
         return self._local_guarantee("the hash function in a report is public and independent of the answer")
 
     def implemented_ratio(self) -> Fraction:
-        """Largest likelihood ratio p/q of the implemented thresholds, exact."""
         return self.response.implemented_ratio()
 
     def outputs(self) -> Any:
@@ -346,7 +343,6 @@ class CountMeanSketch(PureOracle[Any]):
         return self.hashes.state_size
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse what no n reports of the family's hash functions add up to."""
         self.hashes.check_state(counts, n)
 
     @property
@@ -356,10 +352,8 @@ class CountMeanSketch(PureOracle[Any]):
 
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """The family's columns."""
         return self.hashes.report_fields
 
     @property
     def report_bits(self) -> float:
-        """Bits per report, hash function and cell."""
         return self.hashes.report_bits

@@ -352,19 +352,16 @@ class HeavyHitters(Mechanism[PrefixReports]):
         return self.groups * (self.sketch.state_size + 1)
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse histograms of groups that are not of as many reports as the groups have, n in all."""
         reported = counts[-self.groups :]
         counts_sum_to(reported, n, len(counts) - self.groups)
         check_parts([self.sketch] * self.groups, counts, reported)
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """The group and the sketch's report."""
         return (ReportField("group", "uint8"), ReportField("value", self.sketch.report_fields[0].dtype))
 
     @property
     def report_bits(self) -> float:
-        """Bits per report: log2 of the number of groups, and the sketch's bits."""
         return float(np.log2(self.groups)) + self.sketch.report_bits
 
 

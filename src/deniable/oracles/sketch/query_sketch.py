@@ -173,24 +173,19 @@ class QuerySketch(Mechanism[Any]):
 
     @property
     def state_size(self) -> int:
-        """One counter per query."""
         return len(self.queries)
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse support counts outside 0..n."""
         counts_between(counts, 0, n)
 
     @property
     def report_type(self) -> Callable[..., Any]:
-        """The sketch's reports."""
         return self.sketch.report_type
 
     @property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """The sketch's columns."""
         return self.sketch.report_fields
 
     @property
     def report_bits(self) -> float:
-        """Bits per report of the sketch."""
         return self.sketch.report_bits

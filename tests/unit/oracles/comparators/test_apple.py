@@ -98,6 +98,14 @@ def test_simulated_aggregates_follow_the_law(hashes: int) -> None:
     laws.simulated_aggregates_follow_the_law(case.build((3,), 1.0))
 
 
+def test_a_simulation_of_many_blocks_has_everybody_once() -> None:
+    """At epsilon 32 a bit is flipped once in 10^7: of n contributors n bits are set."""
+    sketch = AppleCMS(k=3001, epsilon=32.0, m=2, hashes=64)
+    counts = np.resize([0, 25, 64, 1000], sketch.k)
+    aggregate = sketch.simulate_aggregate(counts, SimulationRandomness(1))
+    assert int(aggregate.counts.sum()) == aggregate.n == int(counts.sum())
+
+
 def test_simulated_hadamard_aggregates_follow_the_law() -> None:
     case = Case("AppleHCMS", lambda sizes, epsilon: AppleHCMS(sizes[0], epsilon, m=4, hashes=3, seed=1))
     laws.simulated_aggregates_follow_the_law(case.build((3,), 1.0))

@@ -140,15 +140,6 @@ def test_the_largest_domain_fits_32_bits() -> None:
     assert encoding.report_bits == 32
 
 
-@settings(deadline=None, max_examples=40)
-@given(st.lists(st.sampled_from([0, 1, 2, 32_767, 32_768, 40_000, 70_000]), min_size=2, max_size=6))
-def test_code_blocks_hold_everybody_once(counts: list[int]) -> None:
-    blocks = list(public_rows.code_blocks(np.array(counts), len(counts)))
-    codes = np.concatenate([*blocks, np.empty(0, dtype=np.int64)])
-    assert codes.tolist() == np.repeat(np.arange(len(counts)), counts).tolist()
-    assert all(0 < len(block) <= 32_768 for block in blocks)
-
-
 def test_a_million_contributors_over_a_large_domain() -> None:
     """Mean squared error over 2^15 values against the formula; its relative spread is sqrt(2/2^15) = .8%, z = 5."""
     encoding = HadamardEncoding(k=2**15, epsilon=1.0)

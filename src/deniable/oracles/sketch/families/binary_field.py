@@ -111,15 +111,12 @@ class BinaryFieldFamily(CountedFamily):
 
     @cached_property
     def parameter_columns(self) -> tuple[Column, Column]:
-        """a0 and a1."""
         return (column(0, (1 << self.bits) - 1),) * 2
 
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
-        """Contributor: return (a0, a1), each of shape (rows,), exactly uniform in 0..2^l-1."""
         return tuple((draw(rng, rows) >> np.uint64(64 - self.bits)).astype(one.dtype) for one in self.parameter_columns)
 
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
-        """Return the cell of each code under its own (a0, a1); the three arrays have shape (n,)."""
         # One dtype for the loop, which is compiled once then.
         x, a0, a1 = (column.astype(np.uint64) for column in (codes, *parameters))
         cells = np.empty(len(x), dtype=np.uint64)
@@ -132,7 +129,6 @@ class BinaryFieldFamily(CountedFamily):
         return self.count_queries(reports, np.arange(self.k, dtype=np.uint64))
 
     def count_queries(self, reports: BinaryFieldReports, queries: Codes) -> NDArray[np.int64]:
-        """Collector: return the number of checked reports with value = h(x), for every x of the queries."""
         a0, a1, cells = (np.ascontiguousarray(column, dtype=np.uint64) for column in reports)
         few = len(cells) * len(queries) <= INTERPRETED_EVALUATIONS
         run = count_supporting if few else count_supporting.compiled

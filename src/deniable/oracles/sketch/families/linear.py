@@ -127,7 +127,6 @@ class LinearFamily(TransformedFamily):
 
     @cached_property
     def parameter_columns(self) -> tuple[Column]:
-        """The nonzero vectors w."""
         return (column(1, self.domain - 1),)
 
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
@@ -145,7 +144,6 @@ class LinearFamily(TransformedFamily):
         return sum(c << i for i, c in enumerate(self.polynomial[:-1]))
 
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
-        """Return the cell of each code under its own w; both arrays have shape (n,)."""
         (w,) = parameters
         cells: Codes
         if self.p == 2:
@@ -162,7 +160,6 @@ class LinearFamily(TransformedFamily):
         return self.domain if self.p == 2 else self.p * hyperplanes.line_count(self.p, self.dimension)
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse what n reports, each of one hash function, do not add up to."""
         if self.p == 2:
             counts_between(counts[:1], n, n)
             binary.check_spectrum(counts, n, np.arange(self.m + 1))
@@ -189,14 +186,6 @@ class LinearFamily(TransformedFamily):
     # ---------------------------------------------------------------- analyst
 
     def decode(self, state: Counts, n: int) -> Counts:
-        """Analyst: return the support counts of all k values, from one Fourier transform over F_p^b, exactly.
-
-        Raises
-        ------
-        DamagedStateError
-            If a division leaves a rest, a count lies outside 0..n, or a
-            spot check fails.
-        """
         if self.p != 2:
             return hyperplanes.decode_hyperplanes(state, n, self.p, self.dimension, self.m, self.k)
         return binary.decode_spectrum(state, n, self.exponent, self.k)

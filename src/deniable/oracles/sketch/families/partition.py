@@ -117,14 +117,12 @@ class PartitionFamily(TransformedFamily):
 
     @property
     def collision_probability(self) -> Fraction:
-        """P(h(x) = h(x')) for every x != x', exact."""
         return collision_probability(1 << self.value_bits, self.m)
 
     # ---------------------------------------------------------------- contributor
 
     @cached_property
     def parameter_columns(self) -> tuple[Column, Column]:
-        """The linear map w and the offset."""
         return column(0, (1 << self.dimension) - 1), column(0, (1 << self.value_bits) - 1)
 
     def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
@@ -139,7 +137,6 @@ class PartitionFamily(TransformedFamily):
         return high.astype(w.dtype), low.astype(offset.dtype)
 
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
-        """Return the cell of each code under its own (w, offset); the three arrays have shape (n,)."""
         w, offset = parameters
         vectors: NDArray[Any] = apply_functionals(codes, w, self.dimension, self.polynomial, self.value_bits)
         vectors ^= offset.astype(vectors.dtype)
@@ -157,7 +154,6 @@ class PartitionFamily(TransformedFamily):
         return 1 << self.dimension
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse what is no spectrum of n reports."""
         check_spectrum(counts, n, self.edges)
         counts_between(counts[:1], 0, n << self.value_bits)
 
@@ -174,13 +170,6 @@ class PartitionFamily(TransformedFamily):
     # ---------------------------------------------------------------- analyst
 
     def decode(self, state: Counts, n: int) -> Counts:
-        """Analyst: return the support counts of all k values, from one Walsh-Hadamard transform of size 2^b.
-
-        Raises
-        ------
-        DamagedStateError
-            If 2^L does not divide a transformed value, a count lies outside 0..n, or a spot check fails.
-        """
         return decode_spectrum(state, n, self.value_bits, self.k)
 
 

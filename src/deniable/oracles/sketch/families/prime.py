@@ -96,7 +96,6 @@ class PrimeFamily(CountedFamily):
 
     @property
     def collision_probability(self) -> Fraction:
-        """P(h(x) = h(x')) for every x != x', exact."""
         return collision_probability(self.prime, self.m)
 
     # ---------------------------------------------------------------- contributor
@@ -108,7 +107,6 @@ class PrimeFamily(CountedFamily):
 
     @property
     def parameter_columns(self) -> tuple[Column, Column]:
-        """a0 and a1."""
         return (Column(0, self.prime - 1, self.parameter_dtype),) * 2
 
     def draw_parameters(self, rng: Randomness, rows: int) -> tuple[Words, Words]:
@@ -125,7 +123,6 @@ class PrimeFamily(CountedFamily):
         return a0, a1
 
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
-        """Return the cell of each code under its own (a0, a1); the three arrays have shape (n,)."""
         cells = np.empty(len(codes), dtype=code_dtype(self.m))
         a0, a1 = parameters
         hash_codes(codes, a0, a1, self.prime, self.m, cells)
@@ -141,7 +138,6 @@ class PrimeFamily(CountedFamily):
         return count_all(self.prime, self.m, *reports, self.k)
 
     def count_queries(self, reports: HashedReports, queries: Codes) -> NDArray[np.int64]:
-        """Collector: return the number of checked reports with value = h(x), for every x of the queries."""
         return count_queries(self.prime, self.m, *reports, queries)
 
 

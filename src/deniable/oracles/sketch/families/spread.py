@@ -141,7 +141,6 @@ class SpreadFamily(HashFamily):
         return self.state_size // self.m - 1
 
     def members(self) -> tuple[Parameters, NDArray[Any]]:
-        """Return the rows of all hash functions and their probabilities."""
         first = self._last_row
         above, below = np.arange(first), np.arange(first + 1, first + (1 << self.levels[-1].degree))
         wide, narrow = Fraction(self.m - 1, self.domain - 1), Fraction(1, self.domain - 1)
@@ -180,7 +179,6 @@ class SpreadFamily(HashFamily):
         return starts, degrees, polynomials
 
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
-        """Return the cell of each code under the hash function of its row; both arrays have shape (n,)."""
         cells = np.empty(len(codes), dtype=code_dtype(self.m))
         (row,) = parameters
         hash_rows(codes, row, *self._tables, self.cell_bits, cells)
@@ -198,7 +196,6 @@ class SpreadFamily(HashFamily):
 
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
-        """One integer per report."""
         return (ReportField("value", self.report_dtype.name),)
 
     @property
@@ -224,7 +221,6 @@ class SpreadFamily(HashFamily):
         return codes
 
     def valid_rows(self, reports: Any) -> NDArray[np.bool_]:
-        """Collector: return which reports a hash function has, bool[n]."""
         array = np.asarray(reports)
         checked_report_codes(array[:0], self.state_size)
         hole = self.levels[-1].offset
@@ -232,7 +228,6 @@ class SpreadFamily(HashFamily):
         return valid & ~((array >= hole) & (array < hole + self.m))
 
     def split(self, reports: NDArray[Any]) -> tuple[Parameters, Codes]:
-        """Return ((row,), cell)."""
         shift = reports.dtype.type(self.cell_bits)
         return (reports >> shift,), (reports & reports.dtype.type(self.m - 1)).astype(code_dtype(self.m))
 
@@ -243,7 +238,6 @@ class SpreadFamily(HashFamily):
         return last.offset + (self.m << last.degree)
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse all but histograms of n reports, none of the hash function that is never used."""
         counts_sum_to(counts, n)
         counts_between(counts[self.levels[-1].offset :][: self.m], 0, 0, self.levels[-1].offset)
 
