@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -258,7 +258,8 @@ class Asked:
             one = _attribute(estimates, name)
             these = " or ".join(map(repr, labels))
             about = f"the share of {these} of {_called(one)}"
-            rows.append(_total(one, labels, about, read, contributors or one.contributors))
+            pooled = None if read.plain else one.pooled(labels)
+            rows.append(row(one.total(labels), "share", about, read, contributors or one.contributors, pooled))
         for name, shares_ in self.quantiles:
             one = _attribute(estimates, name)
             cdf = one.cdf()
@@ -318,14 +319,22 @@ def _counted(estimate: Estimate) -> str:
     return ", of those who gave an answer that counts," if len(estimate.ranked) < estimate.k else ""
 
 
-def row(answer: Answer, unit: Unit, about: str, reading: Reading, contributors: int) -> Row:
-    """Return an answer as a row; `about` completes "... is 3" with a noun."""
+def row(
+    answer: Answer, unit: Unit, about: str, reading: Reading, contributors: int, pooled: Estimate | None = None
+) -> Row:
+    """Return an answer as a row; `about` completes "... is 3" with a noun.
+
+    `pooled` is the estimate of the answer's categories as one, which has intervals despite liars and at any look.
+    """
     lower = upper = math.nan
     note = ""
     try:
-        if not reading.plain:
-            raise NoIntervalError("of several categories together no interval is known for liars or for any look")
-        lower, upper = answer.interval(**reading.single)
+        if pooled is not None:
+            lower, upper = (float(end[0]) for end in pooled.interval(**reading.full))
+        elif reading.plain:
+            lower, upper = answer.interval(**reading.single)
+        else:
+            note = "of several categories together no interval is known for liars or for any look"
     except NoIntervalError as error:
         note = str(error)
     known = Row(
@@ -353,16 +362,6 @@ def _sentence(known: Row, about: str, reading: Reading, contributors: int) -> st
     return (
         f"{subject} is {write(known.value)} ({reading.level} interval: {write(known.lower)} to {write(known.upper)})."
     )
-
-
-def _total(one: Estimate, labels: Sequence[str], about: str, reading: Reading, contributors: int) -> Row:
-    answer = one.total(labels)
-    pooled = None if reading.plain else one.pooled(labels)
-    if pooled is None:
-        return row(answer, "share", about, reading, contributors)
-    lower, upper = (float(end[0]) for end in pooled.interval(**reading.full))
-    known = Row(answer.question, "share", answer.value, answer.standard_error_for(reading.target), lower, upper, "")
-    return dataclasses.replace(known, sentence=_sentence(known, about, reading, contributors))
 
 
 def _quantile(found: Quantile, attribute: str, about: str, reading: Reading, contributors: int) -> Row:

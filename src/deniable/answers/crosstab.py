@@ -31,7 +31,7 @@ from deniable.core.result import Result
 from deniable.core.support_counts import normal_quantile
 from deniable.errors import InvalidParameterError, MismatchError, UnknownCategoryError
 from deniable.postprocess.dependence import Decoded, DecodedTable, dependence_decode
-from deniable.records.dependence.association import CramersV, sampled_cramers_v
+from deniable.records.dependence.association import sampled_cramers_v
 from deniable.records.joint import JointTables, has_tables
 from deniable.records.pair_sample import PairSample
 from deniable.records.pairs import attribute_pairs
@@ -294,7 +294,7 @@ class Crosstab:
         ordinary chi-squared of the reported codes, whose level holds at every number of reports.
         """
         found = self._own.independence()
-        needed = 0 if not found.crowding else self._needed(found.crowding)
+        needed = math.ceil(found.crowding * self.n / MOST_CROWDED) if math.isfinite(found.crowding) else 0
         if found.crowding <= MOST_CROWDED and not math.isnan(found.statistic):
             p_value = float(special.chdtrc(found.degrees, found.statistic))
             note = LEVEL_NOTE if found.crowding else "the level holds at every number of reports"
@@ -304,28 +304,17 @@ class Crosstab:
             note = f"not determined: too few reports of this pair, {self.n:,}; {what}"
         return Independence(found.statistic, found.degrees, p_value, found.method, self.n, needed, note)
 
-    def _needed(self, crowding: float) -> int:
-        return math.ceil(crowding * self.n / MOST_CROWDED) if math.isfinite(crowding) else 0
-
     def cramers_v(self) -> Answer:
         """Return Cramer's V of the population, from 0 (independent) to 1, corrected for noise.
 
         The interval takes V^2 for a noncentral chi-squared variable (`CramersV.bounds`); it counts noise and sampling,
         whatever the target.
         """
-        question = "Cramer's V"
+        nothing = self._answer("Cramer's V", math.nan, lambda _: math.nan, lambda _z, _target: NOTHING)
         if not self.n:
-            return self._answer(question, math.nan, lambda _: math.nan, lambda _z, _target: NOTHING)
-        found = self._association
-        value = min(found.corrected, 1.0)
-        return replace(
-            self._answer(question, value, lambda _: math.nan, lambda _z, _target: NOTHING),
-            bounds=lambda tail, _: found.bounds(tail),
-        )
-
-    @cached_property
-    def _association(self) -> CramersV:
-        return sampled_cramers_v(self._own)
+            return nothing
+        found = sampled_cramers_v(self._own)
+        return replace(nothing, value=min(found.corrected, 1.0), bounds=lambda tail, _: found.bounds(tail))
 
     # ---------------------------------------------------------------- what they are made of
 

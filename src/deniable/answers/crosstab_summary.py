@@ -94,6 +94,9 @@ class CrosstabSummary(Result):
     format = "deniable crosstab"
     also: ClassVar = {"sentences": "sentences", "step": "step"}
 
+    step: ClassVar[str] = "dependence"
+    """Name of the step that made `decoded`."""
+
     title: str
     rows: str
     columns: str
@@ -120,11 +123,6 @@ class CrosstabSummary(Result):
     dependence: float
     guarantee: Guarantee = field(metadata=HIDDEN)
     collection: str = ""
-
-    @property
-    def step(self) -> str:
-        """Name of the step that made `decoded`."""
-        return "dependence"
 
     @property
     def level_text(self) -> str:

@@ -24,7 +24,7 @@ from deniable.leakage.prior.correlation import (
     enumerated,
     release_epsilon,
 )
-from deniable.leakage.prior.distributions import MAX_STATES, Floats
+from deniable.leakage.prior.distributions import MAX_STATES, Floats, joint_from_records
 from deniable.leakage.prior.empirical_prior import Observed, Releases, left_out, observed, varying, warnings_of
 from deniable.leakage.prior.pairwise import (
     Pair,
@@ -44,11 +44,6 @@ from deniable.survey.schema import Schema
 ADDITIVE_REMARK = (
     f"The {ADDITIVE_LABEL} is an attribute's own epsilon plus the leakages of all single others. Several attributes "
     "together can say more than that: it is printed for comparison with the literature, not to be relied on."
-)
-
-UNIT = (
-    "Leakage is in nats, like epsilon: seeing the release changes the odds between two answers by a factor of at most "
-    "e to that power."
 )
 
 _GROUP_STATES = 1 << 20
@@ -182,6 +177,12 @@ class LeakageSummary(Result):
         "guarantee": "promised",
     }
 
+    unit: ClassVar[str] = (
+        "Leakage is in nats, like epsilon: seeing the release changes the odds between two answers by a factor of at "
+        "most e to that power."
+    )
+    """One sentence: the unit."""
+
     prior: Prior
     release: Released
     names: tuple[str, ...] = field(metadata=HIDDEN)
@@ -238,11 +239,6 @@ class LeakageSummary(Result):
     def scale(self) -> float:
         """Upper end of every scale: the largest epsilon that an attribute is released with."""
         return float(self.direct.max())
-
-    @property
-    def unit(self) -> str:
-        """One sentence: the unit."""
-        return UNIT
 
     @property
     def any_prior(self) -> dict[str, Any]:
@@ -384,7 +380,7 @@ def record_leakage(
     whole = len(groups) == 1 and len(groups[0]) == d
     found: dict[int, Leakage] = {}
     for group in groups:
-        part = Observed(data.codes[:, group], tuple(data.sizes[j] for j in group), (), (), (), (), ()).joint()
+        part = joint_from_records(data.codes[:, group], [data.sizes[j] for j in group])
         exact = totals(part, [channel for j in group if (channel := channels[j]) is not None])[0]
         outside = math.fsum(float(pairs.direct[j]) for j in range(d) if j not in group)
         for j, total in zip(group, exact, strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,13 +21,13 @@ def answer_sections(summary: Summary) -> tuple[Section, ...]:
     """Return the sections that stand before all frequencies: what was asked, in words, numbers and curves."""
     if not summary.answers:
         return ()
-    parts: list[Part] = [Text(tuple(row.sentence for row in summary.answers), items=True), _table(summary)]
+    said = Text(tuple(row.sentence for row in summary.answers), items=True)
     titles = {row.attribute: row.title or row.attribute for row in summary.attributes}
-    sections = [Section("Answers", tuple(parts))]
-    for curve in summary.curves:
-        name = titles.get(curve.attribute, curve.attribute)
-        sections.append(Section(f"Share up to each category: {name}", (_curve(curve, summary),)))
-    return tuple(sections)
+    curves = [(titles.get(curve.attribute, curve.attribute), _curve(curve, summary)) for curve in summary.curves]
+    return (
+        Section("Answers", (said, _table(summary))),
+        *(Section(f"Share up to each category: {name}", (chart,)) for name, chart in curves),
+    )
 
 
 def answer_notes(summary: Summary) -> tuple[str, ...]:
@@ -61,7 +60,10 @@ def comparison_page(comparison: Comparison) -> Page:
     >>> page.title, [section.heading for section in page.sections]
     ("From 'May' to 'June'", ['What changed', 'vote'])
     """
-    one, other = (repr(title) if title else f"the {place} collection" for title, place in _named(comparison))
+    one, other = (
+        repr(title) if title else f"the {place} collection"
+        for title, place in zip(comparison.titles, ("first", "second"), strict=True)
+    )
     notes = [
         "Every answer was randomised before it was collected. Changes are differences of raw estimates; what is left "
         "is noise, and the interval says how much.",
@@ -92,10 +94,6 @@ def comparison_page(comparison: Comparison) -> Page:
             for name, guarantee, n in zip((one, other), comparison.guarantees, comparison.n, strict=True)
         ),
     )
-
-
-def _named(comparison: Comparison) -> Sequence[tuple[str, str]]:
-    return list(zip(comparison.titles, ("first", "second"), strict=True))
 
 
 def _changes(comparison: Comparison, row: AttributeComparison) -> tuple[Part, ...]:
@@ -137,9 +135,7 @@ def _table(summary: Summary) -> Table:
 
     def cells(i: int) -> list[str]:
         row = rows[i]
-        error = (
-            "-" if math.isnan(row.standard_error) or math.isinf(row.standard_error) else row.write(row.standard_error)
-        )
+        error = row.write(row.standard_error) if math.isfinite(row.standard_error) else "-"
         return [row.question, row.value_text, error, row.interval_text]
 
     return Table(("question", "answer", "std. error", f"{summary.level_text} interval"), len(rows), cells)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from deniable.answers.asked import shares
 from deniable.answers.summary import AttributeSummary, Summary
 from deniable.core.spec import to_spec
 from deniable.errors import InvalidParameterError
@@ -151,15 +152,8 @@ def percent(summary: Summary) -> Callable[[float], str]:
     """
     errors = [row.standard_error for row in summary.attributes]
     known = [float(values[values > 0].min()) for values in errors if (values > 0).any()]
-    decimals = min(max(1 - math.floor(math.log10(100 * min(known, default=0.01))), 1), 4)
-
-    def text(value: float) -> str:
-        if not math.isfinite(value):
-            return "-"
-        written = f"{100 * value:.{decimals}f}%"
-        return written[1:] if written.startswith("-") and not written.strip("-0.%") else written
-
-    return text
+    write = shares(min(known, default=0.01))
+    return lambda value: write(value) if math.isfinite(value) else "-"
 
 
 def _facts(summary: Summary) -> list[str]:
