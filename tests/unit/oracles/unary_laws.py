@@ -21,8 +21,8 @@ KERNELS = ("few", "interpreted", "compiled")
 
 def interpreted_lanes(lanes: Any, words: Any, planes: Any, valid: Any, start: int) -> tuple[int, int]:
     """`randomize_lanes` uncompiled, with the tables of few rows."""
-    tables = (np.array(table, dtype=np.uint64) for table in (planes, valid))
-    return _bits.randomize_lanes.interpreted(lanes, words, *tables, start)
+    pairs, masks = (np.array(table, dtype=np.uint64) for table in (planes, valid))
+    return _bits.randomize_lanes.interpreted(lanes, words, pairs, masks, start)
 
 
 @contextmanager

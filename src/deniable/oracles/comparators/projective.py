@@ -13,7 +13,7 @@ A value v and a report u are *incident* if <u, v> = 0.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,66 +117,15 @@ def draw_point(code: int, included: bool, draw: int, q: int, t: int) -> int:
     return point_count(q, last) + number
 
 
-MAX_CHUNK = 1 << 8
-"""Largest power of q whose products are looked up."""
-
-
-class PointTables(NamedTuple):
-    """What `draw_points` looks up.
-
-    Parameters
-    ----------
-    points : int64[t + 1]
-        N(0), ..., N(t).
-    powers : int64[t + 1]
-        1, q, ..., q^t.
-    reciprocals : float64[t + 1]
-        1 over them.
-    chunk : int
-        Q, a power of q: how many digits are multiplied at a time.
-    chunks : int
-        How many times that makes t - 1 digits.
-    products : uint8[Q^2]
-        The inner product, modulo q, of the digits of a and those of b at place a Q + b; empty if q is more than 2^8.
-    """
-
-    points: NDArray[np.int64]
-    powers: NDArray[np.int64]
-    reciprocals: NDArray[np.float64]
-    chunk: int
-    chunks: int
-    products: NDArray[np.uint8]
-
-
-def point_tables(q: int, t: int) -> PointTables:
-    """Return the tables of F_q^t."""
-    most = max(1, next(g for g in range(MAX_CHUNK) if q ** (g + 1) > MAX_CHUNK))
-    chunks = -(-(t - 1) // most)
-    digits = -(-(t - 1) // chunks)
-    chunk = q**digits
-    products = np.empty(0, dtype=np.uint8)
-    if chunk <= MAX_CHUNK:
-        vectors = np.arange(chunk)[:, None] // q ** np.arange(digits) % q
-        products = (vectors @ vectors.T % q).astype(np.uint8).reshape(-1)
-    powers = np.array([q**s for s in range(t + 1)], dtype=np.int64)
-    points = np.array([point_count(q, s) for s in range(t + 1)], dtype=np.int64)
-    return PointTables(points, powers, 1.0 / powers, chunk, chunks, products)
-
-
 @kernel
 def draw_points(
     codes: Codes,
     included: NDArray[np.bool_],
     draws: Counts,
-    points: Counts,
-    powers: Counts,
-    reciprocals: NDArray[np.float64],
-    chunk: int,
-    chunks: int,
-    products: NDArray[np.uint8],
+    points: NDArray[np.float64],
     reports: Codes,
 ) -> None:
-    """Write the report of every row, as `draw_point`, many digits at a time.
+    """Write the report of every row, as `draw_point`.
 
     Parameters
     ----------
@@ -186,8 +135,8 @@ def draw_points(
         Whether the report is incident to the value.
     draws : int64[n]
         What `draw_point` takes: first of all rows that are included, then of all others, each in their order.
-    points, powers, reciprocals, chunk, chunks, products
-        `PointTables`.
+    points : float64[t + 1]
+        N(0), ..., N(t).
     reports : unsigned int[n]
         Numbers of the reports.
 
@@ -198,21 +147,23 @@ def draw_points(
     hi = floor(B/q^e). What u[first] is multiplied with is 1, so that it is the product less <X', q lo + 1>, X' being
     the leading e + 1 digits of X; and u has the number lo + q^e (u[first] + q hi).
     """
-    top, field, step = np.int64(points.shape[0] - 2), powers[1], np.int64(chunk)
-    # A quotient a // b is floor((a + 1/2)/b) in doubles: (a + 1/2)/b is at least 1/(2b) away from any integer, and the
-    # rounding error is less since a lies below 2^32.
-    reciprocal, per_chunk, shorter = reciprocals[1], 1.0 / float(chunk), 1.0 / float(max(field - 1, 1))
-    looked_up = products.shape[0] > 0
+    # All numbers are whole and exact in doubles. A quotient of a by b is floor((a + 1/2)/b): (a + 1/2)/b is at least
+    # 1/(2b) away from any integer, and the rounding error is less since a lies below 2^36. Nothing is looked up, which
+    # takes longer than to compute it: q = N(2) - 1, q^s = (q - 1) N(s) + 1, and quotients of powers are exact.
+    zero, one, half, t = 0.0, 1.0, 0.5, points.shape[0] - 1
+    field, top = points[2] - 1.0, points[t] - points[t - 1]
+    units, reciprocal, scale = field - 1.0, 1.0 / field, field / top
+    shorter = 1.0 / units
     inside, other = np.int64(0), np.int64(0)
     for i in range(codes.shape[0]):
         other += np.int64(included[i])
     # Step by step over the rows of a strip, and without branches on what nobody can foresee: the loops vectorise.
     # Eight arrays and not rows of one: the compiler sees that they do not overlap.
     strip = min(STRIP, codes.shape[0])
-    draw, level = np.empty(strip, np.int64), np.empty(strip, np.int64)
-    first, x = np.empty(strip, np.int64), np.empty(strip, np.int64)
-    number, total = np.empty(strip, np.int64), np.empty(strip, np.int64)
-    u, done = np.empty(strip, np.int64), np.empty(strip, np.int64)
+    draw, base = np.empty(strip, np.float64), np.empty(strip, np.float64)
+    first, x = np.empty(strip, np.float64), np.empty(strip, np.float64)
+    number, total = np.empty(strip, np.float64), np.empty(strip, np.float64)
+    u, done = np.empty(strip, np.float64), np.empty(strip, np.float64)
     for start in range(0, codes.shape[0], STRIP):
         code, near, result = (
             codes[start : start + STRIP],
@@ -225,49 +176,50 @@ def draw_points(
             draw[i] = draws[np.uint64(inside if yes else other)]
             inside += yes
             other += 1 - yes
-        level[:] = 0
-        for s in range(1, top + 1):
+        for i in range(n):
+            x[i] = code[i]
+            base[i] = zero
+        for s in range(1, t):
             bound = points[s]
             for i in range(n):
-                level[i] += np.int64(np.int64(code[i]) >= bound)
+                base[i] = bound if x[i] >= bound else base[i]
         for i in range(n):
-            x[i] = np.int64(code[i]) - points[np.uint64(level[i])]
-            first[i] = top - level[i]
-            before = points[np.uint64(first[i])]
-            beyond = draw[i] - powers[np.uint64(first[i])]
-            rest = np.int64((float(beyond) + 0.5) * shorter)
-            shifted, nonzero, ends_here = before + rest, beyond - rest * (field - 1) + 1, before + draw[i]
+            x[i] -= base[i]
+            power = np.divide(top, base[i] * units + one)  # q^first; without a look for a divisor of zero
+            before = np.floor((power - half) * shorter)
+            beyond = draw[i] - power
+            rest = np.floor((beyond + half) * shorter)
             yes = near[i]
-            number[i] = draw[i] if yes else shifted
-            total[i] = np.int64(0) if yes else nonzero
-            done[i] = np.int64(-1) if yes or beyond >= 0 else ends_here
-        level[:] = 0
-        for s in range(1, top):
+            number[i] = draw[i] if yes else before + rest
+            total[i] = zero if yes else beyond - rest * units + one
+            done[i] = -one if yes or beyond >= zero else before + draw[i]
+            first[i] = power
+            base[i] = zero
+        for s in range(1, t - 1):
             bound = points[s]
             for i in range(n):
-                level[i] += np.int64(number[i] >= bound)
+                base[i] = bound if number[i] >= bound else base[i]
         for i in range(n):
-            length = level[i]
-            between = max(length - first[i], np.int64(0))
-            digits, weight = number[i] - points[np.uint64(length)], powers[np.uint64(between)]
-            high = np.int64((float(digits) + 0.5) * reciprocals[np.uint64(between)])
-            low = digits - high * weight
-            u[i] = low * field + 1
-            x[i] = np.int64((float(x[i]) + 0.5) * reciprocals[np.uint64(top - length - 1)])
-            done[i] = number[i] if done[i] < 0 and length < first[i] else done[i]
-            number[i] = points[np.uint64(length + 1)] + low + weight * field * high
-            level[i] = weight
-        for _ in range(chunks):
+            power = base[i] * units + one  # q^length
+            between = max(np.divide(power, first[i]), one)
+            digits = number[i] - base[i]
+            high = np.floor((digits + half) / between)
+            low = digits - high * between
+            u[i] = low * field + one
+            x[i] = np.floor((x[i] + half) * power * scale)
+            done[i] = number[i] if done[i] < zero and power < first[i] else done[i]
+            number[i] = base[i] * field + one + low + between * field * high
+            first[i] = between
+        for _ in range(t - 1):
             for i in range(n):
-                left_u, left_x = np.int64((float(u[i]) + 0.5) * per_chunk), np.int64((float(x[i]) + 0.5) * per_chunk)
-                a, b = u[i] - left_u * step, x[i] - left_x * step
-                total[i] -= np.int64(products[np.uint64(a * step + b)]) if looked_up else a * b
+                left_u, left_x = np.floor((u[i] + half) * reciprocal), np.floor((x[i] + half) * reciprocal)
+                total[i] -= (u[i] - left_u * field) * (x[i] - left_x * field)
                 u[i], x[i] = left_u, left_x
         for i in range(n):
             # Towards minus infinity, as the remainder must be.
-            own = total[i] - np.int64(np.floor((float(total[i]) + 0.5) * reciprocal)) * field
-            found = number[i] + level[i] * own
-            result[i] = found if done[i] < 0 else done[i]
+            own = total[i] - np.floor((total[i] + half) * reciprocal) * field
+            found = number[i] + first[i] * own
+            result[i] = np.int64(found if done[i] < zero else done[i])
 
 
 def incidence_counts(histogram: Counts, n: int, q: int, t: int) -> Counts:

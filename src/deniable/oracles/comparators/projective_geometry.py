@@ -39,12 +39,10 @@ from deniable.core.state import Counts, counts_sum_to
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_down
 from deniable.errors import InvalidParameterError
 from deniable.oracles.comparators.projective import (
-    PointTables,
     draw_point,
     draw_points,
     incidence_counts,
     point_count,
-    point_tables,
     report_vectors,
     value_vectors,
 )
@@ -188,8 +186,7 @@ class PGR(PureOracle[Codes]):
             preferred = int(np.count_nonzero(included))
             near, far = uniform(rng, self.preferred, preferred), uniform(rng, others, n - preferred)
             if many:
-                tables = self._tables
-                draw_points.compiled(codes[rows], included, np.concatenate([near, far]), *tables, reports[rows])
+                draw_points.compiled(codes[rows], included, np.concatenate([near, far]), self._below, reports[rows])
                 continue
             draws = {True: iter(near.tolist()), False: iter(far.tolist())}
             for row, (code, inside) in enumerate(zip(codes.tolist(), included.tolist(), strict=True)):
@@ -197,8 +194,9 @@ class PGR(PureOracle[Codes]):
         return reports
 
     @cached_property
-    def _tables(self) -> PointTables:
-        return point_tables(self._q, self.dimension)
+    def _below(self) -> NDArray[np.float64]:
+        """Number of points of every dimension up to this one."""
+        return np.array([point_count(self._q, s) for s in range(self.dimension + 1)], dtype=np.float64)
 
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         return histogram_of(reports, self.points)

@@ -19,7 +19,6 @@ from deniable.oracles.comparators.projective import (
     draw_points,
     incidence_counts,
     point_count,
-    point_tables,
     report_vectors,
     value_vectors,
 )
@@ -65,16 +64,20 @@ def test_numbers_are_those_of_the_points(q: int, t: int) -> None:
     assert report_vectors(q, t).tolist() == [list(vector) for vector in ends]
 
 
+def counts_of(q: int, t: int) -> np.ndarray:
+    return np.array([point_count(q, s) for s in range(t + 1)], dtype=np.float64)
+
+
 @pytest.mark.parametrize(("q", "t"), SPACES)
 def test_draws_and_points_are_in_bijection(q: int, t: int) -> None:
-    """Every incident point for one draw of N(t-1), every other point for one of q^(t-1); by tables and by digits."""
+    """Every incident point for one draw of N(t-1), every other point for one of q^(t-1); all at once and one by one."""
     total, preferred = point_count(q, t), point_count(q, t - 1)
     incident = value_vectors(np.arange(total), q, t) @ report_vectors(q, t).T % q == 0
     for value in range(total):
         included = np.arange(total) < preferred
         draws = np.concatenate([np.arange(preferred), np.arange(total - preferred)])
         reports = np.empty(total, dtype=np.uint16)
-        draw_points.compiled(np.full(total, value), included, draws, *point_tables(q, t), reports)
+        draw_points.compiled(np.full(total, value), included, draws, counts_of(q, t), reports)
         assert sorted(reports[included].tolist()) == np.flatnonzero(incident[value]).tolist()
         assert sorted(reports[~included].tolist()) == np.flatnonzero(~incident[value]).tolist()
         pairs = zip(included.tolist(), draws.tolist(), strict=True)
@@ -85,7 +88,7 @@ def test_draws_and_points_are_in_bijection(q: int, t: int) -> None:
     ("q", "t"),
     [(2, 32), (3, 11), (3, 20), (5, 13), (7, 7), (13, 8), (17, 7), (251, 5), (257, 4), (1621, 4), (65521, 3)],
 )
-def test_large_spaces_are_drawn_by_tables_as_by_digits(q: int, t: int) -> None:
+def test_large_spaces_are_drawn_side_by_side_as_one_by_one(q: int, t: int) -> None:
     """Mixed rows, each with the next draw of its kind, the first and the last draw and value among them."""
     generator, n = np.random.default_rng(q * t), 400
     total, preferred = point_count(q, t), point_count(q, t - 1)
@@ -98,7 +101,7 @@ def test_large_spaces_are_drawn_by_tables_as_by_digits(q: int, t: int) -> None:
     inside = int(included.sum())
     reports = np.empty(n, dtype=np.uint32)
     joined = np.concatenate([near[:inside], far[: n - inside]])
-    draw_points.compiled(codes, included, joined, *point_tables(q, t), reports)
+    draw_points.compiled(codes, included, joined, counts_of(q, t), reports)
     left = {True: iter(near.tolist()), False: iter(far.tolist())}
     rows = zip(codes.tolist(), included.tolist(), strict=True)
     assert reports.tolist() == [draw_point(code, one, next(left[one]), q, t) for code, one in rows]

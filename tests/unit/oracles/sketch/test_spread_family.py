@@ -19,7 +19,7 @@ from deniable.errors import DamagedStateError, InvalidParameterError, InvalidRep
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families import _spread_decoding as decoding, _spread_kernels as kernels
 from deniable.oracles.sketch.families.family import count_matches
-from deniable.oracles.sketch.families.spread import SpreadFamily, powers_of_two_around
+from deniable.oracles.sketch.families.spread import MAX_TABLE, SpreadFamily, powers_of_two_around
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "ocms_spread.json").read_text())
 FAMILY_WISE_ERROR = 1e-6
@@ -404,6 +404,16 @@ def test_hash_kernels_run_the_same_both_ways(n: int) -> None:
         == results[2]
         == [cell_by_hand(3000, 16, int(r), int(x)) for r, x in zip(rows, codes, strict=True)]
     )
+
+
+@pytest.mark.parametrize(("k", "m"), [(2, 2), (16, 4), (40, 64), (90, 4)])
+def test_cells_that_are_looked_up_are_those_by_hand(k: int, m: int) -> None:
+    family = SpreadFamily(k, m)
+    rows, codes = np.indices((family.state_size // m, k)).reshape(2, -1)
+    assert "_cells" not in vars(family)
+    cells = family.hash(codes, rows.astype(np.uint32))
+    assert ("_cells" in vars(family)) == (len(rows) > 16 and family.state_size // m * family.domain <= MAX_TABLE)
+    assert cells.tolist() == [cell_by_hand(k, m, row, x) for row, x in zip(rows.tolist(), codes.tolist(), strict=True)]
 
 
 @pytest.mark.parametrize(("k", "m"), [(3000, 16), (2**17, 4), (2**32, 2), (40, 64)])

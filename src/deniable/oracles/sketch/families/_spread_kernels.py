@@ -91,6 +91,14 @@ def _hash_few(
 
 
 @kernel
+def look_up_cells(codes: Codes, rows: Codes, table: Codes, cells: Codes) -> None:
+    """Write the cell of every code from the table of all, [rows, domain]."""
+    for i in range(codes.shape[0]):
+        # Unsigned places need no look from the end of an array.
+        cells[i] = table[np.uint64(rows[i]), np.uint64(codes[i])]
+
+
+@kernel
 def choose_rows(points: NDArray[np.int64], narrow: int, last: int, width: int, rows: Codes) -> None:
     """Write the row of every point: one of the last level's, from `last` on, for each of the first `narrow` points.
 

@@ -49,6 +49,7 @@ from deniable.oracles.sketch.families._spread_kernels import (
     first_inside,
     hash_rows,
     join_rows,
+    look_up_cells,
 )
 from deniable.oracles.sketch.families.family import (
     MAX_STATE_SIZE,
@@ -61,6 +62,9 @@ from deniable.oracles.sketch.families.family import (
 
 MAX_CELLS = 1 << 16
 """Largest m; the state has at least m^2 counters."""
+
+MAX_TABLE = 1 << 14
+"""Most cells, of every value under every hash function, that are looked up and not computed: they stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -181,8 +185,19 @@ class SpreadFamily(HashFamily):
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
         cells = np.empty(len(codes), dtype=code_dtype(self.m))
         (row,) = parameters
-        hash_rows(codes, row, *self._tables, self.cell_bits, cells)
+        if len(codes) > INTERPRETED_ROWS and self.state_size // self.m * self.domain <= MAX_TABLE:
+            look_up_cells(codes, row, self._cells, cells)
+        else:
+            hash_rows(codes, row, *self._tables, self.cell_bits, cells)
         return cells
+
+    @cached_property
+    def _cells(self) -> NDArray[Any]:
+        """The cell of every value under every hash function, [rows, domain]."""
+        rows, values = np.indices((self.state_size // self.m, self.domain)).reshape(2, -1)
+        cells = np.empty(len(rows), dtype=code_dtype(self.m))
+        hash_rows.compiled(values, rows, *self._tables, self.cell_bits, cells)
+        return cells.reshape(-1, self.domain)
 
     def join(self, parameters: Parameters, cells: Codes) -> NDArray[Any]:
         """Return the reports row x m + cell."""
