@@ -8,7 +8,6 @@ would not be.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor
@@ -72,18 +71,15 @@ class Margins:
 
     def frequencies(self, attribute: int) -> Floats:
         """Return the average of an attribute's margins; NaN without reports."""
-        return self._average(attribute, lambda margin: margin.frequencies)
+        weights, margins = self.weights(attribute), self._margins[attribute]
+        if not weights:
+            return np.full(self.sizes[attribute], np.nan)
+        found: Floats = sum(weight * margins[which].frequencies for which, weight in weights.items()) + np.zeros(1)
+        return found
 
     @cached_property
     def _margins(self) -> list[dict[tuple[int, ...], Margin]]:
         return [{which: self._of[which].margin(j) for which in self.weights(j)} for j in range(len(self.sizes))]
-
-    def _average(self, attribute: int, take: Callable[[Margin], Floats]) -> Floats:
-        weights, margins = self.weights(attribute), self._margins[attribute]
-        if not weights:
-            return np.full(self.sizes[attribute], np.nan)
-        found: Floats = sum(weight * take(margins[which]) for which, weight in weights.items()) + np.zeros(1)
-        return found
 
     def covariances(self, attribute: int) -> dict[tuple[int, ...], Floats]:
         """Return what each part adds to the covariance of an attribute's frequencies, noise and sampling."""

@@ -102,8 +102,8 @@ class SampledRecords(OneAttribute[Any], ColumnRecords[Any]):
         return self.column.reports(attribute, np.asarray(reports[1])[np.asarray(reports[0]) == attribute])
 
     @final
-    def _numbers(self, counts: NDArray[Any]) -> list[int]:
-        return [n for _, n in self.column.parts(counts)]
+    def _parts(self, counts: NDArray[Any]) -> list[tuple[NDArray[Any], int]]:
+        return self.column.parts(counts)
 
     @final
     def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:

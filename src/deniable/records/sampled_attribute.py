@@ -16,7 +16,6 @@ from deniable.core.kernels import INTERPRETED_ROWS, kernel
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import LinearOracle
-from deniable.records.layout import stretches
 from deniable.records.record import DirectRecords, SimulatedByRecord
 from deniable.records.uniform_draws import uniform_rows
 
@@ -48,8 +47,8 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
         return max(oracle.implemented_ratio() for oracle in self.oracles)
 
     @abstractmethod
-    def _numbers(self, counts: NDArray[Any]) -> Sequence[int]:
-        """Return how many reports are about each attribute, from the state that begins with those of the oracles."""
+    def _parts(self, counts: NDArray[Any]) -> list[tuple[NDArray[Any], int]]:
+        """Return the state of each attribute's oracle, and the number of its reports."""
 
     @abstractmethod
     def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
@@ -58,12 +57,8 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
     @final
     def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
         self.check(aggregate)
-        places = stretches([oracle.state_size for oracle in self.oracles])
-        numbers = self._numbers(aggregate.counts)
-        return tuple(
-            Aggregate(oracle, aggregate.counts[place], int(n))
-            for oracle, place, n in zip(self.oracles, places, numbers, strict=True)
-        )
+        parts = zip(self.oracles, self._parts(aggregate.counts), strict=True)
+        return tuple(Aggregate(oracle, counts, n) for oracle, (counts, n) in parts)
 
     @final
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:

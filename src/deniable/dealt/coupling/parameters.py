@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from deniable.core.checks import checked_integer
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
-from deniable.dealt.coupling.coins import Coin, coin
+from deniable.dealt.coupling.coins import coin
 from deniable.errors import InvalidParameterError
 
 MAX_CONTRIBUTORS = 1 << 32
@@ -176,11 +176,9 @@ def _rounded(p: float, rho: float, n: int, colluders: int, budget: Fraction, cap
     needed = 1 / (1 + exp_bounds(budget)[0])
     capped = Fraction(0) if cap is None else 1 / (1 + exp_bounds(cap)[0])
     mu = peer_posterior(n, colluders)
-    while not _keeps(coin(p, rho), mu, needed, capped):
+    coins = coin(p, rho)
+    while coins.q - mu * coins.s < needed or coins.lie_plus < capped:
         p = math.nextafter(p, 0.0)
         rho = math.nextafter(rho, 0.0) if cap is not None else (1 - 1 / p if rho else 0.0)
+        coins = coin(p, rho)
     return JRRParameters(p, rho)
-
-
-def _keeps(coins: Coin, mu: Fraction, needed: Fraction, capped: Fraction) -> bool:
-    return coins.q - mu * coins.s >= needed and coins.lie_plus >= capped

@@ -9,6 +9,7 @@ best quota is none, the dealer would be trusted for nothing: such a size is refu
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -74,11 +75,7 @@ def smallest_batch(epsilon: EpsilonLike, k: int = 2, epsilon_aux: EpsilonLike | 
         if high >= _LARGEST_SEARCHED:
             raise InvalidParameterError(f"epsilon must leave room for a quota, got epsilon={epsilon} for k={k}")
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if helps(middle) else (middle, high)
-    return high
+    return bisect_left(range(high), True, high // 2 + 1, key=helps)
 
 
 @final

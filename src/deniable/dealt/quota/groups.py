@@ -22,6 +22,7 @@ from deniable.dealt.dealt import DealtMechanism
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.shares import Columns
 from deniable.errors import InvalidInputError, InvalidReportError
+from deniable.records.layout import stretches
 
 Reports = TypeVar("Reports")
 
@@ -152,8 +153,6 @@ class QuotaGroups(DealtMechanism[Reports]):
     def _part_aggregates(self, aggregate: Aggregate) -> list[Aggregate]:
         """Return the aggregate of every group's own deal, empty where it has no report; raises as `estimate` does."""
         self.check(aggregate)
-        result, start = [], 0
-        for part, reported in zip(self.parts, aggregate.counts[-len(self.parts) :].tolist(), strict=True):
-            result.append(Aggregate(part, aggregate.counts[start : start + part.k], reported))
-            start += part.k
-        return result
+        numbers = aggregate.counts[-len(self.parts) :].tolist()
+        parts = zip(self.parts, stretches(self.group_sizes), numbers, strict=True)
+        return [Aggregate(part, aggregate.counts[place], n) for part, place, n in parts]

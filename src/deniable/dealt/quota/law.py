@@ -97,12 +97,6 @@ def sum_of(parts: list[tuple[Window, int]]) -> Window:
     return Window(start + first, np.where(weights > _NOISE * weights.max(), weights, 0.0))
 
 
-def trimmed(window: Window) -> Window:
-    """Return a window without the zeros at its ends."""
-    kept = np.flatnonzero(window.weights > 0)
-    return Window(window.start + int(kept[0]), window.weights[kept[0] : kept[-1] + 1])
-
-
 @dataclass(frozen=True)
 class Moments:
     """Means, variances and covariance of one quota count a = #(say v) and of b = #(truth)."""
@@ -149,7 +143,9 @@ class CountLaw(ABC):
     @final
     def given_sum(self, own: Window, others: list[tuple[Window, int]]) -> Window:
         """Return the law of a count, given that it and all others sum to n."""
-        return trimmed(Window(own.start, own.weights * sum_of(others).at(self.n - own.values)))
+        weights = own.weights * sum_of(others).at(self.n - own.values)
+        likely = np.flatnonzero(weights > 0)
+        return Window(own.start + int(likely[0]), weights[likely[0] : likely[-1] + 1])
 
     @final
     @cached_property

@@ -88,8 +88,40 @@ class QuotaOracle(DealtOracle[Reports]):
 
         The rows of the dealer and of an intercepted share are as much part of it as the small epsilon.
         """
-        cap = None if self.epsilon_aux is None else float(self.epsilon_aux)
-        return quota_guarantee(float(self.epsilon), cap, self.implemented_epsilon(), *self._odds_alone)
+        epsilon, (present, absent) = float(self.epsilon), self._odds_alone
+        cap = math.inf if self.epsilon_aux is None else float(self.epsilon_aux)
+        alone = math.log1p((present - absent) / absent) if absent > 0 else math.inf
+        told = (
+            "who is told to say the truth reports it verbatim" if self.epsilon_aux is None else "capped by epsilon_aux"
+        )
+        return Guarantee(
+            epsilon=epsilon,
+            per_attribute=(epsilon,),
+            implemented_epsilon=self.implemented_epsilon(),
+            trust_models=(
+                TrustModel("collector", "all reports, everybody else's data and all n-1 others' shares", epsilon),
+                TrustModel(
+                    "collector", "all reports, any prior on everybody else's data", epsilon, status="upper bound"
+                ),
+                TrustModel("collector and dealer", "all reports and all shares", cap, note=told),
+                TrustModel("collector with my share", "my report and my share", cap, note=told),
+                TrustModel("collector and revealing peers", "all reports, data and shares of up to n-1 peers", epsilon),
+                TrustModel("collector", "my report only, other reports ignored", min(alone, epsilon)),
+                TrustModel("dealer", "all shares, no report", 0.0),
+                repeated("r reports of the same answer, a fresh deal each", epsilon),
+                TrustModel(
+                    "collector",
+                    "all reports and who dropped out",
+                    epsilon,
+                    status="assumption",
+                    note="if dropping out does not depend on the share: clients apply it silently",
+                ),
+            ),
+            remarks=(
+                "the dealer must not collude with the collector"
+                + (": together they read every truthful answer" if self.epsilon_aux is None else " (capped)"),
+            ),
+        )
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -109,38 +141,3 @@ def truth_weight(k: int, epsilon: EpsilonLike, lie: Fraction) -> Fraction:
     if room <= 0:
         raise InvalidParameterError(f"epsilon_aux must be > epsilon={epsilon}, got a cap that is not")
     return Fraction(math.floor((lower - 1) / room * _WEIGHT_SCALE), _WEIGHT_SCALE)
-
-
-def quota_guarantee(
-    epsilon: float, epsilon_aux: float | None, implemented: float, present: float, absent: float
-) -> Guarantee:
-    """Return the guarantee; `present` and `absent` are the marginal probabilities of a report with and without v."""
-    cap = math.inf if epsilon_aux is None else epsilon_aux
-    alone = math.log1p((present - absent) / absent) if absent > 0 else math.inf
-    told = "who is told to say the truth reports it verbatim" if epsilon_aux is None else "capped by epsilon_aux"
-    return Guarantee(
-        epsilon=epsilon,
-        per_attribute=(epsilon,),
-        implemented_epsilon=implemented,
-        trust_models=(
-            TrustModel("collector", "all reports, everybody else's data and all n-1 others' shares", epsilon),
-            TrustModel("collector", "all reports, any prior on everybody else's data", epsilon, status="upper bound"),
-            TrustModel("collector and dealer", "all reports and all shares", cap, note=told),
-            TrustModel("collector with my share", "my report and my share", cap, note=told),
-            TrustModel("collector and revealing peers", "all reports, data and shares of up to n-1 peers", epsilon),
-            TrustModel("collector", "my report only, other reports ignored", min(alone, epsilon)),
-            TrustModel("dealer", "all shares, no report", 0.0),
-            repeated("r reports of the same answer, a fresh deal each", epsilon),
-            TrustModel(
-                "collector",
-                "all reports and who dropped out",
-                epsilon,
-                status="assumption",
-                note="if dropping out does not depend on the share: clients apply it silently",
-            ),
-        ),
-        remarks=(
-            "the dealer must not collude with the collector"
-            + (": together they read every truthful answer" if epsilon_aux is None else " (capped)"),
-        ),
-    )

@@ -15,6 +15,7 @@ p_{j,s} with j the pivot, Theorem 5 with j the target; the theorem is right, `as
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -69,19 +70,14 @@ def pairwise_copy_probabilities(
     array([[1.   , 1.   ],
            [0.572, 1.   ]])
     """
-    shares, ratio = checked_marginals(marginals), _ratio(n2, 2)
+    ratio, (shares, images) = _ratio(n2, 2), _shares_and_images(marginals, alignment)
     d = len(shares)
-    sizes = tuple(len(share) for share in shares)
-    maps = checked_alignment(alignment, sizes)
     result = np.ones((d, d))
-    for s in range(d):
-        images = _images(shares, sizes, maps, s)
-        for j in range(d):
-            if j != s:
-                groups, norm = min(sizes[j], sizes[s]), float(images[j] @ images[j])
-                own = shares[j] - 1 / sizes[j]
-                slope = ratio * float(images[j] @ own) / norm if norm > _UNIFORM**2 else 0.0
-                result[j, s] = _probability(slope, groups)
+    for s, j in permutations(range(d), 2):
+        image, own = images[s][j], shares[j] - 1 / len(shares[j])
+        norm = float(image @ image)
+        slope = ratio * float(image @ own) / norm if norm > _UNIFORM**2 else 0.0
+        result[j, s] = _probability(slope, min(len(shares[j]), len(shares[s])))
     return result.T.copy() if as_printed else result
 
 
@@ -121,11 +117,8 @@ def joint_copy_probabilities(marginals: Sequence[ArrayLike], n2: int, *, alignme
            [0.33, 1.  , 0.67],
            [1.  , 1.  , 1.  ]])
     """
-    shares = checked_marginals(marginals)
-    d = len(shares)
-    sizes = tuple(len(share) for share in shares)
-    maps = checked_alignment(alignment, sizes)
-    images = [_images(shares, sizes, maps, s) for s in range(d)]
+    shares, images = _shares_and_images(marginals, alignment)
+    sizes, d = [len(share) for share in shares], len(shares)
     result = np.ones((d, d))
     for j in range(d):
         others = [s for s in range(d) if s != j]
@@ -205,26 +198,24 @@ def _ratio(n2: int, d: int) -> float:
     return ((d - 1) * count + 1) / (count - 1)
 
 
-def _images(shares: list[Floats], sizes: tuple[int, ...], alignment: Alignment, source: int) -> list[Floats]:
-    """Return what a copy of the source adds to each target beyond one of a uniform marginal; g_s over equal domains."""
-    k = sizes[source]
-    centred = shares[source] - 1 / k
-    return [
-        centred
-        if j == source or (sizes[j] == k and not alignment)
-        else _beyond_uniform(
-            copied_frequencies(shares[source], sizes, alignment, source, j), sizes, alignment, source, j
-        )
-        for j in range(len(sizes))
-    ]
+def _shares_and_images(
+    marginals: Sequence[ArrayLike], alignment: Sequence[Any]
+) -> tuple[list[Floats], list[list[Floats]]]:
+    """Return the marginals, and [source][target] what a copy adds beyond one of a uniform marginal."""
+    shares = checked_marginals(marginals)
+    maps = checked_alignment(alignment, [len(share) for share in shares])
+    return shares, [[_image(shares, maps, s, j) for j in range(len(shares))] for s in range(len(shares))]
 
 
-def _beyond_uniform(copied: Floats, sizes: tuple[int, ...], alignment: Alignment, source: int, target: int) -> Floats:
+def _image(shares: list[Floats], alignment: Alignment, source: int, target: int) -> Floats:
+    sizes, k = tuple(len(share) for share in shares), len(shares[source])
+    if source == target or (sizes[target] == k and not alignment):
+        return shares[source] - 1 / k
+    copied = copied_frequencies(shares[source], sizes, alignment, source, target)
     # Copies that fail are uniform on the smaller of the two domains.
-    if sizes[source] >= sizes[target]:
+    if k >= sizes[target]:
         return copied - 1 / sizes[target]
-    uniform = np.full(sizes[source], 1 / sizes[source])
-    return copied - copied_frequencies(uniform, sizes, alignment, source, target)
+    return copied - copied_frequencies(np.full(k, 1 / k), sizes, alignment, source, target)
 
 
 def _probability(gain: float, groups: int) -> float:

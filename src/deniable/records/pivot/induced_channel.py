@@ -80,9 +80,8 @@ class InducedChannel:
         elsewhere = self.second[place] @ plugged - own @ shares
         k = len(shares)
         others = np.where(1 - shares > DAMPED, 1 - shares, 1.0)
-        rest = np.where(
-            1 - shares > DAMPED, (own @ shares - np.diag(own) * shares) / others, _mean_off_diagonal(own, k)
-        )
+        mean = (own.sum(axis=1) - np.diag(own)) / (k - 1)
+        rest = np.where(1 - shares > DAMPED, (own @ shares - np.diag(own) * shares) / others, mean)
         return np.maximum(elsewhere + rest, 0.0), np.maximum(elsewhere + np.diag(own) - 1, 0.0)
 
     def errors(self, frequencies: Floats) -> tuple[Floats, Floats]:
@@ -94,11 +93,6 @@ class InducedChannel:
 def _distribution(frequencies: Floats) -> Floats:
     clipped = np.clip(frequencies, 0.0, None)
     return clipped / clipped.sum() if clipped.sum() > 0 else np.full(len(clipped), 1 / len(clipped))
-
-
-def _mean_off_diagonal(matrix: Floats, k: int) -> Floats:
-    result: Floats = (matrix.sum(axis=1) - np.diag(matrix)) / (k - 1)
-    return result
 
 
 def check_value_count(sizes: Sequence[int]) -> None:

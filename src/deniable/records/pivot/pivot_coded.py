@@ -144,8 +144,8 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
             f"in row {row}"
         )
 
-    def _numbers(self, counts: NDArray[Any]) -> list[int]:
-        return [int(counts[place].sum()) for place in stretches(self.sizes)]
+    def _parts(self, counts: NDArray[Any]) -> list[tuple[NDArray[Any], int]]:
+        return [(counts[place], int(counts[place].sum())) for place in stretches(self.sizes)]
 
     def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
         return np.concatenate([part.counts for part in parts])

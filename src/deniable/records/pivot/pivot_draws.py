@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,33 +33,11 @@ def sample_pivots(rng: Randomness, n: int, d: int) -> Codes:
     return pivots.reshape(-1)[:n]
 
 
-class TransferTables(NamedTuple):
-    """Arrays that `draw_targets` reads.
+def transfer_tables(transfers: Sequence[Sequence[NDArray[Any]]]) -> tuple[NDArray[Any], ...]:
+    """Return what `draw_targets` reads of transfers[pivots][target]: int[reports of the pivots, k_target] over 2^64.
 
-    Parameters
-    ----------
-    row_of : int64[cells]
-        Row of the tables for each (pivots, target, what the pivots reported).
-    offsets : int64[groups, d]
-        Where the rows of (pivots, target) start in `row_of`.
-    limits, starts, lasts, guide, guide_starts, shifts : arrays
-        The rows, as in `deniable.records.prior_draws.PriorTables`.
-    """
-
-    row_of: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    limits: Words
-    starts: NDArray[np.int64]
-    lasts: NDArray[np.int64]
-    guide: NDArray[np.int64]
-    guide_starts: NDArray[np.int64]
-    shifts: Words
-
-
-def transfer_tables(transfers: Sequence[Sequence[NDArray[Any]]]) -> TransferTables:
-    """Return the tables of transfers[pivots][target]: int[reports of the pivots, k_target], rows summing to 2^64.
-
-    Equal rows are stored once. Those of pivots to themselves are empty.
+    The row of each (pivots, target, what the pivots reported), int64; where those of (pivots, target) start,
+    int64[groups, d]; then the rows as `PriorTables`, equal ones once. Transfers of pivots to themselves are empty.
     """
     known: dict[tuple[int, ...], int] = {}
     row_of: list[int] = []
@@ -69,13 +47,14 @@ def transfer_tables(transfers: Sequence[Sequence[NDArray[Any]]]) -> TransferTabl
             offsets[place, j] = len(row_of)
             row_of += [known.setdefault(tuple(accumulate(row)), len(known)) for row in law.tolist()]
     tables = prior_tables(list(known) or [(SCALE,)])
-    return TransferTables(np.array(row_of, dtype=np.int64), offsets, *tables)
+    return np.array(row_of, dtype=np.int64), offsets, *tables
 
 
 @kernel
 def draw_targets(
     words: Words,
     drawn: Codes,
+    reports: NDArray[Any],
     pivots: NDArray[np.int64],
     strides: NDArray[np.int64],
     row_of: NDArray[np.int64],
@@ -86,7 +65,6 @@ def draw_targets(
     guide: NDArray[np.int64],
     guide_starts: NDArray[np.int64],
     shifts: Words,
-    reports: NDArray[Any],
 ) -> None:
     """Overwrite all columns of reports[n, d] but those of the pivots that each row drew, by one word per column.
 

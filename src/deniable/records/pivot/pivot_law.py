@@ -36,7 +36,6 @@ from deniable.records.layout import CodeLayout, row_blocks, stretches
 from deniable.records.pivot.copies import randomize_with_copies, simulate_copies
 from deniable.records.pivot.induced_channel import InducedChannel, check_value_count, induced_channel
 from deniable.records.pivot.pivot_draws import (
-    TransferTables,
     draw_targets,
     sample_pivots,
     transfer_tables,
@@ -412,14 +411,14 @@ class TableLaw(PivotLaw):
         return (self.transfers[place][target] / SCALE).astype(np.float64)
 
     @cached_property
-    def _draws(self) -> tuple[NDArray[np.int64], NDArray[np.int64], TransferTables]:
+    def _draws(self) -> tuple[Any, ...]:
         ends = np.array([(group[0], group[-1]) for group in self.pivots], dtype=np.int64)
         strides = np.array([self.sizes[group[1]] if len(group) > 1 else 0 for group in self.pivots], dtype=np.int64)
-        return ends, strides, transfer_tables(self.transfers)
+        return ends, strides, *transfer_tables(self.transfers)
 
     def randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
         layout, d = self._layout, len(self.sizes)
-        reports, (ends, strides, tables) = layout.empty(len(codes)), self._draws
+        reports = layout.empty(len(codes))
         for part in row_blocks(len(codes), SAMPLED_ROWS):
             block = reports[part]
             if len(self.pivots[0]) == 1:
@@ -431,7 +430,7 @@ class TableLaw(PivotLaw):
                 block[:] = layout.randomize(codes[part], rng)
                 drawn = sample_attributes(rng, len(block), len(self.pivots))
             for rows, words in blocks(rng, len(block), d):
-                draw_targets(words.reshape(-1, d), drawn[rows], ends, strides, *tables, block[rows])
+                draw_targets(words.reshape(-1, d), drawn[rows], block[rows], *self._draws)
         return reports
 
     def _simulate_targets(
