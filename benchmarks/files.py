@@ -1,7 +1,8 @@
 """From a file of answers to a result, beside pyarrow copying the same file: ``python -m benchmarks.files``.
 
-Each is timed on the clock and in processor time, with the peak memory of a fresh process, and by how much that is above
-the peak of a tenth of the rows, per row. What is found goes to `docs/results/files.json` and the pages that quote it.
+Aggregated are the reports made of both files of answers, twice as many. Each is timed on the clock and in processor
+time, with the peak memory of a fresh process, and by how much that is above the peak of a tenth of the rows, per row.
+What is found goes to `docs/results/files.json` and the pages that quote it.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def work(folder: Path, job: str, kind: str, mechanism: str) -> dict[str, float]:
     from deniable.files import aggregate_files, randomize_file
 
     source, output = folder / f"answers.{kind}", folder / f"{job}-{kind}.out"
+    reports = {kind: folder / f"{mechanism}-{kind}.parquet" for kind in KINDS}
     collection = deniable.Collection.load(folder / f"{mechanism}.json")
 
     def call() -> None:
@@ -68,9 +70,9 @@ def work(folder: Path, job: str, kind: str, mechanism: str) -> dict[str, float]:
             else:
                 pq.write_table(pq.read_table(source), output)
         elif job == "randomize":
-            randomize_file(collection, source, folder / f"{mechanism}.parquet", deniable.SecureRandomness(), again=True)
+            randomize_file(collection, source, reports[kind], deniable.SecureRandomness(), again=True)
         else:
-            aggregate_files(collection, [folder / f"{mechanism}.parquet"], output)
+            aggregate_files(collection, list(reports.values()), output)
 
     call()
     taken = []
@@ -95,7 +97,7 @@ def measure(rows: int, environment: Mapping[str, str] = os.environ) -> dict[str,
     fewer = _jobs(rows // 10, environment)
     found = _jobs(rows, environment)
     for job, small in zip(found, fewer, strict=True):
-        job["bytes_per_row"] = (job["peak_mib"] - small["peak_mib"]) * 2**20 / (rows - rows // 10)
+        job["bytes_per_row"] = (job["peak_mib"] - small["peak_mib"]) * 2**20 / (job["rows"] - small["rows"])
     when = datetime.now(UTC).isoformat(timespec="minutes")
     described = {"machine": processor(), "when": when, "load": os.getloadavg()[0]}
     return described | {"rows": rows, "attributes": len(SIZES), "jobs": found}
@@ -113,7 +115,9 @@ def _jobs(rows: int, environment: Mapping[str, str]) -> list[dict[str, Any]]:
             command = [sys.executable, "-m", "benchmarks.files", "--work", name, job, kind, mechanism]
             ledger = {**environment, "XDG_STATE_HOME": name}
             reply = subprocess.run(command, env=ledger, check=True, stdout=subprocess.PIPE, text=True)
-            found.append({"job": job, "kind": kind, "mechanism": mechanism, **json.loads(reply.stdout)})
+            # Reports are those of both files of answers.
+            size = rows * (len(KINDS) if job == "aggregate" else 1)
+            found.append({"job": job, "kind": kind, "mechanism": mechanism, "rows": size, **json.loads(reply.stdout)})
             print(json.dumps(found[-1]), file=sys.stderr, flush=True)
     return found
 
@@ -121,12 +125,12 @@ def _jobs(rows: int, environment: Mapping[str, str]) -> list[dict[str, Any]]:
 def table(found: dict[str, Any]) -> str:
     """Return the table of what `measure` found, in Markdown."""
     lines = [
-        f"| {found['rows']:,} rows x {found['attributes']} | file | clock, s | processor, s | peak, MiB | B a row |",
-        "|---|---|---:|---:|---:|---:|",
+        f"| rows x {found['attributes']} attributes | file | rows | clock, s | processor, s | peak, MiB | B a row |",
+        "|---|---|---:|---:|---:|---:|---:|",
     ]
     for job in found["jobs"]:
         name = "pyarrow reads and writes it" if job["job"] == "copy" else f"{job['job']}, {job['mechanism']}"
-        times = f"{job['clock_s']:.2f} | {job['cpu_s']:.2f}"
+        times = f"{job['rows']:,} | {job['clock_s']:.2f} | {job['cpu_s']:.2f}"
         lines.append(f"| {name} | {job['kind']} | {times} | {job['peak_mib']:.0f} | {round(job['bytes_per_row'])} |")
     return "\n".join(lines)
 

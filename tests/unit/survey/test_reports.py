@@ -125,6 +125,7 @@ def test_numbers_are_stored_as_dictionaries_and_rows_of_bytes_are_not(
     group = pq.read_metadata(tmp_path / "a").row_group(0)
     stored = [group.column(i) for i in range(group.num_columns)]
     assert {column.path_in_schema for column in stored if "RLE_DICTIONARY" in column.encodings} == {ID_COLUMN} | columns
+    assert {column.compression for column in stored} == {"LZ4"}
 
 
 def test_the_digest_is_of_the_content(tmp_path: Path) -> None:
@@ -141,9 +142,10 @@ def test_equal_reports_of_other_people_are_another_batch(tmp_path: Path) -> None
     assert _write(tmp_path / "a.parquet", GRR_3, one, seed=1) != _write(tmp_path / "b.parquet", GRR_3, one, seed=2)
 
 
-def test_a_recompressed_copy_is_the_same_batch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compression", ["none", "zstd"])  # with zstd files were written at first
+def test_a_recompressed_copy_is_the_same_batch(compression: str, tmp_path: Path) -> None:
     digest = _write(tmp_path / "a.parquet", GRR_3, _reports(GRR_3, 100))
-    _rewrite(tmp_path / "a.parquet", lambda table: table, compression="none", row_group_size=7)
+    _rewrite(tmp_path / "a.parquet", lambda table: table, compression=compression, row_group_size=7)
     reader = ReportReader(tmp_path / "a.parquet", GRR_3)
     assert sum(len(batch) for batch in reader) == 100
     assert reader.digest == digest

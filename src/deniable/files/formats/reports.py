@@ -114,7 +114,7 @@ def write_reports(
     with (
         atomic_path(path, commit=commit) as temporary,
         pq.ParquetWriter(
-            temporary, schema, compression="zstd", use_dictionary=_dictionaries(fields), write_page_checksum=True
+            temporary, schema, compression="lz4", use_dictionary=_dictionaries(fields), write_page_checksum=True
         ) as writer,
     ):
         for reports in batches:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,14 +155,12 @@ def randomize_file(
     with (
         open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader,
         Ahead(_numbered(reader, progress)) as batches,
+        Ahead(_read(collection, batches, digest)) as read,
     ):
 
         def encoded() -> Iterator[NDArray[Any]]:
-            # Words are drawn by one thread, in the order of the answers. To parse takes longer than to encode, so
-            # that is done here and not where the file is read.
-            for first_row, batch in batches:
-                readings = collection.schema.read(batch, first_row)
-                digest.update(readings)
+            # Words are drawn by one thread, in the order of the answers.
+            for readings in read:
                 yield readings.codes(rng)
 
         @contextlib.contextmanager
@@ -235,7 +233,7 @@ def read_truth(
         raise InvalidParameterError("open text has no categories to count: count_texts counts given strings")
     counts = [np.zeros(column.k) for column in columns]
     with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
-        for readings in _read(collection, reader, progress):
+        for readings in _read(collection, _numbered(reader, progress)):
             for j, column in enumerate(columns):
                 counts[j] += np.bincount(readings.base[:, j], minlength=column.k)
             for j, thresholds in zip(readings.rounded, readings.thresholds.T, strict=True):
@@ -278,7 +276,7 @@ def count_texts(
     mechanism: Any = collection.mechanism
     counts: Counter[bytes] = Counter()
     with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
-        for readings in _read(collection, reader, progress):
+        for readings in _read(collection, _numbered(reader, progress)):
             counts.update(text.encode()[: mechanism.max_bytes] for text in readings.base[:, 0])
     return Counter({content.decode(errors="backslashreplace"): count for content, count in counts.items()})
 
@@ -289,9 +287,15 @@ def _numbered(reader: AnswerReader, progress: Progress | None) -> Generator[tupl
         yield reader.rows - batch.num_rows + 1, batch
 
 
-def _read(collection: Collection, reader: AnswerReader, progress: Progress | None) -> Iterator[Readings]:
-    for first_row, batch in _numbered(reader, progress):
-        yield collection.schema.read(batch, first_row)
+def _read(
+    collection: Collection, batches: Iterable[tuple[int, pa.RecordBatch]], digest: AnswersDigest | None = None
+) -> Generator[Readings, None, None]:
+    """Yield what the answers of every batch are, taken into the digest."""
+    for first_row, batch in batches:
+        readings = collection.schema.read(batch, first_row)
+        if digest is not None:
+            digest.update(readings)
+        yield readings
 
 
 def _block_rows(collection: Collection) -> int:
