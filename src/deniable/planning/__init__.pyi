@@ -1,7 +1,6 @@
 from ._plan import plan as plan
-from ._recommend import recommend as recommend
 from .decision import Decision as Decision, decide as decide
-from .default import collection as collection, default_mechanism as default_mechanism
+from .default import collection as collection, default_mechanism as default_mechanism, recommend as recommend
 from .exploring import Exploration as Exploration, explore as explore
 from .feasibility import cannot_work as cannot_work
 from .guess import Guess as Guess

@@ -15,13 +15,7 @@ from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
 from deniable.planning.candidates import Candidate, build, candidates_for, preferred
 from deniable.planning.dealt import dealt_rows
-from deniable.planning.precision import (
-    MAX_CONTRIBUTORS,
-    contributors_needed,
-    mean_variance,
-    quantile,
-    worst_variance,
-)
+from deniable.planning.precision import MAX_CONTRIBUTORS, contributors_needed, mean_variance
 from deniable.planning.records import records_default
 from deniable.planning.rows import Plan, PlanRow, best_row
 from deniable.planning.two_phase import corr_rr_plan
@@ -159,22 +153,12 @@ def _judged(
     """Return the row with its errors for n contributors, and whether it is feasible."""
     if row.mechanism is None:
         return row
-    average = mean_variance(row.mechanism, n)
-    standard_error = math.sqrt(worst_variance(row.mechanism, frequency, n))
     reason = ""
     if target_error is not None and row.contributors_needed is None:
         reason = f"needs more than {MAX_CONTRIBUTORS:,} contributors for +-{target_error:g}"
     elif row.contributors_needed is not None and contributors is not None and contributors < row.contributors_needed:
         reason = f"needs {row.contributors_needed:,} contributors for +-{target_error:g}, got {contributors:,}"
-    return replace(
-        row,
-        mean_variance=average,
-        mean_standard_error=math.sqrt(average),
-        standard_error=standard_error,
-        half_width=quantile(confidence) * standard_error,
-        feasible=not reason,
-        reason=reason,
-    )
+    return replace(row.expected(n, frequency, confidence), feasible=not reason, reason=reason)
 
 
 def _judged_phases(row: PlanRow, n: int, target_error: float | None, marginals: Sequence[ArrayLike] | None) -> PlanRow:

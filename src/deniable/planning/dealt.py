@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +16,6 @@ from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.records import QuotaRecords
 from deniable.dealt.quota.unary import QuotaUnary
 from deniable.errors import DeniableError
-from deniable.planning.precision import mean_variance, quantile, worst_variance
 from deniable.planning.rows import PlanRow
 
 MAX_DEALT = 1 << 20
@@ -66,7 +67,6 @@ def dealt_rows(
     """
     if contributors > MAX_DEALT:
         return ()
-    made: list[Any] = []
     offered: list[Callable[[], Any]] = [lambda: QuotaRecords(sizes, epsilon, contributors)]
     if len(sizes) == 1:
         offered = [
@@ -75,11 +75,10 @@ def dealt_rows(
         ]
         if 2 < sizes[0] <= MAX_UNARY:
             offered.append(lambda: QuotaUnary(sizes[0], epsilon, contributors))
+    made: list[Any] = []
     for build in offered:
-        try:
+        with contextlib.suppress(DeniableError):
             made.append(build())
-        except DeniableError:
-            continue
     rows = [
         _row(mechanism, contributors, target_error, confidence, frequency, _note(mechanism, epsilon))
         for mechanism in made
@@ -113,20 +112,11 @@ def _note(mechanism: Any, epsilon: float | Fraction) -> str:
 
 
 def _row(mechanism: Any, n: int, target_error: float | None, confidence: float, frequency: float, note: str) -> PlanRow:
-    average = mean_variance(mechanism, n)
-    standard_error = math.sqrt(worst_variance(mechanism, frequency, n))
-    half_width = quantile(confidence) * standard_error
-    reached = target_error is None or half_width <= target_error
-    return PlanRow(
-        mechanism.name,
-        mechanism,
-        {key: value for key, value in to_spec(mechanism).items() if key != "mechanism"},
-        mean_variance=average,
-        mean_standard_error=math.sqrt(average),
-        standard_error=standard_error,
-        half_width=half_width,
-        bits_per_report=mechanism.report_bits,
-        feasible=reached,
-        reason="" if reached else f"reaches +-{half_width:.4g} with {n:,} contributors, not +-{target_error:g}",
-        note=note,
-    )
+    parameters = {key: value for key, value in to_spec(mechanism).items() if key != "mechanism"}
+    bits = mechanism.report_bits
+    row = PlanRow(mechanism.name, mechanism, parameters, bits_per_report=bits, feasible=True, note=note)
+    row = row.expected(n, frequency, confidence)
+    if target_error is None or row.half_width is None or row.half_width <= target_error:
+        return row
+    reason = f"reaches +-{row.half_width:.4g} with {n:,} contributors, not +-{target_error:g}"
+    return replace(row, feasible=False, reason=reason)

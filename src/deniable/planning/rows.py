@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from deniable.core.mechanism import Mechanism
 from deniable.core.result import HIDDEN, Result
+from deniable.planning.precision import mean_variance, quantile, worst_variance
 
 TIE = 0.01
 """Mean variances within 1% of the least are a tie: nobody sees half a percent of a standard error, but reports may
@@ -77,6 +79,18 @@ class PlanRow(Result):
     note: str = ""
     mean_bias: float = 0.0
     recommended: bool = False
+
+    def expected(self, n: int, frequency: float, confidence: float) -> PlanRow:
+        """Return the row of a mechanism that was built with its errors for n contributors."""
+        assert self.mechanism is not None
+        average, error = mean_variance(self.mechanism, n), math.sqrt(worst_variance(self.mechanism, frequency, n))
+        return replace(
+            self,
+            mean_variance=average,
+            mean_standard_error=math.sqrt(average),
+            standard_error=error,
+            half_width=quantile(confidence) * error,
+        )
 
 
 @dataclass(frozen=True)
