@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import deniable as dn
 from deniable.errors import BrokenLawError, InvalidInputError, InvalidParameterError
 from deniable.oracles.grr import RandomizedResponse
 from deniable.oracles.pure import PureOracle
-from deniable.testing import check_mechanism
+from deniable.testing import check_mechanism, laws
 from tests.contract.cases import CASES
 from tests.contract.dealt_cases import DEALT_CASES
 
@@ -108,6 +109,38 @@ def test_linear_variance_without_covariances(monkeypatch: pytest.MonkeyPatch) ->
     )
     with _broken("covariance_is_the_channels"):
         check_mechanism(GRR3)
+
+
+def test_no_noise_has_no_variance() -> None:
+    """Reports that are the truth: all variances are zero, and so is what rounding is allowed."""
+
+    class Truth:
+        domain = (3,)
+
+        def channel(self) -> Any:
+            return np.eye(3)
+
+        def covariance(self, f: Any, _n: int, values: Any = None) -> Any:
+            return np.zeros((len(f if values is None else values),) * 2)
+
+        def linear_variance(self, *_: Any) -> float:
+            return 0.0
+
+    laws.covariance_is_the_channels(Truth(), estimates=np.eye(3))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_intervals_of_two_values(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    """Of two values, held by a tenth and by all others: half of the width does not cover."""
+    honest = dn.Estimate.interval
+
+    def narrowed(self: dn.Estimate, confidence: float) -> Any:
+        ends = np.array(honest(self, confidence))
+        return tuple(ends + share * (self.frequencies - ends))
+
+    monkeypatch.setattr(dn.Estimate, "interval", narrowed)
+    with nullcontext() if share == 0 else pytest.raises(BrokenLawError, match="cover"):
+        laws.intervals_cover(dn.GRR(k=2, epsilon=1.0), draws=400)
 
 
 def test_a_message_with_another_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,6 @@ from tests.mutants.recorder import RECORD
 from tests.mutants.selection import ALL_SECONDS, FIRST_SECONDS, Record, drawn, every_mutant, nearest
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("src", "tests", "experiments", "benchmarks", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header")
 FOLDER = ROOT / "build" / "mutants"
 ALL_TESTS = (*(argument for argument in PYTEST if argument != "-x"), "--continue-on-collection-errors")
@@ -69,9 +68,9 @@ def environment(root: Path, cache: Path | None = None) -> dict[str, str]:
 
 
 def files_of_the_project() -> list[Path]:
-    """Return the files that a copy of the project needs, as git knows them."""
+    """Return the files of the project, as git knows them: tests read every page, and hold what stands at its top."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *COPIED],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -84,7 +83,7 @@ def digest(files: Sequence[Path]) -> str:
     """Return a digest of the library and its tests: what a record of coverage depends on."""
     whole = hashlib.sha256()
     for file in files:
-        if file.suffix == ".py" and file.parts[0] in ("src", "tests"):
+        if file.suffix == ".py" and file.parts[0] in ("src", "tests") and file.parts[1] != "mutants":
             whole.update(str(file).encode() + b"\0" + (ROOT / file).read_bytes())
     return whole.hexdigest()[:16]
 
@@ -154,12 +153,15 @@ class Copy:
         return result | {"seconds": round(time.monotonic() - started, 1)}
 
     def _outcome(self, mutant: Mutant, tests: Sequence[str], patience: int, cache: Path) -> dict[str, Any]:
-        """Return what tests make of a mutant; a test that fails without the fault, too, is left out and they go on."""
+        """Return what tests make of a mutant; what fails without the fault, too, is left out and they go on.
+
+        That may be a test, or a file of tests that cannot even be imported.
+        """
         without: list[str] = []
         while True:
             with self._fault(mutant):
                 result = self._run(tests, patience, cache, without)
-            failing = re.match(r"(?:FAILED|ERROR) (\S+::.+?)(?: - |$)", result["by"])
+            failing = re.match(r"(?:FAILED|ERROR) (.+?)(?: - |$)", result["by"])
             if result["outcome"] != "killed" or not failing or failing[1] in without:
                 return result
             with self._fault(None, mutant.file):
@@ -184,8 +186,11 @@ class Copy:
             os.utime(file, (stamp.st_atime, stamp.st_mtime))
 
     def _run(self, tests: Sequence[str], patience: int, cache: Path, without: Sequence[str] = ()) -> dict[str, Any]:
+        left = [test for test in tests if test.partition("::")[0] not in without]
+        if not left:
+            return {"outcome": "survived", "by": ""}
         listed = self.root / ".tests"
-        listed.write_text("\n".join(tests), encoding="utf-8")
+        listed.write_text("\n".join(left), encoding="utf-8")
         with subprocess.Popen(
             [*PYTEST, *(f"--deselect={test}" for test in without), f"@{listed}"],
             cwd=self.root,
@@ -215,8 +220,8 @@ def copies(files: Sequence[Path], folder: Path, jobs: int) -> Queue[Copy]:
     made: Queue[Copy] = Queue()
     for job in range(jobs):
         root = folder / f"copy-{job}"
-        for part in COPIED:  # compiled code stays: it is told apart by the time of its source
-            shutil.rmtree(root / part, ignore_errors=True)
+        for part in {file.parts[0] for file in files if len(file.parts) > 1}:
+            shutil.rmtree(root / part, ignore_errors=True)  # compiled code stays: the time of its source tells it apart
         for file in files:
             (root / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / file, root / file)

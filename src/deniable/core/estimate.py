@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, final, overload
@@ -175,15 +175,15 @@ class Estimate(Questions):
     labels: _Labels = _Labels()
     attribute: str = ""
     processing: tuple[str, ...] = ()
-    raw: Estimate | None = field(default=None, repr=False)
-    bounds: Callable[[float], tuple[Floats, Floats]] | None = field(default=None, repr=False)
-    support: SupportCounts | None = field(default=None, repr=False)
-    joint: JointNoise | None = field(default=None, repr=False)
-    scores: Floats | None = field(default=None, repr=False)
-    unranked: tuple[int, ...] = field(default=(), repr=False)
-    source: frozenset[str] = field(default=frozenset(), repr=False)
-    part: Selection | None = field(default=None, repr=False)
-    title: str = field(default="", repr=False)
+    raw: Estimate | None = None
+    bounds: Callable[[float], tuple[Floats, Floats]] | None = None
+    support: SupportCounts | None = None
+    joint: JointNoise | None = None
+    scores: Floats | None = None
+    unranked: tuple[int, ...] = ()
+    source: frozenset[str] = frozenset()
+    part: Selection | None = None
+    title: str = ""
 
     def __post_init__(self) -> None:
         frequencies = _frozen(self.frequencies)

@@ -151,8 +151,8 @@ def paper_window(k: int, budget: Fraction) -> int:
 @lru_cache(maxsize=1024)
 def mean_window(k: int, budget: Fraction) -> int:
     """Return the window in 0..k of least variance of an estimated mean, averaged over answers; the smallest on ties."""
-    scores = np.arange(k)[None, :] / (k - 1)
-    # The average of E[W^2 | x] over x, which differs from the variance by what no window changes.
+    # The average of E[W^2 | x] over x, which differs from the variance by what no window changes; nor does the unit.
+    scores = np.arange(k, dtype=np.float64)[None, :]
     squares = [_mean_square(make_wave(k, window, budget), scores) for window in range(k + 1)]
     limit = min(squares) * (1 + TIE)
     return next(window for window, square in enumerate(squares) if square <= limit)

@@ -86,6 +86,14 @@ def test_records_are_unbiased_with_their_variance(sizes: tuple[int, ...], n: int
         assert second - first**2 == pytest.approx(quota.variance(f, attribute=j), rel=1e-10)
 
 
+def test_nobody_is_simulated_twice() -> None:
+    """Of ten people five answer each question, and hardly ever lie: every zero is counted just once."""
+    quota, rng = QuotaRecords((2, 2), 30.0, 10), Simulation(4)
+    zeros = [quota.simulate_aggregate([[0, 0], [1, 1]], [5, 5], rng).counts[[0, 2]] for _ in range(50)]
+    assert {int(pair.sum()) for pair in zeros} == {5}
+    assert len({int(pair[0]) for pair in zeros}) > 2
+
+
 def test_attributes_are_dealt_in_exact_numbers_and_uniform_order() -> None:
     quota, rng = QuotaRecords((2, 3, 2), 1.0, 11), Simulation(1)
     tallies = np.zeros((11, 3))

@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 from collections import defaultdict
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -206,6 +207,11 @@ def test_no_other_weight_is_better(epsilon: float, colluders: int, count: int) -
         p = 1 - 1 / ((1 - mu * weight) * (1 + math.exp(epsilon)))
         if p > 0.5:
             assert best.variance(count / n) <= ReportCoupledRR(p, n, weight).variance(count / n) * (1 + 1e-9)
+
+
+def test_coupled_pairs_that_would_say_nothing_are_not_offered() -> None:
+    """One colluder of nine, e^epsilon = 1.25 + 1.125 2^-50: coupled pairs would have p = 1/2, which is no mechanism."""
+    assert ReportCoupledRR.optimal(10, Decimal("0.2231435513142105551269"), 1).weight == 0
 
 
 @pytest.mark.parametrize(("p", "weight"), PARAMETERS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 from deniable import (
     GRR,
+    OUE,
     SMP,
     AdaptiveSMP,
     Aggregate,
@@ -49,6 +51,23 @@ def store_in(directory: Path) -> Store:
     store = Store.at(str(directory / "reports"))
     store.start()
     return store
+
+
+def frame(**kinds: str) -> Any:
+    """A DataFrame of which nothing is known but its columns' types."""
+    fields = [SimpleNamespace(name=name, dataType=SimpleNamespace(typeName=lambda kind=kind: kind))
+              for name, kind in kinds.items()]  # fmt: skip
+    return SimpleNamespace(schema=SimpleNamespace(fields=fields))
+
+
+def test_few_reports_are_small_codes_in_columns_of_integers() -> None:
+    """Only such are counted by Spark itself: codes that are texts, wide codes and bits are summed by tasks."""
+    towns = Collection(Schema((Attribute("town", tuple(map(str, range(70_000)))),)), GRR(70_000, 1.0))
+    bits = Collection(Schema((Attribute("smoker", ("yes", "no")),)), OUE(2, 1.0))
+    assert spark._few(frame(attribute="short", value="long", id="string"), SURVEY)
+    assert not spark._few(frame(attribute="short", value="string", id="string"), SURVEY)
+    assert not spark._few(frame(value="long"), towns)
+    assert not spark._few(frame(bits="binary"), bits)
 
 
 def test_of_several_attempts_one_becomes_visible(tmp_path: Path) -> None:

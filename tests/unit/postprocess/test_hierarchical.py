@@ -22,7 +22,7 @@ from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.postprocess import _skewed, norm_sub, postprocess
 from deniable.postprocess._dominant import dominant_attributes, dominant_posteriors
 from deniable.postprocess._pooled import pool_and_shrink
-from deniable.postprocess._skewed import CONCENTRATIONS, skewed_posteriors
+from deniable.postprocess._skewed import CONCENTRATIONS, beta_posteriors, skewed_posteriors
 from deniable.postprocess.shared_prior import decode_group, hierarchical, noise_variances, shared_domains
 from deniable.records.fake_data import RSFD
 
@@ -132,6 +132,17 @@ def test_skewed_posteriors_against_adaptive_quadrature(k: int) -> None:
                 return float(total + integrate.quad(near_one, 0, 0.5**b, points=[0.5**b * 0.9], **options)[0])
 
             assert mean == pytest.approx(moment(1) / moment(0), abs=deviation / 20)
+
+
+def test_either_parameter_of_the_priors_may_be_shared() -> None:
+    z, s2 = np.array([[0.1, 0.3, 0.6]]), np.full((1, 3), 0.01)
+    one, three = np.full((1, 1, 1), 0.5), np.array([0.5, 1.0, 3.0])[:, None, None]
+    for first, second in ((one, three), (three, one)):
+        means, evidences = beta_posteriors(z, s2, first, second)
+        for i, (a, b) in enumerate(zip(*np.broadcast_arrays(first, second), strict=True)):
+            mean, evidence = beta_posteriors(z, s2, a[None], b[None])
+            np.testing.assert_array_equal(means[i], mean[0])
+            np.testing.assert_array_equal(evidences[i], evidence[0])
 
 
 def test_large_domains_do_not_underflow() -> None:

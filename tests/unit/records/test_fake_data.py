@@ -182,6 +182,23 @@ def test_variance(oracle: str, kind: str) -> None:
         assert rsfd.variance(f, 500, 1) == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.parametrize(("oracle", "kind"), FAKES)
+def test_noise_of_weighted_sums(oracle: str, kind: str) -> None:
+    """That of one report under the textbook law, for the second attribute of (2, 3)."""
+    sizes, weights, f = (2, 3), np.array([0.0, 1.0, 5.0]), np.array([0.2, 0.5, 0.3])
+    rsfd = RSFD(sizes, 1.0, oracle, kind)
+    p, q = map(float, rsfd.support_probabilities[1])
+    expected = 0.0
+    for value, share in enumerate(f):
+        law = _law(kind, (0, value), sizes, 1.0)
+        supports = np.array([np.eye(3)[y[1]] if kind == "uniform" else y[1] for y in law])
+        said, chances = (supports - q) / (p - q) @ weights, np.array(list(law.values()))
+        expected += share * (chances @ said**2 - (chances @ said) ** 2)
+    joint = rsfd.estimate(rsfd.aggregate(rsfd.randomize([[0, 0]], SimulationRandomness(1))))[1].joint
+    assert joint is not None
+    assert joint(weights, f) == pytest.approx(expected, rel=1e-10)
+
+
 def test_variance_of_realistic_fakes_depends_on_the_prior() -> None:
     rsrfd = RSRFD((2, 3), 1.0, _priors((2, 3)))
     p, q = grr(0, 0, 3, 1.0), grr(1, 0, 3, 1.0)

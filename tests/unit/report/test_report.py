@@ -129,6 +129,12 @@ def test_coverage_counts_intervals_that_contain_the_truth() -> None:
     assert summary_of(estimate([0.5, 0.5])).coverage_text == ""
 
 
+def test_truth_is_the_share_of_all_that_were_counted_unless_told_otherwise() -> None:
+    raw = estimate([0.5, 0.3, 0.2])
+    assert summary_of(raw, truth={"a": [5, 3, 2]}).attributes[0].truth == pytest.approx([0.5, 0.3, 0.2])
+    assert summary_of(raw, truth={"a": [5, 3, 2]}, truth_n=20).attributes[0].truth == pytest.approx([0.25, 0.15, 0.1])
+
+
 def test_truth_of_another_length_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"truth of 'a' must have 2 counts, got shape=\(3,\)"):
         summary_of(estimate([0.5, 0.5]), truth={"a": [1, 2, 3]})
@@ -451,6 +457,17 @@ def test_whiskers_truth_and_zero_line_are_where_the_numbers_are() -> None:
     assert list(np.asarray(dots.get_xdata())) == [0.6, 0.4]
     assert list(np.asarray(truth.get_xdata())) == [0.55, 0.45]
     assert truth.get_markerfacecolor() == "none"
+
+
+def test_lines_of_text_stand_apart_by_their_size() -> None:
+    """Lines of nine points are .17 inches apart, larger ones more in proportion, and what follows begins below them."""
+    sheet = png._Sheet(6.0)
+    sheet.write_lines(["one", "two"])
+    sheet.write_lines(["three", "four", "five"], size=18)
+    sheet.write_lines(["six"])
+    figure = sheet.drawn()
+    tops = [(1 - text.get_position()[1]) * figure.get_figheight() for text in figure.texts]
+    assert np.diff(tops) == pytest.approx([0.17, 0.17, 0.34, 0.34, 0.34])
 
 
 def test_attribute_without_reports_has_no_whisker() -> None:
