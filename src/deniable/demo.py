@@ -231,28 +231,13 @@ def protected(summaries: Sequence[Summary]) -> str:
     )
 
 
-@dataclass(frozen=True)
 class _Run:
     """Where one run writes, and the commands that would do the same."""
 
-    folder: Path
-    epsilon: str
-
-    @property
-    def survey(self) -> Path:
-        return self.folder / "survey.json"
-
-    @property
-    def reports(self) -> Path:
-        return self.folder / "reports.parquet"
-
-    @property
-    def total(self) -> Path:
-        return self.folder / "all.aggregate"
-
-    @property
-    def picture(self) -> Path:
-        return self.folder / "estimate.png"
+    def __init__(self, folder: Path, epsilon: str) -> None:
+        self.folder, self.epsilon = folder, epsilon
+        names = ("survey.json", "reports.parquet", "all.aggregate", "estimate.png")
+        self.survey, self.reports, self.total, self.picture = (folder / name for name in names)
 
     def commands(self, schema: Path, answers: Path) -> list[list[str]]:
         survey, reports, total = str(self.survey), str(self.reports), str(self.total)

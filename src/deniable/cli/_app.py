@@ -283,16 +283,7 @@ def save_page(page: Page, plot: Path | None, html: Path | None) -> None:
 def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", force: bool = False) -> None:
     """Raise OutputError if an output cannot be written, is one of the inputs, or exists and must not be lost.
 
-    Parameters
-    ----------
-    output : Path
-        Where the command is going to write.
-    inputs : sequence of Path
-        Files that the command reads.
-    keep : str
-        Why an existing file is not overwritten; "" if it may be.
-    force : bool
-        Overwrite nevertheless.
+    `keep` says why an existing file is not overwritten, unless that is forced; "" if it may be.
     """
     directory = output.parent
     if output.is_dir():

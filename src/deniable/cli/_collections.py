@@ -33,13 +33,7 @@ def warn(found: Inspection) -> None:
 
 
 def save_collection(result: Collection, output: Path, force: bool) -> None:
-    """Write a collection, unless another one would be lost.
-
-    Raises
-    ------
-    OutputError
-        If there is another one and `force` is False, or it cannot be written.
-    """
+    """Write a collection, unless another one would be lost."""
     if output.exists() and not force and output.read_text(encoding="utf-8", errors="replace") != result.to_json():
         raise OutputError(
             f"{output} exists with other content: contributors may use it; choose another name, "

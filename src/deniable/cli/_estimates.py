@@ -25,13 +25,7 @@ def checked_postprocess(postprocess: str | None, known: tuple[str, ...] = tuple(
 
 
 def parse_queries(text: str) -> tuple[str, ...]:
-    """Return the lines of a file, or the words between commas.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a word is empty or occurs twice.
-    """
+    """Return the lines of a file, or the words between commas."""
     words = read_lines(text) if Path(text).is_file() else tuple(text.split(","))
     repeated = next((word for word, times in Counter(words).items() if times > 1), None)
     if repeated is not None or not all(words):

@@ -24,13 +24,7 @@ def _takes(name: str, text: bool) -> bool:
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
-    """Return the domain sizes in "5,4,6".
-
-    Raises
-    ------
-    InvalidParameterError
-        If a part is no integer.
-    """
+    """Return the domain sizes in "5,4,6"."""
     sizes = []
     for part in text.split(","):
         try:
@@ -47,11 +41,6 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     --------
     >>> parse_settings(["m=8", "family=prime", "priors=[[0.5, 0.5]]"])
     {'m': 8, 'family': 'prime', 'priors': ((0.5, 0.5),)}
-
-    Raises
-    ------
-    InvalidParameterError
-        If a setting has no "=", or occurs twice.
     """
     result: dict[str, Any] = {}
     for setting in settings:
@@ -70,13 +59,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def build_mechanism(name: str, sizes: tuple[int, ...], epsilon: str, settings: dict[str, Any]) -> Any:
-    """Return the mechanism of a name for these domain sizes; the size of open text is 0.
-
-    Raises
-    ------
-    InvalidParameterError
-        As `mechanism_for`; or if the mechanism is for open text and the sizes are not, or the other way round.
-    """
+    """Return the mechanism of a name for these domain sizes; the size of open text is 0."""
     text = sizes == (0,)
     try:
         found = find(name)

@@ -40,13 +40,7 @@ Simultaneous = Annotated[
 
 
 def parse_names(text: str | None) -> tuple[str, ...] | None:
-    """Return the names in "a, b,c", None for None.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a name is empty or occurs twice.
-    """
+    """Return the names in "a, b,c", None for None."""
     if text is None:
         return None
     names = tuple(name.strip() for name in text.split(","))

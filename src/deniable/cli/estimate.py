@@ -182,13 +182,7 @@ def estimate(
 def parse_questions(
     collection: Collection, means: Sequence[str], totals: Sequence[str], quantiles: Sequence[str]
 ) -> Asked:
-    """Return the questions behind --mean A, --total A=x,y and --quantiles A=.25,.5.
-
-    Raises
-    ------
-    InvalidParameterError
-        If one cannot be read.
-    """
+    """Return the questions behind --mean A, --total A=x,y and --quantiles A=.25,.5."""
     parts = []
     for name, rest in (_divided("total", text, "A=x,y") for text in totals):
         column = next((one for one in collection.schema.columns if one.name == name), None)

@@ -66,13 +66,7 @@ def rehearse(
 
 
 def parse_difference(schema: Schema, text: str) -> Difference:
-    """Return the question and the two categories in "A=x,y"; either may have a comma or an equals sign inside.
-
-    Raises
-    ------
-    InvalidParameterError
-        If there is no such question, or no two such categories of it.
-    """
+    """Return the question and the two categories in "A=x,y"; either may have a comma or an equals sign inside."""
     for column in schema.columns:
         if not text.startswith(f"{column.name}="):
             continue

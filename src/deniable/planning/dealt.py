@@ -43,21 +43,6 @@ def dealt_rows(
     Their half-width is z standard errors, as of other rows; their own intervals invert the exact law. None is
     recommended, because a dealer is a decision about trust, not about error.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Domain size of each attribute.
-    epsilon : float or Fraction
-        Budget of the whole contributor.
-    contributors : int
-        How many are dealt to; no rows for more than 2^20.
-    target_error : float, optional
-        Wanted half-width.
-    confidence : float
-        Of the intervals.
-    frequency : float
-        True frequency that errors are stated at.
-
     Examples
     --------
     >>> for row in dealt_rows((2,), 0.5, 10_000, frequency=0.05):

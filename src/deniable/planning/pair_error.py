@@ -45,19 +45,6 @@ def pair_plans(
 
     Tables are taken to be even. Pairs of the same sizes, reported alone through the same oracles, are alike: one of
     them is computed.
-
-    Parameters
-    ----------
-    schema : Schema
-        What is asked.
-    mechanism : PairSample
-        How it is randomised.
-    contributors : int
-        How many report.
-    target : float or None
-        Wanted half-width in percentage points.
-    z : float
-        How many standard errors a half-width is.
     """
     columns = schema.columns
     tables = mechanism.expected_tables(MAX_CONTRIBUTORS)

@@ -70,21 +70,7 @@ def contributors_needed(
 ) -> int | None:
     """Return the smallest n whose interval half-width z sd reaches `target_error`, to four digits, for every attribute.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Any mechanism with a variance.
-    target_error : float
-        Half-width, in units of frequency: 0.01 is one percentage point either way.
-    confidence : float
-        Of the interval, in (0, 1).
-    frequency : float
-        True frequency of the category, in [0, 1]; 0 by default, a category that almost nobody holds.
-
-    Returns
-    -------
-    int or None
-        None if even 2^62 contributors are too few.
+    None if even 2^62 contributors are too few.
 
     Examples
     --------

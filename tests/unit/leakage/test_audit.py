@@ -14,9 +14,16 @@ from deniable import GRR, OLH, OUE, RAPPOR, SPL, SUE, SimulationRandomness, Subs
 from deniable.core.randomness import Randomness
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.leakage.adversary import auditor as auditing
-from deniable.leakage.adversary.audit_bounds import choose_events, lower_bound, upper_bound
 from deniable.leakage.adversary.audit_events import FeatureReader, event_probability
-from deniable.leakage.adversary.auditor import AuditResult, audit, features, needed_samples
+from deniable.leakage.adversary.auditor import (
+    AuditResult,
+    audit,
+    choose_events,
+    features,
+    lower_bound,
+    needed_samples,
+    upper_bound,
+)
 from deniable.oracles import SHE, THE, Exponential
 from deniable.oracles.oracle import FrequencyOracle
 

@@ -38,15 +38,7 @@ Figure: TypeAlias = Callable[[Sequence[Epsilon]], Floats]
 def figure_of(
     prior: Floats | TreePrior, criterion: Criterion, mechanism: MechanismFactory | None, blocks: Blocks | None = None
 ) -> Figure:
-    """Return the function from epsilons, one per attribute, to the criterion's figures, float64[d].
-
-    Raises
-    ------
-    InvalidParameterError
-        If the criterion is unknown, "exact" is asked for any mechanism, or blocks come with another criterion.
-    InvalidInputError
-        If blocks are not independent given a target under the joint.
-    """
+    """Return the function from epsilons, one per attribute, to the criterion's figures, float64[d]."""
     if criterion not in CRITERIA:
         raise InvalidParameterError(f"criterion must be one of {', '.join(CRITERIA)}, got criterion={criterion!r}")
     if blocks is not None and (criterion != "blocks" or isinstance(prior, TreePrior)):

@@ -252,15 +252,7 @@ def independent_blocks(table: Floats, target: int, blocks: Sequence[Sequence[int
 
 
 def block_cpl(conditional: Floats, releases: Sequence[Release]) -> Leakage:
-    """Return the joint CPL of one block: exact where its outputs can be enumerated, else by Algorithm 2.
-
-    Parameters
-    ----------
-    conditional : float64[k_target, k_1, ..., k_b]
-        P(X_block | X_target).
-    releases : sequence of b mechanisms, channels or epsilons
-        How the block's attributes are released.
-    """
+    """Return the joint CPL of one block: exact where its outputs can be enumerated, else by Algorithm 2."""
     if len(releases) == 1:
         return mechanism_cpl(releases[0], conditional)
     try:

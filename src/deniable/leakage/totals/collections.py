@@ -233,14 +233,7 @@ def _log_ratio(likelihoods: Floats) -> float:
 def _largest_ratio(evidence: Sequence[_Evidence], rows: Sequence[Floats], others: float = 0.0) -> float:
     """Return max over reports and pairs x, x' of ln of the ratio of the summed evidence, plus a constant in both sums.
 
-    Parameters
-    ----------
-    evidence : sequence of evidence
-        One per part of the report; parts are chosen independently.
-    rows : sequence of float64[m, k_j]
-        P(X_j | x) for every x.
-    others : float
-        Evidence of the parts that are not looked at: one for each on average.
+    `others` is the evidence of the parts that are not looked at: one for each on average.
     """
     values = len(rows[0])
     x, other = (index.ravel() for index in np.indices((values, values)))
