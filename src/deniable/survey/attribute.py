@@ -16,6 +16,7 @@ from pydantic import ConfigDict, GetPydanticSchema
 
 from deniable.core.checks import listed
 from deniable.errors import InvalidParameterError, UnknownCategoryError
+from deniable.survey.dictionary import is_text
 from deniable.survey.dictionary_file import DictionaryFile, referred_dictionary
 from deniable.survey.encoding import canonical_decimal, is_date, label_codes
 from deniable.survey.grid import Grid
@@ -178,7 +179,7 @@ class Attribute:
                 )
         if not isinstance(self.clip, bool):
             raise InvalidParameterError(f"clip of {where} must be True or False, got clip={self.clip!r}")
-        if not isinstance(self.title, str) or not _encodable(self.title):
+        if not is_text(self.title):
             raise InvalidParameterError(f"title of {where} must be a Unicode text, got title={self.title!r}")
 
     def _settle_categories(self, where: str) -> None:
@@ -211,7 +212,7 @@ class Attribute:
         # The words of a dictionary have been looked at when it was made: only what comes after them is new.
         listed = further if self.dictionary is not None else [*self.categories, *further]
         for label in (self.name, *listed):
-            if not isinstance(label, str) or not _encodable(label):
+            if not is_text(label):
                 raise InvalidParameterError(f"labels of {where} must be Unicode texts, got {label!r}")
         seen = set()
         for label in listed:
@@ -224,7 +225,7 @@ class Attribute:
         if self.kind != "multiple":
             return
         separator = self.separator
-        if not isinstance(separator, str) or not separator or not _encodable(separator):
+        if not separator or not is_text(separator):
             raise InvalidParameterError(f"separator of {where} must be a non-empty text, got separator={separator!r}")
         for label in self.labels:
             if separator in label or label != label.strip() or not label:
@@ -409,7 +410,7 @@ class Attribute:
 
 
 def _numbers(values: Iterable[Any]) -> list[float]:
-    return [int(value) if _is_short_integer(value) else value for value in values]
+    return [int(value) if value.is_integer() and abs(value) < 1e15 else value for value in values]
 
 
 def interval_labels(edges: Sequence[float | str]) -> tuple[str, ...]:
@@ -422,14 +423,18 @@ def interval_labels(edges: Sequence[float | str]) -> tuple[str, ...]:
 def _checked_edges(edges: Sequence[float | str], where: str) -> tuple[float | str, ...]:
     if not isinstance(edges, str) and any(isinstance(edge, str) for edge in edges):
         return _checked_dates(edges, where)
-    try:
-        values = tuple(float(edge) for edge in edges)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidParameterError(f"edges of {where} must be numbers, got edges={edges!r}") from error
+    values = _floats("edges", edges, where)
     increasing = all(low < high for low, high in pairwise(values))
     if not values or not increasing or not all(map(math.isfinite, values)):
         raise InvalidParameterError(f"edges of {where} must be finite, increasing numbers, got edges={list(values)}")
     return values
+
+
+def _floats(key: str, given: Sequence[Any], where: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(value) + 0.0 for value in given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidParameterError(f"{key} of {where} must be numbers, got {key}={given!r}") from error
 
 
 def _checked_dates(edges: Sequence[float | str], where: str) -> tuple[float | str, ...]:
@@ -443,24 +448,9 @@ def _checked_dates(edges: Sequence[float | str], where: str) -> tuple[float | st
 
 
 def _checked_scores(scores: Sequence[float], count: int, where: str) -> tuple[float, ...]:
-    try:
-        values = tuple(float(score) + 0.0 for score in scores)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidParameterError(f"scores of {where} must be numbers, got scores={scores!r}") from error
+    values = _floats("scores", scores, where)
     if len(values) != count or not all(map(math.isfinite, values)):
         raise InvalidParameterError(
             f"scores of {where} must be {count} finite numbers, one a category, got scores={list(values)}"
         )
     return values
-
-
-def _is_short_integer(value: float) -> bool:
-    return value.is_integer() and abs(value) < 1e15
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

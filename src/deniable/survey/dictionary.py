@@ -56,7 +56,7 @@ class Dictionary:
             raise InvalidParameterError(f"words must be at least 2, got {len(words)}")
         codes: dict[str, int] = {}
         for code, word in enumerate(words):
-            if not _is_text(word):
+            if not is_text(word):
                 raise InvalidParameterError(f"words must be Unicode texts, got {word!r} in row {code + 1}")
             first = codes.setdefault(word, code)
             if first != code:
@@ -143,7 +143,7 @@ def fingerprint(texts: Iterable[str], key: bytes) -> NDArray[np.uint64]:
         raise InvalidParameterError(f"key must be 1 to {MAX_KEY_BYTES} bytes, got {shown}")
     items = _texts(texts)
     for row, text in enumerate(items):
-        if not _is_text(text):
+        if not is_text(text):
             raise InvalidInputError(f"texts must be Unicode texts, got {type(text).__name__} in row {row + 1}")
     keyed = hashlib.blake2b(key=key, digest_size=FINGERPRINT_BITS // 8)
     digests = bytearray()
@@ -160,11 +160,12 @@ def _texts(words: Iterable[str]) -> Sequence[str]:
     return words if isinstance(words, Sequence) else list(words)
 
 
-def _is_text(word: object) -> bool:
+def is_text(word: object) -> bool:
+    """Whether something is a Unicode text: no lone half of a surrogate pair."""
     if not isinstance(word, str):
         return False
     try:
         word.encode()
-    except UnicodeEncodeError:  # a lone surrogate
+    except UnicodeEncodeError:
         return False
     return True

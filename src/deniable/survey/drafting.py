@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from deniable.core.checks import checked_integer
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.survey.attribute import SEPARATOR
-from deniable.survey.encoding import answer_texts, as_table, canonical_decimal, dictionary_encoded, is_list_type
+from deniable.survey.encoding import as_table, canonical_decimal, distinct_answers, is_list_type
 from deniable.survey.schema import Attribute, Schema
 
 MAX_TRACKED = 10_000
@@ -171,6 +170,14 @@ def _batches(answers: Any) -> Iterable[pa.RecordBatch]:
 
 
 @dataclass
+class _NoNumbers:
+    """Cells that are no numbers: how many, and the first rows, which count from 1."""
+
+    count: int = 0
+    rows: list[int] = field(default_factory=list)
+
+
+@dataclass
 class _Column:
     """What a draft needs to know about one column; its size does not grow with the rows."""
 
@@ -180,84 +187,62 @@ class _Column:
     present: int = 0
     missing: int = 0
     overflowed: bool = False
-    words: int = 0
-    marks: dict[str, int] = field(default_factory=dict)
-    rows_of_words: list[int] = field(default_factory=list)
-    rows_of_marks: dict[str, list[int]] = field(default_factory=dict)
+    words: _NoNumbers = field(default_factory=_NoNumbers)
+    marks: dict[str, _NoNumbers] = field(default_factory=dict)
     whole: bool = True
     low: float = math.inf
     high: float = -math.inf
     last: int | None = None
     sequential: bool = True
     lists: bool = False
-    ticked: dict[str, int] = field(default_factory=dict)
 
     def add(self, values: pa.Array, first_row: int) -> None:
+        """Count the answers of a batch; of lists, whose `missing` is of people, the boxes."""
         if is_list_type(values.type):
-            self._add_lists(values)
-            return
-        encoded = dictionary_encoded(values, self.name)
-        texts = answer_texts(encoded.dictionary, self.name)
+            self.lists, self.sequential = True, False
+            self.missing += values.null_count
+            values = pc.list_flatten(values)
         self._follow(values)
-        indices = encoded.indices.drop_null().to_numpy(zero_copy_only=False)
-        self.missing += encoded.indices.null_count
-        self._find(encoded.indices, texts, first_row)
-        for text, count in zip(texts, np.bincount(indices, minlength=len(texts)).tolist(), strict=True):
-            if not text:
+        texts, indices = distinct_answers(values, self.name)
+        counts = np.bincount(indices, minlength=len(texts)).tolist()
+        for code, (text, count) in enumerate(zip(texts, counts, strict=True)):
+            if self.lists:
+                if box := (text or "").strip():
+                    self._remember(box, count)
+            elif not text:
                 self.missing += count
-            elif count:
-                self._count(text, count)
+            elif count and (cells := self._look(text, count)) and len(cells.rows) <= NAMED_ROWS:
+                cells.rows += (np.flatnonzero(indices == code)[: NAMED_ROWS + 1] + first_row).tolist()
 
-    def _find(self, indices: pa.Array, texts: Sequence[str | None], first_row: int) -> None:
-        """Remember the first rows whose cell is no number, by mark; numbers of rows count from 1."""
-        codes: NDArray[np.int64] | None = None
-        for code, text in enumerate(texts):
-            if not text or _REAL.fullmatch(text):
-                continue
-            mark = text.strip().casefold() in NOTHING
-            rows = self.rows_of_marks.setdefault(text, []) if mark else self.rows_of_words
-            if len(rows) <= NAMED_ROWS:
-                if codes is None:
-                    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-                rows += (np.flatnonzero(codes == code)[: NAMED_ROWS + 1] + first_row).tolist()
+    def _look(self, text: str, count: int) -> _NoNumbers | None:
+        """Count an answer; return the cells to which it belongs if it is no number."""
+        self.present += count
+        self._remember(text, count)
+        if _REAL.fullmatch(text):
+            if math.isfinite(number := float(text)):
+                self.low, self.high = min(self.low, number), max(self.high, number)
+                self.whole = self.whole and number.is_integer()
+            return None
+        mark = text.strip().casefold() in NOTHING
+        cells = self.marks.setdefault(text, _NoNumbers()) if mark else self.words
+        cells.count += count
+        return cells
+
+    def _remember(self, text: str, count: int) -> None:
+        if text in self.counts or len(self.counts) < self.limit:
+            self.counts[text] = self.counts.get(text, 0) + count
+        else:
+            self.overflowed = True
 
     def spellings(self, attribute: Attribute) -> dict[str, str]:
         """Return which answers of a drafted column seem to be which other one."""
         labels = [*attribute.categories] if attribute.kind == "categories" and not attribute.edges else []
-        marks = sorted(self.marks, key=lambda mark: (-self.marks[mark], mark)) if not labels else []
+        marks = self._marks() if not labels else []
         found = dict.fromkeys(marks[1:], "".join(marks[:1]))
         for alike in _alike(labels):
             most = max(alike, key=lambda label: self.counts.get(label, 0))
             found |= {label: most for label in alike if label != most}
         return found
-
-    def _add_lists(self, values: pa.Array) -> None:
-        """Count the boxes of lists; `missing` is of people."""
-        self.lists, self.sequential = True, False
-        self.missing += values.null_count
-        boxes = dictionary_encoded(pc.list_flatten(values), self.name)
-        texts = answer_texts(boxes.dictionary, self.name)
-        indices = boxes.indices.drop_null().to_numpy(zero_copy_only=False)
-        for text, count in zip(texts, np.bincount(indices, minlength=len(texts)).tolist(), strict=True):
-            box = (text or "").strip()
-            if box and (box in self.ticked or len(self.ticked) < self.limit):
-                self.ticked[box] = self.ticked.get(box, 0) + count
-            self.overflowed |= bool(box) and box not in self.ticked
-
-    def _count(self, text: str, count: int) -> None:
-        self.present += count
-        if not _REAL.fullmatch(text):
-            if text.strip().casefold() in NOTHING:
-                self.marks[text] = self.marks.get(text, 0) + count
-            else:
-                self.words += count
-        elif math.isfinite(float(text)):
-            self.low, self.high = min(self.low, float(text)), max(self.high, float(text))
-            self.whole = self.whole and float(text).is_integer()
-        if text in self.counts or len(self.counts) < self.limit:
-            self.counts[text] = self.counts.get(text, 0) + count
-        else:
-            self.overflowed = True
 
     def _follow(self, values: pa.Array) -> None:
         """Keep track of whether the column so far counts its rows: every number one more than the one before."""
@@ -276,37 +261,35 @@ class _Column:
     @property
     def numeric(self) -> bool:
         """Whether every answer is a number."""
-        return not self.words and not self.marks
+        return not self.words.count and not self.marks
 
     @property
     def mostly_numeric(self) -> bool:
         """Whether answers are numbers but for marks of a missing answer, and for a few words."""
-        few = self.words <= FEW_WORDS * self.present
-        return self.low < self.high and few and self.present - self.words > sum(self.marks.values())
+        words, marks = self.words.count, sum(cells.count for cells in self.marks.values())
+        return self.low < self.high and words <= FEW_WORDS * self.present and self.present - words > marks
 
     def draft(self, max_categories: int, kinds: bool) -> tuple[Attribute | None, list[str]]:
         counts = self._categories()
         if not self.name:
             return None, ["a column without a name is left out"]
         if self.lists:
-            return self._boxes(self.ticked, self.missing) if kinds else (None, [self._left_out + "it holds lists"])
+            return self._boxes(self.counts, self.missing) if kinds else self._left_out("it holds lists")
         if len(counts) + (self.missing > 0) < 2:
-            return None, [self._left_out + ("it holds a single answer" if counts else "it is empty")]
+            return self._left_out("it holds a single answer" if counts else "it is empty")
         if self.sequential and self.present >= FEW_ROWS:
-            return None, [self._left_out + "it numbers its rows"]
+            return self._left_out("it numbers its rows")
         if kinds and (found := self._of_kind(counts, max_categories)) is not None:
             return found
         if not self.numeric and len(counts) >= 0.9 * self.present and self.present >= FEW_ROWS:
-            return None, [
-                self._left_out + f"it looks like an identifier ({len(counts)} distinct answers of {self.present})"
-            ]
+            return self._left_out(f"it looks like an identifier ({len(counts)} distinct answers of {self.present})")
         missing = _unused("missing", counts) if self.missing else None
         if len(counts) <= max_categories and not self.overflowed:
             categories = tuple(sorted(counts, key=float) if self.numeric else sorted(counts))
             return Attribute(self.name, categories, missing), [*self._rare(counts), *self._spellings_apart(categories)]
         if not self.numeric or not self.low < self.high:
             distinct = f"at least {self.limit}" if self.overflowed else str(len(counts))
-            return None, [self._left_out + f"it has {distinct} distinct answers, max_categories={max_categories}"]
+            return self._left_out(f"it has {distinct} distinct answers, max_categories={max_categories}")
         edges = equal_edges(self.low, self.high, min(MAX_INTERVALS, max_categories))
         remark = (
             f"attribute {self.name!r}: its cut points come from the smallest and the largest answer; choose them by "
@@ -317,7 +300,7 @@ class _Column:
     def _of_kind(self, counts: dict[str, int], max_categories: int) -> tuple[Attribute | None, list[str]] | None:
         """Return the draft of a column that is ordered, numeric, of several answers, or dates; None if it is none."""
         numbers = sum(_REAL.fullmatch(text) is not None for text in counts)
-        span = int(self.high - self.low) + 1 if not self.words and self.whole and self.low < self.high else 0
+        span = int(self.high - self.low) + 1 if not self.words.count and self.whole and self.low < self.high else 0
         if 3 <= span <= min(FEW_VALUES, max_categories) and 2 * numbers >= span:
             categories = tuple(str(int(self.low) + i) for i in range(span))
             missing, other, remarks = self._nothing()
@@ -327,19 +310,16 @@ class _Column:
         if counts and all(_DATE.fullmatch(text) for text in counts):
             return self._dates(counts, max_categories)
         if self.has_decimal_commas:
-            return None, [self._left_out + "its numbers have decimal commas: write them with a point, 1.5"]
+            return self._left_out("its numbers have decimal commas: write them with a point, 1.5")
         if self._has_commas:
-            return None, [
-                self._left_out + "its numbers have commas, of thousands or decimals: write them as 1500 or 1.5"
-            ]
+            return self._left_out("its numbers have commas, of thousands or decimals: write them as 1500 or 1.5")
         for separator in SEPARATORS:
             if boxes := self._divided(separator):
                 return self._boxes(boxes, 0, separator)
         return None
 
-    @property
-    def _left_out(self) -> str:
-        return f"column {self.name!r} is left out: "
+    def _left_out(self, reason: str) -> tuple[None, list[str]]:
+        return None, [f"column {self.name!r} is left out: {reason}"]
 
     @property
     def has_decimal_commas(self) -> bool:
@@ -348,7 +328,8 @@ class _Column:
 
     @property
     def _has_commas(self) -> bool:
-        return 2 * sum(_COMMA.fullmatch(text) is not None for text in self.counts) > len(self.counts) > FEW_VALUES
+        written = sum(_COMMA.fullmatch(text) is not None for text in self.counts)
+        return not self.lists and 2 * written > len(self.counts) > FEW_VALUES
 
     def _dates(self, counts: dict[str, int], max_categories: int) -> tuple[Attribute | None, list[str]]:
         """Return the draft of months, with those in between that nobody holds, or of days, cut by months or years."""
@@ -361,8 +342,7 @@ class _Column:
         step = 1 if monthly else 12
         cuts = [month for month in range(first + 1, last + 1) if month % step == 0]
         if not all(_DAY.fullmatch(text) for text in counts) or not 1 <= len(cuts) < max_categories:
-            remark = "its dates fall into one month, or are no days; cut them yourself (edges)"
-            return None, [f"column {self.name!r} is left out: {remark}"]
+            return self._left_out("its dates fall into one month, or are no days; cut them yourself (edges)")
         edges = tuple(f"{month // 12:04}-{month % 12 + 1:02}-01" for month in cuts)
         remark = (
             f"attribute {self.name!r}: dates, cut by {'months' if monthly else 'years'}; the cut points come from the "
@@ -370,21 +350,27 @@ class _Column:
         )
         return Attribute(self.name, (), missing, edges=edges, kind="ordered"), [remark]
 
+    def _marks(self) -> list[str]:
+        """Return the marks of a missing answer, the most frequent first."""
+        return sorted(self.marks, key=lambda mark: (-self.marks[mark].count, mark))
+
     def _nothing(self) -> tuple[str | None, str | None, list[str]]:
         """Return the labels for missing answers and for other cells of a column of numbers, and what to say of them."""
-        marks = sorted(self.marks, key=lambda mark: (-self.marks[mark], mark))
-        unread = self.words + sum(self.marks[mark] for mark in marks[1:])
+        marks = self._marks()
+        others = [self.words, *(self.marks[mark] for mark in marks[1:])]
+        unread = sum(cells.count for cells in others)
         other, remarks = "no number" if unread else None, []
         if marks:
-            others = f"; write {', '.join(map(repr, marks[1:]))} in the same way" if marks[1:] else ""
-            count, rows = self.marks[marks[0]], _rows(self.rows_of_marks[marks[0]])
+            alike = f"; write {', '.join(map(repr, marks[1:]))} in the same way" if marks[1:] else ""
+            cells = self.marks[marks[0]]
             remarks.append(
-                f"attribute {self.name!r}: {count} cells {marks[0]!r} are read as missing answers ({rows}){others}"
+                f"attribute {self.name!r}: {cells.count} cells {marks[0]!r} are read as missing answers "
+                f"({_rows(cells.rows)}){alike}"
             )
         if unread:
             remarks.append(
                 f"attribute {self.name!r}: {unread} of {self.present} cells are no numbers, and reported as {other!r} "
-                f"({_rows(self.rows_of_words + [row for mark in marks[1:] for row in self.rows_of_marks[mark]])})"
+                f"({_rows([row for cells in others for row in cells.rows])})"
             )
         return marks[0] if marks else "missing" if self.missing else None, other, remarks
 
@@ -398,7 +384,7 @@ class _Column:
             clip = not ends[0] <= self.low <= self.high <= ends[1]
             found = Attribute(self.name, (), missing, other, kind="numeric", range=ends, grid=grid, clip=clip)
         except (InvalidParameterError, ArithmeticError):
-            return None, [f"column {self.name!r} is left out: its numbers are too large or too close together"]
+            return self._left_out("its numbers are too large or too close together")
         remark = (
             f"attribute {self.name!r}: its range comes from the answers, rounded outwards; a range is public and must "
             "have been known before: choose it by what is possible"
@@ -447,10 +433,10 @@ class _Column:
         """Return the draft of a question of several answers; in a text, nothing ticked and missing are the same."""
         if self.overflowed or not 2 <= len(boxes) <= MAX_BOXES:
             found = f"at least {self.limit}" if self.overflowed else str(len(boxes))
-            return None, [self._left_out + f"its lists hold {found} different answers, 2 to {MAX_BOXES} can be boxes"]
+            return self._left_out(f"its lists hold {found} different answers, 2 to {MAX_BOXES} can be boxes")
         usable = next((mark for mark in (separator, *SEPARATORS, "\n") if not any(mark in box for box in boxes)), None)
         if usable is None:
-            return None, [self._left_out + "its answers contain every separator"]
+            return self._left_out("its answers contain every separator")
         label = _unused("missing", boxes) if missing else None
         attribute = Attribute(self.name, tuple(sorted(boxes)), label, kind="multiple", separator=usable)
         remark = (

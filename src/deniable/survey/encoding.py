@@ -31,7 +31,7 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -52,7 +52,6 @@ Int64s = NDArray[np.int64]
 DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _NOT_FINITE_TEXT = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 _UNKNOWN, _MISSING, _NOT_FINITE, _OUTSIDE = -1, -2, -3, -4
@@ -160,10 +159,8 @@ def read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: in
                 elif attribute.kind == "multiple":
                     base[rows, places[j] : places[j + 1]] = ticked_boxes(attribute, column, first)
                 elif attribute.kind == "numeric":
-                    cells = grid_cells(attribute, column, first)
-                    base[rows, places[j]] = cells.codes
-                    thresholds[rows, numeric.index(j)] = cells.thresholds
-                    decimals[rows, numeric.index(j)] = cells.decimals
+                    q = numeric.index(j)
+                    base[rows, places[j]], thresholds[rows, q], decimals[rows, q] = grid_cells(attribute, column, first)
                 else:
                     encode_column(attribute, column, first, base[rows], int(places[j]))
             except (pa.ArrowException, IndexError, OverflowError):
@@ -216,16 +213,10 @@ def _gather(indices: NDArray[np.int32], distinct: Int64s, codes: Int64s, j: int)
     return True
 
 
-class Cells(NamedTuple):
-    """Numeric answers on their grid: int64[n] codes rounded down, uint64[n] thresholds, object[n] canonical texts."""
-
-    codes: Int64s
-    thresholds: NDArray[np.uint64]
-    decimals: NDArray[Any]
-
-
-def grid_cells(attribute: Attribute, column: pa.Array, first_row: int) -> Cells:
-    """Return where the answers of a numeric attribute lie on its grid.
+def grid_cells(
+    attribute: Attribute, column: pa.Array, first_row: int
+) -> tuple[Int64s, NDArray[np.uint64], NDArray[Any]]:
+    """Return numeric answers on their grid: int64[n] codes rounded down, uint64[n] thresholds, object[n] numbers.
 
     Raises
     ------
@@ -234,11 +225,10 @@ def grid_cells(attribute: Attribute, column: pa.Array, first_row: int) -> Cells:
     UnknownCategoryError
         For an answer that is no number.
     """
-    encoded = dictionary_encoded(column, attribute.name)
-    texts = answer_texts(encoded.dictionary, attribute.name)
-    codes = np.full(len(texts) + 1, _MISSING, dtype=np.int64)
-    thresholds = np.zeros(len(texts) + 1, dtype=np.uint64)
-    decimals = np.full(len(texts) + 1, "", dtype=object)
+    texts, indices = distinct_answers(column, attribute.name)
+    codes = np.full(len(texts), _MISSING, dtype=np.int64)
+    thresholds = np.zeros(len(texts), dtype=np.uint64)
+    decimals = np.full(len(texts), "", dtype=object)
     further = {label: attribute.lookup[0][label] for label in (attribute.missing, attribute.other) if label is not None}
     numbers = {number: code for label, code in further.items() if (number := Number.read(label)) is not None}
     points, clip = attribute.points, attribute.clip
@@ -257,10 +247,9 @@ def grid_cells(attribute: Attribute, column: pa.Array, first_row: int) -> Cells:
         else:
             codes[i], thresholds[i] = cell
             decimals[i] = str(number)
-    indices = _indices(encoded)
     found = _settled(attribute, codes)[indices]
     _check_readable(attribute, found, first_row)
-    return Cells(found, thresholds[indices], decimals[indices])
+    return found, thresholds[indices], decimals[indices]
 
 
 def ticked_boxes(attribute: Attribute, column: pa.Array, first_row: int) -> Int64s:
@@ -283,8 +272,7 @@ def ticked_boxes(attribute: Attribute, column: pa.Array, first_row: int) -> Int6
 
 def _divided_boxes(attribute: Attribute, column: pa.Array) -> tuple[Int64s, Int64s]:
     """Return the boxes of texts divided at a separator, and negative reasons where there are none."""
-    encoded = dictionary_encoded(column, attribute.name)
-    texts = [*answer_texts(encoded.dictionary, attribute.name), None]
+    texts, indices = distinct_answers(column, attribute.name)
     ticked = np.zeros((len(texts), attribute.k), dtype=np.int64)
     reasons = np.zeros(len(texts), dtype=np.int64)
     for i, text in enumerate(texts):
@@ -295,15 +283,13 @@ def _divided_boxes(attribute: Attribute, column: pa.Array) -> tuple[Int64s, Int6
             ticked[i, codes] = 1
         elif attribute.missing_code is not None:
             ticked[i, attribute.missing_code] = 1
-    indices = _indices(encoded)
     return ticked[indices], reasons[indices]
 
 
 def _listed_boxes(attribute: Attribute, column: pa.Array) -> tuple[Int64s, Int64s]:
     """Return the boxes of lists, and negative reasons where there are none."""
-    encoded = dictionary_encoded(pc.list_flatten(column), attribute.name)
-    texts = [*answer_texts(encoded.dictionary, attribute.name), None]
-    codes = np.array([_MISSING if text is None else _box(attribute, text.strip()) for text in texts])[_indices(encoded)]
+    texts, indices = distinct_answers(pc.list_flatten(column), attribute.name)
+    codes = np.array([_MISSING if text is None else _box(attribute, text.strip()) for text in texts])[indices]
     rows = pc.list_parent_indices(column).to_numpy(zero_copy_only=False).astype(np.int64)
     ticked = np.zeros((len(column), attribute.k), dtype=np.int64)
     reasons = np.zeros(len(column), dtype=np.int64)
@@ -349,10 +335,8 @@ def open_texts(attribute: Attribute, column: pa.Array, first_row: int) -> NDArra
     InvalidInputError
         If an answer is missing and there is no label for that, or it contains a NUL; naming attribute and row.
     """
-    encoded = dictionary_encoded(column, attribute.name)
-    texts = [text or attribute.missing for text in answer_texts(encoded.dictionary, attribute.name)]
-    indices = _indices(encoded)
-    distinct = np.array([*texts, attribute.missing], dtype=object)
+    texts, indices = distinct_answers(column, attribute.name)
+    distinct = np.array([text or attribute.missing for text in texts], dtype=object)
     unfit = np.array([text is None or "\0" in text for text in distinct])[indices]
     if unfit.any():
         row = int(unfit.argmax())
@@ -373,6 +357,12 @@ def dictionary_encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
         return column if len(column.dictionary) <= len(column) else column.dictionary_decode().dictionary_encode()
     except pa.ArrowException:
         raise _unreadable(name, column.type) from None
+
+
+def distinct_answers(column: pa.Array, name: str) -> tuple[list[str | None], NDArray[np.int32]]:
+    """Return the different texts of a column and None after them, and where every answer stands among these."""
+    encoded = dictionary_encoded(column, name)
+    return [*answer_texts(encoded.dictionary, name), None], _indices(encoded)
 
 
 def answer_texts(answers: pa.Array, name: str) -> list[str | None]:
@@ -404,14 +394,10 @@ def is_list_type(kind: pa.DataType) -> bool:
 
 def label_codes(labels: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
     """Return what `encode_column` looks answers up in: code by exact label, and by decimal number where unique."""
-    exact = {label: code for code, label in enumerate(labels)}
-    numbers: dict[str, int] = {}
-    ambiguous = set()
-    for code, label in enumerate(labels):
-        number = canonical_decimal(label)
-        if number is not None and numbers.setdefault(number, code) != code:
-            ambiguous.add(number)
-    return exact, {number: code for number, code in numbers.items() if number not in ambiguous}
+    numbers = [canonical_decimal(label) for label in labels]
+    times = Counter(numbers)
+    unique = {number: code for code, number in enumerate(numbers) if number is not None and times[number] == 1}
+    return {label: code for code, label in enumerate(labels)}, unique
 
 
 def _settled(attribute: Attribute, codes: Int64s) -> Int64s:
@@ -425,10 +411,10 @@ def _settled(attribute: Attribute, codes: Int64s) -> Int64s:
 def _binned_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
     """Return the codes of answers of a binned attribute; negative where there is none."""
     texts = None if is_number_type(answers.type) else _text_array(answers, attribute.name)
-    numbers = _numbers(answers if texts is None else texts)
-    codes = np.searchsorted(np.array(attribute.edges), numbers.values, side="right").astype(np.int64)
-    codes[np.isnan(numbers.values)] = _UNKNOWN
-    codes[numbers.unfit] = _NOT_FINITE
+    values, unfit = _numbers(answers if texts is None else texts)
+    codes = np.searchsorted(np.array(attribute.edges), values, side="right").astype(np.int64)
+    codes[np.isnan(values)] = _UNKNOWN
+    codes[unfit] = _NOT_FINITE
     if texts is not None:
         codes[_mask(pc.equal(texts, ""))] = _MISSING
     for label in (attribute.missing, attribute.other):
@@ -436,7 +422,7 @@ def _binned_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
             code = attribute.lookup[0][label]
             number = canonical_decimal(label)
             if number is not None:
-                codes[numbers.values == float(number)] = code
+                codes[values == float(number)] = code
             if texts is not None:
                 codes[_mask(pc.equal(texts, label))] = code
     codes[_mask(answers.is_null())] = _MISSING
@@ -458,13 +444,10 @@ def _dated_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
 
 def is_date(text: str) -> bool:
     """Whether a text is a day of the calendar, as in 2026-05-01."""
-    if not _DAY.fullmatch(text):
-        return False
     try:
-        datetime.date.fromisoformat(text)
+        return datetime.date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
-    return True
 
 
 def _category_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
@@ -481,25 +464,18 @@ def _category_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
     return codes
 
 
-class _Numbers(NamedTuple):
-    """Parsed answers: float64 values (NaN where an answer is no number), and which are infinite or NaN themselves."""
-
-    values: NDArray[np.float64]
-    unfit: NDArray[np.bool_]
-
-
-def _numbers(answers: pa.Array) -> _Numbers:
+def _numbers(answers: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return answers as float64 (NaN where one is no number), and which are infinite or NaN themselves."""
     if pa.types.is_string(answers.type):
         spelled = pc.match_substring_regex(answers, NUMBER).fill_null(False)
         values = pc.if_else(spelled, answers, None).cast(pa.float64())
-        named = pc.match_substring_regex(answers, r"^[+-]?(nan|inf|infinity)$", ignore_case=True)
-        unfit = _mask(named)
+        unfit = _mask(pc.match_substring_regex(answers, r"^[+-]?(nan|inf|infinity)$", ignore_case=True))
     else:
         values = answers.cast(pa.float64(), safe=False)
         unfit = np.zeros(len(answers), dtype=np.bool_)
     known = _mask(values.is_valid())
     floats = values.fill_null(np.nan).to_numpy(zero_copy_only=False)
-    return _Numbers(floats, unfit | (known & ~np.isfinite(floats)))
+    return floats, unfit | (known & ~np.isfinite(floats))
 
 
 def _text_array(answers: pa.Array, name: str) -> pa.Array:
