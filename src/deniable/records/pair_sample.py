@@ -41,6 +41,7 @@ from deniable.records.pair_margins import Margins
 from deniable.records.pair_parts import PairPart, Part, Reported, SinglePart
 from deniable.records.pairs import attribute_pairs, check_pairs
 from deniable.records.record import SimulatedByRecord
+from deniable.records.sampled_attribute import sampled_reports
 from deniable.records.sampled_tables import SampledTables
 from deniable.records.uniform_draws import uniform_rows
 
@@ -263,26 +264,20 @@ class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], Simulate
     # ---------------------------------------------------------------- contributor
 
     def _randomize(self, codes: Codes, rng: Randomness) -> PairReports:
-        choices = self._drawn_choices(len(codes), rng)
+        choices, held = self._drawn_choices(len(codes), rng), np.empty(len(codes), dtype=np.int64)
+        _code(choices, codes, *self._codes_of, held)
         examples, kinds = self._kinds
-        if len(examples) == 1:  # all through one oracle: nothing to sort, and nothing to put back
-            held = np.empty(len(codes), dtype=np.int64)
-            _code(choices, codes, *self._codes_of, held)
-            oracle = self.parts[0].oracle
-            return PairReports(choices, packed(oracle, oracle.randomize(held, rng), self.column.field.width or 1))
+        oracles = [self.parts[example].oracle for example in examples]
+        if len(oracles) == 1:  # nothing to sort, and nothing to put back
+            return PairReports(
+                choices, packed(oracles[0], oracles[0]._randomize(held, rng), self.column.field.width or 1)
+            )
         body = self.column.empty(len(codes))
-        items = self.column.items(body)
+        items, told = self.column.items(body), np.broadcast_to(held[:, None], (len(held), len(oracles)))
         for block in row_blocks(len(codes), CHOSEN_ROWS):
-            chosen, part = choices[block], items[block]
-            held, order = np.empty(len(chosen), dtype=np.int64), np.empty(len(chosen), dtype=np.int64)
-            stops = np.bincount(kinds[chosen], minlength=len(examples)).cumsum()
-            starts = np.concatenate(([0], stops[:-1]))
-            _sort(chosen, codes[block], kinds, *self._codes_of, starts.copy(), order, held)
-            for kind, example in enumerate(examples):
-                rows = slice(starts[kind], stops[kind])
-                if rows.stop > rows.start:
-                    reports = self.parts[example].oracle.randomize(held[rows], rng)
-                    part[order[rows]] = self.column.rows(example, reports)
+            part = items[block]
+            for kind, rows, reports in sampled_reports(oracles, told[block], kinds[choices[block]], rng):
+                part[rows] = self.column.rows(examples[kind], reports)
         return PairReports(choices, body)
 
     def _drawn_choices(self, n: int, rng: Randomness) -> Codes:
@@ -531,25 +526,3 @@ def _code(
     for row in range(choices.shape[0]):
         choice = np.int64(choices[row])
         held[row] = np.int64(codes[row, first[choice]]) * factor[choice] + np.int64(codes[row, second[choice]])
-
-
-@kernel
-def _sort(
-    choices: Codes,
-    codes: Codes,
-    kinds: NDArray[np.int64],
-    first: NDArray[np.int64],
-    factor: NDArray[np.int64],
-    second: NDArray[np.int64],
-    free: NDArray[np.int64],
-    order: NDArray[np.int64],
-    held: NDArray[np.int64],
-) -> None:
-    # Counting sort by kind of oracle, stable; free[kind] is where the next contributor of this kind goes.
-    for row in range(choices.shape[0]):
-        choice = np.int64(choices[row])
-        kind = kinds[choice]
-        place = free[kind]
-        free[kind] = place + 1
-        order[place] = row
-        held[place] = np.int64(codes[row, first[choice]]) * factor[choice] + np.int64(codes[row, second[choice]])

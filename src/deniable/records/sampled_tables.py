@@ -142,8 +142,6 @@ class ConsistentTable(JointTable):
     elsewhere: tuple[Floats, Floats]
 
     def _products(self, a: Floats, b: Floats) -> Floats:
-        if not self.n:
-            return np.full(np.broadcast_shapes(a.shape[:-1], b.shape[:-1]), np.nan)
         (on_a, rows_a, columns_a), (on_b, rows_b, columns_b) = self._split(a), self._split(b)
         found = self.own._products(on_a, on_b)
         for left, right, covariance in zip((rows_a, columns_a), (rows_b, columns_b), self.elsewhere, strict=True):

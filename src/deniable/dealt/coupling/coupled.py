@@ -19,7 +19,7 @@ from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
 from deniable.core.thresholds import SCALE
 from deniable.dealt.coupling.coin_guarantee import revealed_shares, worst_ratio
-from deniable.dealt.coupling.coins import Coin
+from deniable.dealt.coupling.coins import Coin, checked_number
 from deniable.dealt.coupling.parameters import checked_colluders, pair_rate, peer_posterior
 from deniable.dealt.coupling.threshold_coupling import ThresholdCoupling
 from deniable.dealt.dealt import DealtOracle
@@ -121,7 +121,17 @@ class SignedCoins(CoupledMechanism[Reports]):
     Shares are one type each: 0 for R = -1, 1 for R = +1, 2 for the one who is left over if n is odd, who lies with
     probability q. Pairing contributors at random and giving opposite signs to each pair is the same law as a uniformly
     random balanced vector of signs: given the signs, the truth coins are independent.
+
+    Attributes
+    ----------
+    p : float or Fraction
+        Probability of the truth.
+    rho : float or Fraction
+        How much peers pull apart.
     """
+
+    p: float | Fraction
+    rho: float | Fraction
 
     @property
     @abstractmethod
@@ -145,6 +155,8 @@ class SignedCoins(CoupledMechanism[Reports]):
 
     @final
     def _check_coins(self) -> None:
+        object.__setattr__(self, "p", checked_number(self.p, "p"))
+        object.__setattr__(self, "rho", checked_number(self.rho, "rho"))
         self._check_pairs()
         object.__setattr__(self, "epsilon", self.implemented_epsilon())
 

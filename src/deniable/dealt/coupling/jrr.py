@@ -25,7 +25,7 @@ from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks
 from deniable.core.thresholds import EpsilonLike
 from deniable.dealt.coupling.coin_guarantee import jrr_guarantee
-from deniable.dealt.coupling.coins import Coin, checked_number, coin, flip_by_share
+from deniable.dealt.coupling.coins import Coin, coin, flip_by_share
 from deniable.dealt.coupling.coupled import SignedCoins, sign_counts
 from deniable.dealt.coupling.parameters import optimal_parameters
 from deniable.dealt.dealt import ROW_APART, CodeOracle
@@ -97,8 +97,6 @@ class JRR(SignedCoins[Codes], CodeOracle):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", checked_number(self.p, "p"))
-        object.__setattr__(self, "rho", checked_number(self.rho, "rho"))
         self._check_coins()
 
     @classmethod

@@ -95,8 +95,6 @@ class JRRLocalHashing(SignedCoins[Any]):
         hashes = self.hashes
         object.__setattr__(self, "k", hashes.k)
         object.__setattr__(self, "m", checked_integer("m", hashes.m, 2, MAX_VALUES))
-        object.__setattr__(self, "p", self.response.p)
-        object.__setattr__(self, "rho", self.response.rho)
         self._check_coins()
 
     @classmethod

@@ -26,7 +26,7 @@ from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks, uniform_below
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact
 from deniable.dealt.coupling.coin_guarantee import kary_guarantee, lie_tells_more, revealed_lies, revealed_shares
-from deniable.dealt.coupling.coins import Coin, checked_number, kary_coin, lie_by_share, rho_range
+from deniable.dealt.coupling.coins import Coin, kary_coin, lie_by_share, rho_range
 from deniable.dealt.coupling.coupled import SignedCoins, sign_counts
 from deniable.dealt.coupling.kary_optimum import KaryTask, Reveal, best_truthfulness
 from deniable.dealt.coupling.parameters import pair_rate, peer_posterior
@@ -101,8 +101,6 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_VALUES))
-        object.__setattr__(self, "p", checked_number(self.p, "p"))
-        object.__setattr__(self, "rho", checked_number(self.rho, "rho"))
         self._check_coins()
 
     @classmethod

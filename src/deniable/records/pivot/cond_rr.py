@@ -31,7 +31,7 @@ from deniable.core.checks import checked_integer
 from deniable.core.estimate import RecordEstimate
 from deniable.records.dependence.pair_tables import PairTables, pair_tables
 from deniable.records.layout import grr_oracles
-from deniable.records.pivot.pivot_law import Groups, Table, TableLaw, Tables, check_table_cells, checked_tables
+from deniable.records.pivot.pivot_law import Table, TableLaw, Tables, alone, check_table_cells, checked_tables
 from deniable.records.pivot.pivot_records import OnePivot
 from deniable.records.split import SPLPairs
 
@@ -100,7 +100,7 @@ class CondRR(OnePivot):
 
     def _check_parameters(self) -> None:
         check_table_cells(sum(self.sizes) ** 2 - sum(size**2 for size in self.sizes))
-        checked = checked_tables("conditionals", self.conditionals, self.sizes, _alone(len(self.sizes)))
+        checked = checked_tables("conditionals", self.conditionals, self.sizes, alone(len(self.sizes)))
         object.__setattr__(self, "conditionals", checked)
 
     @classmethod
@@ -117,7 +117,7 @@ class CondRR(OnePivot):
     @cached_property
     def law(self) -> TableLaw:
         """The tables."""
-        return TableLaw(grr_oracles(self.sizes, self.epsilon), _alone(len(self.sizes)), self.conditionals)
+        return TableLaw(grr_oracles(self.sizes, self.epsilon), alone(len(self.sizes)), self.conditionals)
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: `unmixed`, unbiased and with intervals for every attribute that the counts determine."""
@@ -141,10 +141,6 @@ class CondRR(OnePivot):
         lies = [float(q) for _, q in self.support_probabilities]
         transfers = self.law.float_laws
         return [np.sum([lie * transfers[s][j].sum(axis=0) for s, lie in enumerate(lies)], axis=0) / d for j in range(d)]
-
-
-def _alone(d: int) -> Groups:
-    return tuple((s,) for s in range(d))
 
 
 def learned_conditionals(tables: PairTables) -> Tables:

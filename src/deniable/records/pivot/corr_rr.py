@@ -31,7 +31,7 @@ from deniable.records.pivot.copy_probabilities import (
     learn_copy_probabilities,
     pairwise_copy_probabilities as pairwise_copy_probabilities,
 )
-from deniable.records.pivot.pivot_law import CopyLaw, PivotLaw, TableLaw
+from deniable.records.pivot.pivot_law import CopyLaw, PivotLaw, TableLaw, alone
 from deniable.records.pivot.pivot_records import OnePivot
 from deniable.records.split import SPL
 
@@ -148,7 +148,7 @@ class CorrRR(OnePivot):
         """Copies where all domains are one, else tables."""
         oracles, d = grr_oracles(self.sizes, self.epsilon), len(self.sizes)
         if len(set(self.sizes)) == 1 and not self.alignment:
-            return CopyLaw(oracles, self.copy_probabilities)
+            return CopyLaw(oracles, alone(d), self.copy_probabilities)
         tables = [
             [
                 () if s == j else copy_law(exact(self.copy_probabilities[j][s]), self.sizes, self.alignment, s, j)
@@ -156,7 +156,7 @@ class CorrRR(OnePivot):
             ]
             for s in range(d)
         ]
-        return TableLaw(oracles, tuple((s,) for s in range(d)), tables)
+        return TableLaw(oracles, alone(d), tables)
 
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: `debiased` where all domains are alike, as in the papers; `unmixed` where they differ."""

@@ -97,6 +97,11 @@ def rounded_transfer(law: NDArray[Any]) -> NDArray[Any]:
     return np.array(rows, dtype=object)
 
 
+def alone(d: int) -> Groups:
+    """Return the groups of pivots where one is drawn of d attributes."""
+    return tuple((s,) for s in range(d))
+
+
 def every_report(sizes: Sequence[int]) -> NDArray[np.int64]:
     """Return all records over these sizes, int64[prod(sizes), d], the last attribute fastest."""
     return np.indices(tuple(sizes), dtype=np.int64).reshape(len(sizes), -1).T
@@ -120,14 +125,12 @@ class PivotLaw(ABC):
     ----------
     oracles : tuple of GRR
         Of every attribute as a pivot.
+    pivots : tuple of tuples of int
+        The groups of attributes of which one is drawn, of one attribute each or of two, s < t.
     """
 
     oracles: tuple[GRR, ...]
-
-    @property
-    @abstractmethod
-    def pivots(self) -> Groups:
-        """The groups of attributes of which one is drawn, all of one length."""
+    pivots: Groups
 
     @property
     @abstractmethod
@@ -310,10 +313,6 @@ class CopyLaw(PivotLaw):
 
     probabilities: tuple[tuple[Any, ...], ...]
 
-    @property
-    def pivots(self) -> Groups:
-        return tuple((s,) for s in range(len(self.oracles)))
-
     @cached_property
     def lies(self) -> NDArray[Any]:
         """int[d, d], [target, pivot]/2^64 is the probability of each code that is not copied.
@@ -369,19 +368,12 @@ class TableLaw(PivotLaw):
 
     Parameters
     ----------
-    groups : tuple of tuples of int
-        The groups of pivots, of one attribute each or of two, s < t.
     tables : [group][target][what the pivots reported]
         Laws as declared: numbers that sum to one per row, and are implemented as integers over 2^64. For two pivots
         rows are y_s k_t + y_t. Empty for pivots themselves.
     """
 
-    groups: Groups
     tables: Sequence[Sequence[Any]]
-
-    @property
-    def pivots(self) -> Groups:
-        return self.groups
 
     @property
     def gains(self) -> None:
