@@ -103,7 +103,9 @@ def _call(folder: Path, engine: str, verb: str, rows: int) -> Callable[[], objec
     from deniable.engines import spark
 
     builder: Any = SparkSession.builder
-    session = builder.master("local[2]").config("spark.ui.enabled", False).getOrCreate()
+    builder = builder.master("local[2]").config("spark.ui.enabled", False)
+    # Larger than Spark's 10,000, as the page advises.
+    session = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", 1 << 16).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     if verb == "add up":
         stored = session.read.parquet(str(reports))
