@@ -29,7 +29,7 @@ from deniable.core.checks import (
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import MAX_CHANNEL_CELLS, ReportField
 from deniable.core.privacy import Guarantee
-from deniable.core.randomness import Randomness, SimulationRandomness, blocks
+from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.state import Counts, counts_between, counts_sum_to
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_down
 from deniable.errors import InvalidReportError
@@ -39,8 +39,7 @@ from deniable.oracles.subset_draws import (
     MAX_HYPERGEOMETRIC,
     count_subsets,
     draw_counts,
-    fill_subsets,
-    words_per_subset,
+    draw_subsets,
 )
 from deniable.oracles.support import FixedSize
 
@@ -119,13 +118,11 @@ class SubsetSelection(CountingOracle[Codes]):
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
         # One 64-bit word decides whether the true value is included. The other elements are a uniform subset of the
         # other values: on a device by Floyd's algorithm, half a word each, with rejection of biased draws.
+        if len(codes) <= INTERPRETED_ROWS:
+            subsets = draw_subsets(codes.tolist(), self._inclusion, self.k, self._size, rng)
+            return np.array(subsets, dtype=code_dtype(self.k)).reshape(len(codes), self._size)
         reports = np.empty((len(codes), self._size), dtype=code_dtype(self.k))
-        threshold = np.uint64(self._inclusion)
-        if len(codes) > INTERPRETED_ROWS:
-            fill_many(codes, threshold, self.k, rng, reports)
-            return reports
-        for rows, words in blocks(rng, len(codes), words_per_subset(self._size)):
-            fill_subsets(codes[rows], words, threshold, self.k, rng, reports[rows], compiled=False)
+        fill_many(codes, np.uint64(self._inclusion), self.k, rng, reports)
         return reports
 
     # ---------------------------------------------------------------- collector
