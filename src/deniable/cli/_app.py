@@ -255,8 +255,9 @@ def show_page(page: Page, **options: Any) -> None:
     print_page(console(), page, hints=hints, **options)
 
 
-def print_result(result: Result, page: Page, as_json: bool) -> None:
-    """Print a result: its page, or everything in full precision."""
+def print_result(result: Result, page: Page, as_json: bool, plot: Path | None = None, html: Path | None = None) -> None:
+    """Print a result, its page or everything in full precision, and write what was asked for, see `save_page`."""
+    save_page(page, plot, html)
     if as_json:
         typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
@@ -265,9 +266,9 @@ def print_result(result: Result, page: Page, as_json: bool) -> None:
 
 def save_page(page: Page, plot: Path | None, html: Path | None) -> None:
     """Write the picture, in several files if it is long, and the HTML page that were asked for."""
-    from deniable.report import picture_note, save_html, save_png
-
     if plot is not None:
+        from deniable.report import picture_note, save_png
+
         with writing(plot):
             _, *others = save_png(page, plot)
         for other in others:
@@ -276,8 +277,16 @@ def save_page(page: Page, plot: Path | None, html: Path | None) -> None:
         if letters:
             note(f"warning: {letters}")
     if html is not None:
+        from deniable.report import save_html
+
         with writing(html):
             save_html(page, html)
+
+
+def check_outputs(inputs: Sequence[Path], *outputs: Path | None) -> None:
+    """Raise OutputError if one of the outputs that were asked for cannot be written, or is one of the inputs."""
+    for output in filter(None, outputs):
+        check_output(output, inputs)
 
 
 def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", force: bool = False) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deniable.answers import compare as compare_collections
-from deniable.cli._app import check_output, print_result, save_page, verb
+from deniable.cli._app import check_outputs, print_result, verb
 from deniable.cli._options import AsJson, Confidence, Html, Simultaneous, TargetName
 from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError
@@ -47,8 +47,7 @@ def compare(
     the same categories, second less first.
     """
     inputs = [first, first_aggregate, second, second_aggregate]
-    for output in filter(None, (plot, html)):
-        check_output(output, inputs)
+    check_outputs(inputs, plot, html)
     if not independent:
         raise InvalidParameterError(
             "compare needs --independent, which says that nobody reported to both: of the same people's answers no "
@@ -63,6 +62,4 @@ def compare(
         simultaneous=simultaneous,
         attributes=attributes,
     )
-    page = comparison_page(comparison)
-    save_page(page, plot, html)
-    print_result(comparison, page, as_json)
+    print_result(comparison, comparison_page(comparison), as_json, plot, html)

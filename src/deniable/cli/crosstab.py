@@ -9,7 +9,7 @@ import typer
 
 from deniable.answers import crosstabs
 from deniable.answers.crosstab_summary import summarize_crosstab
-from deniable.cli._app import check_output, print_result, save_page, verb
+from deniable.cli._app import check_outputs, print_result, verb
 from deniable.cli._options import AggregateFile, AsJson, CollectionFile, Confidence, Html, Target, TargetName
 from deniable.core.aggregate import Aggregate
 from deniable.report import crosstab_page
@@ -33,8 +33,7 @@ def crosstab(
     For analysts, of a collection over PairSample or SPL pairs: a table with intervals, shares of B within every group
     of A, a test of independence that says when it cannot tell, and the decoded table. The guarantee is printed first.
     """
-    for output in filter(None, (plot, html)):
-        check_output(output, [survey, aggregate])
+    check_outputs([survey, aggregate], plot, html)
     collection = Collection.load(survey)
     table = crosstabs(collection, Aggregate.load(aggregate))[rows, columns]
     summary = summarize_crosstab(
@@ -45,6 +44,4 @@ def crosstab(
         confidence=confidence,
         target=target.value,
     )
-    page = crosstab_page(summary)
-    save_page(page, plot, html)
-    print_result(summary, page, as_json)
+    print_result(summary, crosstab_page(summary), as_json, plot, html)

@@ -12,7 +12,7 @@ import typer
 from numpy.typing import NDArray
 
 from deniable.answers import Asked, codebook, summarize
-from deniable.cli._app import check_output, note, progress, verb, writing
+from deniable.cli._app import check_outputs, note, progress, verb, writing
 from deniable.cli._estimates import checked_postprocess, parse_queries, show
 from deniable.cli._options import (
     AggregateFile,
@@ -121,8 +121,7 @@ def estimate(
     if deals and postprocess in DECODERS:
         raise InvalidParameterError(f"deal and postprocess {postprocess} exclude each other: it decodes one aggregate")
     inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
-    for output in filter(None, (plot, html, csv, book)):
-        check_output(output, inputs)
+    check_outputs(inputs, plot, html, csv, book)
     if top is not None and queries is not None:
         raise InvalidParameterError("top and queries exclude each other: what was asked for is not selected")
     if looks == LooksName.any and (target != TargetName.population or planned is None):

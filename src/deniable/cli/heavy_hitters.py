@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from deniable.answers import summarize
-from deniable.cli._app import check_output, progress, verb
+from deniable.cli._app import check_outputs, progress, verb
 from deniable.cli._estimates import parse_queries, show
 from deniable.cli._options import (
     AggregateFile,
@@ -58,8 +58,7 @@ def heavy_hitters(
     For analysts. Prints the strings that stand out, with estimates and intervals that allow for
     the search. The guarantee is printed first.
     """
-    for output in filter(None, (plot, html)):
-        check_output(output, [survey, aggregate, *filter(None, [truth])])
+    check_outputs([survey, aggregate, *filter(None, [truth])], plot, html)
     collection = Collection.load(survey)
     if not collection.schema.is_text:
         raise InvalidParameterError(f"{survey} asks for listed categories: read it with deniable estimate --top {top}")

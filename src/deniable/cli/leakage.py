@@ -12,7 +12,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.cli._app import Report, check_output, in_flags, note, print_result, progress, save_page, verb
+from deniable.cli._app import Report, check_outputs, in_flags, note, print_result, progress, verb
 from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
 from deniable.cli._options import AsJson, Delimiter, Html, Plot, parse_names
 from deniable.core.checks import listed
@@ -90,9 +90,7 @@ def leakage(
     Needs --epsilon or --collection. Figures are relative to an adversary who knows the joint
     distribution of ANSWERS.
     """
-    inputs = [answers, *filter(None, (collection, schema))]
-    for output in filter(None, (plot, html)):
-        check_output(output, inputs)
+    check_outputs([answers, *filter(None, (collection, schema))], plot, html)
     released = parse_names(attributes)
     if collection is not None:
         own = {"epsilon": epsilon, "set": settings, "schema": schema, "attributes": released}
@@ -120,9 +118,7 @@ def leakage(
             strongest=strongest,
             notes=read.notes,
         )
-    page = leakage_page(summary)
-    save_page(page, plot, html)
-    print_result(summary, page, as_json)
+    print_result(summary, leakage_page(summary), as_json, plot, html)
 
 
 def _of_collection(
@@ -194,8 +190,7 @@ def calibrate(
     leaks at most --epsilon-total about each, for an adversary who knows the joint distribution of
     ANSWERS.
     """
-    if html is not None:
-        check_output(html, [answers, *filter(None, [schema])])
+    check_outputs([answers, *filter(None, [schema])], html)
     exact(epsilon_total, "epsilon_total")
     listed = None if schema is None else Schema.load(schema)
     names = parse_names(attributes)
@@ -219,9 +214,7 @@ def calibrate(
         raise TooLargeError(
             f"{reason}; leave out --criterion, which takes a bound that is in reach, or have fewer --attributes"
         ) from error
-    page = budgets_page(summary)
-    save_page(page, None, html)
-    print_result(summary, page, as_json)
+    print_result(summary, budgets_page(summary), as_json, None, html)
     if criterion is None and summary.calibration.criterion != "exact":
         note(f"for larger budgets: {_WAYS[summary.calibration.criterion]}")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deniable.answers import summarize_phases
-from deniable.cli._app import check_output, console, note, verb
+from deniable.cli._app import check_output, check_outputs, console, note, verb
 from deniable.cli._collections import print_collection, save_collection
 from deniable.cli._estimates import checked_postprocess, show
 from deniable.cli._mechanisms import parse_settings
@@ -102,8 +102,7 @@ def combine(
     are no intervals.
     """
     checked_postprocess(postprocess)
-    for output in filter(None, (plot, html)):
-        check_output(output, files)
+    check_outputs(files, plot, html)
     if len(files) < 4 or len(files) % 2:
         raise InvalidParameterError(
             f"two phases or more must be given, a collection and an aggregate each, got {len(files)} files"

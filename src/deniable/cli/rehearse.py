@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import check_output, print_result, progress, save_page, verb
+from deniable.cli._app import check_outputs, print_result, progress, verb
 from deniable.cli._options import AsJson, Html
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidParameterError
@@ -44,8 +44,7 @@ def rehearse(
 
     Of the guess only shares are shown, and no row.
     """
-    for output in filter(None, (plot, html)):
-        check_output(output, [schema, like])
+    check_outputs([schema, like], plot, html)
     asked = Schema.load(schema)
     compared = [parse_difference(asked, text) for text in differences or []]
     guess = Guess.read(like, asked)
@@ -60,9 +59,7 @@ def rehearse(
             confidence=confidence,
             progress=report,
         )
-    page = rehearsal_page(found)
-    save_page(page, plot, html)
-    print_result(found, page, as_json)
+    print_result(found, rehearsal_page(found), as_json, plot, html)
 
 
 def parse_difference(schema: Schema, text: str) -> Difference:
