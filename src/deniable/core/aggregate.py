@@ -134,13 +134,13 @@ class Aggregate:
             raise MismatchError(f"cannot merge aggregates of {brief(self.mechanism)} and {brief(other.mechanism)}")
         if self.collection != other.collection:
             raise MismatchError(
-                f"cannot merge aggregates of different collections: {_short(self.collection)} and "
-                f"{_short(other.collection)}"
+                f"cannot merge aggregates of different collections: {short_id(self.collection)} and "
+                f"{short_id(other.collection)}"
             )
         common = self.batches & other.batches
         if common:
             raise DuplicateReportsError(
-                f"both aggregates contain report batch {_short(min(common))}"
+                f"both aggregates contain report batch {short_id(min(common))}"
                 + (f" and {len(common) - 1} more" if len(common) > 1 else "")
                 + "; merging them would count those contributors twice"
             )
@@ -293,5 +293,6 @@ def brief(mechanism: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def _short(identifier: str) -> str:
+def short_id(identifier: str) -> str:
+    """Return the first digits of a collection's or batch's id, as messages show it."""
     return identifier[:12] if identifier else "(none)"

@@ -11,6 +11,7 @@ do. Two uncertainties follow, and every interval says which one it covers:
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -103,9 +104,54 @@ class Selection:
         return spread
 
 
+class Shown(ABC):
+    """What is a table for programs, and a picture and a page for people: an estimate, or those of a record."""
+
+    @property
+    @abstractmethod
+    def _shown(self) -> dict[int | str, Estimate]:
+        """What people see, by attribute."""
+
+    @abstractmethod
+    def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
+        """Return a pyarrow table: a row per category."""
+
+    @final
+    def _repr_html_(self) -> str:
+        shown: str = render("html", self._shown)
+        return shown
+
+    @final
+    def plot(self) -> Figure:
+        """Return a matplotlib figure of the most frequent categories, with intervals where there are any."""
+        figure: Figure = render("figure", self._shown)
+        return figure
+
+    @final
+    def to_pandas(self, confidence: float = 0.95, target: Target = "contributors") -> pandas.DataFrame:
+        """Return the table of `to_arrow` as a pandas DataFrame (extra ``dataframes``)."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError as error:
+            raise MissingExtraError('to_pandas needs pandas: pip install "deniable[dataframes]"') from error
+        frame: pandas.DataFrame = self.to_arrow(confidence, target).to_pandas()
+        return frame
+
+    @final
+    def to_polars(self, confidence: float = 0.95, target: Target = "contributors") -> polars.DataFrame:
+        """Return the table of `to_arrow` as a polars DataFrame (extra ``dataframes``)."""
+        try:
+            import polars
+        except ImportError as error:
+            raise MissingExtraError('to_polars needs polars: pip install "deniable[dataframes]"') from error
+        frame = polars.from_arrow(self.to_arrow(confidence, target))
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class Estimate(Questions):
+class Estimate(Questions, Shown):
     """Estimated frequencies of the k categories of one attribute.
 
     Analysts get one from ``mechanism.estimate(aggregate)``. Raw estimates are unbiased and never clipped: they may be
@@ -210,10 +256,6 @@ class Estimate(Questions):
             lines.append(f"  and {self.k - SHOWN:,} categories with smaller estimates")
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        shown: str = render("html", {self.attribute or "frequencies": self.top(MOST_SHOWN)})
-        return shown
-
     def __getitem__(self, labels: str | Sequence[str] | NDArray[np.int64]) -> Estimate:
         """Return the estimate of one category, or of several, by label or, in an array, by code.
 
@@ -248,10 +290,9 @@ class Estimate(Questions):
         """
         return self._of(self._largest(min(checked_integer("n", n, 1), self.k)))
 
-    def plot(self) -> Figure:
-        """Return a matplotlib figure of the most frequent categories, with intervals where there are any."""
-        figure: Figure = render("figure", {self.attribute or "frequencies": self.top(MOST_SHOWN)})
-        return figure
+    @property
+    def _shown(self) -> dict[int | str, Estimate]:
+        return {self.attribute or "frequencies": self.top(MOST_SHOWN)}
 
     @cached_property
     def _codes(self) -> dict[str, int]:
@@ -423,11 +464,9 @@ class Estimate(Questions):
                 'planned must say how many contributors were planned before the first look, for looks="any"'
             )
         planned = checked_integer("planned", planned, 1)
-        if target != "population" or self.support is None:
-            if target != "population":
-                raise NoIntervalError(
-                    'an interval for looks="any" is known for the population only: target="population"'
-                )
+        if target != "population":
+            raise NoIntervalError('an interval for looks="any" is known for the population only: target="population"')
+        if self.support is None:
             raise NoIntervalError(
                 'no interval for looks="any" is known: of these reports no single count has a known law'
             )
@@ -678,16 +717,8 @@ class Estimate(Questions):
             columns |= {name: pa.nulls(self.k, pa.float64()) for name in ("standard_error", "lower", "upper")}
         return pa.table(columns)
 
-    def to_pandas(self, confidence: float = 0.95, target: Target = "contributors") -> pandas.DataFrame:
-        """Return the table of `to_arrow` as a pandas DataFrame (extra ``dataframes``)."""
-        return _to_pandas(self.to_arrow(confidence, target))
 
-    def to_polars(self, confidence: float = 0.95, target: Target = "contributors") -> polars.DataFrame:
-        """Return the table of `to_arrow` as a polars DataFrame (extra ``dataframes``)."""
-        return _to_polars(self.to_arrow(confidence, target))
-
-
-class RecordEstimate(Mapping[int | str, Estimate]):
+class RecordEstimate(Mapping[int | str, Estimate], Shown):
     """The estimates of a record mechanism: attribute index or name -> Estimate.
 
     Analysts get one from ``mechanism.estimate(aggregate)``, keyed by index, or from a Collection, keyed by name.
@@ -726,15 +757,6 @@ class RecordEstimate(Mapping[int | str, Estimate]):
         hidden = len(self) - len(shown)
         return "\n".join(["RecordEstimate", *lines, *([f"and {hidden:,} more attributes"] if hidden else [])])
 
-    def _repr_html_(self) -> str:
-        shown: str = render("html", self._shown)
-        return shown
-
-    def plot(self) -> Figure:
-        """Return a matplotlib figure of every attribute's most frequent categories."""
-        figure: Figure = render("figure", self._shown)
-        return figure
-
     @property
     def _shown(self) -> dict[int | str, Estimate]:
         return {name: estimate.top(MOST_SHOWN) for name, estimate in self._estimates.items()}
@@ -753,14 +775,6 @@ class RecordEstimate(Mapping[int | str, Estimate]):
             table = estimate.to_arrow(confidence, target)
             tables.append(table.add_column(0, "attribute", pa.array([str(name)] * estimate.k)))
         return pa.concat_tables(tables)
-
-    def to_pandas(self, confidence: float = 0.95, target: Target = "contributors") -> pandas.DataFrame:
-        """Return the table of `to_arrow` as a pandas DataFrame (extra ``dataframes``)."""
-        return _to_pandas(self.to_arrow(confidence, target))
-
-    def to_polars(self, confidence: float = 0.95, target: Target = "contributors") -> polars.DataFrame:
-        """Return the table of `to_arrow` as a polars DataFrame (extra ``dataframes``)."""
-        return _to_polars(self.to_arrow(confidence, target))
 
 
 def affine_estimate(
@@ -843,22 +857,3 @@ def _checked_scores(scores: ArrayLike, k: int) -> Floats:
     if found.shape != (k,) or np.isinf(found).any():
         raise InvalidParameterError(f"scores must be {k} finite numbers (NaN for none), got shape={found.shape}")
     return found
-
-
-def _to_pandas(table: pa.Table) -> pandas.DataFrame:
-    try:
-        import pandas  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError('to_pandas needs pandas: pip install "deniable[dataframes]"') from error
-    frame: pandas.DataFrame = table.to_pandas()
-    return frame
-
-
-def _to_polars(table: pa.Table) -> polars.DataFrame:
-    try:
-        import polars
-    except ImportError as error:
-        raise MissingExtraError('to_polars needs polars: pip install "deniable[dataframes]"') from error
-    frame = polars.from_arrow(table)
-    assert isinstance(frame, polars.DataFrame)
-    return frame

@@ -6,9 +6,7 @@ all quantiles at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,8 +170,3 @@ class Quantile:
 
     def _score(self, place: int) -> float:
         return float("nan") if self.cdf.scores is None else float(self.cdf.scores[place])
-
-
-def quantiles(cdf: Cdf, shares: Sequence[Any]) -> tuple[Quantile, ...]:
-    """Return the quantiles of a distribution function, in the order of the shares."""
-    return tuple(cdf.quantile(p) for p in shares)

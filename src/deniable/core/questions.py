@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.answer import Answer
 from deniable.core.checks import Target, listed
 from deniable.core.fieller import fieller
-from deniable.core.ordered import Cdf, Quantile, quantiles
+from deniable.core.ordered import Cdf, Quantile
 from deniable.core.support_counts import normal_quantile
 from deniable.errors import InvalidParameterError, UnknownCategoryError
 
@@ -165,9 +165,11 @@ class Questions(ABC):
             If there is no such category among the ordered ones.
         """
         order = self._order("at_least")
-        place = self._place(label, order)
-        question = f"share of {label!r} or more{self._about}"
-        return self._among(self._indicator(order[place:]), order, question)
+        labels = [self._labels_of()[code] for code in order]
+        if label not in labels:
+            raise UnknownCategoryError(f"estimate must have the ordered category {label!r}, it does not")
+        higher = order[labels.index(label) :]
+        return self._among(self._indicator(higher), order, f"share of {label!r} or more{self._about}")
 
     @final
     def mean(self, scores: ArrayLike | Mapping[str, float] | None = None) -> Answer:
@@ -222,7 +224,8 @@ class Questions(ABC):
         InvalidParameterError
             If a share is not in (0, 1).
         """
-        return quantiles(self.cdf(), ps)
+        cdf = self.cdf()
+        return tuple(cdf.quantile(p) for p in ps)
 
     # ---------------------------------------------------------------- helpers
 
@@ -267,13 +270,6 @@ class Questions(ABC):
         return self.ranked
 
     @final
-    def _place(self, label: str, order: NDArray[np.intp]) -> int:
-        labels = [self._labels_of()[code] for code in order]
-        if label not in labels:
-            raise UnknownCategoryError(f"estimate must have the ordered category {label!r}, it does not")
-        return labels.index(label)
-
-    @final
     def _checked_scores(self, scores: ArrayLike | Mapping[str, float] | None) -> Floats:
         if scores is None:
             if self.scores is None:
@@ -282,29 +278,29 @@ class Questions(ABC):
                     "give scores, or declare them in the schema"
                 )
             return self.scores
-        k = self.k
-        if isinstance(scores, Mapping):
-            given = np.full(k, np.nan)
-            for label, score in scores.items():
-                given[self._code(label)] = score
-        else:
-            given = np.asarray(scores, dtype=np.float64)
-        if given.shape != (k,) or np.isinf(given).any() or np.isnan(given).all():
-            raise InvalidParameterError(f"scores must be {k} finite numbers (NaN for none), got shape={given.shape}")
+        given = self._by_code(scores, math.nan)
+        if given.shape != (self.k,) or np.isinf(given).any() or np.isnan(given).all():
+            raise InvalidParameterError(
+                f"scores must be {self.k} finite numbers (NaN for none), got shape={given.shape}"
+            )
         return given
 
     @final
     def _checked_weights(self, weights: Weights) -> Floats:
-        k = self.k
-        if isinstance(weights, Mapping):
-            given = np.zeros(k)
-            for label, weight in weights.items():
-                given[self._code(label)] = weight
-        else:
-            given = np.asarray(weights, dtype=np.float64)
-        if given.shape != (k,) or not np.isfinite(given).all():
-            raise InvalidParameterError(f"weights must be {k} finite numbers, got shape={given.shape}")
+        given = self._by_code(weights, 0.0)
+        if given.shape != (self.k,) or not np.isfinite(given).all():
+            raise InvalidParameterError(f"weights must be {self.k} finite numbers, got shape={given.shape}")
         return given
+
+    @final
+    def _by_code(self, given: ArrayLike | Mapping[str, float], absent: float) -> Floats:
+        """Return what is given for every code, or for labels and `absent` for all others, as an array."""
+        if not isinstance(given, Mapping):
+            return np.asarray(given, dtype=np.float64)
+        values = np.full(self.k, absent)
+        for label, value in given.items():
+            values[self._code(label)] = value
+        return values
 
     @final
     def _marked(self, labels: Sequence[str]) -> Floats:

@@ -33,20 +33,7 @@ def dominant_attributes(g: Floats, s2: Floats) -> NDArray[np.int64]:
 
 
 def dominant_posteriors(g: Floats, s2: Floats) -> tuple[Floats, Floats]:
-    """Return the posterior means of attributes that have a dominant category, and the log evidences.
-
-    Parameters
-    ----------
-    g, s2 : float64[d, k]
-        Unbiased frequencies, centred, and their noise variances, > 0; of the dominant attributes only.
-
-    Returns
-    -------
-    means : float64[5, d, k]
-        Posterior means of the frequencies for each of `CONCENTRATIONS`; rows do not sum to one.
-    log_evidences : float64[5, d]
-        One per attribute, on the scale of `skewed_posteriors`.
-    """
+    """Return what `skewed_posteriors` does, of attributes that have a dominant category and of no others."""
     d, k = g.shape
     z, rows, top = g + 1 / k, np.arange(d), g.argmax(axis=1)
     rest = np.maximum(1 - _free_share(z[rows, top], np.sqrt(s2[rows, top])), _SMALLEST_REST)

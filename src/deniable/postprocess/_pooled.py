@@ -20,29 +20,16 @@ _LOG_PRIOR = np.log(np.concatenate([[0.05], np.full(8, 0.95 / 8)]))
 
 
 class Pooled(NamedTuple):
-    """Posterior under the pooling model.
-
-    Parameters
-    ----------
-    mean : float64[d, k]
-        Posterior mean of the centred frequencies f - 1/k; each row sums to zero.
-    log_evidence : float
-        Log density of g under the model, without the powers of 2 pi.
-    """
+    """Posterior mean of the centred frequencies f - 1/k, rows of sum zero; log density of g without powers of 2 pi."""
 
     mean: Floats
     log_evidence: float
 
 
 def pool_and_shrink(g: Floats, s2: Floats) -> Pooled:
-    """Return the posterior mean of the centred frequencies, averaged over the grid of (tm, tu), and the log evidence.
+    """Return the posterior averaged over the grid of (tm, tu), of centred frequencies g and their noise variances s2.
 
-    Parameters
-    ----------
-    g : float64[d, k]
-        Unbiased frequencies, centred: each row sums to zero.
-    s2 : float64[d, k]
-        Their noise variances, > 0.
+    Both are float64[d, k], rows of g sum to zero, and s2 > 0.
     """
     d, k = g.shape
     noise = s2.mean(axis=1) * k / (k - 1)

@@ -25,21 +25,10 @@ _BLOCK = 4096
 
 
 def skewed_posteriors(g: Floats, s2: Floats) -> tuple[Floats, Floats]:
-    """Return the posterior means of all frequencies for each of `CONCENTRATIONS`, and the log evidences.
+    """Return posterior means float64[5, d, k] for each of `CONCENTRATIONS`, and log evidences float64[5, d].
 
-    Parameters
-    ----------
-    g : float64[d, k]
-        Unbiased frequencies, centred: each row sums to zero.
-    s2 : float64[d, k]
-        Their noise variances, > 0.
-
-    Returns
-    -------
-    means : float64[5, d, k]
-        Posterior means of the frequencies; rows do not sum to one.
-    log_evidences : float64[5, d]
-        One per attribute, on the scale of `pool_and_shrink`: k - 1 of the k frequencies of an attribute are free.
+    Of centred unbiased frequencies g[d, k] and their noise variances s2[d, k] > 0. Rows of the means do not sum to one.
+    Evidences are on the scale of `pool_and_shrink`: k - 1 of the k frequencies of an attribute are free.
     """
     k = g.shape[1]
     first = np.array(CONCENTRATIONS)[:, None, None]
@@ -49,12 +38,8 @@ def skewed_posteriors(g: Floats, s2: Floats) -> tuple[Floats, Floats]:
 def beta_posteriors(z: Floats, s2: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:
     """Return posterior means float64[m, d, k] and log evidences float64[m, d] under m priors, all of them Beta laws.
 
-    Parameters
-    ----------
-    z, s2 : float64[d, k]
-        Unbiased frequencies of d attributes, and their noise variances, > 0.
-    first, second : float64, broadcast to [m, d, k]
-        Parameters of the Beta law of every frequency, > 0.
+    Of unbiased frequencies z[d, k] and their noise variances s2[d, k] > 0; the parameters of the Beta laws, `first` and
+    `second`, broadcast to [m, d, k].
     """
     (d, k), m = z.shape, max(first.shape[0], second.shape[0])
     a, b = (np.broadcast_to(side, (m, d, k)) for side in (first, second))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from deniable.core.aggregate import Aggregate
+from deniable.core.aggregate import Aggregate, short_id as short_id
 from deniable.core.checks import checked_integer, checked_kind
 from deniable.core.documents import Document, check_version, document_body, document_text, placed, read_document
 from deniable.core.estimate import Estimate, RecordEstimate
@@ -349,11 +349,6 @@ class Collection:
             it refers to does not lie beside it, or was changed.
         """
         return cls.from_json(read_document(path), str(path), Path(path).parent)
-
-
-def short_id(identifier: str) -> str:
-    """Return the first digits of a collection's or batch's id, as messages show it."""
-    return identifier[:12] if identifier else "(none)"
 
 
 def _sizes(sizes: Sequence[int]) -> str:

@@ -45,18 +45,8 @@ def spectrum(
 ) -> Counts:
     """Return int[2^dimension]: the sum over the reports of H^(c) at position sum_j c_j alpha^j w, for every c.
 
-    Parameters
-    ----------
-    w : int[n]
-        Hash functions, below 2^dimension.
-    offsets : int[n] or None
-        Below 2^L; a report accepts u if u XOR offset lies in its cell. None for 0.
-    cells : int[n]
-        Below m.
-    edges : int64[m + 1]
-        Cell z is {edges[z], ..., edges[z+1] - 1}; edges[m] = 2^L.
-    dimension, polynomial : int
-        Of the field GF(2^dimension); the polynomial without its leading term.
+    A report accepts u if u XOR its offset (None: 0) lies in its cell; cell z is {edges[z], ..., edges[z+1] - 1}, and
+    edges[m] = 2^L. The polynomial of GF(2^dimension) is without its leading term.
     """
     bits, cell_bits = int(edges[-1]).bit_length() - 1, (len(edges) - 2).bit_length()
     # Counters of 32 bits halve the memory that is visited at random; n reports add 2^L n to one of them at most.

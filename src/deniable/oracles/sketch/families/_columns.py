@@ -21,16 +21,9 @@ def columns_of(reports: Any) -> tuple[Any, ...]:
 
 
 def checked_columns(reports: Any, report_type: Any, bounds: Bounds) -> Any:
-    """Return the reports as contiguous arrays, column j within bounds[j], or raise InvalidReportError.
+    """Return what somebody, perhaps hostile, has sent as contiguous arrays, column j within bounds[j], both included.
 
-    Parameters
-    ----------
-    reports : tuple of int[n]
-        What a contributor, or somebody hostile, has sent.
-    report_type : NamedTuple class
-        Its fields name the columns in messages; the result is of this type.
-    bounds : sequence of (int, int)
-        Smallest and largest value of every column, both included; smallest >= 0.
+    Raises InvalidReportError; the fields of `report_type`, a NamedTuple, name the columns.
     """
     _check_shape(reports, report_type)
     columns = []

@@ -18,15 +18,7 @@ Residues = NDArray[np.uint32]
 
 
 class Modulus(NamedTuple):
-    """A prime with a primitive p-th root of unity.
-
-    Parameters
-    ----------
-    prime : int
-        q = 1 mod p, with p q^2 < 2^63: sums of p products fit a word.
-    root : int
-        Of order p modulo q.
-    """
+    """A prime q = 1 mod p, with p q^2 < 2^63 so that sums of p products fit a word, and a root of order p modulo q."""
 
     prime: int
     root: int
@@ -60,23 +52,9 @@ def powers(modulus: Modulus, p: int, factor: int = 1) -> NDArray[np.int64]:
 def transform_columns(
     values: Residues, wanted: NDArray[np.int64], table: NDArray[np.int64], modulus: Modulus
 ) -> Residues:
-    """Return the transform of every column at chosen frequencies.
+    """Return the transform of the columns of values[p, R] at the frequencies wanted[A], residues uint32[R, A].
 
-    Entry (r, i) of the result is sum_b table[wanted[i] b mod p] values[b, r] modulo q.
-
-    Parameters
-    ----------
-    values : uint32[p, R]
-        Residues modulo q.
-    wanted : int64[A]
-        Frequencies in 0..p-1.
-    table : int64[p]
-        Powers of the root of unity.
-
-    Returns
-    -------
-    uint32[R, A]
-        Residues.
+    Entry (r, i) is sum_b table[wanted[i] b mod p] values[b, r] modulo q, with the powers of the root in table[p].
     """
     result = np.empty((values.shape[1], len(wanted)), dtype=np.uint32)
     transform_tiles.compiled(values, wanted, table, modulus.prime, result)

@@ -15,20 +15,9 @@ from deniable.oracles.sketch.families.family import Counts, check_counts
 
 
 class Level(NamedTuple):
-    """One level of the family.
+    """One level of the family: it sees b_i bits of x, and its hash functions are described by w in GF(2^degree).
 
-    Parameters
-    ----------
-    bits : int
-        b_i, the bits of x that it sees.
-    degree : int
-        Its hash functions are described by w in GF(2^degree).
-    polynomial : int
-        The field's polynomial without the leading term.
-    offset : int
-        Its first report.
-    last : bool
-        Whether it is the last one, whose w = 0 is left out.
+    The field's polynomial is without its leading term, `offset` the first report; of the last level w = 0 is left out.
     """
 
     bits: int
