@@ -39,10 +39,8 @@ Simultaneous = Annotated[
 ]
 
 
-def parse_names(text: str | None) -> tuple[str, ...] | None:
-    """Return the names in "a, b,c", None for None."""
-    if text is None:
-        return None
+def parse_names(text: str) -> tuple[str, ...]:
+    """Return the names in "a, b,c"."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names) or len(set(names)) < len(names):
         raise InvalidParameterError(f"attributes must be different names separated by commas, got attributes={text!r}")

@@ -75,7 +75,8 @@ def audit(
         given = next((name for name, value in foreign.items() if value is not None), None)
         if given is not None:
             raise InvalidParameterError(f"{given} is for --module: a collection states its own (--{given})")
-        subjects = collection_subjects(Collection.load(collection or ""), parse_names(attributes))
+        names = None if attributes is None else parse_names(attributes)
+        subjects = collection_subjects(Collection.load(collection or ""), names)
     else:
         claimed = None if epsilon is None else float(checked_epsilon(epsilon))
         subjects = [_module_subject(module, claimed, k, reports_of)]

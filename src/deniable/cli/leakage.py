@@ -91,7 +91,7 @@ def leakage(
     distribution of ANSWERS.
     """
     check_outputs([answers, *filter(None, (collection, schema))], plot, html)
-    released = parse_names(attributes)
+    released = None if attributes is None else parse_names(attributes)
     if collection is not None:
         own = {"epsilon": epsilon, "set": settings, "schema": schema, "attributes": released}
         given = [name for name, value in own.items() if value is not None] + ["mechanism"] * (mechanism != ANY)
@@ -193,7 +193,7 @@ def calibrate(
     check_outputs([answers, *filter(None, [schema])], html)
     exact(epsilon_total, "epsilon_total")
     listed = None if schema is None else Schema.load(schema)
-    names = parse_names(attributes)
+    names = None if attributes is None else parse_names(attributes)
     read = _read_answers(answers, listed, names, max_categories, quiet=as_json, delimiter=delimiter)
     try:
         summary = calibrate_records(
