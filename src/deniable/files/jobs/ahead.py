@@ -15,9 +15,8 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
-DEPTH = 4
-"""Items that wait at most, besides the one that is being made, a few MiB each: work comes in bursts, a block of reports
-after several batches of answers, in which whoever makes these should not have to wait."""
+DEPTH = 2
+"""Items that wait at most, besides the one that is being made: memory stays what it is."""
 
 
 class Ahead(Generic[Item]):
