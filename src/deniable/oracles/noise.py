@@ -9,6 +9,7 @@ probability by a factor e^(epsilon/2).
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -58,12 +59,9 @@ def noise_weights(epsilon: Fraction, resolution: int, clamp: int) -> tuple[int, 
         smaller = (outer_high if i == 0 else inner_high) * powers_high[resolution - y]
         weights[levels - 1 - i] = -(-smaller >> 2 * _FRACTION_BITS)
         weights[i] = max(larger >> 2 * _FRACTION_BITS, weights[levels - 1 - i])
-    if levels % 2:
-        weights[middle] = SCALE - sum(weights)
-    else:
-        spare = SCALE - sum(weights)
-        weights[middle - 1] += spare // 2
-        weights[middle] += spare - spare // 2
+    spare = SCALE - sum(weights)
+    weights[(levels - 1) // 2] += spare // 2  # the middle one itself, if there is one
+    weights[middle] += spare - spare // 2
     if min(weights) < 1 or half_ratio(weights) ** 2 > exp_bounds(epsilon)[0]:
         raise InvalidParameterError(
             f"resolution and clamp must leave weights that 64 bits can hold at epsilon={float(epsilon)}, "
@@ -105,11 +103,7 @@ def inverse_table(weights: tuple[int, ...]) -> tuple[Words, NDArray[np.uint16]]:
     `last` is uint64[levels], the largest word of each level. `guide` is uint16[4096]: where to start looking for a
     word with these twelve leading bits.
     """
-    cumulative, last = 0, []
-    for weight in weights:
-        cumulative += weight
-        last.append(cumulative - 1)
-    table = np.array(last, dtype=np.uint64)
+    table = np.array([total - 1 for total in itertools.accumulate(weights)], dtype=np.uint64)
     starts = np.arange(1 << _GUIDE_BITS, dtype=np.uint64) << _GUIDE_SHIFT
     return table, np.searchsorted(table, starts, side="left").astype(np.uint16)
 

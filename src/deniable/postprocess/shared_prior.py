@@ -25,6 +25,8 @@ from deniable.postprocess.consistency import nearest_distribution
 Name = int | str
 Group = tuple[Name, ...]
 
+STEP = "hierarchical"
+
 _POOLED_PRIOR = 0.3
 _DOMINANT_PRIOR = 0.001
 """Relative to the other models' 1. Where it matters the evidence is e^10 and more; where it does not, it must not."""
@@ -215,7 +217,7 @@ def _decoded(estimates: Mapping[Name, Estimate], pools: Iterable[Group], dominan
         if known:
             results |= dict(zip(known, _decode([estimates[name] for name in known], dominant), strict=True))
         for name in set(pool) - set(known):
-            results[name] = _step(estimates[name], np.full(estimates[name].k, np.nan))
+            results[name] = estimates[name].processed(np.full(estimates[name].k, np.nan), STEP)
     return results
 
 
@@ -230,15 +232,11 @@ def _is_known(estimate: Estimate) -> bool:
 def _decode(group: list[Estimate], dominant: bool) -> list[Estimate]:
     k = group[0].k
     if k < 2:  # as many as were found of an open dictionary
-        return [_step(one, np.ones(k)) for one in group]
+        return [one.processed(np.ones(k), STEP) for one in group]
     frequencies = np.stack([one.frequencies for one in group])
     g = frequencies - frequencies.mean(axis=1, keepdims=True)
     decoded = decode_group(g, np.stack([noise_variances(one) for one in group]), dominant=dominant)
-    return [_step(one, row) for one, row in zip(group, decoded, strict=True)]
-
-
-def _step(estimate: Estimate, frequencies: Floats) -> Estimate:
-    return estimate.processed(frequencies, "hierarchical")
+    return [one.processed(row, STEP) for one, row in zip(group, decoded, strict=True)]
 
 
 def _checked_groups(estimates: RecordEstimate, groups: Iterable[Sequence[Name]]) -> list[Group]:

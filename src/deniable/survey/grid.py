@@ -109,9 +109,8 @@ class Grid:
             raise InvalidParameterError(f"{key} of {where} must be given: it is of kind 'numeric', as in {example}")
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= MAX_POINTS:
             raise InvalidParameterError(f"grid of {where} must be an integer in [2, {MAX_POINTS}], got grid={size!r}")
-        if isinstance(ends, str) or not isinstance(ends, Sequence) or len(ends) != 2:
-            raise InvalidParameterError(f"range of {where} must be two numbers, got range={ends!r}")
-        if any(isinstance(end, bool) or not isinstance(end, (int, float, np.integer)) for end in ends):
+        pair = isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2
+        if not pair or any(isinstance(end, bool) or not isinstance(end, (int, float, np.integer)) for end in ends):
             raise InvalidParameterError(f"range of {where} must be two numbers, got range={ends!r}")
         low, high = ends
         # The comparison is false for NaN, too; integers are compared before they are made floats.

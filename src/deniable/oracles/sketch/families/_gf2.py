@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import count
 
 
 def multiply(a: int, b: int, modulus: int) -> int:
@@ -35,10 +36,7 @@ def smallest_irreducible(degree: int) -> int:
     >>> [bin(smallest_irreducible(degree)) for degree in (1, 2, 4, 8)]
     ['0b11', '0b111', '0b10011', '0b100011011']
     """
-    candidate = (1 << degree) | 1
-    while not is_irreducible(candidate):
-        candidate += 2
-    return candidate
+    return next(polynomial for polynomial in count((1 << degree) | 1, 2) if is_irreducible(polynomial))
 
 
 def is_irreducible(polynomial: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import count
 
 Polynomial = tuple[int, ...]
 
@@ -19,12 +20,8 @@ def smallest_irreducible(p: int, degree: int) -> Polynomial:
     >>> smallest_irreducible(3, 5), smallest_irreducible(11, 3), smallest_irreducible(2, 1)
     ((1, 2, 0, 0, 0, 1), (4, 1, 0, 1), (1, 1))
     """
-    value = p**degree + 1
-    while True:
-        candidate = digits(value, p, degree + 1)
-        if candidate[0] and is_irreducible(candidate, p):
-            return candidate
-        value += 1
+    candidates = (digits(value, p, degree + 1) for value in count(p**degree + 1))
+    return next(one for one in candidates if one[0] and is_irreducible(one, p))
 
 
 def digits(value: int, p: int, length: int) -> Polynomial:

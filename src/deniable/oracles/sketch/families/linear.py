@@ -17,6 +17,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -199,12 +200,9 @@ def prime_powers_around(x: int) -> tuple[int, int]:
     >>> prime_powers_around(6), prime_powers_around(9), prime_powers_around(10**6)
     ((5, 7), (9, 11), (65536, 65536))
     """
-    below, above = min(x, MAX_CELLS), min(x + 1, MAX_CELLS)
-    while not _is_prime_power(below):
-        below -= 1
-    while not _is_prime_power(above):
-        above += 1
-    return below, above
+    below = (number for number in count(min(x, MAX_CELLS), -1) if _is_prime_power(number))
+    above = (number for number in count(min(x + 1, MAX_CELLS)) if _is_prime_power(number))
+    return next(below), next(above)
 
 
 def _is_prime_power(number: int) -> bool:
@@ -215,7 +213,4 @@ def _is_prime_power(number: int) -> bool:
 
 def _digit_count(number: int, p: int) -> int:
     """Return the smallest b >= 1 with p^b >= number."""
-    count, power = 1, p
-    while power < number:
-        count, power = count + 1, power * p
-    return count
+    return next(b for b in count(1) if p**b >= number)

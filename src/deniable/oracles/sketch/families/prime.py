@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,10 +156,7 @@ def smallest_prime(minimum: int) -> int:
     >>> smallest_prime(24), smallest_prime(2**31)
     (29, 2147483659)
     """
-    candidate = max(minimum, 2)
-    while not is_prime(candidate):
-        candidate += 1
-    return candidate
+    return next(number for number in count(max(minimum, 2)) if is_prime(number))
 
 
 _WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)

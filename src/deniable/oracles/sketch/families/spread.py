@@ -226,9 +226,9 @@ class SpreadFamily(HashFamily):
 
     def checked(self, reports: Any) -> NDArray[Any]:
         codes = checked_report_codes(reports, self.state_size)
-        row = first_inside(codes, self.levels[-1].offset, self.m)
+        start = self.levels[-1].offset
+        row = first_inside(codes, start, self.m)
         if row >= 0:
-            start = self.levels[-1].offset
             raise InvalidReportError(
                 f"report must not be in {start}..{start + self.m - 1}, which no hash function has, "
                 f"got report={int(codes[row])} in row {row + 1}"
