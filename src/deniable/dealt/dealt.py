@@ -90,6 +90,14 @@ class DealtMechanism(Mechanism[Reports]):
         if n is not None and checked_integer("n", n, 1) != self.n:
             raise InvalidParameterError(f"n must be {self.n}, the number that the deal is meant for, got n={n}")
 
+    @final
+    def _checked_counts(self, counts: ArrayLike, kinds: int) -> NDArray[np.int64]:
+        """Return how many contributors hold each of so many answers, n in all, or raise InvalidInputError."""
+        held = checked_counts(counts, kinds)
+        if int(held.sum()) != self.n:
+            raise InvalidInputError(f"counts must sum to n={self.n}, got {int(held.sum())}")
+        return held
+
     # ---------------------------------------------------------------- dealer
 
     @final
@@ -344,14 +352,7 @@ class DealtOracle(DealtMechanism[Reports]):
         InvalidInputError
             If the counts do not sum to n.
         """
-        return Aggregate(self, self._simulate(self._checked_counts(counts), rng), self.n)
-
-    @final
-    def _checked_counts(self, counts: ArrayLike) -> NDArray[np.int64]:
-        held = checked_counts(counts, self.k)
-        if int(held.sum()) != self.n:
-            raise InvalidInputError(f"counts must sum to n={self.n}, got {int(held.sum())}")
-        return held
+        return Aggregate(self, self._simulate(self._checked_counts(counts, self.k), rng), self.n)
 
     @abstractmethod
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
@@ -478,10 +479,7 @@ class DealtRecordMechanism(DealtMechanism[Reports]):
             If a record or a count is out of range, or the counts do not sum to n.
         """
         codes = checked_records(records, self.sizes)
-        held = checked_counts(counts, len(codes))
-        if int(held.sum()) != self.n:
-            raise InvalidInputError(f"counts must sum to n={self.n}, got {int(held.sum())}")
-        return Aggregate(self, self._simulate(codes, held, rng), self.n)
+        return Aggregate(self, self._simulate(codes, self._checked_counts(counts, len(codes)), rng), self.n)
 
     @abstractmethod
     def _simulate(self, records: Codes, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:

@@ -54,12 +54,9 @@ class Margins:
         return found
 
     @cached_property
-    def _of(self) -> dict[tuple[int, ...], Reported]:
+    def about(self) -> dict[tuple[int, ...], Reported]:
+        """What was reported of each part."""
         return {one.part.attributes: one for one in self.reported}
-
-    def about(self, attributes: tuple[int, ...]) -> Reported:
-        """Return what was reported of one part."""
-        return self._of[attributes]
 
     def weights(self, attribute: int) -> dict[tuple[int, ...], float]:
         """Return the weight of each part that has reports of an attribute; they sum to one, or there are none."""
@@ -79,16 +76,13 @@ class Margins:
 
     @cached_property
     def _margins(self) -> list[dict[tuple[int, ...], Margin]]:
-        return [{which: self._of[which].margin(j) for which in self.weights(j)} for j in range(len(self.sizes))]
-
-    def covariances(self, attribute: int) -> dict[tuple[int, ...], Floats]:
-        """Return what each part adds to the covariance of an attribute's frequencies, noise and sampling."""
-        return self._covariances[attribute]
+        return [{which: self.about[which].margin(j) for which in self.weights(j)} for j in range(len(self.sizes))]
 
     @cached_property
-    def _covariances(self) -> list[dict[tuple[int, ...], Floats]]:
+    def covariances(self) -> list[dict[tuple[int, ...], Floats]]:
+        """Of each attribute, what each part adds to the covariance of its frequencies, noise and sampling."""
         return [
-            {which: weight**2 * self._of[which].margin_covariance(j) for which, weight in self.weights(j).items()}
+            {which: weight**2 * self.about[which].margin_covariance(j) for which, weight in self.weights(j).items()}
             for j in range(len(self.sizes))
         ]
 
@@ -97,7 +91,7 @@ class Margins:
         weights, k = self.weights(attribute), self.sizes[attribute]
         if not weights:
             return Estimate(np.full(k, np.nan), 0, np.zeros(k), np.zeros(k), self.contributors)
-        shares = {which: weight**2 / self._of[which].n for which, weight in weights.items()}
+        shares = {which: weight**2 / self.about[which].n for which, weight in weights.items()}
         n = floor(1 / sum(shares.values()) + _ROUNDING)  # at least 1, for shares sum to 1 at most
         margins = [(n * share, self._margins[attribute][which]) for which, share in shares.items()]
         absent, present = np.zeros((2, k))

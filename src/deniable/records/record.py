@@ -259,12 +259,10 @@ class DirectRecords(RecordMechanism[Reports]):
             The codes to return it for; all by default.
         """
         oracle, turns = self.oracles[self._checked_attribute(attribute)], self.turns
-        noise = oracle.covariance(f, n, values) * turns
-        held = np.asarray(f, dtype=np.float64)
-        held = held if values is None else held[np.asarray(values)]
+        noise, held = oracle.covariance(f, n, values) * turns, np.asarray(f, dtype=np.float64)
         codes = np.arange(len(held)) if values is None else np.asarray(values)
-        same = codes[:, None] == codes[None, :]
-        return noise + (np.where(same, held[:, None], 0.0) - np.outer(held, held)) * ((turns - 1) / n)
+        own = np.where(codes[:, None] == codes, held[codes, None], 0.0)
+        return noise + (own - np.outer(held[codes], held[codes])) * ((turns - 1) / n)
 
     @final
     def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int, attribute: int) -> float:

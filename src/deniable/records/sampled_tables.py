@@ -175,7 +175,7 @@ class SampledTables(JointTables):
         return {one.part.attributes: one.n for one in self.margins.reported}
 
     def _own(self, i: int, j: int) -> SampledTable:
-        reported = self.margins.about((i, j))
+        reported = self.margins.about[i, j]
         law = subset_law(reported.part.oracle)
         return SampledTable((i, j), reported.frequencies, reported.n, self.contributors, reported, law)
 
@@ -198,9 +198,8 @@ class SampledTables(JointTables):
         )
 
     def _elsewhere(self, attribute: int, own: tuple[int, int]) -> Floats:
-        covariances = self.margins.covariances(attribute)
         found: Floats = np.zeros((self.sizes[attribute],) * 2)
-        for which, one in covariances.items():
+        for which, one in self.margins.covariances[attribute].items():
             found = found if which == own else found + one
         return found
 

@@ -232,7 +232,7 @@ class ReadingMargins(Margins):
         found = []
         for weights, total in super()._weighted:
             seen = {
-                which: weight * (1 + float(self.about(which).frequencies[0, 0] > 0))
+                which: weight * (1 + float(self.about[which].frequencies[0, 0] > 0))
                 for which, weight in weights.items()
             }
             found.append(({which: weight / sum(seen.values()) for which, weight in seen.items()}, total))
@@ -282,7 +282,7 @@ def test_variances_before_the_collection_are_those_of_expected_numbers() -> None
     weights = np.array([1.0, -2.0, 0.5])
     assert mechanism.linear_variance(weights, f, n, 1) == pytest.approx(float(weights @ matrix @ weights), rel=1e-12)
     tables = mechanism.expected_tables(n)
-    covariance = sum(tables.margins.covariances(1).values()) - (np.eye(3) - 1 / 3) / 3 / n
+    covariance = sum(tables.margins.covariances[1].values()) - (np.eye(3) - 1 / 3) / 3 / n
     assert mechanism.covariance(np.full(3, 1 / 3), n, 1) == pytest.approx(np.asarray(covariance), rel=1e-12)
     # Sampled: the spread of the estimates of many collections, 4 standard errors of a variance either way.
     records = np.stack(
@@ -309,11 +309,11 @@ def test_linear_questions_of_an_attribute_take_the_margins_covariance(means: tup
         for one in tables.margins.reported
     )
     margins = Margins(sizes, parts, tables.contributors)
-    expected = scores @ np.asarray(sum(margins.covariances(2).values())) @ scores
+    expected = scores @ np.asarray(sum(margins.covariances[2].values())) @ scores
     joint = margins.estimate(2)
     assert joint.joint is not None
     uniform = np.full(5, 0.2)
-    sampled = sum(w**2 / margins.about(which).n for which, w in margins.weights(2).items())
+    sampled = sum(w**2 / margins.about[which].n for which, w in margins.weights(2).items())
     spread = float(scores**2 @ uniform - (scores @ uniform) ** 2)
     assert joint.joint(scores, uniform) / joint.n + spread * sampled == pytest.approx(expected, rel=1e-10)
     answer = estimate.mean(scores)
@@ -333,7 +333,7 @@ def test_a_liar_moves_an_attribute_by_the_lever_of_the_best_choice() -> None:
         part = mechanism.parts[int(outputs.choice[o])]
         if 1 in part.attributes:
             report = type(outputs)(outputs.choice[[o]], outputs.payload[[o]])
-            table = mechanism.tables(mechanism.aggregate(report)).margins.about(part.attributes)
+            table = mechanism.tables(mechanism.aggregate(report)).margins.about[part.attributes]
             weight, number = weights[part.attributes]
             moves.append(float(table.margin(1).frequencies[0]) * weight / number * n)
     lever = mechanism.levers(1, 1)

@@ -201,7 +201,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
         InvalidInputError
             If the counts do not sum to n.
         """
-        true_counts, pool = self._checked_counts(counts), sign_counts(self.n)
+        true_counts, pool = self._checked_counts(counts, 2), sign_counts(self.n)
         lies = np.array([float(lie) for lie in (self.coin.lie_minus, self.coin.lie_plus, self.coin.q)])
         size, draw = checked_integer("runs", runs, 1), rng.generator.binomial
         # The marginals method has no limit on the population.

@@ -23,12 +23,6 @@ _COLUMNS = 256
 _NORMAL_FROM = 400.0
 
 
-def response_tails(law: CountLaw, truth: float, lie: float, holders: int, count: int) -> tuple[float, float]:
-    """Return P(I_v <= count) and P(I_v >= count) when `holders` of the n contributors hold v and all report."""
-    below = _at_most(law, truth, lie, holders, count)
-    return below, 1.0 - _at_most(law, truth, lie, holders, count - 1)
-
-
 @dataclass(frozen=True)
 class Columns:
     """The joint law of the numbers of truth-tellers and of those told to say v, on a grid of a few hundred squared.
@@ -75,8 +69,8 @@ def columns_of(law: CountLaw) -> Columns:
     return Columns(values[kept], weights, centres, masses, (width * width - 1) / 12)
 
 
-def _at_most(law: CountLaw, truth: float, lie: float, holders: int, count: int) -> float:
-    """P(I_v <= count)."""
+def at_most(law: CountLaw, truth: float, lie: float, holders: int, count: int) -> float:
+    """Return P(I_v <= count) when `holders` of the n contributors hold v and all report."""
     columns, n = columns_of(law), law.n
     theta, b = holders / n, columns.b.astype(np.float64)
     held = b * theta * (1 - theta) * (n - b) / (n - 1)
@@ -124,11 +118,9 @@ def inverted(law: CountLaw, truth: float, lie: float, count: int, tail: float) -
     middle = min(max((count - law.moments.a - law.moments.b * lie) / slope, 0.0), float(n))
     deviation = math.sqrt(response_variance(law, truth, lie, middle, n)) / slope
     reach = deviation * float(special.ndtri(tail))
-    lower = _least(
-        lambda holders: 1 - _at_most(law, truth, lie, holders, count - 1), n, tail, middle + reach, deviation
-    )
+    lower = _least(lambda holders: 1 - at_most(law, truth, lie, holders, count - 1), n, tail, middle + reach, deviation)
     upper = n - _least(
-        lambda others: _at_most(law, truth, lie, n - others, count), n, tail, n - middle + reach, deviation
+        lambda others: at_most(law, truth, lie, n - others, count), n, tail, n - middle + reach, deviation
     )
     return min(lower, upper), max(lower, upper)
 

@@ -220,10 +220,8 @@ class QuotaLaw(CountLaw):
         return Moments(a, b, self.a.variance, var_b, -var_b / self.k)
 
 
-@lru_cache(maxsize=64)
-def quota_law(n: int, k: int, minimum: int, weight: float) -> QuotaLaw:
-    """Return the law, with everything it has computed so far."""
-    return QuotaLaw(n, k, minimum, weight)
+quota_law = lru_cache(maxsize=64)(QuotaLaw)
+"""The law, with everything it has computed so far."""
 
 
 def response_variance(law: CountLaw, truth: float, lie: float, holders: int | float, reporters: int) -> float:

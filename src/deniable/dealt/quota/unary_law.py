@@ -79,10 +79,8 @@ class UnaryLaw(CountLaw):
         return Moments(self.a.mean, self.b.mean, var_a, var_b, (var_c - var_a - var_b) / 2)
 
 
-@lru_cache(maxsize=64)
-def unary_law(n: int, said: int, denied: int, one: float, zero: float) -> UnaryLaw:
-    """Return the law, with everything it has computed so far."""
-    return UnaryLaw(n, said, denied, one, zero)
+unary_law = lru_cache(maxsize=64)(UnaryLaw)
+"""The law, with everything it has computed so far."""
 
 
 DESIGN = 0.1
