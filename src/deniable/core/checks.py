@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 
 Codes = NDArray[np.integer[Any]]
+Floats = NDArray[np.float64]
 Kind = TypeVar("Kind")
 MAX_DOMAIN = 1 << 32
 

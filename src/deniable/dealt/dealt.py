@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, NoReturn, TypeVar, final
+from typing import Any, ClassVar, NoReturn, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from typing_extensions import TypeIs
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import (
     Codes,
+    Floats,
     checked_codes,
     checked_counts,
     checked_integer,
@@ -28,17 +29,15 @@ from deniable.core.checks import (
     code_dtype,
 )
 from deniable.core.estimate import Estimate, RecordEstimate
-from deniable.core.mechanism import Mechanism, ReportField
+from deniable.core.mechanism import Mechanism, ReportField, Reports
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
 from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
 from deniable.core.support_counts import Levers, levers
-from deniable.dealt.estimate import Floats, complement, score_bounds, tangent_estimate
+from deniable.dealt.estimate import complement, score_bounds, tangent_estimate
 from deniable.dealt.shares import Columns, DealtTypes, Shares
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError
 from deniable.oracles.bits import Bits, bit_fields, bit_outputs, support_counts
 from deniable.oracles.grr import count_codes
-
-Reports = TypeVar("Reports")
 
 MAX_CONTRIBUTORS = 1 << 32
 
@@ -309,8 +308,7 @@ class DealtOracle(DealtMechanism[Reports]):
         """Analyst: return the estimated frequencies alone, float64[k]; raises as `estimate` does."""
         self.check(aggregate)
         p, q = self.support_probabilities
-        result: Floats = (aggregate.counts / aggregate.n - float(q)) / float(p - q)
-        return result
+        return (aggregate.counts / aggregate.n - float(q)) / float(p - q)
 
     @final
     def _score_bounds(self, aggregate: Aggregate, tail: float) -> tuple[Floats, Floats]:

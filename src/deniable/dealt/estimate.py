@@ -7,12 +7,10 @@ from functools import partial
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.core.estimate import Estimate
+from deniable.core.estimate import Estimate, Floats
 from deniable.core.joint import JointNoise
 
-Floats = NDArray[np.float64]
 Bounds = Callable[[float], tuple[Floats, Floats]]
 Variance = Callable[[float], float]
 

@@ -82,8 +82,7 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
     @final
     def oracles(self) -> tuple[Oracle, ...]:
         """The frequency oracle of each attribute, with the whole epsilon."""
-        found: tuple[Oracle, ...] = self.layout.oracles
-        return found
+        return self.layout.oracles
 
     # ---------------------------------------------------------------- analyst
 
@@ -188,8 +187,7 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
     def _channel(self) -> NDArray[Any]:
         self._check_channel(prod(self.sizes), self.layout.outputs)
         truths = [fake.oracle.channel(exact=True) for fake in self.fakes_of]
-        matrix: NDArray[Any] = sampled(truths, [fake.law for fake in self.fakes_of])[:, self._possible]
-        return matrix
+        return sampled(truths, [fake.law for fake in self.fakes_of])[:, self._possible]
 
     @final
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:

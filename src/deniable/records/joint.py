@@ -13,23 +13,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from typing_extensions import TypeIs
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.checks import checked_integer
+from deniable.core.checks import Floats, checked_integer
 from deniable.core.estimate import Target
+from deniable.core.mechanism import Reports
 from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError
 from deniable.records.layout import row_blocks
 from deniable.records.pairs import Pair, attribute_pairs
 from deniable.records.record import RecordMechanism
-
-Reports = TypeVar("Reports")
-Floats = NDArray[np.float64]
 
 _BLOCK = 1 << 22
 """Weights that are looked at at a time."""

@@ -80,8 +80,7 @@ def product_rows(parts: Sequence[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any
 
 def independent(factors: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return the channel of independent channels (a Kronecker product); rows and columns as in `product_rows`."""
-    result: NDArray[Any] = reduce(np.kron, factors)
-    return result
+    return reduce(np.kron, factors)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, check_counters, checked_report_codes, code_dtype
 from deniable.core.kernels import kernel
-from deniable.core.mechanism import Mechanism, ReportField
+from deniable.core.mechanism import Mechanism, ReportField, Reports
 from deniable.core.randomness import Words
 from deniable.core.state import Counts, check_parts, counts_sum_to
 from deniable.errors import InvalidReportError
@@ -24,8 +24,6 @@ from deniable.oracles.linear import LinearOracle
 from deniable.oracles.sketch.families._columns import columns_of
 from deniable.records.layout import checked_rows_of_bytes, row_blocks, starts_of, stretches
 from deniable.records.record import RecordMechanism
-
-Reports = TypeVar("Reports")
 
 GROUPED_BYTES = 1 << 23
 """Bytes of reports that are grouped by sampled attribute at a time; more where the oracles' states are larger."""

@@ -13,13 +13,10 @@ from functools import cached_property
 from math import floor
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.core.estimate import Estimate
+from deniable.core.estimate import Estimate, Floats
 from deniable.core.joint import mixed
 from deniable.records.pair_parts import Margin, Reported
-
-Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-9
 
@@ -71,8 +68,7 @@ class Margins:
         weights, margins = self.weights(attribute), self._margins[attribute]
         if not weights:
             return np.full(self.sizes[attribute], np.nan)
-        found: Floats = sum(weight * margins[which].frequencies for which, weight in weights.items()) + np.zeros(1)
-        return found
+        return sum(weight * margins[which].frequencies for which, weight in weights.items()) + np.zeros(1)
 
     @cached_property
     def _margins(self) -> list[dict[tuple[int, ...], Margin]]:

@@ -23,12 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.estimate import Estimate
+from deniable.core.estimate import Estimate, Floats
 from deniable.core.joint import JointNoise
 from deniable.core.projection import nearest_distribution
 from deniable.oracles.subset import SubsetSelection
-
-Floats = NDArray[np.float64]
 
 
 class Margin(NamedTuple):
@@ -170,16 +168,14 @@ class SubsetLaw:
         mean = self.q + (self.p - self.q) * f
         moments = self.r2 + (self.r1 - self.r2) * (f[:, None] + f[None, :])
         np.fill_diagonal(moments, mean)
-        found: Floats = (moments - np.outer(mean, mean)) / self.gain
-        return found
+        return (moments - np.outer(mean, mean)) / self.gain
 
     def lumped_covariance(self, f: Floats, cells: int) -> Floats:
         """Return the covariance of sums over groups of `cells` values each, f their frequencies, float64[k, k]."""
         mean = self.q * cells + (self.p - self.q) * f
         moments = self.r2 * cells**2 + (self.r1 - self.r2) * cells * (f[:, None] + f[None, :])
         alone = (self.q - self.r2) * cells + (self.p - self.q - 2 * (self.r1 - self.r2)) * f
-        found: Floats = (moments + np.diag(alone) - np.outer(mean, mean)) / self.gain
-        return found
+        return (moments + np.diag(alone) - np.outer(mean, mean)) / self.gain
 
     def lumped_joint_noise(self, cells: int, weights: Floats, f: Floats) -> float:
         """Return the noise variance of a weighted sum over groups of `cells` values each, f their frequencies."""

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer, code_dtype
+from deniable.core.checks import Codes, Floats, checked_integer, code_dtype
 from deniable.core.estimate import RecordEstimate
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks
@@ -44,8 +44,6 @@ from deniable.records.record import SimulatedByRecord
 from deniable.records.sampled_attribute import sampled_reports
 from deniable.records.sampled_tables import SampledTables
 from deniable.records.uniform_draws import uniform_rows
-
-Floats = NDArray[np.float64]
 
 MAX_TABLE = 1 << 12
 """Most cells of one pair's table: subsets of 65,536 cells would be reports of 35 KB."""
@@ -307,8 +305,7 @@ class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], Simulate
             As `aggregate`.
         """
         attributes = np.array([part.attributes[0] if len(part.attributes) == 1 else -1 for part in self.parts])
-        found: NDArray[np.int64] = attributes[self.column.attributes(reports)]
-        return found
+        return attributes[self.column.attributes(reports)]
 
     def about(self, reports: Any, attribute: int) -> Any:
         """Return the reports about an attribute alone, as reports of its oracle."""

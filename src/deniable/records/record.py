@@ -17,16 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeVar, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypeIs
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.checks import Codes, checked_counts, checked_integer, checked_records, checked_sizes
+from deniable.core.checks import Codes, Floats, checked_counts, checked_integer, checked_records, checked_sizes
 from deniable.core.estimate import Estimate, RecordEstimate, affine_estimate
-from deniable.core.mechanism import Mechanism, ReportField
+from deniable.core.mechanism import Mechanism, ReportField, Reports
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
 from deniable.core.state import Counts, check_parts
@@ -37,9 +37,6 @@ from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.pure import CountingOracle
 from deniable.records.layout import Layout, stretches
-
-Reports = TypeVar("Reports")
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, code_dtype
 from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.mechanism import Reports
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import LinearOracle
 from deniable.records.record import DirectRecords, SimulatedByRecord
 from deniable.records.uniform_draws import uniform_rows
-
-Reports = TypeVar("Reports")
 
 SAMPLED_ROWS = 1 << 17
 """Contributors who are grouped by sampled attribute at a time: many enough that d calls of an oracle cost nothing."""

@@ -20,15 +20,13 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from deniable.core.checks import Floats
 from deniable.core.projection import nearest_distribution
 from deniable.records.joint import IndependenceTest, JointTable, JointTables, KroneckerTerm, OwnTable
 from deniable.records.pair_margins import Margins
 from deniable.records.pair_parts import Reported, SubsetLaw, subset_law
-
-Floats = NDArray[np.float64]
 
 
 @final

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
+from deniable.core.checks import Floats
 from deniable.core.projection import nearest_distribution
 from deniable.oracles.grr import GRR
 from deniable.records.joint import IndependenceTest, JointTables, KroneckerTerm, OwnTable
 from deniable.records.pairs import marginal_counts, pair_counts
-
-Floats = NDArray[np.float64]
 
 
 def inverse(oracle: GRR) -> Floats:
@@ -55,8 +54,7 @@ class SplitTable(OwnTable):
     def _products(self, a: Floats, b: Floats) -> Floats:
         law = self.reported.ravel() / self.n
         on_a, on_b = self._on_reports(a), self._on_reports(b)
-        found: Floats = ((on_a * on_b) @ law - (on_a @ law) * (on_b @ law)) / self.n
-        return found
+        return ((on_a * on_b) @ law - (on_a @ law) * (on_b @ law)) / self.n
 
     def _on_reports(self, weights: Floats) -> Floats:
         first, second = map(inverse, self.oracles)
@@ -115,8 +113,7 @@ class SplitTables(JointTables):
         return self._own(*self.checked((i, j)))
 
     def margin(self, attribute: int) -> Floats:
-        found: Floats = inverse(self._oracles[attribute]) @ (self._marginals[attribute] / self.contributors)
-        return found
+        return inverse(self._oracles[attribute]) @ (self._marginals[attribute] / self.contributors)
 
     def margin_spread(self, attribute: int) -> float:
         k = self.sizes[attribute]
@@ -127,5 +124,4 @@ def report_covariance(oracle: GRR, frequencies: Floats) -> Floats:
     """Return the covariance of one report's unbiased estimate of an attribute, noise and sampling."""
     p, q = map(float, oracle.support_probabilities)
     reported = q + (p - q) * nearest_distribution(frequencies)
-    result: Floats = (np.diag(reported) - np.outer(reported, reported)) / (p - q) ** 2
-    return result
+    return (np.diag(reported) - np.outer(reported, reported)) / (p - q) ** 2

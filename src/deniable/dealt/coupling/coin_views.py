@@ -39,8 +39,7 @@ def _convolved(one: Floats, other: Floats) -> Floats:
     # Beyond some 10^6 contributors: absolute errors near 1e-16, far below any delta that is asked for.
     length = len(one) + len(other) - 1
     size = fft.next_fast_len(length, real=True)
-    result: Floats = np.maximum(fft.irfft(fft.rfft(one, size) * fft.rfft(other, size), size)[:length], 0.0)
-    return result
+    return np.maximum(fft.irfft(fft.rfft(one, size) * fft.rfft(other, size), size)[:length], 0.0)
 
 
 def coin_beside_reports(coin: Coin, n: int, theta: float) -> tuple[Floats, Floats]:

@@ -10,11 +10,11 @@ import math
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeVar, final
+from typing import final
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.checks import checked_probability, code_dtype
-from deniable.core.mechanism import ReportField
+from deniable.core.checks import Floats, checked_probability, code_dtype
+from deniable.core.mechanism import ReportField, Reports
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
 from deniable.core.thresholds import SCALE
@@ -23,11 +23,8 @@ from deniable.dealt.coupling.coins import Coin, checked_number
 from deniable.dealt.coupling.parameters import checked_colluders, pair_rate, peer_posterior
 from deniable.dealt.coupling.threshold_coupling import ThresholdCoupling
 from deniable.dealt.dealt import DealtOracle
-from deniable.dealt.estimate import Floats
 from deniable.dealt.quota.tables import deal_types
 from deniable.dealt.shares import Columns, DealtTypes, check_types
-
-Reports = TypeVar("Reports")
 
 SIGN_TYPES = 3
 

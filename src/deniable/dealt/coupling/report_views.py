@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
-from deniable.dealt.quota.law import Window
-
-Floats = NDArray[np.float64]
+from deniable.dealt.quota.law import Floats, Window
 
 DELTA = 1e-6
 """Probability outside the bound in the rows that have one."""
@@ -80,8 +77,7 @@ class PairView:
         all_pairs = pair_sums(self.pair, pairs)
         values = np.arange(with_single.start, with_single.start + paired.shape[2])
         unpaired = self.alone[:, :, None] * all_pairs.at(values)[None, None, :]
-        result: Floats = paired * ((self.n - 1) / self.n) + unpaired / self.n
-        return result
+        return paired * ((self.n - 1) / self.n) + unpaired / self.n
 
     @staticmethod
     def _convolved(own: Floats, others: Window) -> Floats:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, checked_codes, checked_report_codes, code_dtype
-from deniable.core.mechanism import ReportField
+from deniable.core.mechanism import ReportField, Reports
 from deniable.core.randomness import Randomness
 from deniable.core.state import Counts, counts_sum_to, dealt_to, stretches_sum_to
 from deniable.dealt.dealt import DealtMechanism
@@ -23,8 +23,6 @@ from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.shares import Columns
 from deniable.errors import InvalidInputError, InvalidReportError
 from deniable.records.layout import stretches
-
-Reports = TypeVar("Reports")
 
 
 def _members(group: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:

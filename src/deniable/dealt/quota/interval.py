@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from deniable.dealt.quota.law import CountLaw, response_variance
-
-Floats = NDArray[np.float64]
+from deniable.dealt.quota.law import CountLaw, Floats, response_variance
 
 _COLUMNS = 256
 _NORMAL_FROM = 400.0

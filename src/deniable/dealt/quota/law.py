@@ -56,8 +56,7 @@ class Window:
         """Weights of any integers, 0 outside the window."""
         index = values - self.start
         inside = (index >= 0) & (index < len(self.weights))
-        result: Floats = np.where(inside, self.weights[np.clip(index, 0, len(self.weights) - 1)], 0.0)
-        return result
+        return np.where(inside, self.weights[np.clip(index, 0, len(self.weights) - 1)], 0.0)
 
 
 def poisson_window(rate: float, minimum: int, maximum: int) -> Window:

@@ -9,20 +9,19 @@ import math
 from abc import abstractmethod
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeVar, final
+from typing import final
 
 import numpy as np
 
 from deniable.core.aggregate import Aggregate
+from deniable.core.checks import Floats
+from deniable.core.mechanism import Reports
 from deniable.core.privacy import Guarantee, TrustModel, repeated
 from deniable.core.thresholds import EpsilonLike, exp_bounds, spent
 from deniable.dealt.dealt import DealtOracle
-from deniable.dealt.estimate import Floats
 from deniable.dealt.quota.interval import inverted
 from deniable.dealt.quota.law import CountLaw, response_variance
 from deniable.errors import InvalidParameterError
-
-Reports = TypeVar("Reports")
 
 _WEIGHT_SCALE = 1 << 128
 

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_entries, checked_integer, checked_sizes
+from deniable.core.checks import Codes, Floats, checked_entries, checked_integer, checked_sizes
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.thresholds import checked_epsilon
 from deniable.dealt.dealt import ROW_APART, DealtRecordMechanism
-from deniable.dealt.estimate import Bounds, Floats, tangent_estimate
+from deniable.dealt.estimate import Bounds, tangent_estimate
 from deniable.dealt.quota.groups import QuotaGroups
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.tables import deal_types

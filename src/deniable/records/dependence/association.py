@@ -23,16 +23,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
+from deniable.core.checks import Floats
 from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError
 from deniable.records.dependence.pair_tables import PairTable, PairTables
 from deniable.records.joint import KroneckerTerm, OwnTable
 from deniable.records.split_tables import inverse, report_covariance
-
-Floats = NDArray[np.float64]
 
 
 class CramersV(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.checks import checked_integer
+from deniable.core.checks import Floats, checked_integer
 from deniable.core.estimate import Estimate
 from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError, MismatchError
@@ -27,8 +27,6 @@ from deniable.oracles.grr import GRR
 from deniable.records.pairs import Pair, attribute_pairs, pair_counts
 from deniable.records.split import SPLPairs
 from deniable.records.split_tables import inverse, second_moments
-
-Floats = NDArray[np.float64]
 
 _CERTAIN = 1e-12
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self, TypeVar, final
+from typing import Any, ClassVar, Self, final
 
 from deniable.core.aggregate import Aggregate
+from deniable.core.mechanism import Reports
 from deniable.core.names import mechanism_class, mechanism_names
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.records.record import RecordMechanism
-
-Reports = TypeVar("Reports")
 
 
 class SecondPhase(RecordMechanism[Reports]):

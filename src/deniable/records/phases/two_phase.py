@@ -7,14 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
-from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.core.joint import mixed
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
-
-Floats = NDArray[np.float64]
 
 WEIGHTS = ("counts", "inverse-variance")
 LEARNED = "combination by learned weights (biased: they depend on parameters learned from one of the parts)"

@@ -114,8 +114,7 @@ def copy_law(
     aligned = np.full((groups, groups), (1 - probability) / (groups - 1), dtype=object)
     np.fill_diagonal(aligned, probability)
     if inward:
-        result: NDArray[Any] = aligned[list(codes)]
-        return result
+        return aligned[list(codes)]
     members = [codes.count(group) for group in range(groups)]
     spread: NDArray[Any] = aligned[:, list(codes)] * np.array([Fraction(1, members[g]) for g in codes], dtype=object)
     return spread
@@ -130,5 +129,4 @@ def copied_frequencies(
     if inward:
         return np.bincount(codes, weights=own, minlength=sizes[target]).astype(np.float64)
     members = np.bincount(codes, minlength=sizes[source])
-    result: NDArray[np.float64] = (own / members)[list(codes)]
-    return result
+    return (own / members)[list(codes)]

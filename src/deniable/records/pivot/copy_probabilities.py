@@ -19,14 +19,13 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from deniable.core.checks import checked_entries, checked_integer
+from deniable.core.checks import Floats, checked_entries, checked_integer
 from deniable.core.thresholds import exact
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.records.pivot.alignment import Alignment, checked_alignment, copied_frequencies
 
-Floats = NDArray[np.float64]
 CopyProbabilities = tuple[tuple[Any, ...], ...]
 
 METHODS = ("pairwise", "joint")

@@ -15,16 +15,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from deniable.core.checks import checked_integer
+from deniable.core.checks import Floats, checked_integer
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.records.layout import stretches
 from deniable.records.pivot.copy_probabilities import checked_marginals
 from deniable.records.pivot.corr_rr import CorrRR
-
-Floats = NDArray[np.float64]
 
 ESTIMATORS = ("debiased", "unmixed")
 
@@ -159,5 +157,4 @@ def _means(corr_rr: CorrRR, shares: list[Floats]) -> list[Floats]:
 
 def _variance(mean: Floats, p: float, q: float) -> Floats:
     reported = q + (p - q) * mean
-    result: Floats = reported * (1 - reported) / (p - q) ** 2
-    return result
+    return reported * (1 - reported) / (p - q) ** 2

@@ -17,12 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.errors import TooLargeError
 from deniable.oracles.grr import GRR
 from deniable.records.layout import stretches
-
-Floats = NDArray[np.float64]
 
 MAX_VALUES = 1 << 12
 """Largest number of values, over all attributes, for which the linear system is solved."""
@@ -144,8 +142,7 @@ def _second(solution: Floats, offset: Floats, row: Sequence[Floats], sizes: Sequ
     variance = solution**2 @ law.T
     for place in stretches(sizes):
         variance -= (solution[:, place] @ law[:, place].T) ** 2
-    result: Floats = mean**2 + variance
-    return result
+    return mean**2 + variance
 
 
 def _pseudo_inverse(matrix: Floats) -> Floats:

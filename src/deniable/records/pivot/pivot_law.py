@@ -27,7 +27,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.checks import Codes, checked_entries
+from deniable.core.checks import Codes, Floats, checked_entries
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.core.thresholds import SCALE, exact
 from deniable.errors import TooLargeError
@@ -47,7 +47,6 @@ Table = tuple[Distribution, ...]
 Tables = tuple[tuple[Table, ...], ...]
 """[group of pivots][target][what the pivots reported]: the law of the target's code; empty for pivots themselves."""
 Groups = tuple[tuple[int, ...], ...]
-Floats = NDArray[np.float64]
 
 MAX_REPORTS = 1 << 13
 """Largest number of reports over which likelihood ratios are maximised exactly."""
@@ -327,8 +326,7 @@ class CopyLaw(PivotLaw):
 
     @property
     def gains(self) -> Floats:
-        gains: Floats = (1 - self.lies * self.sizes[0] / SCALE).astype(np.float64)
-        return gains
+        return (1 - self.lies * self.sizes[0] / SCALE).astype(np.float64)
 
     @cached_property
     def deciding(self) -> NDArray[np.int64] | None:
@@ -396,8 +394,7 @@ class TableLaw(PivotLaw):
         return every_report(self.sizes) if prod(self.sizes) <= MAX_REPORTS else None
 
     def cells(self, place: int, target: int, given: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[Any]:
-        found: NDArray[Any] = self.transfers[place][target][given, codes]
-        return found
+        return self.transfers[place][target][given, codes]
 
     def _float_law(self, place: int, target: int) -> Floats:
         return (self.transfers[place][target] / SCALE).astype(np.float64)

@@ -19,15 +19,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.core.projection import nearest_distribution
 from deniable.errors import TooLargeError
 from deniable.records.layout import stretches
 from deniable.records.pairs import Pair, attribute_pairs, pair_cells
 from deniable.records.pivot.induced_channel import DAMPED
 from deniable.records.pivot.pivot_law import MAX_REPORTS, TableLaw, every_report
-
-Floats = NDArray[np.float64]
 
 MAX_CELLS = 1 << 10
 """Largest number of cells, over the tables of all pairs, for which the linear system is solved."""
@@ -143,5 +141,4 @@ class TwoPivotSystem:
 
 def _by_row(first: Floats, second: Floats) -> Floats:
     """Return the products of the entries of equal rows, float64[rows, k_1 k_2]."""
-    result: Floats = (first[:, :, None] * second[:, None, :]).reshape(len(first), -1)
-    return result
+    return (first[:, :, None] * second[:, None, :]).reshape(len(first), -1)

@@ -24,17 +24,14 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.core.checks import checked_integer
+from deniable.core.checks import Floats, checked_integer
 from deniable.core.projection import nearest_distribution
 from deniable.errors import InvalidParameterError
 from deniable.oracles.grr import GRR
 from deniable.records.dependence.pair_tables import PairTables
 from deniable.records.pairs import attribute_pairs
 from deniable.records.pivot.pivot_law import Tables
-
-Floats = NDArray[np.float64]
 
 METHODS = ("least-norm", "conditional")
 
