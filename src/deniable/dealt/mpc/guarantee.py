@@ -64,7 +64,6 @@ def with_helpers(guarantee: Guarantee, parties: int = 3) -> Guarantee:
 
 
 def _of_helpers(row: TrustModel, tolerated: int, parties: int) -> TrustModel:
-    """Return the row with the helpers in the dealer's place."""
     if row.adversary == "dealer":
         return replace(row, adversary=f"all {parties} helpers")
     return replace(row, adversary=row.adversary.replace("dealer", f"more than {tolerated} of {parties} helpers"))

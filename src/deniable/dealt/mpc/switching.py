@@ -44,9 +44,7 @@ def _split(wanted: list[int]) -> tuple[list[int], list[int], list[int], list[int
     """
     n = len(wanted)
     half = n // 2
-    place = [0] * n
-    for j, source in enumerate(wanted):
-        place[source] = j
+    place = sorted(range(n), key=wanted.__getitem__)
     goes_up: list[bool | None] = [None] * n  # by place on leaving
     starts = [(n - 1, False), *((j, True) for j in range(n))]
     for start, up in starts:

@@ -220,7 +220,6 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
 
 
 def _estimate(part: QuotaRR, own: Aggregate, contributors: int) -> Estimate:
-    """Return the estimate of one attribute from its own reports."""
     if own.n == 0:
         nothing = np.full(part.k, np.nan)
         return Estimate(nothing, 0, nothing, nothing, contributors)
