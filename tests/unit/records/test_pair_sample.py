@@ -174,6 +174,7 @@ def test_bad_parameters_are_named_with_what_helps() -> None:
             PairSample((2, 2), 1.0, singles)
     with pytest.raises(InvalidParameterError, match=r"oracles\[1\] must have k=3 and epsilon=1.0"):
         PairSample((2, 3), 1.0, "0.5", (SubsetSelection(2, 1.0), SubsetSelection(4, 1.0)))
+    given: Any
     for given in (3, "3", b"3", {3}):
         with pytest.raises(InvalidParameterError, match="omegas must be a sequence of integers"):
             PairSample((2, 3), 1.0, omegas=given)
