@@ -69,13 +69,7 @@ def oracles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Collection[in
 def checked_oracles(
     given: Any, sizes: tuple[int, ...], epsilon: float | Fraction, offered: Sequence[type[LinearOracle[Any]]]
 ) -> tuple[Any, ...]:
-    """Return one of the offered oracles per attribute, over its domain and with this budget; none where none is given.
-
-    Raises
-    ------
-    InvalidParameterError
-        If there are too few or too many, or one is another's.
-    """
+    """Return one of the offered oracles per attribute, over its domain and with this budget; if any is given."""
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
         raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={given!r}")
     if len(given) not in (0, len(sizes)):

@@ -45,16 +45,9 @@ def check_pairs(sizes: Sequence[int]) -> None:
 
 
 def tally_pairs(codes: Codes, sizes: Sequence[int], weights: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """Return the counts of all pairs' tables, one after the other, row by row.
+    """Return the counts of all pairs' tables, one after the other, row by row; of codes[n, d], already checked.
 
-    Parameters
-    ----------
-    codes : int[n, d]
-        Reported codes, already checked.
-    sizes : sequence of int
-        Domain sizes.
-    weights : int64[n], optional
-        How many contributors sent each row; one if not given.
+    Row i counts weights[i] times, int64[n], or once.
     """
     starts = starts_of(pair_cells(sizes))
     counts = np.zeros(sum(pair_cells(sizes)), dtype=np.int64)
@@ -92,13 +85,7 @@ def pair_counts(counts: NDArray[Any], sizes: Sequence[int]) -> dict[Pair, NDArra
 
 
 def marginal_counts(counts: NDArray[Any], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
-    """Return how often each code of every attribute was reported.
-
-    Raises
-    ------
-    DamagedStateError
-        If two tables disagree about an attribute: no set of reports has such counts.
-    """
+    """Return how often each code of every attribute was reported; DamagedStateError if two tables disagree."""
     found: dict[int, NDArray[np.int64]] = {}
     for (i, j), table in pair_counts(counts, sizes).items():
         for attribute, axis in ((i, 1), (j, 0)):

@@ -33,14 +33,7 @@ Distribution = tuple[float | Fraction, ...]
 
 
 def checked_priors(priors: Sequence[Any], sizes: Sequence[int]) -> tuple[Distribution, ...]:
-    """Return one tuple of probabilities per attribute: floats, or Fractions where no float is written the same.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a prior has another length than its domain, a negative or non-finite entry, or a sum that is not 1 within
-        1e-9 (it is then normalised exactly).
-    """
+    """Return one distribution over its domain per attribute; see `checked_distribution`."""
     checked_entries(priors, len(sizes), f"priors must have one distribution per attribute ({len(sizes)})")
     return tuple(
         checked_distribution(f"priors[{j}]", prior, size)
@@ -49,13 +42,7 @@ def checked_priors(priors: Sequence[Any], sizes: Sequence[int]) -> tuple[Distrib
 
 
 def checked_distribution(name: str, given: Any, k: int) -> Distribution:
-    """Return k probabilities that sum to 1 within 1e-9: floats, or Fractions where no float is written the same.
-
-    Raises
-    ------
-    InvalidParameterError
-        If the number of entries, an entry, or the sum is wrong.
-    """
+    """Return k probabilities that sum to 1 within 1e-9: floats, or Fractions where no float is written the same."""
     checked_entries(given, k, f"{name} must have {k} probabilities")
     if all(type(value) is float and value >= 0 for value in given) and abs(math.fsum(given) - 1) < SUM_TOLERANCE / 2:
         return tuple(given)  # what learned tables are: no need for fractions to see that it is right

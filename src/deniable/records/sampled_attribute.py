@@ -80,18 +80,8 @@ def sampled_reports(
 ) -> Iterator[tuple[int, Any, Any]]:
     """Yield (attribute, rows, reports) of every attribute that somebody sampled: who did, and their reports of it.
 
-    Rows are an index: places, or a slice of all.
-
-    Parameters
-    ----------
-    oracles : sequence of LinearOracle
-        One per attribute.
-    codes : int[n, d]
-        Records, already checked: oracles need not check them again.
-    attributes : int[n]
-        The sampled attributes.
-    rng : Randomness
-        Source of the oracles' words.
+    Rows are an index: places, or a slice of all. Records codes[n, d] are already checked: oracles need not check them
+    again. `attributes` int[n] are the sampled ones.
     """
     if len(codes) <= INTERPRETED_ROWS:
         sampled = attributes.tolist()
@@ -140,10 +130,7 @@ def simulate_sampling(
 ) -> list[NDArray[np.int64]]:
     """Draw who samples what, exactly in distribution, in O(r d); records[r, d] are held by held[r] contributors each.
 
-    Returns
-    -------
-    list of int64[k_j]
-        For each attribute, the true counts among the contributors who sampled it.
+    Returned are, int64[k_j] for each attribute, the true counts among the contributors who sampled it.
     """
     d = len(sizes)
     drawn = rng.generator.multinomial(held, np.full(d, 1 / d), size=len(held))

@@ -56,13 +56,7 @@ def count_law(tables: QuotaTables) -> CountLaw:
 
 
 def plan_of(mechanism: DealtMechanism[Any], n: int, shuffle: str = "resharing") -> Plan:
-    """Return the plan for one deal of a mechanism.
-
-    Raises
-    ------
-    InvalidParameterError
-        If n is not the mechanism's, or its shares are neither quota types nor signs.
-    """
+    """Return the plan for one deal of a mechanism whose shares are quota types or signs, to its own number n."""
     dealt = types_dealt(mechanism)
     if dealt is None:
         raise InvalidParameterError(f"mechanism must deal quota types or signs (QuotaRR, JRR), got {mechanism!r}")

@@ -56,13 +56,7 @@ def checked_map(name: str, codes: Any, k: int, groups: int) -> Map:
 
 
 def checked_alignment(alignment: Sequence[Any], sizes: Sequence[int]) -> Alignment:
-    """Return the maps as tuples.
-
-    Raises
-    ------
-    InvalidParameterError
-        If an entry is not (larger attribute, smaller attribute, map onto the smaller's domain), or a pair occurs twice.
-    """
+    """Return entries (larger attribute, smaller attribute, map onto the smaller's domain) as tuples, one per pair."""
     if isinstance(alignment, (str, bytes)) or not hasattr(alignment, "__len__"):
         raise InvalidParameterError(f"alignment must be a sequence of maps, got alignment={alignment!r}")
     result: list[tuple[int, int, Map]] = []

@@ -156,13 +156,7 @@ def learn_copy_probabilities(
 
 
 def checked_copy_probabilities(probabilities: Any, d: int) -> CopyProbabilities:
-    """Return P as tuples: floats, or Fractions where no float is written the same.
-
-    Raises
-    ------
-    InvalidParameterError
-        If P is not d x d, an entry is no probability, or a diagonal entry is not one.
-    """
+    """Return P, d x d probabilities, one on the diagonal: floats, or Fractions where no float is written the same."""
     name = "copy_probabilities"
     rows = []
     for j, row in enumerate(checked_entries(probabilities, d, f"{name} must have one row per target ({d})")):

@@ -47,13 +47,7 @@ Groups = tuple[tuple[int, ...], ...]
 
 
 def checked_groups(groups: Any, d: int) -> Groups:
-    """Return a partition of d attributes as tuples.
-
-    Raises
-    ------
-    InvalidParameterError
-        If an attribute is missing or occurs twice, or the indices of a group do not ascend.
-    """
+    """Return a partition of d attributes as tuples: each of them once, ascending inside a group."""
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
         raise InvalidParameterError(f"groups must be a partition of the attributes, got groups={groups!r}")
     result = []

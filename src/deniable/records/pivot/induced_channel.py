@@ -100,27 +100,13 @@ def check_value_count(sizes: Sequence[int]) -> None:
 
 
 def induced_matrix(oracles: Sequence[GRR], transfers: Sequence[Sequence[Floats]]) -> Floats:
-    """Return the matrix of E c/n = matrix @ f, float64[N, N].
-
-    Parameters
-    ----------
-    oracles : sequence of GRR
-        One per attribute, with the whole budget.
-    transfers : sequence of sequences of float64[k_pivot, k_target]
-        Law of every target given the pivot's report; a pivot's own is the identity.
-    """
+    """Return the matrix of E c/n = matrix @ f, float64[N, N]; [pivot][target] are laws given the pivot's report."""
     columns = [(_grr(oracle) @ np.concatenate(row, axis=1)).T for oracle, row in zip(oracles, transfers, strict=True)]
     return np.concatenate(columns, axis=1) / len(oracles)
 
 
 def induced_channel(oracles: Sequence[GRR], transfers: Sequence[Sequence[Floats]]) -> InducedChannel:
-    """Return the channel with its solution.
-
-    Raises
-    ------
-    TooLargeError
-        If the attributes have more than MAX_VALUES values together.
-    """
+    """Return the channel with its solution; TooLargeError beyond MAX_VALUES values of all attributes together."""
     sizes = tuple(oracle.k for oracle in oracles)
     check_value_count(sizes)
     matrix = induced_matrix(oracles, transfers)

@@ -188,19 +188,7 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
 
 
 def randomize_coded(oracles: Sequence[GRR], codes: Codes, rng: Randomness, reports: NDArray[Any]) -> None:
-    """Overwrite reports[n, d]: of every record a pivot through its oracle, coded into the record.
-
-    Parameters
-    ----------
-    oracles : sequence of GRR
-        One per attribute, with the whole budget.
-    codes : int[n, d]
-        Records, already checked.
-    rng : Randomness
-        Source of the words.
-    reports : int[n, d]
-        Overwritten.
-    """
+    """Overwrite reports[n, d]: of every record of codes[n, d], already checked, a pivot through its oracle, coded."""
     d = len(oracles)
     sizes = np.array([oracle.k for oracle in oracles], dtype=np.uint64)
     lies = np.array([oracle._lie for oracle in oracles], dtype=np.uint64)

@@ -65,13 +65,7 @@ def check_table_cells(cells: int) -> None:
 
 
 def checked_tables(name: str, tables: Any, sizes: Sequence[int], pivots: Groups) -> Tables:
-    """Return tables[group][target][what the pivots reported], each a distribution, as tuples.
-
-    Raises
-    ------
-    InvalidParameterError
-        If their shape is another, or one does not sum to 1 within 1e-9.
-    """
+    """Return tables[group][target][what the pivots reported], each a distribution over the target, as tuples."""
     result = []
     for place, (group, row) in enumerate(zip(pivots, _listed(name, tables, len(pivots)), strict=True)):
         rows, found = prod(sizes[s] for s in group), []
