@@ -655,12 +655,11 @@ class Estimate(Questions, Shown):
         a, b = above - one, below - other
         unknown = (math.nan,) * 3
         variances = dict.fromkeys(TARGETS, unknown)
+        refusal = "" if self.is_raw else self._refusal
         if self.is_raw and self.n:
             for target in TARGETS:
                 sum_, gap = (self._variance(a + sign * b, target) for sign in (1.0, -1.0))
                 variances[target] = self._variance(a, target), (sum_ - gap) / 4, self._variance(b, target)
-        refusal = "" if self.is_raw else self._refusal
-        if self.is_raw and self.n:
             refusal = _not_determined({target: sum(found) for target, found in variances.items()})
         values = float(a @ self.frequencies) + one, float(b @ self.frequencies) + other
         return Terms(*values, variances, self.n, self.source, refusal)

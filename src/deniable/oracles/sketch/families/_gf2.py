@@ -50,8 +50,7 @@ def is_irreducible(polynomial: int) -> bool:
         powers.append(power)  # x^(2^1), ..., x^(2^degree)
     if powers[-1] != 2:
         return False
-    primes = [q for q in range(2, degree + 1) if degree % q == 0 and all(q % r for r in range(2, q))]
-    return all(_gcd(polynomial, powers[degree // q - 1] ^ 2) == 1 for q in primes)
+    return all(_gcd(polynomial, powers[d - 1] ^ 2) == 1 for d in range(1, degree) if degree % d == 0)
 
 
 def _gcd(a: int, b: int) -> int:

@@ -45,8 +45,8 @@ def is_irreducible(polynomial: Sequence[int], p: int) -> bool:
         powers.append(power)  # x^(p^1), ..., x^(p^degree)
     if powers[-1] != x:
         return False
-    primes = [q for q in range(2, degree + 1) if degree % q == 0 and all(q % r for r in range(2, q))]
-    return all(_coprime(modulus, _difference(powers[degree // q - 1], x, p), p) for q in primes)
+    divisors = (d for d in range(1, degree) if degree % d == 0)
+    return all(_coprime(modulus, _difference(powers[d - 1], x, p), p) for d in divisors)
 
 
 def multiply(a: Polynomial, b: Polynomial, modulus: Polynomial, p: int) -> Polynomial:
