@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.answers.crosstab import Crosstab, Independence
-from deniable.core.answer import Answer
 from deniable.core.checks import Target, checked_probability
 from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, Result
@@ -283,19 +282,16 @@ def _clearest(table: Crosstab, confidence: float, target: Target) -> Difference 
     """Return the difference that is most standard errors from 0, of the first column alone where there are two."""
     rows, columns = len(table.labels[0]), len(table.labels[1])
     asked = [(pair, of) for of in range(1 if columns == 2 else columns) for pair in combinations(range(rows), 2)]
-    best: tuple[float, Any, Answer] | None = None
+    found = []
     for pair, of in _largest(table, asked):
         answer = table.difference(of, groups=pair)
         error = answer.standard_error_for(target)
-        if not (error > 0 and math.isfinite(answer.value)):
-            continue
-        if answer.determined(confidence, target=target, simultaneous=len(asked)):
-            clear = abs(answer.value) / error
-            if best is None or clear > best[0]:
-                best = clear, (pair, of), answer
-    if best is None:
+        known = error > 0 and math.isfinite(answer.value)
+        if known and answer.determined(confidence, target=target, simultaneous=len(asked)):
+            found.append((abs(answer.value) / error, pair, of, answer))
+    if not found:
         return None
-    _, (pair, of), answer = best
+    _, pair, of, answer = max(found, key=lambda one: one[0])
     lower, upper = answer.interval(confidence, target=target, simultaneous=len(asked))
     one, other = (table.labels[0][row] for row in pair)
     if answer.value < 0:

@@ -24,7 +24,7 @@ from deniable.core.checks import Target, checked_integer
 from deniable.core.estimate import Estimate, Floats, Looks, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
-from deniable.core.result import HIDDEN, OPTIONAL, Result
+from deniable.core.result import HIDDEN, OPTIONAL, Result, fields_of
 from deniable.core.spec import to_spec
 from deniable.errors import InvalidInputError, NoIntervalError
 from deniable.records.phases.phases import Phases
@@ -280,11 +280,7 @@ class Summary(Result):
             json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False).removesuffix("\n}") + ',\n  "attributes": ['
         )
         for j, row in enumerate(self.attributes):
-            own = {"attribute": row.attribute, "reports": row.reports}
-            own |= {"title": row.title} if row.title else {}
-            own |= {"selected_from": row.total} if row.total else {}
-            own |= {"note": row.note} if row.note else {}
-            text = json.dumps(own, ensure_ascii=False, allow_nan=False).removesuffix("}")
+            text = json.dumps(fields_of(row), ensure_ascii=False, allow_nan=False).removesuffix("}")
             yield f'{"," if j else ""}\n    {text}, "categories": ['
             comma = ""
             for category in row.iterate():

@@ -49,7 +49,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON data in full precision, None for numbers that do not exist."""
         head = {"format": self.format, "version": FORMAT_VERSION} if self.format else {}
-        return head | _fields(self) | {name: plain(attrgetter(path)(self)) for name, path in self.also.items()}
+        return head | fields_of(self) | {name: plain(attrgetter(path)(self)) for name, path in self.also.items()}
 
 
 def plain(value: Any) -> Any:
@@ -73,10 +73,11 @@ def plain(value: Any) -> Any:
             return float(value)
         case float() if not math.isfinite(value):
             return None
-    return _fields(value) if dataclasses.is_dataclass(value) else value
+    return fields_of(value) if dataclasses.is_dataclass(value) else value
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def fields_of(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that JSON has, as plain data."""
     found = {}
     for field in dataclasses.fields(value):
         name, own = field.metadata.get("json", field.name), getattr(value, field.name)
