@@ -11,7 +11,6 @@ them again: for files that were under somebody else's hands, take that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +24,8 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
 )
-from deniable.files.formats.reports import ID_COLUMN, METADATA_KEY, stated_batch
+from deniable.files.formats.reports import ID_COLUMN
+from deniable.files.formats.stated import KEY, REPORTS
 from deniable.oracles.oracle import is_oracle
 from deniable.survey.collection import Collection, short_id
 
@@ -101,15 +101,10 @@ def aggregate(connection: DuckDBPyConnection, files: str | Sequence[str], collec
 
 def _batches(connection: DuckDBPyConnection, names: list[str], collection: Collection) -> frozenset[str]:
     """Return the digests of all files, each once, as they state them."""
-    stated = dict(_asked(connection, _STATED, names, METADATA_KEY))
+    stated = dict(_asked(connection, _STATED, names, KEY))
     digests: dict[str, str] = {}
     for (file,) in _asked(connection, _FILES, names):
-        batch = stated_batch({METADATA_KEY: stated[file]} if file in stated else None, Path(file))
-        if batch["collection"] != collection.id:
-            raise MismatchError(
-                f"{file} holds reports of collection {short_id(batch['collection'])}, not of {short_id(collection.id)}"
-            )
-        digest = batch["digest"]
+        digest = REPORTS.stated({KEY: stated[file]} if file in stated else None, file, collection)["digest"]
         if digest in digests:
             raise DuplicateReportsError(f"{file} and {digests[digest]} hold the same batch {short_id(digest)}")
         digests[digest] = file

@@ -43,7 +43,8 @@ from deniable.errors import (
     OutputError,
 )
 from deniable.files.formats.columns import report_arrays
-from deniable.files.formats.reports import BATCH_BYTES, ID_COLUMN, batch_rows, stated_batch, write_reports
+from deniable.files.formats.reports import BATCH_BYTES, ID_COLUMN, batch_rows, write_reports
+from deniable.files.formats.stated import REPORTS
 from deniable.files.jobs.shuffling import shuffled
 from deniable.survey.collection import Collection, short_id
 from deniable.survey.encoding import check_columns
@@ -459,12 +460,9 @@ def _batches(uris: Iterable[str], collection: Collection, n: int, call: str) -> 
         try:
             with files.open_input_file(path) as source:
                 metadata = pq.read_metadata(source)
-            stated = stated_batch(metadata.metadata, Path(path))
-        except (FileFormatError, OSError, pa.ArrowException):
+            digest = REPORTS.stated(metadata.metadata, path, collection)["digest"]
+        except (FileFormatError, MismatchError, OSError, pa.ArrowException):
             return fresh
-        if stated["collection"] != collection.id:
-            return fresh
-        digest = stated["digest"]
         if digest in digests:
             raise DuplicateReportsError(f"{uri} and {digests[digest]} hold the same batch {short_id(digest)}")
         digests[digest] = uri

@@ -22,25 +22,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from deniable.core.documents import loads
 from deniable.core.mechanism import Mechanism, ReportField
 from deniable.core.outputs import Commit, atomic_path
 from deniable.core.randomness import Randomness, draw
-from deniable.core.spec import canonical_json, content_hash
+from deniable.core.spec import content_hash
 from deniable.errors import FileFormatError, MismatchError
 from deniable.files.formats.columns import arrays_of, arrow_type, check_column, to_arrow, to_numpy
+from deniable.files.formats.stated import REPORTS
 from deniable.files.formats.tables import open_parquet, parquet_batches, parquet_errors
 from deniable.survey.collection import Collection, short_id
 
-FORMAT = "deniable reports"
-FORMAT_VERSION = 1
 ID_COLUMN = "collection"
 
 BATCH_BYTES = 1 << 22
 BATCH_ROWS = 1 << 17
-
-METADATA_KEY = b"deniable"
-"""Of what a file states about its batch, among the metadata of Parquet."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +119,9 @@ def write_reports(
             ids = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(arrays[0]), np.int8)), pa.array([collection.id]))
             writer.write_batch(pa.record_batch([*columns, ids], schema=schema))
         number = draw(rng, 2).astype("<u8").tobytes().hex()
-        stated = {"collection": collection.id, "batch_number": number, "digest": digest.hexdigest(number)}
-        metadata = canonical_json({"format": FORMAT, "format_version": FORMAT_VERSION, **stated})
-        writer.add_key_value_metadata({METADATA_KEY: metadata})
-    return WrittenReports(digest.n, stated["digest"])
+        named = digest.hexdigest(number)
+        writer.add_key_value_metadata(REPORTS.metadata(collection, batch_number=number, digest=named))
+    return WrittenReports(digest.n, named)
 
 
 class ReportReader:
@@ -174,12 +168,7 @@ class ReportReader:
             self.n: int = file.metadata.num_rows
             schema = file.schema_arrow
             metadata = file.metadata.metadata
-        stated = stated_batch(metadata, self.path)
-        if stated["collection"] != collection.id:
-            raise MismatchError(
-                f"{self.path} holds reports of collection {short_id(stated['collection'])}, "
-                f"not of {short_id(collection.id)}"
-            )
+        stated = REPORTS.stated(metadata, self.path, collection)
         self.digest: str = stated["digest"]
         self._number: str = stated["batch_number"]
         for field in collection.mechanism.report_fields:
@@ -272,28 +261,3 @@ def _dictionaries(fields: tuple[ReportField, ...]) -> list[str]:
 
 def _id_field() -> pa.Field:
     return pa.field(ID_COLUMN, pa.dictionary(pa.int8(), pa.string()), False)
-
-
-def stated_batch(metadata: dict[bytes, bytes] | None, path: Path) -> dict[str, str]:
-    """Return what a file's metadata say about it: its collection, batch_number and digest.
-
-    Raises
-    ------
-    FileFormatError
-        If they are not those of a report file, or of another format version.
-    """
-    try:
-        stated: Any = loads((metadata or {}).get(METADATA_KEY) or b"null")
-    except ValueError:
-        stated = None
-    if not isinstance(stated, dict) or stated.get("format") != FORMAT:
-        raise FileFormatError(f"{path} is not a report file: a {FORMAT} file says so in its metadata")
-    if stated.get("format_version") != FORMAT_VERSION:
-        raise FileFormatError(
-            f"{path}: this release reads format_version={FORMAT_VERSION} of {FORMAT}, "
-            f"got format_version={stated.get('format_version')!r}"
-        )
-    keys = ("collection", "batch_number", "digest")
-    if not all(isinstance(stated.get(key), str) for key in keys):
-        raise FileFormatError(f"{path} is damaged: its metadata must state {', '.join(keys)}")
-    return {key: stated[key] for key in keys}

@@ -18,10 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from deniable.core.documents import loads
 from deniable.core.mechanism import ReportField
 from deniable.core.outputs import Commit, atomic_path
-from deniable.core.spec import canonical_json
 from deniable.dealt.dealt import DealtMechanism
 from deniable.dealt.shares import Shares
 from deniable.errors import (
@@ -32,16 +30,13 @@ from deniable.errors import (
     MismatchError,
 )
 from deniable.files.formats.columns import arrow_type, check_column, to_arrow, to_numpy
+from deniable.files.formats.stated import SHARES
 from deniable.files.formats.tables import open_parquet, parquet_batches, parquet_errors
 from deniable.files.jobs.ledger import Entries, Entry, Ledger, used_before
-from deniable.survey.collection import Collection, short_id
+from deniable.survey.collection import Collection
 
-FORMAT = "deniable shares"
-FORMAT_VERSION = 1
 CONTRIBUTOR = "contributor"
 CHUNK_ROWS = 1 << 16
-
-_METADATA = b"deniable"
 
 PathLike = str | os.PathLike[str]
 
@@ -69,13 +64,11 @@ def write_shares(
         If it cannot be written.
     """
     fields = dealer_of(collection).share_fields
-    stated = {"collection": collection.id, "deal": shares.deal_id, "dealing": dealing}
-    metadata = canonical_json({"format": FORMAT, "format_version": FORMAT_VERSION, **stated})
     stored = zip(shares.columns, fields, strict=True)
     columns = [pa.array(contributors), *(to_arrow(np.ascontiguousarray(column), f) for column, f in stored)]
     schema = pa.schema(
         [pa.field(CONTRIBUTOR, pa.int64(), False), *(pa.field(f.name, arrow_type(f), False) for f in fields)],
-        metadata={_METADATA: metadata},
+        metadata=SHARES.metadata(collection, deal=shares.deal_id, dealing=dealing),
     )
     with atomic_path(path, private=True, commit=commit) as temporary:
         pq.write_table(
@@ -131,12 +124,7 @@ class ShareReader:
         with open_parquet(path) as file, parquet_errors(path):
             schema, rows = file.schema_arrow, int(file.metadata.num_rows)
             self._ranges[path] = _contributors(file)
-            stated = _stated((file.metadata.metadata or {}).get(_METADATA), path)
-        if stated["collection"] != self.collection.id:
-            raise MismatchError(
-                f"{path} holds shares of collection {short_id(stated['collection'])}, "
-                f"not of {short_id(self.collection.id)}"
-            )
+            stated = SHARES.stated(file.metadata.metadata, path, self.collection)
         if stated["deal"] != self._mechanism.deal_id:
             raise MismatchError(f"{path} holds shares of deal {stated['deal']!r}, not of {self._mechanism.deal_id!r}")
         self.dealing = self.dealing or stated["dealing"]
@@ -295,22 +283,3 @@ def _contributors(file: pq.ParquetFile) -> tuple[int, int]:
     if not bounds or not all(bound is not None and bound.has_min_max for bound in bounds):
         return 1, 0
     return min(bound.min for bound in bounds), max(bound.max for bound in bounds)
-
-
-def _stated(metadata: bytes | None, path: Path) -> dict[str, str]:
-    """Return what a file's metadata say about it, if they are those of a file of shares."""
-    try:
-        stated: Any = loads(metadata or b"null")
-    except ValueError:
-        stated = None
-    if not isinstance(stated, dict) or stated.get("format") != FORMAT:
-        raise FileFormatError(f"{path} holds no shares: a {FORMAT} file says so in its metadata")
-    if stated.get("format_version") != FORMAT_VERSION:
-        raise FileFormatError(
-            f"{path}: this release reads format_version={FORMAT_VERSION} of {FORMAT}, "
-            f"got format_version={stated.get('format_version')!r}"
-        )
-    keys = ("collection", "deal", "dealing")
-    if not all(isinstance(stated.get(key), str) for key in keys):
-        raise FileFormatError(f"{path} is damaged: its metadata must state {', '.join(keys)}")
-    return {key: stated[key] for key in keys}

@@ -7,8 +7,7 @@ is a waste.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -210,8 +209,10 @@ def merge_files(aggregates: Sequence[PathLike], output: PathLike) -> Aggregate:
         total = Aggregate.load(aggregates[0])
         for path in aggregates[1:]:
             part = Aggregate.load(path)
-            with _naming(path):
-                total = total + part
+            try:
+                total += part
+            except DeniableError as error:
+                raise type(error)(f"{path}: {error}") from error
         total.write(temporary)
     return total
 
@@ -244,12 +245,3 @@ def _aggregated(
     if on_invalid is not None and rejected:
         on_invalid(reader.path, rejected, reason)
     return replace(result, batches=frozenset({reader.digest}))
-
-
-@contextlib.contextmanager
-def _naming(path: PathLike) -> Iterator[None]:
-    """Put a file's name in front of what is wrong with it."""
-    try:
-        yield
-    except DeniableError as error:
-        raise type(error)(f"{path}: {error}") from error

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +13,17 @@ from deniable.core.outputs import atomic_directory, atomic_path
 from deniable.core.randomness import Randomness, draw
 from deniable.dealt.shares import Dealer, Shares
 from deniable.errors import AlreadyRandomizedError, FileFormatError, InvalidParameterError, OutputError
-from deniable.files.formats.shares import CHUNK_ROWS, CONTRIBUTOR, ShareReader, dealer_of, write_shares
-from deniable.files.formats.tables import open_parquet, parquet_errors
+from deniable.files.formats.shares import (
+    CHUNK_ROWS,
+    CONTRIBUTOR,
+    PathLike,
+    ShareReader,
+    dealer_of,
+    write_shares,
+)
+from deniable.files.formats.tables import Progress, open_parquet, parquet_errors
 from deniable.files.jobs.ledger import Entries, Entry, dealt_before, share_ledger, used_before
 from deniable.survey.collection import Collection
-
-Progress = Callable[[int, int | None], None]
-PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,84 @@
+"""What a Parquet file of ours states about its rows: its format and version, its collection, and what else names it.
+
+It stands as JSON among the metadata of Parquet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deniable.core.documents import loads
+from deniable.core.spec import canonical_json
+from deniable.errors import FileFormatError, MismatchError
+from deniable.survey.collection import Collection, short_id
+
+KEY = b"deniable"
+"""Of the statement, among the metadata."""
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Parameters
+    ----------
+    rows : str
+        What its rows are.
+    foreign : str
+        What is said of a file that is of another kind.
+    keys : tuple of str
+        What is stated beside the collection.
+    """
+
+    rows: str
+    foreign: str
+    keys: tuple[str, ...]
+
+    @property
+    def format(self) -> str:
+        """Name of the format."""
+        return f"deniable {self.rows}"
+
+    def metadata(self, collection: Collection, **stated: str) -> dict[bytes, str]:
+        """Return the metadata of a file."""
+        header = {"format": self.format, "format_version": VERSION, "collection": collection.id}
+        return {KEY: canonical_json(header | stated)}
+
+    def stated(self, metadata: Mapping[bytes, bytes] | None, path: object, collection: Collection) -> dict[str, str]:
+        """Return what a file's metadata state: its collection, and the values of `keys`.
+
+        Raises
+        ------
+        FileFormatError
+            If they are not those of such a file, or of another format version.
+        MismatchError
+            If the file is of another collection.
+        """
+        try:
+            stated: Any = loads((metadata or {}).get(KEY) or b"null")
+        except ValueError:
+            stated = None
+        if not isinstance(stated, dict) or stated.get("format") != self.format:
+            raise FileFormatError(f"{path} {self.foreign}: a {self.format} file says so in its metadata")
+        if stated.get("format_version") != VERSION:
+            raise FileFormatError(
+                f"{path}: this release reads format_version={VERSION} of {self.format}, "
+                f"got format_version={stated.get('format_version')!r}"
+            )
+        keys = ("collection", *self.keys)
+        if not all(isinstance(stated.get(key), str) for key in keys):
+            raise FileFormatError(f"{path} is damaged: its metadata must state {', '.join(keys)}")
+        if stated["collection"] != collection.id:
+            raise MismatchError(
+                f"{path} holds {self.rows} of collection {short_id(stated['collection'])}, not of "
+                f"{short_id(collection.id)}"
+            )
+        return {key: stated[key] for key in keys}
+
+
+REPORTS = Kind("reports", "is not a report file", ("batch_number", "digest"))
+SHARES = Kind("shares", "holds no shares", ("deal", "dealing"))
