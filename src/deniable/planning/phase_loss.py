@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.core.estimate import Estimate
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.thresholds import EpsilonLike
 from deniable.errors import DeniableError
@@ -66,7 +65,7 @@ def _loss(mechanism: Any, frequencies: Sequence[ArrayLike], usual: Any) -> float
     estimates = unbiased(mechanism.aggregate(mechanism.randomize(np.column_stack(drawn), rng)))
     if not all(one.is_raw for one in estimates.values()):
         return math.nan
-    ours = float(np.mean([_mean_square(one) for one in estimates.values()]))
+    ours = float(np.mean([np.mean(one.standard_errors_for("population") ** 2) for one in estimates.values()]))
     default = float(
         np.mean(
             [
@@ -117,7 +116,3 @@ def two_phases_text(sizes: Sequence[int], epsilon: EpsilonLike, contributors: in
         f"predicted: both phases together have {plan.mse / mean_variance(usual, contributors):.2g} times the squared "
         f"error of {usual.name}, the default, on the same people, at best"
     )
-
-
-def _mean_square(estimate: Estimate) -> float:
-    return float(np.mean(estimate.standard_errors_for("population") ** 2))

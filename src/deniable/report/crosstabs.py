@@ -45,9 +45,13 @@ def crosstab_page(summary: CrosstabSummary) -> Page:
             Section("What it says", (Text(summary.sentences, items=True),)),
             Section("All answers: shares of everybody", (*_everybody(summary),)),
             Section(f"Shares of {summary.columns!r} within each group of {summary.rows!r}", tuple(_groups(summary))),
-            *((Section("Decoded", (_decoded(summary), Text((_DECODED,)))),) if summary.reports else ()),
+            *(
+                (Section("Decoded", (_map(summary, summary.decoded, spoken=False), Text((_DECODED,)))),)
+                if summary.reports
+                else ()
+            ),
         ),
-        notes=(_interval_text(summary), _RAW, _NOT_DETERMINED if _gaps(summary) else ""),
+        notes=(_interval_text(summary), _RAW, _NOT_DETERMINED if np.isnan(summary.share_lower).any() else ""),
         brief=f"{summary.guarantee.budget_text}; {_numbers(summary)}",
     )
 
@@ -60,10 +64,6 @@ def _interval_text(summary: CrosstabSummary) -> str:
     who = f"these {summary.contributors:,} contributors"
     of = f"{who}: noise only" if summary.target == "contributors" else f"the population that {who} were drawn from"
     return f"The {summary.level_text} intervals are about {of}. Each holds for itself."
-
-
-def _gaps(summary: CrosstabSummary) -> bool:
-    return bool(np.isnan(summary.share_lower).any())
 
 
 def percent(value: float) -> str:
@@ -161,7 +161,3 @@ def _groups(summary: CrosstabSummary) -> list[Part]:
     if columns > MAX_COLUMNS:
         rest = f"{columns - MAX_COLUMNS} more columns are in the data of the result."
     return [chart, *([Text((rest,))] if rest else [])]
-
-
-def _decoded(summary: CrosstabSummary) -> HeatMap:
-    return _map(summary, summary.decoded, spoken=False)

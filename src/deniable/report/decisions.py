@@ -25,7 +25,8 @@ def decision_page(decision: Decision) -> Page:
     questions = [*zip(*(setting.questions for setting in settings), strict=True)]
     sections = [Section("How far off an answer may be, either way", _errors(questions, budgets))]
     if decision.target is not None:
-        sections.append(Section(f"Contributors needed for {_target(decision)}", (_needed(questions, budgets),)))
+        target = f"+-{decision.target:g} percentage points, or hundredths of a scale"
+        sections.append(Section(f"Contributors needed for {target}", (_needed(questions, budgets),)))
     if settings[0].pairs:
         sections.append(Section("Tables of two questions", _pairs(settings, budgets)))
     sections.append(Section("What contributors are promised", _promises(settings)))
@@ -37,10 +38,6 @@ def decision_page(decision: Decision) -> Page:
 
 def _budget(setting: Setting) -> str:
     return f"eps {bound_text(float(setting.epsilon))}"
-
-
-def _target(decision: Decision) -> str:
-    return f"+-{decision.target:g} percentage points, or hundredths of a scale"
 
 
 def _number(value: float) -> str:

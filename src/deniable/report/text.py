@@ -64,10 +64,10 @@ def print_page(console: Console, page: Page, most: int = MAX_ROWS, hints: Hints 
         print_line(console, line)
     _print_cards(console, [card for card in page.cards if not card.promise])
     widths = [
-        cell_len(visible(label))
+        cell_len(visible(chart.table.cells(i)[0]))
         for section in page.sections
-        for part in section.charts
-        for label in _labels(part, most)
+        for chart in section.charts
+        for i in _shown(chart, most)
     ]
     for section in page.sections:
         console.print()
@@ -194,10 +194,6 @@ def map_lines(chart: HeatMap, width: int) -> list[str]:
             lines = table_lines(Table.of([corner, *header], [labels, *numbers]), width)
             return lines + [shorten(line, width) for line in legend]
     return []
-
-
-def _labels(chart: IntervalChart, most: int) -> list[str]:
-    return [chart.table.cells(i)[0] for i in _shown(chart, most)]
 
 
 def _shown(chart: IntervalChart, most: int) -> list[int]:

@@ -113,7 +113,7 @@ class _Problem:
         low = max(0.0, cap - len(direction) * float(_LEAST)) / total
         top = float(EPSILON_MAX) / float(direction.max())
         multiple = largest_below(lambda s: self.load(s * direction), 1.0, low, 2 * cap / total, top)
-        return _tidy(multiple * direction)
+        return _in_range(np.array([rounded_down(float(epsilon)) for epsilon in multiple * direction]))
 
     def improved(self, start: Floats) -> Floats:
         """Return a better point near the boundary, by sequential quadratic programming; perhaps not feasible."""
@@ -155,7 +155,3 @@ class _Problem:
 
 def _in_range(budgets: Floats) -> Floats:
     return np.clip(budgets, float(_LEAST), float(EPSILON_MAX))
-
-
-def _tidy(budgets: Floats) -> Floats:
-    return _in_range(np.array([rounded_down(float(epsilon)) for epsilon in budgets]))
