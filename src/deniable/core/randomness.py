@@ -217,10 +217,10 @@ def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
     """Return int64[size], exactly uniform on {0, ..., bound-1}, by rejection of the incomplete last interval."""
     if not 1 <= bound <= 1 << 63:
         raise InvalidParameterError(f"bound must be in [1, 2^63], got bound={bound}")
-    if bound == 1:
-        return np.zeros(size, np.int64)
     if size <= INTERPRETED_ROWS:
         return np.array(few_below(rng, bound, size), dtype=np.int64)
+    if bound == 1:
+        return np.zeros(size, np.int64)
     width = (1 << 64) // bound
     result = np.empty(size, dtype=np.int64)
     rejected = 0
@@ -235,10 +235,12 @@ def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
 
 
 def few_below(rng: Randomness, bound: int, size: int) -> list[int]:
-    """Return what `uniform_below` does for 2 <= bound, of the same words in the same order, as plain integers."""
+    """Return what `uniform_below` does, of the same words in the same order, as plain integers."""
+    if bound == 1:
+        return [0] * size
     width = (1 << 64) // bound
     found = [word // width for word in draw_few(rng, size)]
-    while max(found, default=0) >= bound:
+    while found and max(found) >= bound:
         todo = [row for row, quotient in enumerate(found) if quotient >= bound]
         for row, word in zip(todo, draw_few(rng, len(todo)), strict=True):
             found[row] = word // width

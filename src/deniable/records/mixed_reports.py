@@ -252,7 +252,22 @@ class ByteColumn(Column):
         return self.field.width or 1
 
     def rows(self, attribute: int, reports: Any) -> NDArray[Any]:
-        return as_items(packed(self.oracles[attribute], reports, self._width))
+        whole = self._whole[attribute]
+        if whole is None:
+            return as_items(packed(self.oracles[attribute], reports, self._width))
+        return np.ascontiguousarray(reports, dtype=whole).reshape(-1).view(self._item)  # the bytes as they lie
+
+    @cached_property
+    def _item(self) -> np.dtype[Any]:
+        return np.dtype(f"V{self._width}")
+
+    @cached_property
+    def _whole(self) -> tuple[np.dtype[Any] | None, ...]:
+        """What every oracle's reports are stored as, if that is one field as wide as the column; else None."""
+        fields = [one.report_fields[0] for one in self.oracles]
+        return tuple(
+            np.dtype(field.dtype).newbyteorder("<") if field_bytes(field) == self._width else None for field in fields
+        )
 
     def items(self, body: NDArray[Any]) -> NDArray[Any]:
         return as_items(body)

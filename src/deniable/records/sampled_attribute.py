@@ -18,7 +18,7 @@ from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import LinearOracle
 from deniable.records.record import DirectRecords, SimulatedByRecord
-from deniable.records.uniform_draws import uniform_rows
+from deniable.records.uniform_draws import uniform_few, uniform_rows
 
 SAMPLED_ROWS = 1 << 17
 """Contributors who are grouped by sampled attribute at a time: many enough that d calls of an oracle cost nothing."""
@@ -70,6 +70,8 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
 
 def sample_attributes(rng: Randomness, n: int, d: int) -> Codes:
     """Return n independent, exactly uniform attributes in 0..d-1."""
+    if n <= INTERPRETED_ROWS:
+        return np.array(uniform_few(rng, (d,), n), dtype=code_dtype(d)).reshape(n)
     attributes = np.empty((n, 1), dtype=code_dtype(d))
     uniform_rows(rng, (d,), attributes)
     return attributes[:, 0]

@@ -18,7 +18,7 @@ from deniable import SimulationRandomness
 from deniable.core.randomness import BLOCK_WORDS, draw
 from deniable.records.pivot import copies
 from deniable.records.pivot.copies import copy_in_turn
-from deniable.records.pivot.pivot_draws import sample_pivots
+from deniable.records.pivot.pivot_draws import _pivots_per_word, sample_pivots
 from deniable.records.prior_draws import (
     _draw,
     checked_priors,
@@ -80,6 +80,17 @@ def test_few_choices_are_those_of_the_loop() -> None:
         np.testing.assert_array_equal(few, many)
         assert one.words == other.words
         assert (len(one.words) < 200 - 12) == (product & (product - 1) != 0)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 50, 4096])
+def test_one_pivot_is_the_first_that_a_word_makes(d: int) -> None:
+    """Of the same words, 0 among them, which is rejected unless d is a power of two."""
+    share, source = _pivots_per_word(d), random.Random(d)
+    for _ in range(20):
+        words = [source.choice((0, source.getrandbits(64))) for _ in range(64)]
+        one, other = Scripted(words), Scripted(words)
+        assert sample_pivots(one, 1, d).tolist() == uniform_few(other, (d,) * share, 1)[0][:1]
+        assert one.words == other.words
 
 
 def test_choices_are_exactly_uniform_on_a_small_word() -> None:

@@ -109,9 +109,23 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     # ---------------------------------------------------------------- contributor
 
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
-        reports = self.layout.empty(len(codes))
-        randomize_coded(self.oracles, codes, rng, reports)
+        # Of every record a pivot through its oracle, coded into the record.
+        (sizes, lies), d = self._draws, len(self.sizes)
+        surround = _surround_alike if len(set(self.sizes)) == 1 else _surround
+        reports, pivots = self.layout.empty(len(codes)), sample_pivots(rng, len(codes), d)
+        for rows, drawn in blocks(rng, len(codes), d):
+            words, block = drawn.reshape(-1, d), reports[rows]
+            _privatise(words, codes[rows], pivots[rows], lies, sizes, block)
+            again = np.zeros(len(block), dtype=np.bool_)
+            if surround(words, pivots[rows], sizes, block, again):
+                _surround_again(rng, pivots[rows], sizes, block, again, surround)
         return reports
+
+    @cached_property
+    def _draws(self) -> tuple[Words, Words]:
+        """Size and lie of every attribute, uint64[d]."""
+        sizes, lies = zip(*((oracle.k, oracle._lie) for oracle in self.oracles), strict=True)
+        return np.array(sizes, dtype=np.uint64), np.array(lies, dtype=np.uint64)
 
     # ---------------------------------------------------------------- collector
 
@@ -185,21 +199,6 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
 
 
 # ---------------------------------------------------------------- draws
-
-
-def randomize_coded(oracles: Sequence[GRR], codes: Codes, rng: Randomness, reports: NDArray[Any]) -> None:
-    """Overwrite reports[n, d]: of every record of codes[n, d], already checked, a pivot through its oracle, coded."""
-    d = len(oracles)
-    sizes = np.array([oracle.k for oracle in oracles], dtype=np.uint64)
-    lies = np.array([oracle._lie for oracle in oracles], dtype=np.uint64)
-    surround = _surround_alike if len(set(sizes.tolist())) == 1 else _surround
-    pivots = sample_pivots(rng, len(codes), d)
-    for rows, drawn in blocks(rng, len(codes), d):
-        words, block = drawn.reshape(-1, d), reports[rows]
-        _privatise(words, codes[rows], pivots[rows], lies, sizes, block)
-        again = np.zeros(len(block), dtype=np.bool_)
-        if surround(words, pivots[rows], sizes, block, again):
-            _surround_again(rng, pivots[rows], sizes, block, again, surround)
 
 
 def _surround_again(

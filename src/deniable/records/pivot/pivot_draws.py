@@ -7,6 +7,7 @@ drawn, row by row from tables; copies over equal domains, one threshold per pair
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, code_dtype
 from deniable.core.kernels import kernel
-from deniable.core.randomness import Randomness, Words
+from deniable.core.randomness import Randomness, Words, draw_few
 from deniable.core.thresholds import SCALE
 from deniable.records.prior_draws import prior_tables
 from deniable.records.uniform_draws import MAX_PRODUCT, uniform_rows
@@ -25,12 +26,24 @@ _PIVOTS_PER_WORD = 16
 
 def sample_pivots(rng: Randomness, n: int, d: int) -> Codes:
     """Return n independent, exactly uniform attributes in 0..d-1, several of them from each word."""
-    share = 1
-    while share < _PIVOTS_PER_WORD and d ** (share + 1) <= MAX_PRODUCT:
-        share += 1
+    share = _pivots_per_word(d)
+    if n == 1:
+        # The first of those that a word makes, without the others.
+        product = d**share
+        while (word := draw_few(rng, 1)[0]) * product % SCALE < SCALE % product:
+            pass
+        return np.array([word * d // SCALE], dtype=code_dtype(d))
     pivots = np.empty((-(-n // share), share), dtype=code_dtype(d))
     uniform_rows(rng, (d,) * share, pivots)
     return pivots.reshape(-1)[:n]
+
+
+@lru_cache(maxsize=64)
+def _pivots_per_word(d: int) -> int:
+    share = 1
+    while share < _PIVOTS_PER_WORD and d ** (share + 1) <= MAX_PRODUCT:
+        share += 1
+    return share
 
 
 def transfer_tables(transfers: Sequence[Sequence[NDArray[Any]]]) -> tuple[NDArray[Any], ...]:

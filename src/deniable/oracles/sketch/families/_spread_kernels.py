@@ -70,24 +70,25 @@ def hash_rows(
             result[i] = cell[i]
 
 
-@hash_rows.for_few
-def _hash_few(
-    codes: Codes, rows: Codes, starts: Words, degrees: Words, polynomials: Words, cell_bits: int, cells: Codes
-) -> None:
-    firsts, last = starts.tolist(), len(starts) - 1
-    for i, (code, row) in enumerate(zip(codes.tolist(), rows.tolist(), strict=True)):
-        level, x = bisect.bisect_right(firsts, row) - 1, code
+def hash_few(codes: list[int], rows: list[int], tables: tuple[list[int], ...], cell_bits: int) -> list[int]:
+    """Return what `hash_rows` writes, by plain integers: for few rows."""
+    (firsts, degrees, polynomials), cells = tables, []
+    last = len(firsts) - 1
+    for x, row in zip(codes, rows, strict=True):
+        level = bisect.bisect_right(firsts, row) - 1
         x >>= level * cell_bits
-        w, leading, polynomial = row - firsts[level], 1 << int(degrees[level]), int(polynomials[level])
-        cell = 0
+        w, leading = row - firsts[level], 1 << degrees[level]
+        modulus, cell = leading | polynomials[level], 0
         if level < last:
             cell = x & ((1 << cell_bits) - 1)
             x >>= cell_bits
         for j in range(cell_bits):
             cell ^= ((w & x).bit_count() & 1) << j
             w <<= 1
-            w ^= (leading | polynomial) if w & leading else 0
-        cells[i] = cell
+            if w & leading:
+                w ^= modulus
+        cells.append(cell)
+    return cells
 
 
 @kernel
@@ -112,9 +113,9 @@ def choose_rows(points: NDArray[np.int64], narrow: int, last: int, width: int, r
         rows[i] = points[i] + np.int64(last) if beyond < 0 else wide
 
 
-@choose_rows.for_few
-def _choose_few(points: NDArray[np.int64], narrow: int, last: int, width: int, rows: Codes) -> None:
-    rows[:] = [point + last if point < narrow else (point - narrow) // width for point in points.tolist()]
+def choose_few(points: list[int], narrow: int, last: int, width: int) -> list[int]:
+    """Return what `choose_rows` writes, by plain integers: for few rows."""
+    return [point + last if point < narrow else (point - narrow) // width for point in points]
 
 
 @kernel
@@ -123,11 +124,6 @@ def join_rows(rows: Codes, cells: Codes, cell_bits: int, reports: Codes) -> None
     shift = np.uint64(cell_bits)
     for i in range(rows.shape[0]):
         reports[i] = (np.uint64(rows[i]) << shift) | np.uint64(cells[i])
-
-
-@join_rows.for_few
-def _join_few(rows: Codes, cells: Codes, cell_bits: int, reports: Codes) -> None:
-    reports[:] = [row << cell_bits | cell for row, cell in zip(rows.tolist(), cells.tolist(), strict=True)]
 
 
 @kernel

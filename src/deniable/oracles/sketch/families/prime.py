@@ -118,9 +118,10 @@ class PrimeFamily(CountedFamily):
         a0, a1 = (np.empty(rows, dtype=self.parameter_dtype) for _ in range(2))
         rejected = np.empty(rows, dtype=np.bool_)
         parameters_from_words(draw(rng, rows), np.uint64(self.prime), a0, a1, rejected)
-        again = np.flatnonzero(rejected)
-        for parameter in (a0, a1):
-            parameter[again] = uniform_below(rng, self.prime, len(again))
+        if np.count_nonzero(rejected):
+            again = np.flatnonzero(rejected)
+            for parameter in (a0, a1):
+                parameter[again] = uniform_below(rng, self.prime, len(again))
         return a0, a1
 
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:

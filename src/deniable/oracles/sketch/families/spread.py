@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from deniable.core.checks import Codes, checked_domain, checked_integer, checked_report_codes, code_dtype
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
-from deniable.core.randomness import HALF_BOUNDS, Randomness, Words, uniform_below, uniform_below_by_halves
+from deniable.core.randomness import HALF_BOUNDS, Randomness, Words, few_below, uniform_below, uniform_below_by_halves
 from deniable.core.state import counts_between, counts_sum_to
 from deniable.errors import InvalidParameterError, InvalidReportError
 from deniable.oracles.sketch.families._spread_decoding import (
@@ -44,9 +44,11 @@ from deniable.oracles.sketch.families._spread_decoding import (
     spread_levels,
 )
 from deniable.oracles.sketch.families._spread_kernels import (
+    choose_few,
     choose_rows,
     count_reports,
     first_inside,
+    hash_few,
     hash_rows,
     join_rows,
     look_up_cells,
@@ -169,9 +171,11 @@ class SpreadFamily(HashFamily):
         wider levels, m - 1 values for each.
         """
         narrow = (1 << self.levels[-1].degree) - 1
-        by_halves = rows > INTERPRETED_ROWS and self.domain <= HALF_BOUNDS
-        points = (uniform_below_by_halves if by_halves else uniform_below)(rng, self.domain - 1, rows)
-        row = np.empty(rows, dtype=self.report_dtype)
+        if rows <= INTERPRETED_ROWS:
+            few = choose_few(few_below(rng, self.domain - 1, rows), narrow, self._last_row + 1, self.m - 1)
+            return (np.array(few, dtype=self.report_dtype),)
+        uniform = uniform_below_by_halves if self.domain <= HALF_BOUNDS else uniform_below
+        points, row = uniform(rng, self.domain - 1, rows), np.empty(rows, dtype=self.report_dtype)
         choose_rows(points, narrow, self._last_row + 1, self.m - 1, row)
         return (row,)
 
@@ -182,10 +186,17 @@ class SpreadFamily(HashFamily):
         starts, degrees, polynomials = (np.array(column, dtype=np.uint64) for column in columns)
         return starts, degrees, polynomials
 
+    @cached_property
+    def _plain_tables(self) -> tuple[list[int], ...]:
+        return tuple(table.tolist() for table in self._tables)
+
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
-        cells = np.empty(len(codes), dtype=code_dtype(self.m))
         (row,) = parameters
-        if len(codes) > INTERPRETED_ROWS and self.state_size // self.m * self.domain <= MAX_TABLE:
+        if len(codes) <= INTERPRETED_ROWS:
+            few = hash_few(codes.tolist(), row.tolist(), self._plain_tables, self.cell_bits)
+            return np.array(few, dtype=code_dtype(self.m))
+        cells = np.empty(len(codes), dtype=code_dtype(self.m))
+        if self.state_size // self.m * self.domain <= MAX_TABLE:
             look_up_cells(codes, row, self._cells, cells)
         else:
             hash_rows(codes, row, *self._tables, self.cell_bits, cells)
@@ -201,6 +212,9 @@ class SpreadFamily(HashFamily):
 
     def join(self, parameters: Parameters, cells: Codes) -> NDArray[Any]:
         """Return the reports row x m + cell."""
+        if len(cells) <= INTERPRETED_ROWS:
+            pairs = zip(parameters[0].tolist(), cells.tolist(), strict=True)
+            return np.array([row << self.cell_bits | cell for row, cell in pairs], dtype=self.report_dtype)
         reports = np.empty(len(cells), dtype=self.report_dtype)
         join_rows(parameters[0], cells, self.cell_bits, reports)
         return reports
