@@ -414,3 +414,13 @@ def test_reports_of_all_attributes_are_those_of_their_oracles() -> None:
         assert isinstance(alone, Estimate)
         assert decoded[j].frequencies == pytest.approx(alone.frequencies, abs=1e-9)
         assert "em" in decoded[j].processing[0]
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 200])
+def test_a_bit_set_in_any_row_is_seen(n: int) -> None:
+    rows = (np.random.default_rng(n).random((n, 11)) < 0.5 / max(n, 1)).astype(np.uint8) << (n % 8)
+    assert np.array_equal(payload_module.set_bits(rows), np.bitwise_or.reduce(rows, axis=0))
+    for row in range(n):
+        alone = np.zeros((n, 3), np.uint8)
+        alone[row, 1] = 8
+        assert payload_module.set_bits(alone).tolist() == [0, 8, 0]
