@@ -418,7 +418,7 @@ def test_reports_of_all_attributes_are_those_of_their_oracles() -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 200])
 def test_a_bit_set_in_any_row_is_seen(n: int) -> None:
-    rows = (np.random.default_rng(n).random((n, 11)) < 0.5 / max(n, 1)).astype(np.uint8) << (n % 8)
+    rows = (np.random.default_rng(n).random((n, 11)) < 0.5 / max(n, 1)).astype(np.uint8) * np.uint8(1 << n % 8)
     assert np.array_equal(payload_module.set_bits(rows), np.bitwise_or.reduce(rows, axis=0))
     for row in range(n):
         alone = np.zeros((n, 3), np.uint8)
