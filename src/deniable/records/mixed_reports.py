@@ -51,11 +51,13 @@ def row_of(fields: tuple[ReportField, ...], width: int) -> np.dtype[Any]:
 
 def packed(mechanism: Mechanism[Any], reports: Any, width: int) -> Bytes:
     """Return reports of one mechanism as rows of bytes uint8[n, width]: its fields, little-endian, then zeros."""
-    columns = columns_of(reports)
-    rows = np.zeros(len(columns[0]), dtype=row_of(mechanism.report_fields, width))
-    for field, column in zip(mechanism.report_fields, columns, strict=True):
-        little = np.ascontiguousarray(column, dtype=np.dtype(field.dtype).newbyteorder("<"))
-        rows[field.name] = little.view(f"V{field_bytes(field)}").reshape(-1)
+    fields = zip(columns_of(reports), mechanism.report_fields, strict=True)
+    little = [np.ascontiguousarray(column, dtype=np.dtype(field.dtype).newbyteorder("<")) for column, field in fields]
+    if len(little) == 1 and field_bytes(mechanism.report_fields[0]) == width:
+        return little[0].view(np.uint8).reshape(len(little[0]), width)  # the bytes as they lie
+    rows = np.zeros(len(little[0]), dtype=row_of(mechanism.report_fields, width))
+    for field, column in zip(mechanism.report_fields, little, strict=True):
+        rows[field.name] = column.view(f"V{field_bytes(field)}").reshape(-1)
     return rows.view(np.uint8).reshape(len(rows), width)
 
 
