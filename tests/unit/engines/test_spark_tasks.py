@@ -70,6 +70,13 @@ def test_few_reports_are_small_codes_in_columns_of_integers() -> None:
     assert not spark._few(frame(bits="binary"), bits)
 
 
+def test_batches_are_read_in_pieces_as_soon_as_they_are_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark, "PIECE_ROWS", 20)
+    rows = [pa.record_batch({"value": np.arange(size)}) for size in (10, 10, 0, 7, 30, 3)]
+    pieces = [table.num_rows for table in spark._tables(rows)]
+    assert pieces == [20, 37, 3]
+
+
 def test_of_several_attempts_one_becomes_visible(tmp_path: Path) -> None:
     """A task that failed after it had written, and a second copy of one, leave nothing that anybody could read."""
     store = store_in(tmp_path)

@@ -27,6 +27,7 @@ from deniable.leakage import (
     total_leakage,
     worst_case_cpl,
 )
+from deniable.leakage.prior import uncertain_prior
 from deniable.leakage.prior.empirical_prior import MAX_CATEGORIES, PairCounts
 from deniable.oracles.unary import OUE
 from deniable.postprocess.consistency import simplex
@@ -263,6 +264,13 @@ def test_an_estimate_from_reports_gives_a_range_around_the_truth() -> None:
     assert found.high - found.low < 0.2
     assert float(found.point) == pytest.approx(_figure(joint_from_estimate(estimate, (2, 2))), abs=1e-12)
     assert "normal errors of an estimate from 50000 reports" in found.method
+
+
+def test_an_estimate_of_too_many_cells_is_no_joint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uncertain_prior, "MAX_RANGE_CELLS", 3)
+    grr = GRR(k=4, epsilon=3.0)
+    with pytest.raises(TooLargeError, match="at most 3 cells, got 4"):
+        joint_from_estimate(grr.estimate(grr.aggregate(np.arange(4))), (2, 2))
 
 
 def test_estimates_without_errors_or_with_vanishing_categories_are_refused() -> None:

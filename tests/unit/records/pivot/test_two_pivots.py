@@ -132,6 +132,19 @@ def test_debiased_says_that_it_is_biased() -> None:
         estimate.interval()
 
 
+def test_one_frequency_that_is_not_determined_makes_its_attribute_biased() -> None:
+    """Whatever the tables: a value of the first attribute and a cell of the last pair are not determined."""
+    first, mechanism = _learned("least-norm")
+    system = mechanism.system
+    offset, found, identifiable = system.solution
+    some = np.ones_like(identifiable)
+    some[[1, -1]] = False
+    vars(system)["solution"] = offset, found, some
+    own, pairs = system.estimates(np.arange(len(found.T)), 100, "biased")
+    assert ["biased" in own[j].processing for j in range(3)] == [True, False, False]
+    assert ["biased" in pairs[pair].processing for pair in ((0, 1), (0, 2), (1, 2))] == [False, False, True]
+
+
 def test_pairs_that_the_tables_cancel_are_not_called_unbiased() -> None:
     """Each code leans away from both pivots by one half: 1 - 1/2 - 1/2 of what three pairs have in common is left."""
     away = ((0.0, 1.0), (0.5, 0.5), (0.5, 0.5), (1.0, 0.0))
