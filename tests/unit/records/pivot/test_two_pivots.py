@@ -134,7 +134,7 @@ def test_debiased_says_that_it_is_biased() -> None:
 
 def test_one_frequency_that_is_not_determined_makes_its_attribute_biased() -> None:
     """Whatever the tables: a value of the first attribute and a cell of the last pair are not determined."""
-    first, mechanism = _learned("least-norm")
+    _, mechanism = _learned("least-norm")
     system = mechanism.system
     offset, found, identifiable = system.solution
     some = np.ones_like(identifiable)
