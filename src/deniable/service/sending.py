@@ -254,10 +254,10 @@ def _is_reports(path: Path) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from deniable.files.formats.reports import FORMAT
+    from deniable.files.formats.stated import REPORTS
 
     try:
         metadata = pq.read_metadata(path).metadata or {}
     except (pa.ArrowException, OSError, ValueError):
         return False
-    return FORMAT.encode() in metadata.get(b"deniable", b"")
+    return REPORTS.format.encode() in metadata.get(b"deniable", b"")
