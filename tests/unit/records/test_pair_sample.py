@@ -177,7 +177,7 @@ def test_bad_parameters_are_named_with_what_helps() -> None:
     given: Any
     for given in (3, "3", b"3", {3}):
         with pytest.raises(InvalidParameterError, match="omegas must be a sequence of integers"):
-            PairSample((2, 3), 1.0, omegas=given)  # type: ignore[arg-type]
+            PairSample((2, 3), 1.0, omegas=given)
     with pytest.raises(InvalidParameterError, match=r"omegas\[0\] must be <= 5"):
         PairSample((2, 3), 1.0, omegas=(6,))
     spec = to_spec(PairSample((2, 3), 1.0))
