@@ -90,15 +90,15 @@ class RandomizedResponse(CountingOracle[Codes]):
     @final
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
         if len(codes) <= INTERPRETED_ROWS:
-            return np.array(self._respond(codes.tolist(), rng), dtype=code_dtype(self.k))
+            return np.array(self.randomize_few(codes.tolist(), rng), dtype=code_dtype(self.k))
         reports = np.empty(len(codes), dtype=code_dtype(self.k))
         for rows, words in blocks(rng, len(codes)):
             randomize_codes(codes[rows], words, np.uint64(self._lie), self.k, reports[rows])
         return reports
 
     @final
-    def _respond(self, codes: list[int], rng: Randomness) -> list[int]:
-        """Do what `_randomize` does to a few codes, by plain integers."""
+    def randomize_few(self, codes: list[int], rng: Randomness) -> list[int]:
+        """Return what `randomize` returns for a few codes that are already checked, as plain integers."""
         return responses(codes, draw_few(rng, len(codes)), self._lie, self.k)
 
     @final

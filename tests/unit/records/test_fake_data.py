@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,19 @@ from tests.unit.records.record_laws import (
 FAKES = (("GRR", "uniform"), ("OUE", "zero"), ("OUE", "random"))
 PRIORS = {2: (0.9, 0.1), 3: (0.5, 0.3, 0.2)}
 ZEROS = {2: (1.0, 0.0), 3: (0.0, 0.4, 0.6)}
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16])
+@pytest.mark.parametrize("sizes", [(2, 3), (16,) * 5, (2, 1 << 20, 300)])
+def test_few_records_get_the_fakes_and_reports_of_many(sizes: tuple[int, ...], n: int) -> None:
+    rsfd = RSFD(sizes, 1.0)
+    codes = np.random.default_rng(n).integers(sizes, size=(n, len(sizes)), dtype=np.int64)
+    found = rsfd.randomize(codes, SimulationRandomness(n))
+    rng = SimulationRandomness(n)
+    assert isinstance(rsfd.layout, layout.CodeLayout)
+    many = fakes.codes_among(rsfd.layout, codes, rng, partial(uniform_rows, rng, sizes))
+    assert found.dtype == many.dtype
+    assert found.tolist() == many.tolist()
 
 
 def _mixture(x: Record, truths: list[Any], fakes: list[Any], outputs: list[Any]) -> dict[Any, float]:
