@@ -46,7 +46,10 @@ SchemaFile = Annotated[
 MaxCategories = Annotated[
     int, typer.Option("--max-categories", help="Longest list of categories drafted; longer columns are left out.")
 ]
-
+Released = Annotated[
+    str | None,
+    typer.Option("--attributes", metavar="A,B,...", help="The attributes that are released; all by default."),
+]
 
 ANY = "any"
 """The name of all mechanisms together: figures are those of the worst."""
@@ -70,10 +73,7 @@ def leakage(
     schema: SchemaFile = None,
     max_categories: MaxCategories = 50,
     delimiter: Delimiter = None,
-    attributes: Annotated[
-        str | None,
-        typer.Option("--attributes", metavar="A,B,...", help="The attributes that are released; all by default."),
-    ] = None,
+    attributes: Released = None,
     target: Annotated[
         str | None,
         typer.Option("--target", help="The only attribute to ask about; it need not be one that is released."),
@@ -177,10 +177,7 @@ def calibrate(
     schema: SchemaFile = None,
     max_categories: MaxCategories = 50,
     delimiter: Delimiter = None,
-    attributes: Annotated[
-        str | None,
-        typer.Option("--attributes", metavar="A,B,...", help="The attributes that are released; all by default."),
-    ] = None,
+    attributes: Released = None,
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
