@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from deniable.core.randomness import WordStream
+
 collect_ignore = ["toy_package"]  # a package of its own: only its tests put it on the path
 
 settings.register_profile(
     "deniable", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("deniable")
+
+WordStream.overwrites = True  # a kernel that reads words of an earlier take reads a constant
 
 
 @pytest.fixture(autouse=True)

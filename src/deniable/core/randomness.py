@@ -2,15 +2,19 @@
 
 Both sources are ChaCha20 keystreams, one keyed by the operating system and one by a seed. There is no default source:
 every function that randomises takes ``rng``, and a seed is accepted only by the class whose name says simulation.
+
+Words leave a source through `WordStream` alone, each of them once. `draw`, `blocks` and `piece_blocks` are short forms
+of it for the usual cases.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 from collections.abc import Iterator
-from typing import NoReturn, Protocol, TypeVar
+from typing import ClassVar, NoReturn, Protocol, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +46,7 @@ class SpawningRandomness(Randomness, Protocol):
 
 
 Source = TypeVar("Source", bound=Randomness)
+Piece = TypeVar("Piece", np.uint16, np.uint32)
 
 
 class _Keystream:
@@ -63,11 +68,35 @@ class _Keystream:
         self.produced += len(target)
 
 
+class _Process:
+    """Tells the current process from the one that it was forked from: by an object of its own, and by its number.
+
+    Two processes can have the same number in different process namespaces, so the object is replaced after every fork.
+    The number serves where a fork did not go through Python.
+    """
+
+    token: ClassVar[object] = object()
+
+    @classmethod
+    def renew(cls) -> None:
+        """Give this process a token of its own."""
+        cls.token = object()
+
+    @classmethod
+    def current(cls) -> tuple[object, int]:
+        """Return what no other process that holds a copy of our memory has."""
+        return cls.token, os.getpid()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_Process.renew)
+
+
 class _ProcessState:
     """What one process draws from; its own lock too, because a fork may copy one that another thread holds."""
 
     def __init__(self) -> None:
-        self.process = os.getpid()
+        self.process = _Process.current()
         self.lock = threading.Lock()
         self.keystream: _Keystream | None = None
 
@@ -97,7 +126,7 @@ class SecureRandomness:
             target[:] = os.urandom(len(target))
             return
         state = self._state
-        if state.process != os.getpid():
+        if state.process != _Process.current():
             state = self._state = _ProcessState()
         with state.lock:
             if state.keystream is None or state.keystream.produced + len(target) > REKEY_BYTES:
@@ -180,11 +209,87 @@ def checked_randomness(rng: Source) -> Source:
     return rng
 
 
+@final
+class WordStream:
+    """The random words of one call of one mechanism, each of them handed out once.
+
+    Taking advances the stream at once, and what was taken lies in memory of its own. A kernel that forgets to hand
+    back what it did not read wastes words; there is no way to receive the same word twice but to hand back a word that
+    was read. A stream belongs to the call that made it: it is not shared between threads, as sources are.
+
+    Parameters
+    ----------
+    rng : Randomness
+        Source of the words.
+
+    Attributes
+    ----------
+    overwrites : bool
+        Whether `take` overwrites the words taken before, so that whoever still reads them is found out. The project's
+        tests switch it on.
+
+    Raises
+    ------
+    InvalidParameterError
+        If rng is no source of random words.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.core.randomness import WordStream
+    >>> stream = WordStream(SimulationRandomness(1))
+    >>> unread = stream.take(5)[3:].copy()
+    >>> stream.hand_back(2)                 # the kernel read three of the five
+    >>> bool((stream.take(5)[:2] == unread).all())
+    True
+    """
+
+    __slots__ = ("_last", "_rng", "_unread")
+
+    overwrites: ClassVar[bool] = False
+
+    def __init__(self, rng: Randomness) -> None:
+        self._rng = checked_randomness(rng)
+        self._last: Words = np.empty(0, dtype=np.uint64)
+        self._unread = 0
+
+    def take(self, count: int) -> Words:
+        """Return the next `count` words, uint64[count]: first those that were handed back, then fresh ones."""
+        words = np.empty(count, dtype=np.uint64)
+        kept = min(self._unread, count)
+        if kept:
+            start = len(self._last) - self._unread
+            words[:kept] = self._last[start : start + kept]
+        if kept < count:
+            self._rng.fill(words[kept:])
+        if self.overwrites:
+            self._last[:] = _OVERWRITTEN
+        # Words that were handed back and do not fit into this take are wasted.
+        self._last, self._unread = words, 0
+        return words
+
+    def hand_back(self, unread: int) -> None:
+        """Return the last `unread` words of the last take, which nobody has read; the next take begins with them.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there are not so many, or words of this take were handed back before.
+        """
+        if self._unread or not 0 <= unread <= len(self._last):
+            raise InvalidParameterError(
+                f"unread must be at most the {len(self._last)} words of the last take, handed back once, "
+                f"got unread={unread} after {self._unread}"
+            )
+        self._unread = unread
+
+
+_OVERWRITTEN = np.uint64(0x5555555555555555)
+
+
 def draw(rng: Randomness, size: int) -> Words:
     """Return `size` fresh uniform words as uint64[size]."""
-    words = np.empty(size, dtype=np.uint64)
-    checked_randomness(rng).fill(words)
-    return words
+    return WordStream(rng).take(size)
 
 
 def draw_few(rng: Randomness, size: int) -> list[int]:
@@ -196,21 +301,26 @@ def draw_few(rng: Randomness, size: int) -> list[int]:
 def blocks(rng: Randomness, rows: int, words_per_row: int = 1) -> Iterator[tuple[slice, Words]]:
     """Yield ``(rows, words)`` blocks that together cover `rows` rows.
 
-    `words` has shape (block rows, words_per_row), or (block rows,) if words_per_row is 1. The buffer is reused: use it
-    before asking for the next block.
+    `words` has shape (block rows, words_per_row), or (block rows,) if words_per_row is 1. Use it before asking for the
+    next block.
     """
-    step = max(1, BLOCK_WORDS // words_per_row)
-    if 0 < rows <= step:
-        words = draw(rng, rows * words_per_row)
-        yield slice(0, rows), words if words_per_row == 1 else words.reshape(-1, words_per_row)
-        return
-    checked_randomness(rng)
-    buffer = np.empty(min(step, max(rows, 1)) * words_per_row, dtype=np.uint64)
+    stream, step = WordStream(rng), max(1, BLOCK_WORDS // words_per_row)
     for start in range(0, rows, step):
         stop = min(start + step, rows)
-        words = buffer[: (stop - start) * words_per_row]
-        rng.fill(words)
+        words = stream.take((stop - start) * words_per_row)
         yield slice(start, stop), words if words_per_row == 1 else words.reshape(-1, words_per_row)
+
+
+def piece_blocks(rng: Randomness, rows: int, dtype: type[Piece]) -> Iterator[tuple[slice, NDArray[Piece]]]:
+    """Yield ``(rows, pieces)`` blocks that together cover `rows` rows, each row with a uniform piece of a word.
+
+    `pieces` is dtype[block rows], of 16 or 32 bits. Use it before asking for the next block.
+    """
+    stream, share = WordStream(rng), 8 // np.dtype(dtype).itemsize
+    step = share * BLOCK_WORDS
+    for start in range(0, rows, step):
+        stop = min(start + step, rows)
+        yield slice(start, stop), stream.take(-(-(stop - start) // share)).view(dtype)[: stop - start]
 
 
 def uniform_below(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
@@ -259,13 +369,14 @@ def uniform_below_by_halves(rng: Randomness, bound: int, size: int) -> NDArray[n
     """
     result = np.empty(size, dtype=np.int64)
     rejected = 0
-    for start in range(0, size, 2 * BLOCK_WORDS):
-        part = result[start : start + 2 * BLOCK_WORDS]
-        rejected += int(_choose_by_halves(draw(rng, -(-part.size // 2)).view(np.uint32), np.uint32(bound), part))
+    for rows, halves in piece_blocks(rng, size, np.uint32):
+        rejected += int(_choose_by_halves(halves, np.uint32(bound), result[rows]))
     while rejected:
         todo = np.flatnonzero(result < 0)
         again = np.empty(todo.size, dtype=np.int64)
-        rejected = int(_choose_by_halves(draw(rng, -(-todo.size // 2)).view(np.uint32), np.uint32(bound), again))
+        rejected = 0
+        for rows, halves in piece_blocks(rng, todo.size, np.uint32):
+            rejected += int(_choose_by_halves(halves, np.uint32(bound), again[rows]))
         result[todo] = again
     return result
 
@@ -276,11 +387,13 @@ def below_by_halves(rng: Randomness, threshold: int, size: int) -> NDArray[np.bo
     The half that the threshold begins with does not tell; the other half of that word is then drawn, too.
     """
     first, rest = divmod(threshold, 1 << 32)
-    halves = draw(rng, -(-size // 2)).view(np.uint32)[:size]
-    result: NDArray[np.bool_] = halves < np.uint32(first)
-    tied = np.flatnonzero(halves == np.uint32(first))
-    if tied.size:
-        result[tied] = draw(rng, tied.size) >> np.uint64(32) < np.uint64(rest)
+    result = np.empty(size, dtype=np.bool_)
+    for rows, halves in piece_blocks(rng, size, np.uint32):
+        part = result[rows]
+        np.less(halves, np.uint32(first), out=part)
+        tied = np.flatnonzero(halves == np.uint32(first))
+        if tied.size:
+            part[tied] = draw(rng, tied.size) >> np.uint64(32) < np.uint64(rest)
     return result
 
 

@@ -1,15 +1,14 @@
 """Packed bits: randomise them, and count them by column.
 
 A batch of n reports of k bits is ``uint8[n, ceil(k/8)]``, little-endian: value v is bit v % 8 of byte v // 8, and the
-padding bits of the last byte are zero. Both kernels treat the batch as one flat run of 64-bit words and work on all
-64 lanes of a word at once (bit-slicing), so rows that are no multiple of 64 bits waste nothing.
+padding bits of the last byte are zero. A batch is treated as one flat run of 64-bit words, and all 64 lanes of a word
+are worked on at once (bit-slicing), so rows that are no multiple of 64 bits waste nothing.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.checks import Codes
 from deniable.core.kernels import INTERPRETED_ROWS, kernel
 from deniable.core.mechanism import MAX_CHANNEL_CELLS, ReportField
-from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, checked_randomness
+from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, WordStream
 from deniable.errors import InvalidInputError, InvalidReportError, TooLargeError
 
 Bits = NDArray[np.uint8]
@@ -25,10 +24,6 @@ Planes = list[tuple[int, int]]
 
 WIDE_ROW = 64
 """Narrow rows are counted several side by side, at least this many 64-bit words wide."""
-
-STEPS_TOGETHER = 9
-"""Words that are looked at without asking whether the one before decided all: nobody can foresee which is the last,
-and a wrong guess costs more than two or three words."""
 
 UNPACKED_BYTES = 1 << 20
 """Small counts unpack at most about this many bits at a time, one byte each."""
@@ -105,7 +100,7 @@ def bit_outputs(k: int, what: str) -> Bits:
 
 
 def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Randomness) -> Bits:
-    """Return uint8[n, ceil(k/8)]: the one-hot encodings of codes[n], every bit randomised on its own.
+    """Return uint8[n, ceil(k/8)]: the one-hot encodings of a few codes, every bit randomised on its own.
 
     Its words are those that clients share; many contributors at once go through `unary_bulk`.
 
@@ -122,18 +117,18 @@ def randomize_one_hot(codes: Codes, k: int, thresholds: tuple[int, int], rng: Ra
     """
     bits, lanes = _zero_bits(len(codes), k)
     set_codes(codes, bits)
-    _randomize_lanes(lanes, len(codes), k, thresholds, rng)
+    randomize_lanes(lanes, k, thresholds, rng)
     return bits
 
 
 def randomize_bits(bits: Bits, k: int, thresholds: tuple[int, int], rng: Randomness) -> Bits:
     """Return packed bits[n, ceil(k/8)] randomised: a set bit stays set with P/2^64, a clear one becomes so with Q/2^64.
 
-    `bits` is left as it is; its padding must be zero (`check_padding`).
+    For a few rows; many go through `unary_bulk`. `bits` is left as it is; its padding must be zero (`check_padding`).
     """
     result, lanes = _zero_bits(len(bits), k)
     result[:] = bits
-    _randomize_lanes(lanes, len(bits), k, thresholds, rng)
+    randomize_lanes(lanes, k, thresholds, rng)
     return result
 
 
@@ -158,111 +153,22 @@ def _zero_bits(n: int, k: int) -> tuple[Bits, Words]:
     return lanes.view(np.uint8)[:size].reshape(n, packed_width(k)), lanes
 
 
-def _randomize_lanes(lanes: Words, rows: int, k: int, thresholds: tuple[int, int], rng: Randomness) -> None:
-    checked_randomness(rng)
-    few = rows <= INTERPRETED_ROWS
-    planes, valid = (
-        (_plain_planes if few else threshold_planes)(*thresholds),
-        (_plain_valid if few else _valid_lanes)(k),
-    )
-    run: Callable[..., tuple[int, int]] = randomize_few if few else randomize_lanes.compiled
-    # About 2 + log2(64) words decide 64 lanes. Unused words move to the front: they are used once, and in order.
-    words = np.empty(min(BLOCK_WORDS, len(planes) + 9 * len(lanes)), dtype=np.uint64)
-    lane, used = 0, len(words)
-    while lane < len(lanes):
-        left = len(words) - used
-        words[:left] = words[used:]
-        rng.fill(words[left:])
-        lane, used = run(lanes, words, planes, valid, lane)
-
-
-@functools.lru_cache(maxsize=1024)
-def threshold_planes(p_threshold: int, q_threshold: int) -> Words:
-    """Return uint64[steps, 2], the bits of the two thresholds from the most significant on, spread over 64 lanes.
-
-    Column 0 is all ones where the bit of Q is set, column 1 where P and Q differ. Steps that only zeros of both
-    thresholds would follow are left out: they decide nothing (1/2 needs one step).
-    """
-    trailing = min((threshold & -threshold).bit_length() - 1 for threshold in (p_threshold, q_threshold))
-    places = range(63, trailing - 1, -1)
-    spread = [[-(q_threshold >> b & 1), -((p_threshold ^ q_threshold) >> b & 1)] for b in places]
-    planes = np.array(spread, dtype=np.int64).view(np.uint64)
-    planes.flags.writeable = False
-    return planes
-
-
-@functools.lru_cache(maxsize=1024)
-def _plain_planes(p_threshold: int, q_threshold: int) -> Planes:
-    return [(base, difference) for base, difference in threshold_planes(p_threshold, q_threshold).tolist()]
-
-
-@functools.lru_cache(maxsize=1024)
-def _plain_valid(k: int) -> list[int]:
-    found: list[int] = _valid_lanes(k).tolist()
-    return found
-
-
-@functools.lru_cache(maxsize=1024)
-def _valid_lanes(k: int) -> Words:
-    """Return the repeating pattern of words whose set lanes are values, not padding."""
-    if k % 8 == 0:
-        return np.full(1, -1, dtype=np.int64).view(np.uint64)
-    row = np.full(packed_width(k), 255, dtype=np.uint8)
-    row[-1] = (1 << k % 8) - 1
-    return np.tile(row, 8 // math.gcd(len(row), 8)).view(np.uint64)
-
-
-@kernel
-def randomize_lanes(lanes: Words, words: Words, planes: Words, valid: Words, start: int) -> tuple[int, int]:
-    """Randomise lanes[start:] in place while `words` surely suffice; return (next lane word, words used).
+def randomize_lanes(lanes: Words, k: int, thresholds: tuple[int, int], rng: Randomness) -> None:
+    """Randomise rows of k packed bits in place, by plain integers.
 
     Every lane compares a uniform 64-bit number u, drawn one bit at a time from the most significant bit on, with the
     threshold that its own bit selects: set if u is below. A word is finished when all its lanes have differed from
     their thresholds, after log2(64) + 1.3 words on average; lanes that never differ have u = threshold: not below.
     The number of words used depends on the noise alone, never on the bits.
     """
-    steps = planes.shape[0]
-    enough = words.shape[0] - steps
-    lane, used = start, 0
-    phase = start % valid.shape[0]
-    while lane < lanes.shape[0] and used <= enough:
-        selected = lanes[lane]
-        undecided = valid[phase]
-        below = undecided & ~undecided
-        step = 0
-        if steps >= STEPS_TOGETHER:
-            # Words that come after the last one used do no harm here: no lane is left that they could decide.
-            taken = np.int64(0)
-            for ahead in range(STEPS_TOGETHER):
-                row = np.uint64(ahead)  # unsigned places need no look from the end of the array
-                threshold = planes[row, 0] ^ (selected & planes[row, 1])
-                word = words[np.uint64(used) + row]
-                taken += np.int64(undecided != 0)
-                below |= undecided & threshold & ~word
-                undecided &= ~(threshold ^ word)
-            step += STEPS_TOGETHER
-            used += int(taken)
-        while step < steps and undecided != 0:
-            threshold = planes[step, 0] ^ (selected & planes[step, 1])
-            word = words[used]
-            below |= undecided & threshold & ~word
-            undecided &= ~(threshold ^ word)
-            step += 1
-            used += 1
-        lanes[lane] = below
-        lane += 1
-        phase += 1
-        if phase == valid.shape[0]:
-            phase = 0
-    return lane, used
-
-
-def randomize_few(lanes: Words, words: Words, planes: Planes, valid: list[int], start: int) -> tuple[int, int]:
-    """Do what `randomize_lanes` does, by plain integers, of which the tables are: for few rows."""
-    held, drawn = lanes.tolist(), words.tolist()
-    lane, used, enough = start, 0, len(drawn) - len(planes)
-    while lane < len(held) and used <= enough:
-        selected, undecided, below = held[lane], valid[lane % len(valid)], 0
+    planes, valid = threshold_planes(*thresholds), valid_lanes(k)
+    stream, size = WordStream(rng), min(BLOCK_WORDS, len(planes) + 9 * len(lanes))
+    held, drawn, used = lanes.tolist(), stream.take(size).tolist(), 0
+    for lane, selected in enumerate(held):
+        if used + len(planes) > size:
+            stream.hand_back(size - used)
+            drawn, used = stream.take(size).tolist(), 0
+        undecided, below = valid[lane % len(valid)], 0
         for base, difference in planes:
             if undecided == 0:
                 break
@@ -272,9 +178,33 @@ def randomize_few(lanes: Words, words: Words, planes: Planes, valid: list[int], 
             undecided ^= decided
             used += 1
         held[lane] = below
-        lane += 1
     lanes[:] = held
-    return lane, used
+
+
+@functools.lru_cache(maxsize=1024)
+def threshold_planes(p_threshold: int, q_threshold: int) -> Planes:
+    """Return, for every step, the bits of the two thresholds from the most significant on, spread over 64 lanes.
+
+    The first number is all ones where the bit of Q is set, the second where P and Q differ. Steps that only zeros of
+    both thresholds would follow are left out: they decide nothing (1/2 needs one step).
+    """
+    trailing = min((threshold & -threshold).bit_length() - 1 for threshold in (p_threshold, q_threshold))
+    every = (1 << 64) - 1
+    return [
+        (every * (q_threshold >> b & 1), every * ((p_threshold ^ q_threshold) >> b & 1))
+        for b in range(63, trailing - 1, -1)
+    ]
+
+
+@functools.lru_cache(maxsize=1024)
+def valid_lanes(k: int) -> list[int]:
+    """Return the repeating pattern of words whose set lanes are values, not padding."""
+    if k % 8 == 0:
+        return [(1 << 64) - 1]
+    row = np.full(packed_width(k), 255, dtype=np.uint8)
+    row[-1] = (1 << k % 8) - 1
+    pattern: list[int] = np.tile(row, 8 // math.gcd(len(row), 8)).view(np.uint64).tolist()
+    return pattern
 
 
 # -------------------------------------------------------------------- count

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
 from deniable.core.kernels import kernel
-from deniable.core.randomness import BLOCK_WORDS, Randomness, draw
+from deniable.core.randomness import Randomness, draw, piece_blocks
 from deniable.oracles.grr import randomize_codes
 
 MAX_DOMAIN = 1 << 8
@@ -21,7 +21,7 @@ MAX_DOMAIN = 1 << 8
 STRIP = 512
 """Codes after which it is asked whether one of their pieces did not tell."""
 
-_BITS, _SHARE = 16, 4
+_BITS = 16
 
 
 def randomize_many(codes: Codes, lie: int, k: int, rng: Randomness) -> NDArray[np.uint8]:
@@ -39,16 +39,9 @@ def randomize_many(codes: Codes, lie: int, k: int, rng: Randomness) -> NDArray[n
         Source of the words.
     """
     reports = np.empty(len(codes), dtype=np.uint8)
-    step = _SHARE * BLOCK_WORDS
-    words = np.empty(min(BLOCK_WORDS, -(-len(codes) // _SHARE)), dtype=np.uint64)
-    doubtful = np.empty(min(step, len(codes)), dtype=np.int64)
     low, high = multiples_of(lie)
-    for start in range(0, len(codes), step):
-        rows = slice(start, start + step)
-        part, result = codes[rows], reports[rows]
-        drawn = words[: -(-len(part) // _SHARE)]
-        rng.fill(drawn)
-        pieces = drawn.view(np.uint16)[: len(part)]
+    for rows, pieces in piece_blocks(rng, len(codes), np.uint16):
+        part, result, doubtful = codes[rows], reports[rows], np.empty(len(pieces), dtype=np.int64)
         found = doubtful[: decide_by_pieces(part, pieces, low, high, k, result, doubtful)]
         if found.size:
             whole = pieces[found].astype(np.uint64) << np.uint64(64 - _BITS)

@@ -34,7 +34,7 @@ from deniable.core.thresholds import (
 )
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.oracles.bits import Bits, check_padding, checked_bits, randomize_bits, randomize_one_hot
-from deniable.oracles.unary_bulk import one_hot_in_bulk
+from deniable.oracles.unary_bulk import bits_in_bulk, one_hot_in_bulk
 from deniable.oracles.unary_encoding import UnaryEncoding, checked_decimal, likelihood_ratio, probabilities
 
 
@@ -186,6 +186,8 @@ class RAPPOR(UnaryEncoding):
         return self._report(bits, rng)
 
     def _report(self, permanent: Bits, rng: Randomness) -> Bits:
+        if len(permanent) > INTERPRETED_ROWS:
+            return bits_in_bulk(permanent, self.k, probabilities(self.report_thresholds), rng)
         return randomize_bits(permanent, self.k, self.report_thresholds, rng)
 
     # ---------------------------------------------------------------- guarantee and exact law

@@ -10,6 +10,10 @@ which leaves every set equally likely. Rows lie side by side and go through one 
 for 64 values; given how many were taken, all sets of so many are equally likely. Uniform values that are missing are
 then added, or uniform ones that are there removed, until the number is right.
 
+Which words decide which report: one word says whether x is included. Every row then has `Plan.width` words of its own,
+whatever they say. A row that these do not suffice for is refused, and drawn again from as many fresh ones; inclusion
+stays. What is refused does not depend on which values are which, so the accepted sets are as uniform as before.
+
 One report is made by `subset_draws`, whose words clients share; the law is the same.
 """
 
@@ -24,16 +28,13 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
 from deniable.core.kernels import kernel
-from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, draw
+from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, WordStream, blocks
 
 SIDE_BY_SIDE = 64
 """Rows that go through a sorting network together."""
 
 MAX_SORTED = 64
 """Largest sets that are sorted by a network."""
-
-_ROWS = 1 << 15
-"""Contributors whose inclusion is decided at a time."""
 
 _MAX_SHARE_BITS = 4
 _SIX, _BELOW_64, _ONE, _ALL = np.uint64(6), np.uint64(63), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -53,12 +54,15 @@ class Plan:
         b.
     chunk : int
         Bits of a word that make one uniform value, 16 or 32.
+    width : int
+        Words that a row is drawn from.
     """
 
     network: NDArray[np.int64] | None
     share: int
     share_bits: int
     chunk: int
+    width: int
 
 
 @lru_cache(maxsize=256)
@@ -68,19 +72,28 @@ def plan_for(k: int, omega: int) -> Plan:
     different = math.prod(1 - i / others for i in range(omega)) if omega <= MAX_SORTED else 0.0
     if different > 0.5:
         chunk = 16 if omega * ((1 << 16) % others) < 1 << 12 and others < 1 << 14 else 32
-        return Plan(sorting_network(omega), 0, 0, chunk)
-    words = -(-k // 64)
+        return Plan(sorting_network(omega), 0, 0, chunk, -(-omega * chunk // 64))
+    words, chunk = -(-k // 64), 16 if k <= 1 << 12 else 32
     shares = [(0, 0)] + [
         (m, b) for b in range(1, _MAX_SHARE_BITS + 1) for m in range(1, 1 << b, 2) if b * words < BLOCK_WORDS // 4
     ]
     share, share_bits = min(shares, key=lambda pair: _filling_cost(k, omega, *pair))
-    return Plan(None, share, share_bits, 16 if k <= 1 << 12 else 32)
+    short, deviation = _short(k, omega, share, share_bits)
+    # Values are added with a probability of 1 - omega/k, or removed with one of omega/k: enough for most of the sets.
+    added, removed = (short + 2 * deviation) / (1 - omega / k), (1.5 * deviation - short) / (omega / k)
+    tries = max(added, removed, 1.0)
+    return Plan(None, share, share_bits, chunk, share_bits * words + math.ceil((tries + math.sqrt(tries)) * chunk / 64))
+
+
+def _short(k: int, omega: int, share: int, share_bits: int) -> tuple[float, float]:
+    """Return mean and standard deviation of how many values are missing after a share was taken."""
+    p = share / (1 << share_bits)
+    return omega - 0.5 - (k - 1) * p, math.sqrt((k - 1) * p * (1 - p)) + 1e-9
 
 
 def _filling_cost(k: int, omega: int, share: int, share_bits: int) -> float:
     """Return about how many nanoseconds the words of a share and the steps after it take."""
-    p = share / (1 << share_bits)
-    short, deviation = omega - 0.5 - (k - 1) * p, math.sqrt((k - 1) * p * (1 - p)) + 1e-9
+    short, deviation = _short(k, omega, share, share_bits)
     z = short / deviation
     density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     added = short * (1 + math.erf(z / math.sqrt(2))) / 2 + deviation * density
@@ -107,106 +120,80 @@ def sorting_network(size: int) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-class _Stream:
-    """Words in the order they are drawn: what a loop leaves over is used by the next."""
-
-    def __init__(self, rng: Randomness, size: int) -> None:
-        self.rng = rng
-        self.words = draw(rng, size)
-
-    def used(self, count: int) -> None:
-        """Replace the first `count` words by fresh ones behind the others."""
-        left = len(self.words) - count
-        self.words[:left] = self.words[count:].copy()
-        self.rng.fill(self.words[left:])
-
-
 def fill_many(codes: Codes, threshold: np.uint64, k: int, rng: Randomness, reports: Codes) -> None:
     """Overwrite reports[n, omega] with sorted subsets; each includes its code if a word is below the threshold."""
-    n, omega = reports.shape
+    omega = reports.shape[1]
     plan = plan_for(k, omega)
-    if plan.network is not None:
-        _sort_all(codes, threshold, k, plan.network, plan.chunk, rng, reports)
-        return
-    per_row = 2 + plan.share_bits * -(-k // 64) + omega // 4
-    stream = _Stream(rng, max(min(BLOCK_WORDS, n * per_row), plan.share_bits * -(-k // 64) + 64))
-    bits, state = np.zeros(-(-k // 64), dtype=np.uint64), np.zeros(5, dtype=np.int64)
-    pool, tail = np.zeros(1, dtype=np.uint64), np.zeros(omega + 8, dtype=reports.dtype)
-    dense = 16 * omega >= k and reports.dtype.itemsize <= 2
-    while True:
-        used = fill_sets(
-            codes, stream.words, threshold, k, plan.share, plan.share_bits, plan.chunk, dense, state, pool, bits, tail,
-            _PACKED if reports.dtype.itemsize == 1 else _PACKED_WIDE, _POPULATION, reports.reshape(-1),
-        )  # fmt: skip
-        if state[0] == n:
-            return
-        stream.used(used)
-
-
-def _sort_all(
-    codes: Codes,
-    threshold: np.uint64,
-    k: int,
-    network: NDArray[np.int64],
-    chunk: int,
-    rng: Randomness,
-    reports: Codes,
-) -> None:
-    n, omega = reports.shape
-    dtype = np.dtype(np.uint16 if chunk == 16 else np.uint32)
-    table = np.empty((omega, SIDE_BY_SIDE), dtype=dtype)
-    stream = _Stream(rng, max(min(BLOCK_WORDS, n * (omega * chunk // 32 + 2)), omega * SIDE_BY_SIDE * chunk // 64))
-    for start in range(0, n, _ROWS):
-        part = reports[start : start + _ROWS]
-        included = draw(rng, len(part)) < threshold
-        pending = np.arange(len(part))
-        left = len(part)
-        while left:
-            chunks = stream.words.view(dtype)
-            left, used = sort_sets(
-                codes[start : start + _ROWS], included, chunks, pending, left, k, network, table, part
-            )
-            if left:
-                stream.used(used * chunk // 64)
+    included = np.empty(len(codes), dtype=np.bool_)
+    dtype = np.uint16 if plan.chunk == 16 else np.uint32
+    table = np.empty((0 if plan.network is None else omega, SIDE_BY_SIDE), dtype=dtype)
+    packed = _PACKED if reports.dtype.itemsize == 1 else _PACKED_WIDE
+    stream, step = WordStream(rng), max(1, BLOCK_WORDS // plan.width)
+    for block, decisions in blocks(rng, len(codes)):
+        included[block] = decisions < threshold
+        pending, again = np.arange(block.start, block.stop), False
+        while pending.size:
+            refused = []
+            for start in range(0, pending.size, step):
+                rows = pending[start : start + step]
+                words = stream.take(rows.size * plan.width)
+                if plan.network is None:
+                    left = fill_sets.compiled(
+                        rows, words, codes, included, k, plan.share, plan.share_bits, plan.chunk, packed, _POPULATION,
+                        again, reports, reports.reshape(-1),
+                    )  # fmt: skip
+                else:
+                    left = sort_sets.compiled(rows, words.view(dtype), codes, included, k, plan.network, table, reports)
+                refused.append(rows[:left])
+            pending, again = np.concatenate(refused), True
 
 
 @kernel
 def sort_sets(
+    rows: NDArray[np.int64],
+    chunks: Codes,
     codes: Codes,
     included: NDArray[np.bool_],
-    chunks: Codes,
-    pending: NDArray[np.int64],
-    left: int,
     k: int,
     network: NDArray[np.int64],
     table: Codes,
     reports: Codes,
-) -> tuple[int, int]:
-    """Draw sets for the last of `left` pending rows while chunks suffice; return (rows still pending, chunks used)."""
+) -> int:
+    """Draw the sets of some rows, each from chunks of its own; return how many were refused, moved to the front.
+
+    Of up to 64 rows side by side, the first chunks of all lie before the second ones.
+    """
     omega, side = table.shape
+    each = chunks.shape[0] // rows.shape[0]
     bound, bits = np.uint64(k - 1), np.uint64(8 * table.itemsize)
     low = (_ONE << bits) - _ONE
     limit = (_ONE << bits) % bound
+    last = np.zeros(omega * side, dtype=chunks.dtype)
     bad = np.zeros(side, dtype=np.uint8)
-    rows, values = np.zeros(side, dtype=np.int64), np.zeros(side, dtype=np.uint64)
-    used = 0
-    while left > 0 and used + omega * side <= chunks.shape[0]:
-        many = min(side, left)
+    row_of, values = np.zeros(side, dtype=np.int64), np.zeros(side, dtype=np.uint64)
+    refused = np.int64(0)
+    for start in range(0, rows.shape[0], side):
+        many = min(side, rows.shape[0] - start)
+        part = chunks[start * each :]
+        if many < side:
+            for i in range(omega):
+                for r in range(many):
+                    last[i * side + r] = part[i * many + r]
+            part = last
         for r in range(side):
-            rows[r] = pending[left - 1 - min(r, many - 1)]
-            values[r] = np.uint64(codes[rows[r]])
+            row_of[r] = rows[start + min(r, many - 1)]
+            values[r] = np.uint64(codes[row_of[r]])
             bad[r] = 0
         for i in range(omega):
             for r in range(side):
                 # Lemire: the upper half is uniform below the bound if the lower half is not below the limit.
-                product = np.uint64(chunks[used + r]) * bound
+                product = np.uint64(part[i * side + r]) * bound
                 bad[r] |= np.uint8((product & low) < limit)
                 t = product >> bits
                 table[i, r] = t + np.uint64(t >= values[r])
-            used += side
         for r in range(side):
             # One element less where x itself is reported: any may give way, they are in no order.
-            own = included[np.uint64(rows[r])]
+            own = included[np.uint64(row_of[r])]
             table[omega - 1, r] = values[r] if own else np.uint64(table[omega - 1, r])
         for c in range(network.shape[0]):
             i, j = network[c, 0], network[c, 1]
@@ -217,17 +204,14 @@ def sort_sets(
         for i in range(omega - 1):
             for r in range(side):
                 bad[r] |= np.uint8(table[i, r] == table[i + 1, r])
-        left -= many
-        kept = np.int64(left)
         # Without branches: what is written of a bad row is overwritten in its turn.
         for r in range(many):
-            row = np.uint64(rows[r])
+            row = np.uint64(row_of[r])
             for i in range(omega):
                 reports[row, i] = table[i, r]
-            pending[np.uint64(kept)] = rows[r]
-            kept += np.int64(bad[r])
-        left = int(kept)
-    return left, used
+            rows[np.uint64(refused)] = row_of[r]
+            refused += np.int64(bad[r])
+    return int(refused)
 
 
 def _packed_positions(bits: int) -> Words:
@@ -245,70 +229,63 @@ _POPULATION = np.array([byte.bit_count() for byte in range(256)], dtype=np.int64
 
 @kernel
 def fill_sets(
-    codes: Codes,
+    rows: NDArray[np.int64],
     words: Words,
-    threshold: np.uint64,
+    codes: Codes,
+    included: NDArray[np.bool_],
     k: int,
     share: int,
     share_bits: int,
     chunk: int,
-    dense: bool,
-    state: NDArray[np.int64],
-    pool: Words,
-    bits: Words,
-    tail: Codes,
     packed: Words,
     population: NDArray[np.int64],
+    again: bool,
     reports: Codes,
+    flat: Codes,
 ) -> int:
-    """Draw sets of rows from state[0] on while words suffice; return the words used.
+    """Draw the sets of some rows, each from words of its own; return how many were refused, moved to the front.
 
-    A row may be interrupted wherever it needs a word. `state` is (row, phase, values still to be added or removed,
-    whether they are added, chunks left in `pool`), and `bits` the values taken so far.
+    `reports` int[n, omega] and `flat` are one memory. Rows come in order, or are drawn `again`.
     """
-    omega = tail.shape[0] - 8
-    cells = bits.shape[0]
-    size, chunks_per_word = np.uint64(k), 64 // chunk
-    width = np.uint64(chunk)
+    omega, cells, each = reports.shape[1], -(-k // 64), words.shape[0] // rows.shape[0]
+    chunks_per_word = 64 // chunk
+    size, width = np.uint64(k), np.uint64(chunk)
     low = (_ONE << width) - _ONE
     limit = (_ONE << width) % size
     last = _ALL >> np.uint64(64 * cells - k)
-    rest, chunks = pool[0], state[4]
-    row, phase, missing, adding = state[0], state[1], state[2], np.uint64(state[3])
-    used = 0
-    # Phases 1 and 2: a row under way, without and with its own value.
-    while row < codes.shape[0]:
-        x = np.uint64(codes[row])
-        if phase == 0:
-            if used + 1 + cells * share_bits > words.shape[0]:
-                break
-            phase = 1 + np.int64(words[used] < threshold)
-            used += 1
-            for cell in range(cells):
-                taken = np.uint64(0)
-                for bit in range(share_bits):
-                    word = words[used]
-                    used += 1
-                    taken = taken | word if (share >> bit) & 1 else taken & word
-                bits[cell] = taken
-            bits[cells - 1] &= last
-            bits[x >> _SIX] &= ~(_ONE << (x & _BELOW_64))
-            count = np.int64(0)
-            for cell in range(cells):
-                # Bits are counted by twos, fours, eights, and summed up by a product.
-                word = bits[cell]
-                word -= (word >> _ONE) & np.uint64(0x5555555555555555)
-                word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-                word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-                count += np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-            missing = omega - (phase - 1) - count
-            adding = np.uint64(missing > 0)
-            missing = abs(missing)
-            # While values are added, x counts as taken; while they are removed, as not there.
-            bits[x >> _SIX] |= adding << (x & _BELOW_64)
+    bits, tail = np.zeros(cells, dtype=np.uint64), np.zeros(omega + 8, dtype=reports.dtype)
+    dense = 16 * omega >= k and reports.itemsize <= 2
+    refused = 0
+    for number in range(rows.shape[0]):
+        row = rows[number]
+        x, own = np.uint64(codes[row]), np.int64(included[row])
+        used, stop = number * each, (number + 1) * each
+        count = np.int64(0)
+        for cell in range(cells):
+            taken = np.uint64(0)
+            for bit in range(share_bits):
+                word = words[used]
+                used += 1
+                taken = taken | word if (share >> bit) & 1 else taken & word
+            bits[cell] = taken
+        bits[cells - 1] &= last
+        bits[x >> _SIX] &= ~(_ONE << (x & _BELOW_64))
+        for cell in range(cells):
+            # Bits are counted by twos, fours, eights, and summed up by a product.
+            word = bits[cell]
+            word -= (word >> _ONE) & np.uint64(0x5555555555555555)
+            word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+            word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+            count += np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+        missing = omega - own - count
+        adding = np.uint64(missing > 0)
+        missing = abs(missing)
+        # While values are added, x counts as taken; while they are removed, as not there.
+        bits[x >> _SIX] |= adding << (x & _BELOW_64)
+        rest, chunks = np.uint64(0), 0
         while missing > 0:
             if chunks == 0:
-                if used == words.shape[0]:
+                if used == stop:
                     break
                 rest = words[used]
                 used += 1
@@ -322,16 +299,17 @@ def fill_sets(
             bits[t >> _SIX] ^= change << (t & _BELOW_64)
             missing -= np.int64(change)
         if missing > 0:
-            break
+            rows[refused] = row
+            refused += 1
+            continue
         bits[x >> _SIX] &= ~(_ONE << (x & _BELOW_64))
-        bits[x >> _SIX] |= np.uint64(phase - 1) << (x & _BELOW_64)
-        # Eight places are written at a time, those too many over by the next: the last rows have their own place.
-        # By unsigned places, which need no look from the end of the array: they become one store.
-        inside = (row + 1) * omega + 8 <= reports.shape[0]
-        target, place = (reports, np.uint64(row * omega)) if inside else (tail, np.uint64(0))
+        bits[x >> _SIX] |= np.uint64(own) << (x & _BELOW_64)
+        # Eight places are written at a time, those too many over by the next row; where that does not come, the row
+        # has its own place. By unsigned places, which need no look from the end of the array: they become one store.
+        inside = not again and (row + 1) * omega + 8 <= flat.shape[0]
+        target, place = (flat, np.uint64(row * omega)) if inside else (tail, np.uint64(0))
         for cell in range(cells):
             word = bits[cell]
-            bits[cell] = 0
             base = np.uint64(64 * cell)
             if dense:
                 for _ in range(8):
@@ -358,12 +336,8 @@ def fill_sets(
                     word ^= lowest
         if not inside:
             for i in range(omega):
-                reports[row * omega + i] = tail[i]
-        row += 1
-        phase = 0
-    pool[0] = rest
-    state[0], state[1], state[2], state[3], state[4] = row, phase, missing, np.int64(adding), chunks
-    return used
+                flat[row * omega + i] = tail[i]
+    return refused
 
 
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)

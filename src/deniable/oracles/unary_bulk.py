@@ -8,6 +8,9 @@ cells, in fewer than 256 cells that bytes share; there further words decide, as 
 
 The own bit is then replaced by one of probability p, from a word of its own. One report is made bit by bit (`bits`), of
 words that clients share; the law is the same.
+
+Which words decide which report: sixteen bits belong to one byte of one row, and further words are drawn for the bytes
+of shared cells alone.
 """
 
 from __future__ import annotations
@@ -23,15 +26,12 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
 from deniable.core.kernels import kernel
-from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, blocks, draw
+from deniable.core.randomness import Randomness, Words, blocks, draw, piece_blocks
 from deniable.core.thresholds import SCALE
 from deniable.oracles.bits import Bits, packed_width
 
 CELLS = 1 << 16
 """Cells that sixteen bits tell apart."""
-
-_HALVES = 4
-"""Pieces of sixteen bits in a word."""
 
 _KEY_BITS = 56
 """Further bits that are looked at first: with the number of the shared cell, below 256, they fill a word."""
@@ -126,16 +126,25 @@ def one_hot_in_bulk(codes: Codes, k: int, probabilities: tuple[Fraction, Fractio
     return bits
 
 
+def bits_in_bulk(bits: Bits, k: int, probabilities: tuple[Fraction, Fraction], rng: Randomness) -> Bits:
+    """Return packed bits[n, ceil(k/8)] randomised: a set bit stays so with probability p, a clear one is set with q.
+
+    Noise of both kinds is drawn for every bit, and the bit chooses. Padding is cleared; `bits` is left as it is.
+    """
+    kept, noise = np.empty_like(bits), np.empty_like(bits)
+    for drawn, probability in zip((kept, noise), probabilities, strict=True):
+        fill_noise(drawn.reshape(-1), byte_law(probability), rng)
+    kept ^= noise
+    kept &= bits
+    kept ^= noise
+    kept[:, -1] &= np.uint8((1 << (k - 1) % 8 + 1) - 1)
+    return kept
+
+
 def fill_noise(noise: Bits, law: ByteLaw, rng: Randomness) -> None:
     """Overwrite uint8[size] with bytes of independent bits."""
-    step = _HALVES * BLOCK_WORDS
-    words = np.empty(min(BLOCK_WORDS, -(-noise.size // _HALVES)), dtype=np.uint64)
-    shared = np.empty(min(step, noise.size), dtype=np.int64)
-    for start in range(0, noise.size, step):
-        part = noise[start : start + step]
-        drawn = words[: -(-part.size // _HALVES)]
-        rng.fill(drawn)
-        cells = drawn.view(np.uint16)[: part.size]
+    for places, cells in piece_blocks(rng, noise.size, np.uint16):
+        part, shared = noise[places], np.empty(cells.size, dtype=np.int64)
         found = shared[: look_up(cells, law.table, law.whole, part, shared)]
         if found.size:
             part[found] = law.resolve(cells[found], rng)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
 from deniable.core.kernels import INTERPRETED_ROWS, kernel
-from deniable.core.randomness import Randomness, Words, blocks, draw_few
+from deniable.core.randomness import Randomness, Words, blocks, draw, draw_few
 from deniable.core.thresholds import SCALE
 
 MAX_PRODUCT = 1 << 48
@@ -96,8 +96,7 @@ def _fill(rng: Randomness, bounds: Sequence[int], product: int, choices: Codes) 
             continue
         again = np.flatnonzero(rejected)
         while again.size:
-            fresh, redrawn = np.empty(again.size, dtype=np.uint64), np.empty((again.size, len(bounds)), choices.dtype)
-            rng.fill(fresh)
+            fresh, redrawn = draw(rng, again.size), np.empty((again.size, len(bounds)), choices.dtype)
             _multiply(fresh, factors, redrawn)
             block[again] = redrawn
             again = again[fresh < limit]

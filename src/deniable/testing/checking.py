@@ -8,19 +8,24 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from deniable.core.mechanism import Mechanism
 from deniable.errors import BrokenLawError, InvalidParameterError, TooLargeError
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.pure import PureOracle
 from deniable.records.record import RecordMechanism
-from deniable.testing import laws
+from deniable.testing import bulk, laws
 
 EXACT_CELLS = 1 << 16
 """Largest channel (inputs x outputs) that is enumerated: seconds of rational arithmetic."""
 
 DRAWN_CELLS = 1 << 12
 """Largest channel, and largest square of a state's length, for which reports and states are drawn and counted."""
+
+MANY_BYTES = 1 << 28
+"""Most memory that the reports of many contributors may take."""
 
 
 class Skipped(NamedTuple):
@@ -29,7 +34,7 @@ class Skipped(NamedTuple):
     Attributes
     ----------
     law : str
-        Its name in `deniable.testing.laws`.
+        Its name in `deniable.testing.laws` or `deniable.testing.bulk`.
     why : str
         What stood in the way, and what would help.
     """
@@ -47,7 +52,7 @@ class Checked:
     mechanism : Mechanism
         Which one.
     held : tuple of str
-        The laws that hold, by their names in `deniable.testing.laws`.
+        The laws that hold, by their names in `deniable.testing.laws` and `deniable.testing.bulk`.
     skipped : tuple of Skipped
         The laws that were not checked.
     """
@@ -62,11 +67,15 @@ class Checked:
 
 
 class _Law(NamedTuple):
-    """A law, the largest channel for which it is checked, and whether it says nothing of unbiased estimates."""
+    """A law, the largest channel for which it is checked, and what it is about.
+
+    `biased`: it says nothing about unbiased estimates; `many`: it is about hundreds of thousands of reports together.
+    """
 
     check: Callable[[Any], None]
     cells: float = math.inf
     biased: bool = True
+    many: bool = False
 
 
 def merging_is_adding(mechanism: Any) -> None:
@@ -98,6 +107,9 @@ _LAWS: dict[type, tuple[_Law, ...]] = {
         _Law(laws.report_bits_hold_the_entropy, EXACT_CELLS),
         _Law(laws.unbiased, EXACT_CELLS, biased=False),
         _Law(laws.reports_follow_the_channel, DRAWN_CELLS),
+        _Law(bulk.bits_decide_one_report, many=True),
+        _Law(bulk.distant_reports_are_unrelated, many=True),
+        _Law(bulk.blocks_are_independent, many=True),
     ),
     FrequencyOracle: (*_REHEARSED, _Law(laws.variance_is_the_channels, EXACT_CELLS, biased=False)),
     RecordMechanism: _REHEARSED,
@@ -113,7 +125,8 @@ def check_mechanism(
     """Hold a mechanism to every law of the bases it stands on; seconds where its channel is small.
 
     For authors: choose parameters with few outputs, and several of them (a domain of two, uneven domains, small and
-    large budgets). A law that needs a larger channel than 65,536 cells is skipped, and `Checked` says so.
+    large budgets). A law that needs a larger channel than 65,536 cells is skipped, and `Checked` says so. The laws of
+    many contributors need no channel.
 
     Parameters
     ----------
@@ -142,19 +155,24 @@ def check_mechanism(
     >>> from deniable import GRR
     >>> from deniable.testing import check_mechanism
     >>> print(check_mechanism(GRR(k=3, epsilon=1.0)))
-    GRR(k=3, epsilon=1.0): 16 laws hold, 0 not checked
+    GRR(k=3, epsilon=1.0): 19 laws hold, 0 not checked
     """
     if mechanism.takes_text or mechanism.dealt:
         raise InvalidParameterError(
             f"mechanism must take codes or records, and no shares of a dealer, got {mechanism.name}"
         )
     cells, size = _channel_cells(mechanism)
+    memory = bulk.ROWS * sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in mechanism.report_fields)
     held: list[str] = []
     skipped: list[Skipped] = []
     for law in (law for base in type(mechanism).__mro__[::-1] for law in _LAWS.get(base, ())):
         name = law.check.__name__
         if cells > law.cells:
             skipped.append(Skipped(name, f"{size}, at most {law.cells} for this: check it with fewer values too"))
+        elif law.many and memory > MANY_BYTES:
+            skipped.append(
+                Skipped(name, f"{bulk.ROWS} reports take {memory >> 20} MiB: check it with fewer values too")
+            )
         elif not (unbiased or law.biased):
             skipped.append(Skipped(name, "its estimates are not said to be unbiased"))
         else:
@@ -162,7 +180,8 @@ def check_mechanism(
             if check is laws.ratio_keeps_the_budget:
                 check = partial(laws.ratio_keeps_the_budget, tight=report_epsilon)
             try:
-                check(mechanism)
+                with bulk.overwritten_words():
+                    check(mechanism)
             except BrokenLawError as broken:
                 raise BrokenLawError(f"{mechanism!r} breaks {name}: {broken}") from broken
             held.append(name)

@@ -21,20 +21,11 @@ from deniable.oracles.bits import (
     packed_width,
     plane_totals,
     randomize_bits,
-    randomize_few,
     randomize_lanes,
     randomize_one_hot,
     threshold_planes,
 )
-from tests.unit.oracles.unary_laws import KERNELS, kernel_path
 
-LANES = {
-    "few": lambda lanes, words, planes, valid, start: randomize_few(
-        lanes, words, planes.tolist(), valid.tolist(), start
-    ),
-    "interpreted": randomize_lanes.interpreted,
-    "compiled": randomize_lanes.compiled,
-}
 THRESHOLDS = [
     (1 << 63, 4961006153606788893),  # OUE at epsilon 1
     ((1 << 64) - 1, 1),
@@ -78,14 +69,12 @@ def random_bits(n: int, k: int, seed: int) -> NDArray[np.uint8]:
     return np.packbits(rng.integers(0, 2, (n, k), dtype=np.uint8), axis=1, bitorder="little")
 
 
-@pytest.mark.parametrize("path", KERNELS)
 @pytest.mark.parametrize("thresholds", THRESHOLDS)
 @pytest.mark.parametrize(("n", "k"), [(1, 2), (1, 64), (3, 100), (7, 12), (9, 8), (2, 200), (30, 17), (5, 63)])
-def test_randomize_is_the_reference(n: int, k: int, thresholds: tuple[int, int], path: str) -> None:
+def test_randomize_is_the_reference(n: int, k: int, thresholds: tuple[int, int]) -> None:
     bits = random_bits(n, k, seed=n * k)
     before = bits.copy()
-    with kernel_path(path):
-        got = randomize_bits(bits, k, thresholds, SimulationRandomness(5))
+    got = randomize_bits(bits, k, thresholds, SimulationRandomness(5))
     words = map(int, draw(SimulationRandomness(5), 64 * (n * packed_width(k) // 8 + 1)))
     assert unpack(got, k) == reference(unpack(bits, k), thresholds, words)
     check_padding(got, k)
@@ -100,67 +89,67 @@ def test_randomize_is_the_reference(n: int, k: int, thresholds: tuple[int, int],
 @example(60, 100, *THRESHOLDS[0], 100)
 @example(60, 149, *THRESHOLDS[0], 300)
 @settings(max_examples=60, deadline=None)
-def test_both_paths_and_every_buffer_size_agree(n: int, k: int, p: int, q: int, buffer: int) -> None:
-    """The words are used once each and in order, however often the buffer is refilled."""
+def test_every_size_of_a_take_makes_the_same_reports(n: int, k: int, p: int, q: int, buffer: int) -> None:
+    """The words are used once each and in order, however often more are taken."""
     bits, results = random_bits(n, k, seed=n), []
-    for path, size in (("interpreted", buffer), ("compiled", buffer), ("compiled", 1 << 15), ("few", buffer)):
-        with kernel_path(path), pytest.MonkeyPatch.context() as patch:
+    for size in (buffer, 1 << 15):
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_bits, "BLOCK_WORDS", size)
             results.append(randomize_bits(bits, k, (p, q), SimulationRandomness(3)))
     assert (results[0] == results[1]).all()
-    assert (results[0] == results[2]).all()
-    assert (results[0] == results[3]).all()
 
 
-@pytest.mark.parametrize("path", KERNELS)
-def test_law_is_exact(path: str) -> None:
+class Given:
+    """Words that are known, and how many were drawn."""
+
+    def __init__(self, words: Sequence[int]) -> None:
+        self.words, self.drawn = list(words), 0
+
+    def fill(self, words: NDArray[np.uint64]) -> None:
+        given = self.words[self.drawn : self.drawn + len(words)]
+        words[: len(given)], words[len(given) :] = given, 0
+        self.drawn += len(words)
+
+
+def test_law_is_exact() -> None:
     """Lane j is given the number j of 0..63: exactly T of them are below a threshold of T/64, for every T."""
-    run = LANES[path]
     places = [sum((lane >> (5 - step) & 1) << lane for lane in range(64)) for step in range(6)]
-    words = np.array(places, dtype=np.uint64)
-    valid = np.array([2**64 - 1], dtype=np.uint64)
     for t in range(1, 64):
         for selected, thresholds in ((0, (1 << 63, t << 58)), (2**64 - 1, (t << 58, 1 << 63))):
             lanes = np.array([selected], dtype=np.uint64)
-            planes = threshold_planes(*thresholds)
-            assert run(lanes, words[: len(planes)], planes, valid, 0) == (1, len(planes))
+            randomize_lanes(lanes, 64, thresholds, Given(places))
             assert int(lanes[0]) == 2**t - 1
 
 
-@pytest.mark.parametrize("path", KERNELS)
-def test_a_tie_is_not_below_and_takes_every_word(path: str) -> None:
-    """u = Q in all 64 lanes takes all 64 words, so that a buffer of 127 words serves one lane word, not two."""
-    run = LANES[path]
-    planes = threshold_planes(*THRESHOLDS[3])
-    words, valid = np.tile(planes[:, 0], 2), np.array([2**64 - 1], dtype=np.uint64)
-    steps = len(planes)
-    for size, expected in ((2 * steps - 1, (1, steps)), (2 * steps, (2, 2 * steps))):
-        lanes = np.zeros(2, dtype=np.uint64)
-        assert run(lanes, words[:size], planes, valid, 0) == expected
-        assert not lanes.any()
+def test_a_tie_is_not_below_and_takes_every_word() -> None:
+    """u = Q in all 64 lanes takes all 64 words; what one take leaves unread is read before the words of the next."""
+    steps = [base for base, _ in threshold_planes(*THRESHOLDS[3])]
+    lanes, source = np.zeros(2, dtype=np.uint64), Given(steps * 2)
+    randomize_lanes(lanes, 64, THRESHOLDS[3], source)
+    assert not lanes.any()
+    # Two takes of 64 + 2 * 9 words, the second of which begins with the 18 that the first lane did not read.
+    assert source.drawn == 82 + 64
     # One less in a single lane, at the last place where Q has a one, and that lane alone is below.
-    words[steps - 1] &= ~np.uint64(1 << 17)
+    steps[-1] &= ~(1 << 17)
     assert THRESHOLDS[3][1] & 1
     lanes = np.zeros(1, dtype=np.uint64)
-    run(lanes, words, planes, valid, 0)
+    randomize_lanes(lanes, 64, THRESHOLDS[3], Given(steps))
     assert int(lanes[0]) == 1 << 17
 
 
 def test_steps_that_decide_nothing_are_left_out() -> None:
-    assert threshold_planes(1 << 63, 1 << 63).shape == (1, 2)
-    assert threshold_planes(3 << 62, 1 << 63).tolist() == [[2**64 - 1, 0], [0, 2**64 - 1]]
-    assert threshold_planes(1 << 63, 1).shape == (64, 2)
+    assert len(threshold_planes(1 << 63, 1 << 63)) == 1
+    assert threshold_planes(3 << 62, 1 << 63) == [(2**64 - 1, 0), (0, 2**64 - 1)]
+    assert len(threshold_planes(1 << 63, 1)) == 64
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
-@pytest.mark.parametrize("path", KERNELS)
-def test_one_hot_is_randomize_bits_of_the_one_hot_encoding(dtype: DTypeLike, path: str) -> None:
+def test_one_hot_is_randomize_bits_of_the_one_hot_encoding(dtype: DTypeLike) -> None:
     k = 100
     codes = (np.arange(300) * 7 % k).astype(dtype)
     encoded = np.packbits(np.eye(k, dtype=np.uint8)[codes.astype(np.int64)], axis=1, bitorder="little")
-    with kernel_path(path):
-        got = randomize_one_hot(codes, k, THRESHOLDS[0], SimulationRandomness(1))
-        assert (got == randomize_bits(encoded, k, THRESHOLDS[0], SimulationRandomness(1))).all()
+    got = randomize_one_hot(codes, k, THRESHOLDS[0], SimulationRandomness(1))
+    assert (got == randomize_bits(encoded, k, THRESHOLDS[0], SimulationRandomness(1))).all()
 
 
 @pytest.mark.parametrize("n", [0, 1, 40])

@@ -4,6 +4,8 @@ import copy
 import os
 import pickle
 import signal
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,16 @@ from scipy import stats
 
 from deniable import GRR, OUE, SMP, SecureRandomness, SimulationRandomness
 from deniable.core import randomness as module
-from deniable.core.randomness import BLOCK_WORDS, below_by_halves, blocks, draw, uniform_below, uniform_below_by_halves
+from deniable.core.randomness import (
+    BLOCK_WORDS,
+    WordStream,
+    below_by_halves,
+    blocks,
+    draw,
+    piece_blocks,
+    uniform_below,
+    uniform_below_by_halves,
+)
 from deniable.errors import InvalidParameterError
 
 
@@ -120,6 +131,102 @@ def test_keys_are_replaced_after_a_gibibyte_and_after_a_fork(monkeypatch: pytest
     monkeypatch.setattr(os, "getpid", lambda: -1)
     draw(rng, 10_000)
     assert len(made) == len(set(made)) == 4
+
+
+def test_a_child_with_its_parents_number_draws_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in process namespaces, where both can be number 1."""
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    rng = SecureRandomness()
+    draw(rng, 10_000)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os.write(writing, draw(rng, 10_000).tobytes()[:64])
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert os.read(reading, 64) != draw(rng, 10_000).tobytes()[:64]
+    os.close(reading)
+    os.close(writing)
+
+
+NAMESPACES = """
+import ctypes, os, sys
+from deniable import SecureRandomness
+from deniable.core.randomness import draw
+
+# Every child is number 1 of a namespace of its own, and so is the one that it forks after entering another.
+CLONE_NEWPID = 0x20000000
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.unshare(CLONE_NEWPID):
+    sys.exit(77)
+child = os.fork()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+assert os.getpid() == 1
+rng = SecureRandomness()
+draw(rng, 10_000)
+if libc.unshare(CLONE_NEWPID):
+    sys.exit(77)
+reading, writing = os.pipe()
+if os.fork() == 0:
+    assert os.getpid() == 1
+    os.write(writing, draw(rng, 10_000).tobytes()[:64])
+    os._exit(0)
+mine = draw(rng, 10_000).tobytes()[:64]
+sys.exit(mine == os.read(reading, 64))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="process namespaces are Linux's")
+def test_processes_of_two_namespaces_draw_other_words() -> None:
+    found = subprocess.run([sys.executable, "-c", NAMESPACES], timeout=60)
+    if found.returncode == 77:
+        pytest.skip("no right to make process namespaces")
+    assert found.returncode == 0
+
+
+def test_a_stream_hands_out_every_word_once() -> None:
+    """Whatever is taken and handed back: the words read are those of the source, in order, none of them twice."""
+    generator = np.random.default_rng(1)
+    stream, read = WordStream(SimulationRandomness(5)), []
+    for _ in range(200):
+        words = stream.take(int(generator.integers(0, 50)))
+        unread = int(generator.integers(0, len(words) + 1)) if generator.random() < 0.7 else 0
+        read += words[: len(words) - unread].tolist()
+        stream.hand_back(unread)
+    assert len(set(read)) == len(read)
+    source = iter(draw(SimulationRandomness(5), 20_000).tolist())
+    assert all(word in source for word in read)  # in order; those that are handed back and do not fit are wasted
+
+
+def test_what_is_taken_is_memory_of_its_own() -> None:
+    stream = WordStream(SimulationRandomness(5))
+    first, second = stream.take(4), stream.take(4)
+    assert not np.shares_memory(first, second)
+
+
+@pytest.mark.parametrize("unread", [-1, 4])
+def test_only_the_end_of_the_last_take_is_handed_back(unread: int) -> None:
+    stream = WordStream(SimulationRandomness(5))
+    with pytest.raises(InvalidParameterError, match="unread must be at most the 0 words of the last take"):
+        stream.hand_back(1)
+    stream.take(3)
+    with pytest.raises(InvalidParameterError, match="unread"):
+        stream.hand_back(unread)
+    stream.hand_back(2)
+    with pytest.raises(InvalidParameterError, match="handed back once, got unread=1 after 2"):
+        stream.hand_back(1)
+
+
+@pytest.mark.parametrize(("dtype", "share"), [(np.uint16, 4), (np.uint32, 2)])
+@pytest.mark.parametrize("rows", [0, 1, 7, 300_001])
+def test_every_row_has_a_piece_of_its_own(rows: int, dtype: Any, share: int) -> None:
+    found = [pieces.copy() for _, pieces in piece_blocks(SimulationRandomness(3), rows, dtype)]
+    source = SimulationRandomness(3)
+    expected = [draw(source, -(-len(part) // share)).view(dtype)[: len(part)] for part in found]
+    assert sum(map(len, found)) == rows
+    assert all((one == other).all() for one, other in zip(found, expected, strict=True))
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 10, 256, 1000])

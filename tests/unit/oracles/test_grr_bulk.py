@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import SimulationRandomness
+from deniable.core import randomness
 from deniable.oracles import grr_bulk
 from deniable.oracles.grr import lie_threshold, randomize_codes
 from deniable.oracles.grr_bulk import decide_by_pieces, multiples_of, randomize_many
@@ -50,7 +51,7 @@ def test_pieces_decide_what_whole_words_would(k: int, lie: int, path: str, monke
 
 def test_blocks_and_the_last_pieces_of_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every code has a piece of its own, whichever block it is in: none is like the one before, nor left out."""
-    monkeypatch.setattr(grr_bulk, "BLOCK_WORDS", 8)
+    monkeypatch.setattr(randomness, "BLOCK_WORDS", 8)
     k, n = 4, 101
     found = randomize_many(np.zeros(n, dtype=np.int64), 2**62, k, SimulationRandomness(1))
     source, pieces = SimulationRandomness(1), np.empty(0, dtype=np.uint16)

@@ -11,12 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import SimulationRandomness
-from deniable.oracles import subset_bulk
+from deniable.core.randomness import BLOCK_WORDS, draw
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.subset_bulk import (
     _PACKED,
+    _PACKED_WIDE,
     _POPULATION,
     SIDE_BY_SIDE,
+    Plan,
     fill_many,
     fill_sets,
     plan_for,
@@ -45,22 +47,20 @@ def test_networks_sort(size: int) -> None:
 
 def sorted_once(k: int, omega: int, x: int, inside: bool, draws: NDArray[np.int64]) -> list[tuple[int, ...]]:
     """Return the accepted sets of one pass over the given draws, one row each."""
-    accepted: list[tuple[int, ...]] = []
+    n, each = len(draws), -(-omega // 4) * 4
     firsts = -(-(np.arange(k - 1) << 16) // (k - 1)) + 1  # a 16-bit chunk, not a biased one, for every value
-    for start in range(0, len(draws), SIDE_BY_SIDE):
-        part = draws[start : start + SIDE_BY_SIDE]
-        n = len(part)
-        lanes = np.concatenate([part, np.repeat(part[-1:], SIDE_BY_SIDE - n, axis=0)])
-        reports, pending = np.zeros((n, omega), dtype=np.uint8), np.arange(n)[::-1].copy()
-        table = np.empty((omega, SIDE_BY_SIDE), dtype=np.uint16)
-        left, used = sort_sets.compiled(
-            np.full(n, x), np.full(n, inside), firsts[lanes].T.reshape(-1).astype(np.uint16), pending, n, k,
-            sorting_network(omega), table, reports,
-        )  # fmt: skip
-        assert used == omega * SIDE_BY_SIDE
-        again = set(pending[:left].tolist())
-        accepted += [tuple(row) for r, row in enumerate(reports.tolist()) if r not in again]
-    return accepted
+    chunks = np.zeros(n * each, dtype=np.uint16)
+    for start in range(0, n, SIDE_BY_SIDE):
+        part = firsts[draws[start : start + SIDE_BY_SIDE]].T.reshape(-1)
+        chunks[start * each : start * each + part.size] = part
+    reports, rows = np.zeros((n, omega), dtype=np.uint8), np.arange(n)
+    refused = sort_sets.compiled(
+        rows, chunks, np.full(n, x), np.full(n, inside), k, sorting_network(omega),
+        np.empty((omega, SIDE_BY_SIDE), dtype=np.uint16), reports,
+    )  # fmt: skip
+    again = set(rows[:refused].tolist())
+    assert len(again) == refused
+    return [tuple(row) for r, row in enumerate(reports.tolist()) if r not in again]
 
 
 @pytest.mark.parametrize(("k", "omega"), [(4, 1), (5, 2), (6, 3)])
@@ -76,16 +76,12 @@ def test_sorted_sets_are_exactly_uniform(k: int, omega: int) -> None:
 
 def filled_once(k: int, omega: int, x: int, inside: bool, share: int, words: list[int]) -> tuple[int, ...] | None:
     """Return the set that these words draw, or None if they do not suffice."""
-    state, reports = np.zeros(5, dtype=np.int64), np.zeros(omega + 16, dtype=np.uint8)
-    threshold = np.uint64(2**63)
-    stream = np.array([0 if inside else 2**64 - 1, *words], dtype=np.uint64)
-    zero, scratch = np.zeros(1, dtype=np.uint64), np.zeros(omega + 8, dtype=np.uint8)
-    used = fill_sets.compiled(
-        np.array([x]), stream, threshold, k, share, 1, 16, True, state, zero, zero.copy(), scratch, _PACKED,
-        _POPULATION, reports,
+    reports, rows = np.zeros((1, omega), dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    refused = fill_sets.compiled(
+        rows, np.array(words, dtype=np.uint64), np.array([x]), np.array([inside]), k, share, 1, 16, _PACKED,
+        _POPULATION, True, reports, reports.reshape(-1),
     )  # fmt: skip
-    assert used <= 1 + len(words)
-    return tuple(reports[:omega].tolist()) if state[0] else None
+    return None if refused else tuple(reports[0].tolist())
 
 
 @pytest.mark.parametrize(("k", "omega", "x"), [(4, 1, 3), (4, 2, 0), (4, 3, 1)])
@@ -102,19 +98,61 @@ def test_filled_sets_are_exactly_uniform(k: int, omega: int, x: int) -> None:
         assert len(set(found.values())) == 1
 
 
-@pytest.mark.parametrize(("k", "epsilon"), [(40, 1.0), (200, 0.5), (700, 1.0), (3000, 3.0), (70_000, 2.0)])
-def test_rows_may_be_interrupted_anywhere(k: int, epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The words of a stream make the same sets, whatever pieces they come in."""
-    mechanism = SubsetSelection(k=k, epsilon=epsilon)
-    assert plan_for(k, mechanism._size).network is None
-    codes = np.arange(60) * 7919 % k
-    at_once, piecewise = (np.empty((60, mechanism._size), mechanism.report_fields[0].dtype) for _ in range(2))
-    fill_many(codes, np.uint64(mechanism._inclusion), k, SimulationRandomness(3), at_once)
-    monkeypatch.setattr(subset_bulk, "BLOCK_WORDS", 1)
-    fill_many(codes, np.uint64(mechanism._inclusion), k, SimulationRandomness(3), piecewise)
-    np.testing.assert_array_equal(piecewise, at_once)
-    assert (np.diff(at_once.astype(np.int64), axis=1) > 0).all()
-    assert int(at_once.max()) < k
+@pytest.mark.parametrize(
+    ("k", "epsilon", "omega"), [(40, 1.0, 11), (200, 0.5, 76), (700, 1.0, 188), (1000, 5.0, 6), (70_000, 2.0, 8353)]
+)
+def test_a_word_decides_its_own_row_alone(k: int, epsilon: float, omega: int) -> None:
+    """Words of one row are changed: no other row's set moves, nor whether it is refused; that row's does."""
+    mechanism = SubsetSelection(k, epsilon, omega)
+    plan, n = plan_for(k, omega), 70
+    codes, included = np.arange(n) * 7919 % k, np.arange(n) % 2 == 0
+    words = draw(SimulationRandomness(1), n * plan.width)
+
+    def drawn() -> list[list[int] | None]:
+        rows, reports = np.arange(n), np.zeros((n, omega), dtype=mechanism.report_fields[0].dtype)
+        if plan.network is None:
+            packed = _PACKED if reports.dtype.itemsize == 1 else _PACKED_WIDE
+            refused = fill_sets.compiled(
+                rows, words, codes, included, k, plan.share, plan.share_bits, plan.chunk, packed, _POPULATION, False,
+                reports, reports.reshape(-1),
+            )  # fmt: skip
+        else:
+            table = np.empty((omega, SIDE_BY_SIDE), dtype=np.uint16)
+            refused = sort_sets.compiled(rows, words.view(np.uint16), codes, included, k, plan.network, table, reports)
+        again = set(rows[:refused].tolist())
+        return [None if row in again else report for row, report in enumerate(reports.tolist())]
+
+    before, moved = drawn(), Counter[int]()
+    places = range(n * plan.width) if plan.width < 200 else np.random.default_rng(1).integers(n * plan.width, size=200)
+    for place in places:
+        words[place] ^= np.uint64(0x8000800080008000)
+        differ = [row for row, (one, other) in enumerate(zip(before, drawn(), strict=True)) if one != other]
+        words[place] ^= np.uint64(0x8000800080008000)
+        own = _rows_of(int(place), plan, n, omega)
+        assert set(differ) <= own
+        moved.update(differ)
+    assert len(moved) > n / 2
+
+
+def _rows_of(place: int, plan: Plan, n: int, omega: int) -> set[int]:
+    """Return the rows that have a piece of a word: one, but where rows lie side by side their first chunks do."""
+    if plan.network is None:
+        return {place // plan.width}
+    group = place // (SIDE_BY_SIDE * plan.width)
+    many = min(SIDE_BY_SIDE, n - group * SIDE_BY_SIDE)
+    chunks = 4 * (place - group * SIDE_BY_SIDE * plan.width) + np.arange(4)
+    return {group * SIDE_BY_SIDE + int(c) % many for c in chunks if c < many * omega}
+
+
+def test_refused_rows_are_drawn_again_and_others_stay() -> None:
+    """Whatever the size of a block: all sets are sorted, of the right size, and hold their code where they must."""
+    for k, omega in ((40, 11), (300, 90), (1000, 6), (5000, 900)):
+        codes = np.arange(40_000) % k
+        reports = np.zeros((len(codes), omega), dtype=np.uint8 if k <= 256 else np.uint16)
+        fill_many(codes, np.uint64(2**64 - 1), k, SimulationRandomness(3), reports)
+        assert (np.diff(reports.astype(np.int64), axis=1) > 0).all()
+        assert int(reports.max()) < k
+        assert (reports == codes[:, None]).any(axis=1).all()
 
 
 def test_plans() -> None:
@@ -122,10 +160,12 @@ def test_plans() -> None:
     assert plan_for(1 << 32, 3).chunk == 32
     assert plan_for(128, 34).network is None
     assert plan_for(128, 34).share * 4 == 1 << plan_for(128, 34).share_bits
-    assert plan_for(10_000_000, 2_700_000).share_bits == 0  # its words would not fit the buffer
+    assert plan_for(10_000_000, 2_700_000).share_bits == 0  # its words would not fit a block
 
 
-def test_words_come_in_blocks_and_few_are_drawn_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("k", "omega"), [(40, 8), (128, 34), (256, 69), (700, 188), (1024, 18), (20, 5), (3000, 142)])
+def test_few_words_are_drawn_in_vain(monkeypatch: pytest.MonkeyPatch, k: int, omega: int) -> None:
+    """At most half of the rows that are sorted are refused, and a sixth of those that are filled."""
     drawn: list[int] = []
     fill = SimulationRandomness.fill
 
@@ -134,10 +174,8 @@ def test_words_come_in_blocks_and_few_are_drawn_in_vain(monkeypatch: pytest.Monk
         fill(self, words)
 
     monkeypatch.setattr(SimulationRandomness, "fill", counted)
-    n, k, omega = 2_000, 40, 8
-    assert plan_for(k, omega).network is None
-    reports = np.empty((n, omega), dtype=np.uint8)
-    fill_many(np.zeros(n, dtype=np.uint8), np.uint64(1) << np.uint64(63), k, SimulationRandomness(1), reports)
-    per_row = 2 + plan_for(k, omega).share_bits + omega // 4
-    assert len(drawn) <= 2
-    assert sum(drawn) <= 2 * n * per_row
+    n, plan = 20_000, plan_for(k, omega)
+    reports = np.empty((n, omega), dtype=np.uint16)
+    fill_many(np.zeros(n, dtype=np.uint16), np.uint64(1) << np.uint64(63), k, SimulationRandomness(1), reports)
+    assert max(drawn) <= BLOCK_WORDS
+    assert sum(drawn) <= n + (2 if plan.network is not None else 1.2) * n * plan.width

@@ -12,9 +12,19 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable import OUE, RAPPOR, SimulationRandomness
+from deniable.core import randomness
 from deniable.core.randomness import Words, draw
-from deniable.oracles import unary_bulk
-from deniable.oracles.unary_bulk import CELLS, ByteLaw, below, byte_law, fill_noise, look_up, one_hot_in_bulk, set_own
+from deniable.oracles.unary_bulk import (
+    CELLS,
+    ByteLaw,
+    below,
+    bits_in_bulk,
+    byte_law,
+    fill_noise,
+    look_up,
+    one_hot_in_bulk,
+    set_own,
+)
 
 HALF = Fraction(1, 2)
 OUE_Q = OUE(4, 1.0).support_probabilities[1]
@@ -134,7 +144,7 @@ def test_the_own_bit_is_replaced_and_padding_cleared(k: int, path: str) -> None:
 @pytest.mark.parametrize("block", [8, 1 << 15])
 def test_batches_by_the_definition(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The words of blocks: cells first, then those of shared cells; own bits from words that come after all others."""
-    monkeypatch.setattr(unary_bulk, "BLOCK_WORDS", block)
+    monkeypatch.setattr(randomness, "BLOCK_WORDS", block)
     p, q, n, k = 1 - OUE_Q, OUE_Q, 2_000, 21
     codes = np.arange(n) * 5 % k
     got = one_hot_in_bulk(codes, k, (p, q), SimulationRandomness(6))
@@ -171,3 +181,22 @@ def test_bytes_follow_the_law_and_the_mutant_does_not() -> None:
     mutant = ByteLaw(law.table, CELLS, law.cuts, law.bits, law.keys)
     fill_noise(noise, mutant, SimulationRandomness(8))
     assert p_value(noise) < 1e-6
+
+
+@pytest.mark.parametrize("k", [5, 8, 21])
+def test_bits_are_chosen_from_two_noises(k: int) -> None:
+    """A set bit takes the first noise, a clear one the second, padding none: by the noises drawn on their own."""
+    p, q, n, width = Fraction(3, 4), OUE_Q, 3_000, -(-k // 8)
+    rng = np.random.default_rng(k)
+    bits = np.packbits(rng.integers(0, 2, (n, k), dtype=np.uint8), axis=1, bitorder="little")
+    before, source = bits.copy(), SimulationRandomness(4)
+    noises = []
+    for chance in (p, q):
+        noise = np.empty(n * width, dtype=np.uint8)
+        fill_noise(noise, byte_law(chance), source)
+        noises.append(np.unpackbits(noise.reshape(n, width), axis=1, bitorder="little")[:, :k])
+    got = bits_in_bulk(bits, k, (p, q), SimulationRandomness(4))
+    held = np.unpackbits(bits, axis=1, bitorder="little")[:, :k] == 1
+    assert (np.unpackbits(got, axis=1, bitorder="little")[:, :k] == np.where(held, *noises)).all()
+    assert not np.unpackbits(got, axis=1, bitorder="little")[:, k:].any()
+    assert (bits == before).all()

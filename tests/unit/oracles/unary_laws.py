@@ -11,28 +11,20 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from deniable.oracles import bits as _bits, rappor, unary
+from deniable.oracles import rappor, unary
 
 FAMILY_WISE_ERROR = 1e-6
 """Probability that a correct mechanism fails one statistical test, over all its comparisons; seeds are fixed."""
 
-KERNELS = ("few", "interpreted", "compiled")
-
-
-def interpreted_lanes(lanes: Any, words: Any, planes: Any, valid: Any, start: int) -> tuple[int, int]:
-    """`randomize_lanes` uncompiled, with the tables of few rows."""
-    pairs, masks = (np.array(table, dtype=np.uint64) for table in (planes, valid))
-    return _bits.randomize_lanes.interpreted(lanes, words, pairs, masks, start)
+KERNELS = ("few", "bulk")
 
 
 @contextmanager
 def kernel_path(path: str) -> Iterator[None]:
-    """Force bits to be made as of few rows, interpreted, or compiled and in bulk, whatever the number of rows."""
+    """Force bits to be made as of few rows or in bulk, whatever the number of rows."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (_bits, unary, rappor):
-            patch.setattr(module, "INTERPRETED_ROWS", 0 if path == "compiled" else 1 << 40)
-        if path == "interpreted":
-            patch.setattr(_bits, "randomize_few", interpreted_lanes)
+        for module in (unary, rappor):
+            patch.setattr(module, "INTERPRETED_ROWS", 0 if path == "bulk" else 1 << 40)
         yield
 
 

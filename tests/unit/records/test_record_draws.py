@@ -231,7 +231,7 @@ def test_pieces_decide_what_whole_words_would(d: int, k: int, path: str, monkeyp
     tables = copies.piece_tables(lies, k, bits, number)
     found = doubtful[: getattr(kernel, path)(codes, pivots, pieces, *tables, k, reports, doubtful)]
     assert found.size > 0
-    first = pieces.view(np.uint64)[: -(-n * d * bits // 64)]
+    first = pieces.view(np.uint64)[: -(-(n * d + copies.TOGETHER) * bits // 64)]
     source = Given(first, (whole[found] << np.uint64(bits)).reshape(-1))
     reports = copies.copy_many(codes, pivots, lies, source, k)
     assert not source.given
@@ -271,7 +271,7 @@ def test_every_record_is_copied_whichever_block_it_is_in(d: int, n: int) -> None
     step, begun = 4 * BLOCK_WORDS // d, []
     for start in range(0, n, step):
         size = min(step, n - start) * d
-        begun.append(draw(rng, -(-size // 4)).view(np.uint16)[:size].reshape(-1, d))
+        begun.append(draw(rng, -(-(size + copies.TOGETHER) // 4)).view(np.uint16)[:size].reshape(-1, d))
     turn = (pivots[:, None].astype(np.int64) + np.arange(d)) % d
     whole = np.take_along_axis(np.concatenate(begun).astype(np.uint64), turn, axis=1) << np.uint64(48)
     copies.copy_words(whole, codes, pivots, lies, k, expected)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, code_dtype
 from deniable.core.kernels import INTERPRETED_ROWS, Kernel, kernel
-from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, Words, blocks, draw
+from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, Words, WordStream, blocks, draw
 from deniable.core.thresholds import SCALE
 from deniable.records.pivot.pivot_draws import sample_pivots
 
@@ -74,12 +74,12 @@ def copy_many(codes: Codes, pivots: Codes, lies: Words, rng: Randomness, k: int)
     run, share = (copy_short_pieces if short else copy_long_pieces), 64 // bits
     tables = piece_tables(lies, k, bits, number)
     step = max(1, share * BLOCK_WORDS // d)
-    words = np.zeros(-(-min(step, n) * d // share) + TOGETHER, dtype=np.uint64)
-    doubtful, open_rows, begun = np.empty(min(step, n), dtype=np.int64), [], []
+    stream, doubtful, open_rows, begun = WordStream(rng), np.empty(min(step, n), dtype=np.int64), [], []
     for start in range(0, n, step):
         rows = slice(start, start + step)
-        block, pieces = codes[rows], words.view(piece)
-        rng.fill(words[: -(-block.size // share)])
+        block = codes[rows]
+        # The loop reads some pieces beyond the last record's, which decide nothing.
+        pieces = stream.take(-(-(block.size + TOGETHER) // share)).view(piece)
         found = doubtful[: run(block, pivots[rows], pieces, *tables, k, memory[start * d :], doubtful)]
         open_rows.append(start + found)
         begun.append(pieces[: block.size].reshape(block.shape)[found])

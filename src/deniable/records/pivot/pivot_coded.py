@@ -31,7 +31,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import Codes, check_counters, checked_report_records
 from deniable.core.kernels import kernel
-from deniable.core.randomness import Randomness, Words, blocks
+from deniable.core.randomness import Randomness, Words, blocks, draw
 from deniable.core.state import Counts, counts_sum_to
 from deniable.core.thresholds import SCALE
 from deniable.errors import InvalidReportError
@@ -212,8 +212,7 @@ def _surround_again(
     # The pivot's report stays: only the uniform choices around it are drawn again.
     todo = np.flatnonzero(again)
     while todo.size:
-        words = np.empty((todo.size, len(sizes)), dtype=np.uint64)
-        rng.fill(words.reshape(-1))
+        words = draw(rng, todo.size * len(sizes)).reshape(todo.size, len(sizes))
         part, refused = reports[todo], np.zeros(todo.size, dtype=np.bool_)
         surround(words, pivots[todo], sizes, part, refused)
         reports[todo] = part

@@ -1,0 +1,232 @@
+"""Laws of many contributors at once: no random word is used for two of them.
+
+A kernel that makes reports by the hundred thousand takes words in blocks. If it reads a word twice, two reports depend
+on each other: whoever sees both learns more than the guarantee says, although each report alone follows its channel
+exactly. These laws look at reports together. They need no channel, so they hold a mechanism at any size.
+
+What is allowed: a word may be cut into pieces for several contributors, and a bit may decide *how many* words come
+after it (how many contributors sampled an attribute, how many draws were rejected), so that later contributors read
+other words. Such a shift moves many reports, or neighbouring ones at the end of a block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft, stats
+
+from deniable.core.randomness import BLOCK_WORDS, SimulationRandomness, Words, WordStream
+from deniable.testing.laws import FAMILY_WISE_ERROR, columns, hold, length
+
+ROWS = 12 * BLOCK_WORDS
+"""Contributors: three blocks of the largest kind, in which a word serves four of them."""
+
+APART = 1 << 12
+"""Rows between two reports that no shift at the end of a block explains, if few reports have moved."""
+
+FEW = 2 * ROWS // BLOCK_WORDS
+"""Reports that a word moves at most if every block of words is used again: more are a shift."""
+
+NEIGHBOURS = 3
+"""Changed bits that may move a few neighbouring reports: shifts at the end of a block, which few words of many make."""
+
+LARGEST_LAG = 1 << 18
+"""Largest distance at which reports are compared."""
+
+_BINS = 8
+
+
+@contextmanager
+def overwritten_words() -> Iterator[None]:
+    """Overwrite the words of every `WordStream` as soon as it takes others: who reads stale ones is found out."""
+    before, WordStream.overwrites = WordStream.overwrites, True
+    try:
+        yield
+    finally:
+        WordStream.overwrites = before
+
+
+class ChangedRandomness:
+    """The words of a seed, one bit of them changed, and a record of how many were drawn at a time.
+
+    Parameters
+    ----------
+    seed : int
+        As `SimulationRandomness`.
+    place : int
+        Number of the word that is changed, from 0 on; none by default.
+    bit : int
+        Its bit, 0..63.
+
+    Attributes
+    ----------
+    sizes : list of int
+        How many words every call drew.
+    """
+
+    def __init__(self, seed: int, place: int = -1, bit: int = 0) -> None:
+        self._honest, self._place, self._bit = SimulationRandomness(seed), place, bit
+        self._drawn = 0
+        self.sizes: list[int] = []
+
+    def fill(self, words: Words) -> None:
+        """Overwrite words with the next ones of the seed, the changed one among them if its turn has come."""
+        self._honest.fill(words)
+        if self._drawn <= self._place < self._drawn + len(words):
+            words[self._place - self._drawn] ^= np.uint64(1) << np.uint64(self._bit)
+        self._drawn += len(words)
+        self.sizes.append(len(words))
+
+
+def bits_decide_one_report(mechanism: Any, rows: int = ROWS + 5, changes: int = 128, seed: int = 7) -> None:
+    """A changed bit moves the report of at most one contributor, where as many words are drawn as before.
+
+    Half of the words are chosen at random, half are the first and the last ones of a draw, where blocks meet. Shifts
+    are told from words that are used twice by how many reports move, and how far apart these lie.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        One that takes codes or records.
+    rows, changes, seed : int
+        Contributors, changed bits and the seed of the words.
+    """
+    inputs = several_inputs(mechanism, rows)
+    honest = ChangedRandomness(seed)
+    reports = mechanism.randomize(inputs, honest)
+    ends = np.cumsum(honest.sizes)
+    generator = np.random.default_rng(seed)
+    anywhere = generator.integers(ends[-1], size=changes - changes // 2)
+    borders = generator.choice(np.concatenate([ends - 1, ends - honest.sizes]), size=changes // 2)
+    # The first bit of a word decides most, then the first ones of its pieces of sixteen and thirty-two.
+    kinds = (np.full(changes, 63), 16 * generator.integers(4, size=changes) + 15, generator.integers(64, size=changes))
+    bits = np.choose(generator.choice(3, size=changes, p=(0.5, 0.25, 0.25)), kinds)
+    neighbours = 0
+    for place, bit in zip([*anywhere.tolist(), *borders.tolist()], bits.tolist(), strict=True):
+        source = ChangedRandomness(seed, place, bit)
+        moved = rows_that_differ(reports, mechanism.randomize(inputs, source))
+        if source.sizes != honest.sizes or not 2 <= len(moved) <= FEW:
+            continue
+        named = f"bit {bit} of word {place + 1} of {ends[-1]} decides the reports of rows {(moved + 1).tolist()}"
+        hold(moved[-1] - moved[0] < APART, named)
+        neighbours += 1
+        hold(neighbours <= NEIGHBOURS, f"{named}, and {NEIGHBOURS} other bits decide several neighbours too")
+
+
+def several_inputs(mechanism: Any, rows: int) -> NDArray[np.int64]:
+    """Return inputs of everybody, not in the order of the codes: int64[rows], or int64[rows, d]."""
+    row = np.arange(rows, dtype=np.int64)
+    codes = [(7 * row + 3 * j + row // 5) % size for j, size in enumerate(mechanism.domain)]
+    return np.stack(codes, axis=1) if mechanism.records else codes[0]
+
+
+def rows_that_differ(before: Any, after: Any) -> NDArray[np.intp]:
+    """Return the rows, increasing, in which two batches of equally many reports differ."""
+    differ = np.zeros(length(before), dtype=np.bool_)
+    for old, new in zip(columns(before), columns(after), strict=True):
+        differ |= (old != new).reshape(len(differ), -1).any(axis=1)
+    return np.flatnonzero(differ)
+
+
+def distant_reports_are_unrelated(mechanism: Any, rows: int = 2 * LARGEST_LAG, seed: int = 8) -> None:
+    """At every distance up to 2^18, reports of contributors who hold the same are as often equal as at any other.
+
+    Every possible report is given a number at random. Of independent reports these numbers are uncorrelated; if a share
+    of the reports at some distance are copies, their correlation there is about that share. All distances at once by
+    a Fourier transform, the bound by Bernstein's inequality on either half of the pairs, which are independent:
+    .021 for numbers that are well spread.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        One that takes codes or records.
+    rows, seed : int
+        Contributors, at least twice the largest distance that is looked at, and the seed of the words.
+    """
+    lags = rows // 2
+    numbers = numbered(mechanism.randomize(_same_inputs(mechanism, rows, 0), SimulationRandomness(seed)), seed)
+    centred = numbers - numbers.mean()
+    variance = float(np.square(centred).mean())
+    if variance == 0:  # all report the same
+        return
+    spectrum = np.abs(fft.rfft(centred, n=fft.next_fast_len(rows + lags, real=True))) ** 2
+    sums = fft.irfft(spectrum, n=fft.next_fast_len(rows + lags, real=True))[1 : lags + 1]
+    pairs = rows - np.arange(1, lags + 1)
+    certain = math.log(4 * lags / FAMILY_WISE_ERROR)
+    largest = float(np.abs(centred).max()) ** 2
+    # Of the two halves together; the estimated mean moves each sum by no more than `certain` variances.
+    bounds = 2 * np.sqrt(pairs * certain) * variance + (4 * largest / 3 + variance) * certain
+    worst = int((np.abs(sums) / bounds).argmax())
+    found, chance = (float(numbers[worst] / pairs[worst]) / variance for numbers in (sums, bounds))
+    hold(
+        abs(found) <= chance,
+        f"reports {worst + 1} rows apart depend on each other: their correlation is {found:.3f}, by chance at most "
+        f"{chance:.3f}",
+    )
+
+
+def blocks_are_independent(mechanism: Any, rows: int = ROWS, seed: int = 9) -> None:
+    """Reports of contributors in different blocks are independent: their joint law is the product of their laws.
+
+    By a chi-squared test of independence, one block, two and four apart; whoever is in the first block of a pair holds
+    another input than whoever is in the second.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        One that takes codes or records.
+    rows, seed : int
+        Contributors, at least eight blocks of words, and the seed of the words.
+    """
+    for times in (1, 2, 4):
+        apart = times * BLOCK_WORDS
+        first = np.arange(rows) // apart % 2 == 0
+        first[rows // (2 * apart) * 2 * apart :] = False
+        inputs = _same_inputs(mechanism, rows, 0)
+        inputs[first] = _same_inputs(mechanism, 1, -1)
+        numbers = numbered(mechanism.randomize(inputs, SimulationRandomness(seed + times)), seed)
+        one = np.flatnonzero(first)
+        pairs = np.zeros((_BINS, _BINS), dtype=np.int64)
+        np.add.at(pairs, tuple(_binned(numbers[part]) for part in (one, one + apart)), 1)
+        pairs = pairs[pairs.any(axis=1)][:, pairs.any(axis=0)]
+        if min(pairs.shape) < 2:
+            continue
+        found = stats.chi2_contingency(pairs, correction=False)
+        hold(
+            float(found.pvalue) >= FAMILY_WISE_ERROR / 3,
+            f"reports of blocks {apart} rows apart are not independent, p-value {found.pvalue:.3g}",
+        )
+
+
+def _same_inputs(mechanism: Any, rows: int, code: int) -> NDArray[np.int64]:
+    """Return one input for everybody: the first code of every attribute, or, for -1, the last."""
+    one = np.array([code % size for size in mechanism.domain], dtype=np.int64)
+    return np.repeat(one[None], rows, axis=0) if mechanism.records else np.repeat(one, rows)
+
+
+def numbered(reports: Any, seed: int) -> NDArray[np.float64]:
+    """Return a number in [0, 1) for every report, float64[n]: equal for equal reports, as if drawn for others."""
+    generator = np.random.default_rng(seed)
+    mixed = np.zeros(length(reports), dtype=np.uint64)
+    for field in columns(reports):
+        table = field.reshape(len(mixed), -1)
+        for column in table.T:
+            mixed += column.astype(np.int64).view(np.uint64)
+            mixed *= generator.integers(1 << 63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+            mixed ^= mixed >> np.uint64(29)
+    mixed *= generator.integers(1 << 63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= generator.integers(1 << 63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    return (mixed >> np.uint64(11)).astype(np.float64) / (1 << 53)
+
+
+def _binned(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return a bin of every number, the bins about equally full where numbers are many."""
+    edges = np.unique(np.quantile(numbers, np.arange(1, _BINS) / _BINS))
+    bins: NDArray[np.int64] = np.searchsorted(edges, numbers, side="right")
+    return bins
