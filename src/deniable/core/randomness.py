@@ -3,8 +3,8 @@
 Both sources are ChaCha20 keystreams, one keyed by the operating system and one by a seed. There is no default source:
 every function that randomises takes ``rng``, and a seed is accepted only by the class whose name says simulation.
 
-Words leave a source through `WordStream` alone, each of them once. `draw`, `blocks` and `piece_blocks` are short forms
-of it for the usual cases.
+Words leave a source in this module alone, each of them once: through `WordStream`, of which `draw`, `blocks` and
+`piece_blocks` are short forms for the usual cases.
 """
 
 from __future__ import annotations
@@ -288,8 +288,10 @@ _OVERWRITTEN = np.uint64(0x5555555555555555)
 
 
 def draw(rng: Randomness, size: int) -> Words:
-    """Return `size` fresh uniform words as uint64[size]."""
-    return WordStream(rng).take(size)
+    """Return `size` fresh uniform words as uint64[size], as the only take of a stream does."""
+    words = np.empty(size, dtype=np.uint64)
+    checked_randomness(rng).fill(words)
+    return words
 
 
 def draw_few(rng: Randomness, size: int) -> list[int]:
