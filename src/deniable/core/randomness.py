@@ -244,17 +244,29 @@ class WordStream:
     True
     """
 
-    __slots__ = ("_last", "_rng", "_unread")
+    __slots__ = ("_last", "_owner", "_rng", "_unread")
 
     overwrites: ClassVar[bool] = False
 
     def __init__(self, rng: Randomness) -> None:
         self._rng = checked_randomness(rng)
+        self._owner = threading.get_ident(), _Process.current()
         self._last: Words = np.empty(0, dtype=np.uint64)
         self._unread = 0
 
     def take(self, count: int) -> Words:
-        """Return the next `count` words, uint64[count]: first those that were handed back, then fresh ones."""
+        """Return the next `count` words, uint64[count]: first those that were handed back, then fresh ones.
+
+        Raises
+        ------
+        InvalidParameterError
+            If another thread or process takes than the one that made the stream: both would be handed the same words.
+        """
+        if self._owner != (threading.get_ident(), _Process.current()):
+            raise InvalidParameterError(
+                "a WordStream must be used by the thread and the process that made it, got another; "
+                "make another stream from the source there"
+            )
         words = np.empty(count, dtype=np.uint64)
         kept = min(self._unread, count)
         if kept:
@@ -282,6 +294,10 @@ class WordStream:
                 f"got unread={unread} after {self._unread}"
             )
         self._unread = unread
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled."""
+        raise TypeError("a WordStream can be neither copied nor pickled: both would hand out the same words")
 
 
 _OVERWRITTEN = np.uint64(0x5555555555555555)

@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -198,6 +199,32 @@ def test_a_stream_hands_out_every_word_once() -> None:
     assert len(set(read)) == len(read)
     source = iter(draw(SimulationRandomness(5), 20_000).tolist())
     assert all(word in source for word in read)  # in order; those that are handed back and do not fit are wasted
+
+
+def test_a_stream_stays_with_its_thread_and_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, refused = WordStream(SimulationRandomness(5)), []
+    stream.take(3)
+
+    def take() -> None:
+        try:
+            stream.take(3)
+        except InvalidParameterError as error:
+            refused.append(str(error))
+
+    other = threading.Thread(target=take)
+    other.start()
+    other.join()
+    child = os.fork()
+    if child == 0:
+        take()
+        os._exit(len(refused))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    assert len(refused) == 1
+    assert "by the thread and the process that made it" in refused[0]
+    assert len(stream.take(3)) == 3
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="neither copied nor pickled"):
+            duplicate(stream)
 
 
 def test_what_is_taken_is_memory_of_its_own() -> None:
