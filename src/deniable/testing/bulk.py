@@ -83,7 +83,7 @@ class ChangedRandomness:
         self.sizes.append(len(words))
 
 
-def bits_decide_one_report(mechanism: Any, rows: int = ROWS + 5, changes: int = 128, seed: int = 7) -> None:
+def bits_decide_one_report(mechanism: Any, rows: int = ROWS + 5, changes: int = 64, seed: int = 7) -> None:
     """A changed bit moves the report of at most one contributor, where as many words are drawn as before.
 
     Half of the words are chosen at random, half are the first and the last ones of a draw, where blocks meet. Shifts
