@@ -147,7 +147,7 @@ def run_demo(folder: Path, console: Console, epsilons: Sequence[str] = EPSILONS)
     table, schema = demo_answers(), demo_schema()
     answers, schema_file, page = folder / "answers.csv", folder / "schema.json", folder / "report.html"
     _make(folder)
-    with atomic_path(answers) as temporary:
+    with atomic_path(answers, private=True) as temporary:
         pyarrow.csv.write_csv(table, temporary)
     schema.save(schema_file)
     print_line(console, TITLE, style="bold")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -82,6 +83,21 @@ def test_truth_about_others_is_noted(collected: Run) -> None:
     result = collected("estimate", "survey.json", "all.aggregate", "--truth", "few.csv")
     assert result.exit_code == 0
     assert "the truth is about 1 records, the reports about 4,000 contributors" in result.stderr
+
+
+def test_what_tells_the_truth_can_be_read_by_its_owner_only(collected: Run) -> None:
+    """Estimates are for everybody; with the true frequencies beside them they are the holder's."""
+    files = ("a.html", "a.png", "a.csv")
+    options = [part for name in files for part in ({"html": "--html", "png": "--plot", "csv": "--csv"}[name[2:]], name)]
+    modes = []
+    umask = os.umask(0o022)
+    try:
+        for truth in ((), ("--truth", "answers.csv")):
+            assert collected("estimate", "survey.json", "all.aggregate", *options, *truth).exit_code == 0
+            modes.append([Path(name).stat().st_mode & 0o777 for name in files])
+    finally:
+        os.umask(umask)
+    assert modes == [[0o644] * 3, [0o600] * 3]
 
 
 def test_days_are_merged_and_no_day_counts_twice(survey: Run) -> None:

@@ -219,6 +219,7 @@ def test_send_draws_once_keeps_and_sends_what_it_kept(url: tuple[str, Any], fold
     kept = Path(said["kept"])
     assert kept.parent == state / "sent"
     assert stat.S_IMODE(os.stat(kept.parent).st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(kept).st_mode) == 0o600
     content = kept.read_bytes()
     # Again: the same bytes, nothing is drawn, nothing counts twice.
     result = run("send", folder / "survey.json", folder / "answers.csv", public)

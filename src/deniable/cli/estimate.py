@@ -168,7 +168,7 @@ def estimate(
     )
     if csv is not None:
         with writing(csv):
-            write_text(csv, summary.csv())
+            write_text(csv, summary.csv(), private=truth is not None)
     if book is not None:
         with writing(book):
             write_text(book, codebook(summary))

@@ -3,6 +3,10 @@
 An output is written under a hidden name beside its own, which its writer keeps locked (flock) until the file is
 complete and on the disk; then it is renamed. A hidden file that nobody has locked was left by a process that was
 killed: the next writer in that directory removes it. Locks end with their process, however it ends.
+
+A hidden file can be read by its owner only, whatever becomes of it: half a file of reports is of no use to a collector,
+and a second draw of the same reports spends epsilon again. The permissions that the user's umask gives come with the
+name.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -34,8 +39,8 @@ _PATIENCE = 0.5
 def atomic_path(path: str | os.PathLike[str], *, private: bool = False, commit: Commit | None = None) -> Iterator[Path]:
     """Yield a temporary path beside `path`; move it into place on success, remove it on any failure.
 
-    The content is on the disk before the name is, and the name before this returns. A `private` file can be read by its
-    owner only, from its first byte on.
+    The content is on the disk before the name is, and the name before this returns. Until then only its owner can read
+    the file. A `private` file stays like that; another one gets the permissions of a new file with its name.
 
     Raises
     ------
@@ -44,8 +49,7 @@ def atomic_path(path: str | os.PathLike[str], *, private: bool = False, commit: 
     OutputError
         If the directory does not exist or cannot be written.
     """
-    mode = 0o600 if private else 0o666
-    with _atomic(Path(path), lambda name: os.close(os.open(name, os.O_CREAT | os.O_EXCL, mode)), commit) as temporary:
+    with _atomic(Path(path), lambda name: os.close(_create(name, 0o600)), commit, shared=not private) as temporary:
         yield temporary
 
 
@@ -60,7 +64,7 @@ def atomic_directory(path: str | os.PathLike[str], *, commit: Commit | None = No
     OutputError
         If it exists, or its parent cannot be written.
     """
-    with _atomic(Path(path), lambda name: os.mkdir(name, 0o700), commit) as temporary:
+    with _atomic(Path(path), lambda name: os.mkdir(name, 0o700), commit, shared=False) as temporary:
         yield temporary
 
 
@@ -94,17 +98,22 @@ def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False
 
 
 @contextlib.contextmanager
-def _atomic(target: Path, create: Callable[[Path], None], commit: Commit | None) -> Iterator[Path]:
+def _atomic(target: Path, create: Callable[[Path], None], commit: Commit | None, *, shared: bool) -> Iterator[Path]:
     temporary = target.with_name(f".{target.name}{PARTIAL}")
     try:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a directory")
+        mode = _usual_mode(target.parent) if shared else None
         descriptor = _claim(temporary, create)
         try:
             yield temporary
             os.fsync(descriptor)
             with commit or nullcontext():
                 temporary.replace(target)
+                if mode is not None:
+                    # After the name: a run that is killed in between leaves a file that is too private, never another.
+                    with contextlib.suppress(OSError):
+                        os.fchmod(descriptor, mode)
                 _sync(target.parent)
         except BaseException:
             _discard(temporary, descriptor)
@@ -115,6 +124,24 @@ def _atomic(target: Path, create: Callable[[Path], None], commit: Commit | None)
         raise OutputInUseError(f"cannot write {target}: another run is writing it; wait until that is done") from error
     except OSError as error:
         raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+def _create(path: Path, mode: int) -> int:
+    return os.open(path, os.O_CREAT | os.O_EXCL, mode)
+
+
+def _usual_mode(directory: Path) -> int:
+    """Return the permissions of a new file: of an empty one, since a umask is read only by changing it for all threads.
+
+    It is a file of its own: whoever opened the output while it was empty could read it once it is full.
+    """
+    path = directory / f".{secrets.token_hex(8)}{PARTIAL}"
+    descriptor = _create(path, 0o666)
+    try:
+        return os.fstat(descriptor).st_mode & 0o777
+    finally:
+        os.close(descriptor)
+        path.unlink(missing_ok=True)
 
 
 def _claim(temporary: Path, create: Callable[[Path], None]) -> int:

@@ -17,6 +17,7 @@ Files are those of `deniable randomize`: `deniable aggregate` adds them up, and 
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -422,7 +423,9 @@ class Store(NamedTuple):
         return cls(files, directory, uri, str(place.with_name(f"_{place.name}-{uuid.uuid4().hex}.partial")))
 
     def start(self) -> None:
-        """Driver: make room for attempts."""
+        """Driver: make room for attempts; on a local disk only its owner can look into it."""
+        if self.files.type_name == "local":
+            os.makedirs(self.staging, mode=0o700)
         self.files.create_dir(f"{self.staging}/attempts")
         self.files.create_dir(f"{self.staging}/reports")
 

@@ -116,6 +116,7 @@ def estimate_page(
         brief="; ".join(f"{one.guarantee.budget_text}, n = {one.n:,}, {mechanism_text(one)}" for one in summaries),
         footer="Made by deniable."
         + (" The truth is shown because somebody knows it here; a collector never does." if known else ""),
+        private=known,
     )
 
 

@@ -100,7 +100,7 @@ def save_html(page: Page, path: str | os.PathLike[str]) -> None:
     ...     "Shares" in Path(folder, "page.html").read_text()
     True
     """
-    write_text(path, render_html(page))
+    write_text(path, render_html(page), private=page.private)
 
 
 @functools.cache

@@ -61,6 +61,7 @@ def leakage_page(summary: LeakageSummary) -> Page:
         ),
         brief=summary.release.text,
         footer=_PRIVATE,
+        private=True,
     )
 
 
@@ -108,6 +109,7 @@ def budgets_page(budgets: Budgets) -> Page:
         sections=(Section("Budget of each attribute", (Table.of(header, columns), Text((budgets.comparison,)))),),
         brief=released,
         footer=_PRIVATE,
+        private=True,
     )
 
 

@@ -229,6 +229,8 @@ class Page:
         The most important facts in one line, for a picture's head.
     footer : str
         The last words.
+    private : bool
+        It tells of true answers: files made of it can be read by their owner only.
     """
 
     title: str
@@ -239,6 +241,7 @@ class Page:
     lead: tuple[str, ...] = ()
     brief: str = ""
     footer: str = "Made by deniable."
+    private: bool = False
 
     def all_notes(self, most: int) -> list[str]:
         """Return the notes, with those that a renderer of at most so many rows per chart must add."""

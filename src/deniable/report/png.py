@@ -95,7 +95,7 @@ def save_png(page: Page, path: str | os.PathLike[str]) -> tuple[Path, ...]:
     first = Path(path)
     files = [first, *(first.with_stem(f"{first.stem}-{number}") for number in range(2, len(figures) + 1))]
     for figure, file in zip(figures, files, strict=True):
-        with atomic_path(file) as temporary, quiet(), rc_context({"font.family": families}):
+        with atomic_path(file, private=page.private) as temporary, quiet(), rc_context({"font.family": families}):
             figure.savefig(temporary, format="png", dpi=_DPI)
     return tuple(files)
 

@@ -104,7 +104,7 @@ def send_file(
             # Nothing is drawn for a survey that does not take it.
             remote.check_open()
             kept.parent.mkdir(mode=0o700, exist_ok=True)
-            randomize_file(collection, answers, kept, SecureRandomness())
+            randomize_file(collection, answers, kept, SecureRandomness(), private=True)
             drawn = True
     reader = ReportReader(kept, collection)
     counts = np.zeros(3, dtype=np.int64)

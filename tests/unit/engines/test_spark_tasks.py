@@ -111,6 +111,16 @@ def test_two_results_of_one_partition_are_refused(tmp_path: Path) -> None:
         Store.at(str(tmp_path / "reports"))
 
 
+def test_only_their_owner_can_look_at_reports_that_do_not_count_yet(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    assert Path(store.staging).stat().st_mode & 0o077 == 0
+    store.commit([part_of(write_part(SURVEY, store, 0, answers(100)))])
+    # What they become is an ordinary directory: as another one that is made now.
+    (tmp_path / "another").mkdir()
+    assert (tmp_path / "reports").stat().st_mode == (tmp_path / "another").stat().st_mode
+    store.discard()
+
+
 def test_wrong_answers_come_back_without_the_answer(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     wrong = pa.record_batch({"smoker": ["yes", "secret"], "town": ["1", "2"]})

@@ -8,7 +8,10 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,6 +66,58 @@ def test_permissions_are_those_of_a_new_file(umask: int, mode: int, tmp_path: Pa
         os.umask(before)
     modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("public", "private", "deal")]
     assert modes == [mode, 0o600, 0o700]
+
+
+@pytest.mark.parametrize(
+    ("kind", "private", "last"), [("file", False, 0o666), ("file", True, 0o600), ("dir", True, 0o700)]
+)
+def test_what_is_unfinished_can_be_read_by_its_owner_only(
+    kind: str, private: bool, last: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody opens every file that is made, in the moment it is made, if its permissions let others do that."""
+    onlookers, opened = [], os.open
+
+    def watched(path: Any, flags: int, mode: int = 0o777, **options: Any) -> int:
+        descriptor = opened(path, flags, mode, **options)
+        if flags & os.O_CREAT and os.fstat(descriptor).st_mode & 0o077:
+            onlookers.append(opened(path, os.O_RDONLY))
+        return descriptor
+
+    monkeypatch.setattr(os, "open", watched)
+    umask = os.umask(0)
+    try:
+        begin = partial(atomic_path, private=private) if kind == "file" else atomic_directory
+        with begin(tmp_path / "a") as temporary:
+            assert temporary.stat().st_mode & 0o077 == 0
+            file = temporary if kind == "file" else temporary / "inside"
+            file.write_text("half")
+            assert temporary.stat().st_mode & 0o077 == 0
+            assert files(tmp_path) == {f".a{PARTIAL}"}
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == last
+    for descriptor in onlookers:
+        assert os.read(descriptor, 10) == b""
+        os.close(descriptor)
+
+
+def test_reports_are_open_to_others_only_when_they_are_counted(tmp_path: Path) -> None:
+    """A report file that is being written would be a second look at the same answers."""
+    modes = []
+
+    def batches() -> Iterator[Any]:
+        for seed in (1, 2):
+            modes.extend(path.stat().st_mode & 0o777 for path in tmp_path.glob(f".r*{PARTIAL}"))
+            yield SURVEY.mechanism.randomize([0, 1, 2], rng(seed))
+
+    umask = os.umask(0o022)
+    try:
+        write_reports(tmp_path / "r", SURVEY, batches(), rng())
+        write_reports(tmp_path / "r kept", SURVEY, batches(), rng(), private=True)
+    finally:
+        os.umask(umask)
+    assert modes == [0o600] * 4
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("r", "r kept")] == [0o644, 0o600]
 
 
 def test_the_umask_of_other_threads_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

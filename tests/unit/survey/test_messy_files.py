@@ -188,6 +188,7 @@ def test_spellings_are_offered_as_one_and_rows_are_named(tmp_path: Path, monkeyp
     tidied = run("schema", "a.csv", "-o", "schema.json", "--tidy", "tidy.csv", "--force")
     assert "differ" not in tidied
     assert "wrote tidy.csv: 4 cells are spelled otherwise" in tidied
+    assert Path("tidy.csv").stat().st_mode & 0o777 == 0o600
     age, smoker = Schema.load("schema.json").attributes
     assert (age.missing, age.other, smoker.categories) == ("NA", "no number", ("no", "yes"))
     with Path("tidy.csv").open(newline="", encoding="utf-8") as file:

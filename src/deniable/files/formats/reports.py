@@ -66,6 +66,7 @@ def write_reports(
     batches: Iterable[Any],
     rng: Randomness,
     *,
+    private: bool = False,
     commit: Commit | None = None,
 ) -> WrittenReports:
     """Contributors in bulk: write a report file, atomically; each batch becomes a row group.
@@ -80,6 +81,8 @@ def write_reports(
         In the mechanism's report type.
     rng : Randomness
         Source of the batch number, drawn last.
+    private : bool
+        Only the file's owner can read it.
     commit : context manager, optional
         Entered when the file is complete, left when it has appeared.
 
@@ -107,7 +110,7 @@ def write_reports(
     schema = pa.schema([pa.field(field.name, arrow_type(field), False) for field in fields] + [_id_field()])
     digest = _Digest(collection.id, fields)
     with (
-        atomic_path(path, commit=commit) as temporary,
+        atomic_path(path, private=private, commit=commit) as temporary,
         pq.ParquetWriter(
             temporary, schema, compression="lz4", use_dictionary=_dictionaries(fields), write_page_checksum=True
         ) as writer,

@@ -61,6 +61,7 @@ def randomize_file(
     shares: PathLike | None = None,
     max_epsilon: EpsilonLike | None = None,
     delimiter: str | None = None,
+    private: bool = False,
     progress: Progress | None = None,
 ) -> RandomizeResult:
     """Contributors in bulk: randomise a file of answers into a report file.
@@ -95,6 +96,9 @@ def randomize_file(
         Refuse, before answers are read, a collection whose whole-contributor epsilon is larger.
     delimiter : str, optional
         The character that divides the cells of CSV, where it is not to be found (`open_answers`).
+    private : bool
+        Only the owner of the report file can read it: it stays with the holder of the answers. By default the file has
+        the permissions of a new file.
     progress : callable, optional
         Called with (done, total).
 
@@ -190,7 +194,7 @@ def randomize_file(
         # A source of its own for the order leaves the reports as they are without it.
         mechanism, order = collection.mechanism, checked_randomness(rng).spawn()
         with Ahead(shuffled(mechanism, reports(), batch_rows(mechanism), order)) as ordered:
-            written = write_reports(output, collection, ordered, rng, commit=recorded())
+            written = write_reports(output, collection, ordered, rng, private=private, commit=recorded())
     if stream is not None and stream.total > written.n:
         warnings.append(f"{stream.total - written.n:,} shares were not used: the answers have {written.n:,} rows")
     return RandomizeResult(written.n, output, written.digest, tuple(warnings))

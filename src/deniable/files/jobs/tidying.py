@@ -32,7 +32,7 @@ def tidy_file(
     answers : path
         CSV, Parquet or a workbook, as `open_answers` reads it.
     output : path
-        The copy: as private as the answers are.
+        The copy. Only its owner can read it, as only the holder may read the answers.
     spellings : mapping of columns to mappings
         What becomes of which cell; other cells stay as they are. `DraftResult.spellings`, for instance.
     commas : collection of str
@@ -69,7 +69,7 @@ def tidy_file(
     """
     refuse_overwriting(output, [answers])
     changed = 0
-    with open_answers(answers, delimiter=delimiter) as reader, atomic_path(output) as temporary:
+    with open_answers(answers, delimiter=delimiter) as reader, atomic_path(output, private=True) as temporary:
         writer: pa.csv.CSVWriter | None = None
         for batch in reader:
             columns = []
