@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import checked_integer
 from deniable.core.outputs import atomic_path
+from deniable.core.plain_arrow import CompressedError, read_integers
 from deniable.core.spec import canonical_json, from_spec, to_spec
 from deniable.core.state import LIMIT
 from deniable.errors import (
@@ -219,10 +221,8 @@ class Aggregate:
         FileFormatError
             If the file is missing, damaged, foreign, of another format version, or holds what no reports add up to.
         """
-        import pyarrow as pa
-
         hint = ": it is a Parquet file, as reports are; add them up first (deniable aggregate)"
-        return cls._read(lambda: pa.OSFile(str(path), "rb"), str(path), hint if _is_parquet(path) else "")
+        return cls._read(Path(path).read_bytes, str(path), hint if _is_parquet(path) else "")
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Aggregate:
@@ -233,24 +233,26 @@ class Aggregate:
         FileFormatError
             If the bytes are damaged, foreign, of another format version, or hold what no reports add up to.
         """
-        import pyarrow as pa
-
-        return cls._read(lambda: pa.BufferReader(content), "the content", "")
+        return cls._read(lambda: content, "the content", "")
 
     @classmethod
-    def _read(cls, open_source: Callable[[], Any], name: str, hint: str) -> Aggregate:
+    def _read(cls, content: Callable[[], bytes], name: str, hint: str) -> Aggregate:
         import pyarrow as pa
 
         from deniable.core.documents import loads
 
         try:
-            with open_source() as source:
-                table = pa.ipc.open_file(source).read_all()
+            table = read_integers(pa.py_buffer(content()), "counts")
             header = loads((table.schema.metadata or {})[b"deniable"])
             found = header["format"], header["version"]
             counts = table.column("counts").to_numpy()
         except FileNotFoundError as error:
             raise FileFormatError(f"there is no file {name}") from error
+        except CompressedError:
+            raise FileFormatError(
+                f"{name} must not have compressed buffers, as no aggregate that deniable wrote has: unpacked, they can "
+                "fill the memory; ask for the file as it was written"
+            ) from None
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"{name} is not an aggregate file{hint or ', or is damaged'}") from error
         if found != (FORMAT, FORMAT_VERSION) or isinstance(found[1], (bool, float)):

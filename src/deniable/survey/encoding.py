@@ -135,8 +135,10 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
         raise InvalidInputError(f"{where} must have the {plural} {_listed(absent)}, got {found}{hint}")
     for name in wanted:
         if occurrences[name] > 1:
-            places = " and ".join(str(i + 1) for i, column in enumerate(present) if column == name)
-            raise InvalidInputError(f"{where} must have columns of different names, got columns {places} of one name")
+            first, second, *_ = (i + 1 for i, column in enumerate(present) if column == name)
+            raise InvalidInputError(
+                f"{where} must have columns of different names, got columns {first} and {second} of one name"
+            )
 
 
 def read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> Readings:
@@ -164,7 +166,7 @@ def read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: in
                 else:
                     encode_column(attribute, column, first, base[rows], int(places[j]))
             except (pa.ArrowException, IndexError, OverflowError):
-                raise _unreadable(attribute.name, column.type) from None
+                raise unreadable(attribute.name, column.type) from None
         start += batch.num_rows
     return Readings(base, tuple(int(places[j]) for j in numeric), thresholds, decimals)
 
@@ -353,10 +355,13 @@ def dictionary_encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
     try:
         if not pa.types.is_dictionary(column.type):
             return column.dictionary_encode()
-        # A dictionary of many batches may be larger than one.
-        return column if len(column.dictionary) <= len(column) else column.dictionary_decode().dictionary_encode()
+        if len(column.dictionary) <= len(column):
+            return column
+        # A dictionary of many batches may be larger than one. No text is copied row by row: it may be long.
+        used = pc.unique(column.indices.drop_null())
+        return pa.DictionaryArray.from_arrays(pc.index_in(column.indices, used), column.dictionary.take(used))
     except pa.ArrowException:
-        raise _unreadable(name, column.type) from None
+        raise unreadable(name, column.type) from None
 
 
 def distinct_answers(column: pa.Array, name: str) -> tuple[list[str | None], NDArray[np.int32]]:
@@ -482,7 +487,7 @@ def _text_array(answers: pa.Array, name: str) -> pa.Array:
     try:
         return answers.cast(pa.string())
     except pa.ArrowException:
-        raise _unreadable(name, answers.type) from None
+        raise unreadable(name, answers.type) from None
 
 
 def _mask(answers: pa.Array) -> NDArray[np.bool_]:
@@ -496,7 +501,8 @@ def _plain_number(text: str) -> str:
     return canonical_decimal(text) or text
 
 
-def _unreadable(name: str, kind: pa.DataType) -> InvalidInputError:
+def unreadable(name: str, kind: pa.DataType) -> InvalidInputError:
+    """Return what is said of a column whose type holds no answers."""
     return InvalidInputError(f"column {name!r} must hold text or numbers, got the type {kind}")
 
 

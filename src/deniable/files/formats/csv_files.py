@@ -42,6 +42,9 @@ PATIENCE = 10.0
 DELIMITERS = (",", ";", "\t", "|")
 """What is tried between the cells of a file."""
 
+MOST_COLUMNS = 1 << 14
+"""Columns of a file, as many as a spreadsheet has: a parser needs kilobytes for each."""
+
 _HEAD_BYTES = 1 << 16
 _HEAD_RECORDS = 20
 
@@ -138,12 +141,28 @@ class CsvFile:
             raise self._unclosed(rows)
 
     def _header(self) -> tuple[str, ...]:
+        self._check_width()
         with _Stream(self.path, self._compressed, "") as stream:
             try:
                 with contextlib.closing(self._open(stream, None)) as parser:
                     return tuple(parser.names)
             except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
                 self._explain(error, 0, stream, "")
+
+    def _check_width(self) -> None:
+        """Refuse a line of column names that costs too much, before it is parsed; what else is wrong is said later."""
+        try:
+            with _Stream(self.path, self._compressed, "") as stream:
+                head = stream.read(BLOCK_BYTES).decode("utf-8-sig", errors="replace")
+            width = len(next(csv.reader(io.StringIO(head, newline=""), delimiter=self._delimiter), ()))
+        except OSError:
+            return
+        except csv.Error:
+            raise FileFormatError(
+                f"{self.path} must have column names of at most {csv.field_size_limit():,} characters"
+            ) from None
+        if width > MOST_COLUMNS:
+            raise FileFormatError(f"{self.path} must have at most {MOST_COLUMNS:,} columns, got {width:,}")
 
     def _open(self, stream: _Stream, columns: Sequence[str] | None) -> _Parser:
         # Of a single column, an empty line is a missing answer; between records of several cells it is nothing.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from deniable.core.randomness import Randomness, draw
 from deniable.core.spec import content_hash
 from deniable.errors import FileFormatError, MismatchError
 from deniable.files.formats.columns import arrays_of, arrow_type, check_column, to_arrow, to_numpy
+from deniable.files.formats.pages import is_text_type
 from deniable.files.formats.stated import REPORTS
 from deniable.files.formats.tables import open_parquet, parquet_batches, parquet_errors
 from deniable.survey.collection import Collection, short_id
@@ -56,8 +57,16 @@ class WrittenReports:
 
 def batch_rows(mechanism: Mechanism[Any]) -> int:
     """Return how many reports are handled at a time: as many as fit into `BATCH_BYTES`, at most `BATCH_ROWS`."""
-    width = sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in mechanism.report_fields)
-    return max(1, min(BATCH_ROWS, BATCH_BYTES // width))
+    return max(1, min(BATCH_ROWS, BATCH_BYTES // _row_bytes(mechanism.report_fields)))
+
+
+def most_unpacked(fields: Sequence[ReportField]) -> int:
+    """Return how many bytes the pages of a file of ours may become at a time: far more than those that we write."""
+    return 16 * max(BATCH_BYTES, _row_bytes(fields)) + BATCH_BYTES * len(fields)
+
+
+def _row_bytes(fields: Sequence[ReportField]) -> int:
+    return sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in fields)
 
 
 def write_reports(
@@ -69,7 +78,7 @@ def write_reports(
     private: bool = False,
     commit: Commit | None = None,
 ) -> WrittenReports:
-    """Contributors in bulk: write a report file, atomically; each batch becomes a row group.
+    """Contributors in bulk: write a report file, atomically; each batch becomes a row group, a large one several.
 
     Parameters
     ----------
@@ -120,7 +129,7 @@ def write_reports(
             digest.update(arrays)
             columns = [to_arrow(array, field) for array, field in zip(arrays, fields, strict=True)]
             ids = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(arrays[0]), np.int8)), pa.array([collection.id]))
-            writer.write_batch(pa.record_batch([*columns, ids], schema=schema))
+            writer.write_batch(pa.record_batch([*columns, ids], schema=schema), batch_rows(collection.mechanism))
         number = draw(rng, 2).astype("<u8").tobytes().hex()
         named = digest.hexdigest(number)
         writer.add_key_value_metadata(REPORTS.metadata(collection, batch_number=number, digest=named))
@@ -178,6 +187,9 @@ class ReportReader:
             check_column(schema, field, str(self.path))
         if ID_COLUMN not in schema.names:
             raise FileFormatError(f"{self.path} must have the column {ID_COLUMN!r}, got {', '.join(schema.names)}")
+        kind = schema.field(ID_COLUMN).type
+        if not is_text_type(kind.value_type if pa.types.is_dictionary(kind) else kind):
+            raise FileFormatError(f"{self.path}: column {ID_COLUMN!r} must hold texts, got {kind}")
 
     def __iter__(self) -> Generator[Any, None, None]:
         """Yield batches of reports, in the mechanism's report type.
@@ -192,9 +204,9 @@ class ReportReader:
         mechanism = self.collection.mechanism
         fields = mechanism.report_fields
         digest = _Digest(self.collection.id, fields)
-        with open_parquet(self.path) as file:
+        with open_parquet(self.path, dictionaries=[ID_COLUMN]) as file:
             columns = [*(field.name for field in fields), ID_COLUMN]
-            for batch in parquet_batches(file, self.path, batch_rows(mechanism), columns):
+            for batch in parquet_batches(file, self.path, batch_rows(mechanism), columns, most_unpacked(fields)):
                 with parquet_errors(self.path):
                     check_ids(batch.column(ID_COLUMN), self.collection.id, str(self.path), digest.n)
                     arrays = [to_numpy(batch.column(field.name), field, str(self.path), digest.n) for field in fields]
@@ -221,10 +233,11 @@ def check_ids(ids: pa.Array, collection: str, source: str, start: int) -> None:
     distinct = ids.dictionary if pa.types.is_dictionary(ids.type) else pc.unique(ids)
     if ids.null_count == 0 and distinct.to_pylist() == [collection]:
         return
-    for row, value in enumerate(ids.to_pylist()):
-        if value != collection:
+    # One by one: all rows may refer to one long text.
+    for row, value in enumerate(ids):
+        if value.as_py() != collection:
             raise MismatchError(
-                f"row {start + row + 1} of {source} is of collection {short_id(str(value or ''))}, "
+                f"row {start + row + 1} of {source} is of collection {short_id(str(value.as_py() or ''))}, "
                 f"not of {short_id(collection)}"
             )
 

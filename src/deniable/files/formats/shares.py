@@ -30,6 +30,7 @@ from deniable.errors import (
     MismatchError,
 )
 from deniable.files.formats.columns import arrow_type, check_column, to_arrow, to_numpy
+from deniable.files.formats.reports import most_unpacked
 from deniable.files.formats.stated import SHARES
 from deniable.files.formats.tables import open_parquet, parquet_batches, parquet_errors
 from deniable.files.jobs.ledger import Entries, Entry, Ledger, used_before
@@ -153,8 +154,9 @@ class ShareReader:
         fields = self._mechanism.share_fields
         last = 0
         for path in self._files:
+            names, most = [CONTRIBUTOR, *(field.name for field in fields)], most_unpacked(fields)
             with open_parquet(path) as file:
-                for batch in parquet_batches(file, path, rows, [CONTRIBUTOR, *(field.name for field in fields)]):
+                for batch in parquet_batches(file, path, rows, names, most):
                     with parquet_errors(path):
                         numbers = np.array(batch.column(CONTRIBUTOR).to_numpy(zero_copy_only=False))
                         arrays = [to_numpy(batch.column(f.name), f, str(path), 0) for f in fields]

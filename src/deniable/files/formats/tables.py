@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from deniable.errors import DeniableError, FileFormatError, InvalidInputError
 from deniable.files.formats.csv_files import CsvFile, checked_delimiter, found_delimiter
+from deniable.files.formats.pages import check_pages, read_as_dictionaries, rows_at_a_time
 from deniable.files.formats.workbooks import SUFFIXES, Workbook
 from deniable.survey.encoding import check_columns
 
@@ -215,9 +216,7 @@ class ParquetFile:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield record batches of these columns."""
         # Texts as they lie in the file, each once, with a number per record: no text is made for every record.
-        schema = self._file.schema_arrow
-        texts = [name for name in columns if _is_text(schema.field(schema.names.index(name)).type)]
-        with open_parquet(self.path, dictionaries=texts) as file:
+        with open_parquet(self.path, dictionaries=read_as_dictionaries(self._file, columns)) as file:
             for batch in parquet_batches(file, self.path, BATCH_ROWS, columns):
                 self._rows += batch.num_rows
                 yield batch
@@ -225,10 +224,6 @@ class ParquetFile:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
@@ -244,11 +239,21 @@ def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> pq.ParquetFile
         )
 
 
-def parquet_batches(file: pq.ParquetFile, path: Path, rows: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield batches of at most this many rows of these columns; FileFormatError if the file is damaged."""
+def parquet_batches(
+    file: pq.ParquetFile, path: Path, rows: int, columns: Sequence[str], most: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield batches of at most this many rows of these columns.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is damaged, or its pages become too large (`check_pages`); nothing is unpacked before.
+    """
     if not file.metadata.num_row_groups:
         return  # older readers look for the last of them
-    batches = file.iter_batches(rows, columns=list(columns))
+    with parquet_errors(path):
+        check_pages(file, path, columns, most)
+    batches = file.iter_batches(rows_at_a_time(file, columns, rows), columns=list(columns))
     while True:
         with parquet_errors(path):
             batch = next(batches, None)

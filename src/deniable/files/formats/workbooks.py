@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import warnings
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from deniable.errors import DeniableError, FileFormatError, InvalidInputError, M
 BATCH_ROWS = 1 << 14
 
 SUFFIXES = (".xlsx", ".xlsm")
+
+MOST_UNPACKED, MOST_TIMES = 1 << 27, 100
+"""A workbook is a zip archive: unpacked it may have so many bytes, or so many times those that it has, if that is more.
+Sheets become about ten times as long."""
 
 
 class Workbook:
@@ -63,6 +68,7 @@ class Workbook:
         with contextlib.ExitStack() as opened:
             self._file = opened.enter_context(path.open("rb"))
             with self._readable():
+                self._check_size()
                 sheet = openpyxl.load_workbook(self._file, read_only=True, data_only=True).worksheets[0]
                 # What the file says about its size may be wrong: too small, lines would be cut off.
                 self.total = int(sheet.max_row or 0)
@@ -98,6 +104,17 @@ class Workbook:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def _check_size(self) -> None:
+        """Refuse an archive that becomes too large; no part of it becomes longer than the archive says."""
+        with zipfile.ZipFile(self._file) as archive:
+            unpacked = sum(part.file_size for part in archive.infolist())
+        most = max(MOST_UNPACKED, MOST_TIMES * self.path.stat().st_size)
+        if unpacked > most:
+            raise FileFormatError(
+                f"{self.path} must become at most {most >> 20:,} MiB when it is unpacked, got {unpacked >> 20:,} MiB; "
+                "save the sheet as CSV"
+            )
 
     def _batch(self, columns: Sequence[str], records: list[list[str]]) -> pa.RecordBatch:
         self._rows += len(records)

@@ -13,6 +13,7 @@ from deniable.core.outputs import atomic_directory, atomic_path
 from deniable.core.randomness import Randomness, draw
 from deniable.dealt.shares import Dealer, Shares
 from deniable.errors import AlreadyRandomizedError, FileFormatError, InvalidParameterError, OutputError
+from deniable.files.formats.pages import check_pages
 from deniable.files.formats.shares import (
     CHUNK_ROWS,
     CONTRIBUTOR,
@@ -228,6 +229,7 @@ def hand_out(collection: Collection, directory: PathLike, first: int, last: int,
 def _remove(path: Path, first: int, last: int) -> None:
     """Take a range of contributors out of a file; a file that is empty then goes as a whole."""
     with open_parquet(path) as file, parquet_errors(path):
+        check_pages(file, path, file.schema_arrow.names)
         table = file.read()
     numbers = table.column(CONTRIBUTOR).to_numpy()
     kept = table.filter(pa.array((numbers < first) | (numbers > last)))
