@@ -25,6 +25,7 @@ from deniable.errors import (
     AlreadyRandomizedError,
     FileFormatError,
     InvalidParameterError,
+    MismatchError,
     StoreInUseError,
     UploadError,
 )
@@ -234,6 +235,83 @@ def test_send_draws_once_keeps_and_sends_what_it_kept(url: tuple[str, Any], fold
     kept.unlink()
     with pytest.raises(AlreadyRandomizedError):
         send_file(ASKED, folder / "answers.csv", public)
+
+
+@pytest.mark.parametrize(("n", "others"), [(40, 40), (40, 60), (1200, 1200), (1200, 40)])
+def test_other_peoples_answers_under_one_name_are_not_taken_for_sent(
+    url: tuple[str, Any], folder: Path, state: Path, n: int, others: int
+) -> None:
+    """Neither is the first group sent in the place of the second, nor is the second drawn into the first one's file."""
+    public, collector = url
+    answers = folder / "answers.csv"
+    answers.write_text("smoker\n" + "yes\nno\n" * (n // 2))
+    first = send_file(ASKED, answers, public)
+    content, before = first.kept.read_bytes(), collector.store.waiting(ASKED.id)
+    answers.write_text("smoker\n" + "once\nno\n" * (others // 2))
+    os.utime(answers, ns=(1, answers.stat().st_mtime_ns + 10**9))
+    with pytest.raises(MismatchError) as caught:
+        send_file(ASKED, answers, public)
+    said = str(caught.value)
+    assert (
+        "nothing was drawn, and nothing was sent; for other people, put their answers into a file of another n" in said
+    )
+    assert f"to send what was kept, give {first.kept} in the place of the answers" in said
+    # Few answers leave nothing behind that tells them from others: what is said is that the file was changed.
+    assert ("was changed after its reports were drawn and kept" in said) == (n == others == 40)
+    assert ("holds other answers than those whose reports were drawn" in said) == (not n == others == 40)
+    assert first.kept.read_bytes() == content
+    assert collector.store.waiting(ASKED.id) == before
+    # Both ways out work: the second group's reports leave, and so do the rest of the first's.
+    answers.rename(folder / "second.csv")
+    assert send_file(ASKED, folder / "second.csv", public).counted == others
+    assert send_file(ASKED, first.kept, public).already == n
+
+
+@pytest.mark.parametrize("n", [40, 1200])
+def test_a_touched_file_of_the_same_answers_can_be_sent_to_the_end(url: tuple[str, Any], folder: Path, n: int) -> None:
+    public, _ = url
+    answers = folder / "answers.csv"
+    answers.write_text("smoker\n" + "yes\nno\n" * (n // 2))
+    first = send_file(ASKED, answers, public)
+    os.utime(answers)
+    if n >= 1000:
+        # Recognised by their content, however they are written.
+        answers.write_text('"smoker"\n' + '"yes"\nno\n' * (n // 2))
+        assert send_file(ASKED, answers, public).already == n
+    else:
+        with pytest.raises(MismatchError, match="also if the answers are the same"):
+            send_file(ASKED, answers, public)
+        assert send_file(ASKED, first.kept, public).already == n
+
+
+def test_what_send_remembers_of_few_answers_does_not_depend_on_them(
+    url: tuple[str, Any], folder: Path, state: Path
+) -> None:
+    """Two files that differ in an answer, and in length, changed in the same moment: equal ledgers, but for the key."""
+    public, _ = url
+    answers, entries = folder / "answers.csv", []
+    for answer in ("yes", "no"):
+        answers.write_text(f"smoker\n{answer}\n")
+        os.utime(answers, ns=(1, 5_000_000_000))
+        kept = send_file(ASKED, answers, public).kept
+        entries.append(json.loads((state / "ledger.json").read_text())["entries"])
+        kept.unlink()
+        (state / "ledger.json").unlink()
+    assert entries[0] == entries[1]
+    assert entries[0][0]["modified"] == 5_000_000_000
+
+
+def test_what_was_spent_before_is_said_where_reports_are_sent(url: tuple[str, Any], folder: Path) -> None:
+    public, _ = url
+    other = Collection(SCHEMA, GRR(k=3, epsilon="0.3"), title="Smoking, once more")
+    randomize_file(other, folder / "answers.csv", folder / "r.parquet", SecureRandomness())
+    result = run("send", folder / "survey.json", folder / "answers.csv", public)
+    assert f"epsilon = 0.3 in collection {other.id[:12]} (into {folder / 'r.parquet'})" in result.output
+    assert "with this collection their contributors spend epsilon = 2.3 in all" in result.output
+    assert "each spent epsilon = 2, and epsilon = 2.3 in all 2 collections of these answers" in result.output
+    said = json.loads(run("send", folder / "survey.json", folder / "answers.csv", public, "--json").stdout)
+    assert (said["drawn"], said["spent"]["epsilon"], said["guarantee"]["epsilon"]) == (False, 2.3, 2.0)
+    assert [one["collection"] for one in said["spent"]["earlier"]] == [other.id]
 
 
 def test_reports_are_sent_in_bulk_with_ids_that_follow_from_them(url: tuple[str, Any], folder: Path) -> None:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from deniable.cli._app import console, note, writing
+from deniable.core.privacy import bound_text
 from deniable.core.spec import to_spec
 from deniable.errors import OutputError
 from deniable.report.page import shorten, visible
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
 from deniable.survey.inspection import Inspection, inspect_collection
+
+if TYPE_CHECKING:
+    from deniable.files.jobs.spending import Spending
 
 
 def print_guarantee(found: Inspection) -> None:
@@ -30,6 +37,30 @@ def warn(found: Inspection) -> None:
     """Print what to consider before reporting, on stderr."""
     for warning in found.warnings:
         note(f"warning: {warning}")
+
+
+def note_total(spending: Spending) -> None:
+    """Say what contributors who spent something before will have spent in all; before anything is drawn."""
+    if spending.earlier:
+        note(f"warning: {spending.text}")
+
+
+def spent_text(n: int, spending: Spending) -> str:
+    """Return what every contributor has spent, in one collection and in all."""
+    epsilon = spending.collection.privacy().epsilon
+    own = (
+        f"epsilon = {bound_text(epsilon)}"
+        if math.isfinite(epsilon)
+        else "an epsilon that depends on who colludes: see the guarantee"
+    )
+    total = f", and {spending.bound} in all {len(spending.earlier) + 1} collections of these answers"
+    return f"{n:,} contributors have each spent {own}{total if spending.earlier else ''}"
+
+
+def print_spent(found: Inspection, spending: Spending | None, result: dict[str, Any]) -> None:
+    """Print a result as JSON, with the guarantee, and what every contributor has spent in all if that is known."""
+    total = {"guarantee": found.to_dict()["guarantee"], "spent": None if spending is None else spending.to_dict()}
+    typer.echo(json.dumps(result | total, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def save_collection(result: Collection, output: Path, force: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +10,8 @@ from typing import Annotated
 import typer
 
 from deniable.cli._app import check_output, note, progress, verb, writing
-from deniable.cli._collections import print_guarantee, warn
+from deniable.cli._collections import note_total, print_guarantee, print_spent, spent_text, warn
 from deniable.cli._options import CollectionFile, Delimiter
-from deniable.core.privacy import bound_text
 from deniable.core.randomness import SecureRandomness
 from deniable.errors import InvalidInputError
 from deniable.files import randomize_file
@@ -35,10 +33,12 @@ def randomize(
         typer.Option("--shares", help="Shares from the dealer, a file or a directory; row i takes the i-th."),
     ] = None,
     max_epsilon: Annotated[
-        str | None, typer.Option("--max-epsilon", help="Refuse if the whole contributor's epsilon is larger.")
+        str | None,
+        typer.Option("--max-epsilon", help="Largest epsilon of a contributor, in all collections of these answers."),
     ] = None,
     delimiter: Delimiter = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file of reports.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Turn true answers into randomised reports.
 
@@ -51,9 +51,10 @@ def randomize(
     collection = Collection.load(survey)
     # The guarantee is shown, then checked (max_epsilon); only then are answers read and coins drawn.
     found = inspect_collection(collection)
-    print_guarantee(found)
+    if not as_json:
+        print_guarantee(found)
     warn(found)
-    with _places_for_answers(collection), writing(output), progress("randomizing") as report:
+    with _places_for_answers(collection), writing(output), progress("randomizing", quiet=as_json) as report:
         result = randomize_file(
             collection,
             answers,
@@ -63,17 +64,16 @@ def randomize(
             shares=shares,
             max_epsilon=max_epsilon,
             delimiter=delimiter,
+            on_total=note_total,
             progress=report,
         )
     for warning in result.warnings:
         note(f"warning: {warning}")
-    epsilon = collection.privacy().epsilon
-    spent = (
-        f"epsilon = {bound_text(epsilon)}"
-        if math.isfinite(epsilon)
-        else "an epsilon that depends on who colludes: see the guarantee"
-    )
-    note(f"{result.n:,} contributors have each spent {spent}")
+    if as_json:
+        made = {"n": result.n, "output": str(result.output), "digest": result.digest, "warnings": result.warnings}
+        print_spent(found, result.spending, made)
+    else:
+        note(spent_text(result.n, result.spending))
 
 
 @contextlib.contextmanager

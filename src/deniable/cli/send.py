@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from deniable.cli._app import note, progress, verb
-from deniable.cli._collections import print_guarantee, warn
+from deniable.cli._collections import note_total, print_guarantee, print_spent, spent_text, warn
 from deniable.cli._options import CollectionFile
-from deniable.core.privacy import bound_text
 from deniable.survey.collection import Collection
 from deniable.survey.inspection import inspect_collection
 
@@ -32,16 +30,18 @@ def send(
 
     collection = Collection.load(survey_file)
     found = inspect_collection(collection)
-    print_guarantee(found)
+    if not as_json:
+        print_guarantee(found)
     warn(found)
     with progress("sending") as report:
-        result = send_file(collection, answers, url, progress=report)
+        result = send_file(collection, answers, url, on_total=note_total, progress=report)
     if as_json:
         counts = {"n": result.n, "counted": result.counted, "already": result.already, "invalid": result.invalid}
-        typer.echo(json.dumps(counts | {"kept": str(result.kept), "drawn": result.drawn}, indent=2))
+        made = {"kept": str(result.kept), "drawn": result.drawn}
+        print_spent(found, result.spending, counts | made)
         return
     drawn = "drawn and kept" if result.drawn else "sent as they were kept, nothing was drawn"
     note(f"{result.n:,} reports, {drawn} in {result.kept}")
     note(f"{result.counted:,} are counted now, {result.already:,} were before, {result.invalid:,} are invalid")
-    if result.drawn:
-        note(f"{result.n:,} contributors have each spent epsilon = {bound_text(collection.privacy().epsilon)}")
+    if result.drawn and result.spending is not None:
+        note(spent_text(result.n, result.spending))

@@ -148,7 +148,7 @@ def _claim(temporary: Path, create: Callable[[Path], None]) -> int:
     """Create what a hidden name stands for and lock it; return its descriptor, or raise BlockingIOError."""
     until = time.monotonic() + _PATIENCE
     while True:
-        _remove_left_over(temporary.parent)
+        remove_left_over(temporary.parent)
         # Between making a file and locking it, another process may take it for a left-over: then it is made again.
         with contextlib.suppress(FileExistsError, BlockingIOError):
             create(temporary)
@@ -160,7 +160,7 @@ def _claim(temporary: Path, create: Callable[[Path], None]) -> int:
         time.sleep(0.01)
 
 
-def _remove_left_over(directory: Path) -> None:
+def remove_left_over(directory: Path) -> None:
     """Remove what killed processes left unfinished in a directory: hidden names that nobody has locked."""
     for path in directory.glob(f".*{PARTIAL}"):
         # What is locked, or not ours to open, stays.

@@ -19,6 +19,10 @@ HIGH_EPSILON = 4.0
 """Above this, whoever is asked to report is warned: odds of 1 to 1 can become 54.6 to 1."""
 
 
+SEES_ALL = ("all reports, everybody else's data and all n-1 others' shares", "all reports and everybody else's data")
+"""Views of a collector who sees all reports of a mechanism with a dealer, the weakest guarantee first."""
+
+
 @dataclass(frozen=True)
 class TrustModel:
     """One row of a guarantee: an adversary and what it can learn about one contributor.
@@ -140,6 +144,16 @@ class Guarantee:
         trusted = any("dealer" in row.adversary and row.epsilon > self.epsilon for row in self.trust_models)
         for_whom = "unless the dealer colludes" if trusted else "for the whole contributor"
         return f"epsilon = {bound_text(self.epsilon)} {for_whom}"
+
+    @property
+    def of_all_reports(self) -> float:
+        """What a collector learns at most who sees all reports and knows everybody else's answers: it adds up.
+
+        Reports of a local mechanism say nothing about others, so that it is `epsilon`. Where a dealer hands out shares,
+        it is the row of that collector, the weakest that has a bound: `epsilon` may be about the dealer's help.
+        """
+        found = [row.epsilon for row in self.trust_models if row.view in SEES_ALL and not row.delta]
+        return next(filter(math.isfinite, found), math.inf) if found else self.epsilon
 
     @property
     def implemented_text(self) -> str:

@@ -24,9 +24,11 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from deniable.core.randomness import SecureRandomness
-from deniable.errors import InvalidParameterError, UploadError
+from deniable.errors import InvalidParameterError, MismatchError, UploadError
 from deniable.files import ReportReader, randomize_file
-from deniable.files.jobs.ledger import answers_ledger
+from deniable.files.jobs.ledger import RECOGNISED_FROM, answers_ledger
+from deniable.files.jobs.randomizing import OnTotal, last_change, read_digest
+from deniable.files.jobs.spending import Spending
 from deniable.files.wire import BINARY_TYPE, ID_BYTES, MAX_BODY, MAX_REPORTS, Body, Rows, report_width, to_wire
 from deniable.survey.collection import Collection, short_id
 
@@ -53,6 +55,8 @@ class Sent:
         Where they are kept.
     drawn : bool
         Whether this run drew them.
+    spending : Spending or None
+        What the contributors have spent in all collections of their answers; None for a file of reports.
     """
 
     n: int
@@ -61,6 +65,7 @@ class Sent:
     invalid: int
     kept: Path
     drawn: bool
+    spending: Spending | None = None
 
 
 def send_file(
@@ -68,13 +73,17 @@ def send_file(
     answers: Path,
     url: str,
     *,
+    on_total: OnTotal | None = None,
     progress: Progress | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sent:
     """Contributor: send the reports of a file of answers, drawn once; or, in bulk, a file of reports.
 
     Answers are randomised as `deniable.files.randomize_file` does it, ledger included; the reports are kept where the
-    ledger is. If they were drawn before, they are sent again and not drawn again.
+    ledger is. If they were drawn before, they are sent again and not drawn again: if the file still holds the same
+    answers. Many are recognised by the ledger's keyed digest. Few leave nothing behind that is derived from them, so
+    their file must have as many rows as then, and must not have been changed since. Whatever became of the file of
+    answers, the file of reports that was kept can be given in its place.
 
     Parameters
     ----------
@@ -84,6 +93,8 @@ def send_file(
         Answers (CSV or Parquet), or reports (Parquet).
     url : str
         The collector's address, or a survey's link.
+    on_total : callable, optional
+        Called, before anything is drawn, with what the contributors will have spent in all.
     progress : callable, optional
         Called with (reports sent, reports in all).
     sleep : callable
@@ -93,19 +104,24 @@ def send_file(
     ------
     UploadError
         If the collector does not take them, or cannot be reached.
+    MismatchError
+        If the file holds other answers than those whose reports were kept, or may hold others.
     DeniableError
         If answers cannot be read or randomised.
     """
     remote = Remote(url, collection, sleep)
     kept, drawn = answers, False
+    spending: Spending | None = None
     if not _is_reports(answers):
         kept = _kept(collection, answers)
-        if not kept.exists():
+        if kept.exists():
+            spending = _check_same(collection, answers, kept)
+        else:
             # Nothing is drawn for a survey that does not take it.
             remote.check_open()
             kept.parent.mkdir(mode=0o700, exist_ok=True)
-            randomize_file(collection, answers, kept, SecureRandomness(), private=True)
-            drawn = True
+            found = randomize_file(collection, answers, kept, SecureRandomness(), keep=True, on_total=on_total)
+            spending, drawn = found.spending, True
     reader = ReportReader(kept, collection)
     counts = np.zeros(3, dtype=np.int64)
     sent = 0
@@ -115,7 +131,7 @@ def send_file(
         if progress is not None:
             progress(sent, reader.n)
     counted, already, invalid = map(int, counts)
-    return Sent(reader.n, counted, already, invalid, kept, drawn)
+    return Sent(reader.n, counted, already, invalid, kept, drawn, spending)
 
 
 def bodies(reader: ReportReader) -> Iterator[Body]:
@@ -247,6 +263,32 @@ def _kept(collection: Collection, answers: Path) -> Path:
     """Return where the reports of a file of answers are kept: by its path, never by what is in it."""
     name = hashlib.sha256(str(answers.resolve()).encode()).hexdigest()[:16]
     return answers_ledger().path.parent / "sent" / f"{collection.id[:16]}-{name}.parquet"
+
+
+def _check_same(collection: Collection, answers: Path, kept: Path) -> Spending:
+    """Raise MismatchError unless a file holds the answers whose reports were kept; return what they have spent."""
+    ledger = answers_ledger()
+    entries = [entry for entry in ledger.entries() if entry.event == "randomized"]
+    own = [entry for entry in entries if (entry.collection, entry.into) == (collection.id, str(kept.absolute()))]
+    modified, digest = last_change(answers), read_digest(collection, answers, ledger.key())
+    which = digest.answers() or f"path:{answers.resolve()}"
+    choices = (
+        f"for other people, put their answers into a file of another name; to send what was kept, give {kept} in the "
+        "place of the answers"
+    )
+    if not own or own[-1].last != digest.n or own[-1].answers != which:
+        raise MismatchError(
+            f"{answers} holds other answers than those whose reports were drawn and kept: nothing was drawn, and "
+            f"nothing was sent; {choices}"
+        )
+    if own[-1].modified and own[-1].modified != modified:
+        raise MismatchError(
+            f"{answers} was changed after its reports were drawn and kept, and nothing is remembered by which fewer "
+            f"than {RECOGNISED_FROM:,} answers could be recognised: nothing was drawn, and nothing was sent; {choices} "
+            "(also if the answers are the same)"
+        )
+    same = tuple(entry for entry in entries if entry.answers == which)
+    return Spending(collection, tuple(entry for entry in same if entry is not own[-1]))
 
 
 def _is_reports(path: Path) -> bool:

@@ -172,8 +172,8 @@ def test_many_answers_are_recognised_whatever_their_file(same: str, tmp_path: Pa
             randomize_file(SURVEY, tmp_path / same, tmp_path / output, rng(2))
         assert str(caught.value) == (
             f"{tmp_path / same} was randomised before for this collection (into {tmp_path / 'r.parquet'}): whoever "
-            "sees all reports sees 2 of each contributor, and epsilon is 16 instead of 8; to do it nevertheless, say "
-            "so with again=True"
+            "sees all reports sees 2 of each contributor, and has epsilon = 16 instead of epsilon = 8; to do it "
+            "nevertheless, say so with again=True"
         )
     assert (tmp_path / "r.parquet").read_bytes() == before
     assert files(tmp_path) == {"a.csv", "copy.csv", "a.parquet", "reordered.csv", "r.parquet"}
@@ -204,7 +204,7 @@ def test_again_is_possible_and_warns(n: int, tmp_path: Path) -> None:
         result = randomize_file(SURVEY, answers, tmp_path / f"{run}.parquet", rng(run), again=True)
         assert len(result.warnings) == (run > 0)
     assert f"(into {tmp_path / '0.parquet'}, {tmp_path / '1.parquet'})" in result.warnings[0]
-    assert "epsilon is 24 instead of 8" in result.warnings[0]
+    assert "epsilon = 24 instead of epsilon = 8" in result.warnings[0]
 
 
 def test_other_answers_and_other_collections_are_free(tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ class CsvFile:
     """
 
     unit = "bytes"
+    records: int | None = None
 
     def __init__(self, path: str | os.PathLike[str], delimiter: str, compressed: bool) -> None:
         self.path = Path(path)

@@ -38,6 +38,7 @@ class AnswerFile(Protocol):
     columns: tuple[str, ...]
     total: int
     unit: str
+    records: int | None
 
     def position(self) -> int:
         """Return how much has been read, in `unit`, of `total`."""
@@ -64,11 +65,13 @@ class AnswerReader:
         Size of the file in `unit`.
     unit : {"rows", "bytes"}
         What `done` and `total` count: records of Parquet, bytes of CSV.
+    records : int or None
+        Number of records, where it is known before they are read.
     """
 
     def __init__(self, path: Path, file: AnswerFile, columns: Sequence[str] | None) -> None:
         self.path = path
-        self.columns, self.total, self.unit = file.columns, file.total, file.unit
+        self.columns, self.total, self.unit, self.records = file.columns, file.total, file.unit, file.records
         self.rows = 0
         self._file = file
         self._wanted = tuple(self.columns if columns is None else columns)
@@ -206,7 +209,8 @@ class ParquetFile:
         with parquet_errors(path):
             self._file = open_parquet(path)
             self.columns = tuple(self._file.schema_arrow.names)
-            self.total = self._file.metadata.num_rows
+            self.total = int(self._file.metadata.num_rows)
+        self.records: int | None = self.total
         self._rows = 0
 
     def position(self) -> int:

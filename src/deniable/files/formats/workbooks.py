@@ -55,6 +55,7 @@ class Workbook:
     """
 
     unit = "rows"
+    records: int | None = None
 
     def __init__(self, path: Path) -> None:
         try:

@@ -61,6 +61,10 @@ class Entry(Document):
         Which answers: ``hmac:`` and a keyed digest, or ``path:`` and where they were.
     dealing : str
         The random number of the dealing.
+    epsilon : str
+        What each contributor spent by reports, an exact decimal or fraction; "" where there is no bound.
+    modified : int
+        When the file of few answers had been changed last, if their reports are kept to be sent; 0 elsewhere.
     begun : bool
         Whether nobody has said yet that it was finished.
     """
@@ -72,6 +76,8 @@ class Entry(Document):
     last: int
     answers: str = ""
     dealing: str = ""
+    epsilon: str = ""
+    modified: int = 0
     begun: bool = False
 
 

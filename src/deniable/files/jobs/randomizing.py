@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from deniable.core.outputs import remove_left_over
 from deniable.core.randomness import SpawningRandomness, checked_randomness
 from deniable.core.thresholds import EpsilonLike
 from deniable.errors import AlreadyRandomizedError, InvalidParameterError, OutputError
@@ -23,10 +24,14 @@ from deniable.files.formats.tables import AnswerReader, Progress, open_answers, 
 from deniable.files.jobs.ahead import Ahead
 from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger, share_ledger
 from deniable.files.jobs.shuffling import shuffled
+from deniable.files.jobs.spending import Spending, budget
 from deniable.survey.collection import Collection
 from deniable.survey.encoding import Readings
 
 PathLike = str | os.PathLike[str]
+
+OnTotal = Callable[[Spending], None]
+"""Called with what contributors spend in all collections of their answers."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +48,15 @@ class RandomizeResult:
         Digest of the batch of reports (64 hex digits).
     warnings : tuple of str
         What its user must know.
+    spending : Spending
+        What the contributors have spent, in this collection and in earlier ones.
     """
 
     n: int
     output: Path
     digest: str
     warnings: tuple[str, ...]
+    spending: Spending
 
 
 def randomize_file(
@@ -61,7 +69,8 @@ def randomize_file(
     shares: PathLike | None = None,
     max_epsilon: EpsilonLike | None = None,
     delimiter: str | None = None,
-    private: bool = False,
+    keep: bool = False,
+    on_total: OnTotal | None = None,
     progress: Progress | None = None,
 ) -> RandomizeResult:
     """Contributors in bulk: randomise a file of answers into a report file.
@@ -74,7 +83,8 @@ def randomize_file(
     files sees two reports of each contributor; so that is refused unless `again`, as far as this user's ledger
     remembers: answers of at least 1,000 contributors by their content, whatever the file is called and however it is
     written; fewer by the path of the file, since content so small would tell answers to whoever reads the ledger. The
-    run is recorded before the reports appear. A share is used once: a ledger beside the shares refuses a second time,
+    run is recorded before the reports appear. Collections of the same answers add up, and the ledger says to how much.
+    A share is used once: a ledger beside the shares refuses a second time,
     whatever the answers.
 
     Parameters
@@ -93,12 +103,16 @@ def randomize_file(
         Shares from the dealer, a file or a directory, for a mechanism that needs them: row i of the answers takes the
         i-th. Of more shares than answers the last are left.
     max_epsilon : float, Fraction, Decimal or str, optional
-        Refuse, before answers are read, a collection whose whole-contributor epsilon is larger.
+        Refuse, before answers are read, a collection whose whole-contributor epsilon is larger; and, before anything is
+        drawn, one with which the contributors would have spent more in all collections of the same answers.
     delimiter : str, optional
         The character that divides the cells of CSV, where it is not to be found (`open_answers`).
-    private : bool
-        Only the owner of the report file can read it: it stays with the holder of the answers. By default the file has
-        the permissions of a new file.
+    keep : bool
+        The reports stay with the holder of the answers, to be sent: only the owner can read their file, and of few
+        answers the ledger remembers when their file was changed last. By default the reports have the permissions of a
+        new file.
+    on_total : callable, optional
+        Called, before anything is drawn, with what the contributors will have spent in all (`Spending`).
     progress : callable, optional
         Called with (done, total).
 
@@ -108,7 +122,7 @@ def randomize_file(
         If these answers were randomised before for this collection, or for the phase that it learned from, and not
         `again`; or a share was used before.
     PrivacyLimitError
-        If the collection's epsilon is larger than `max_epsilon`.
+        If the collection's epsilon, or the total of all collections of these answers, is larger than `max_epsilon`.
     InvalidParameterError
         If shares are given to a mechanism that takes none, or not given to one that does; or `max_epsilon` is no
         budget.
@@ -147,14 +161,35 @@ def randomize_file(
         reader_of_shares = ShareReader(shares, collection)
         stream = ShareStream(reader_of_shares, share_ledger(reader_of_shares.directory))
     warnings: list[str] = []
+    done: list[Spending] = []
     earlier = output.absolute().parent / EARLIER_FILE_NAME
     if earlier.exists():
         warnings.append(
             f"{earlier} is of an earlier version, and no longer used: whoever has it can find a contributor's answer "
             "by trying; delete it and never pass it on"
         )
-    ledger = answers_ledger()
-    digest = AnswersDigest(collection, ledger.key())
+    ledger, path, modified = answers_ledger(), f"path:{Path(answers).resolve()}", last_change(answers)
+    key = ledger.key()
+    digest = AnswersDigest(collection, key)
+
+    def spending(entries: Entries, which: str) -> Spending:
+        return Spending(collection, tuple(entry for entry in entries if entry.answers in (which, path)))
+
+    def refuse(found: Spending) -> list[str]:
+        messages = list(_spent_again(Path(answers), found))
+        if messages and not again:
+            raise AlreadyRandomizedError(f"{'; '.join(messages)}; to do it nevertheless, say so with again=True")
+        if max_epsilon is not None:
+            found.require(max_epsilon)
+        return messages
+
+    before = ledger.entries()
+    foreseen = spending(before, _foreseen(collection, answers, key, before, delimiter))
+    # Reports that a killed run left unfinished are nobody's: also if this run is refused.
+    remove_left_over(output.absolute().parent)
+    refuse(foreseen)
+    if on_total is not None:
+        on_total(foreseen)
 
     with (
         open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader,
@@ -169,22 +204,24 @@ def randomize_file(
 
         @contextlib.contextmanager
         def recorded() -> Iterator[None]:
-            path = f"path:{Path(answers).resolve()}"
             which = digest.answers() or path
-            into = str(output.absolute())
-            entry = Entry(event="randomized", collection=collection.id, into=into, last=digest.n, answers=which)
+            entry = Entry(
+                event="randomized",
+                collection=collection.id,
+                into=str(output.absolute()),
+                last=digest.n,
+                answers=which,
+                epsilon=budget(collection),
+                modified=modified if keep and which == path else 0,
+            )
 
-            def refuse(entries: Entries) -> None:
-                same = tuple(entry for entry in entries if entry.answers in (which, path))
-                messages = list(_spent_again(collection, Path(answers), same))
-                if messages and not again:
-                    raise AlreadyRandomizedError(
-                        f"{'; '.join(messages)}; to do it nevertheless, say so with again=True"
-                    )
-                warnings.extend(messages)
+            def look(entries: Entries) -> None:
+                # Once more: another run may have randomised them meanwhile, and now their number is known.
+                done.append(spending(entries, which))
+                warnings.extend(refuse(done[0]))
 
             of_shares = contextlib.nullcontext() if stream is None else stream.recording(output.name)
-            with ledger.recording([entry], refuse), of_shares:
+            with ledger.recording([entry], look), of_shares:
                 yield
 
         def reports() -> Iterator[Any]:
@@ -194,10 +231,53 @@ def randomize_file(
         # A source of its own for the order leaves the reports as they are without it.
         mechanism, order = collection.mechanism, checked_randomness(rng).spawn()
         with Ahead(shuffled(mechanism, reports(), batch_rows(mechanism), order)) as ordered:
-            written = write_reports(output, collection, ordered, rng, private=private, commit=recorded())
+            written = write_reports(output, collection, ordered, rng, private=keep, commit=recorded())
     if stream is not None and stream.total > written.n:
         warnings.append(f"{stream.total - written.n:,} shares were not used: the answers have {written.n:,} rows")
-    return RandomizeResult(written.n, output, written.digest, tuple(warnings))
+    return RandomizeResult(written.n, output, written.digest, tuple(warnings), done[0])
+
+
+def last_change(path: PathLike) -> int:
+    """Return when a file was changed last, in nanoseconds; 0 if it is not there."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _foreseen(collection: Collection, answers: PathLike, key: bytes, entries: Entries, delimiter: str | None) -> str:
+    """Return what an entry says of these answers, "" if there is none that could be about the same.
+
+    To know that, all answers have to be read: a second time before anything is drawn, but only where the ledger knows
+    as many answers as these may be.
+    """
+    known = {entry.last for entry in entries if entry.answers.startswith("hmac:")}
+    with open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader:
+        if not known or reader.records not in (None, *known):
+            return ""
+    return read_digest(collection, answers, key, delimiter=delimiter).answers()
+
+
+def read_digest(
+    collection: Collection, answers: PathLike, key: bytes, *, delimiter: str | None = None
+) -> AnswersDigest:
+    """Return the digest of a file's answers, under the key of a ledger.
+
+    Raises
+    ------
+    InvalidInputError
+        If an answer cannot be encoded, naming row and attribute.
+    FileFormatError
+        If the file cannot be read.
+    """
+    digest = AnswersDigest(collection, key)
+    with (
+        open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader,
+        Ahead(_numbered(reader, None)) as batches,
+    ):
+        for _ in _read(collection, batches, digest):
+            pass
+    return digest
 
 
 def read_truth(
@@ -340,15 +420,15 @@ def refuse_overwriting(output: PathLike, inputs: Sequence[PathLike]) -> None:
         raise OutputError(f"cannot write {output}: it is a directory")
 
 
-def _spent_again(collection: Collection, answers: Path, same: Entries) -> Iterator[str]:
+def _spent_again(answers: Path, found: Spending) -> Iterator[str]:
     """Yield what is wrong with randomising these answers once more: for this collection, or for two of its phases."""
+    collection, same = found.collection, found.earlier
     runs = [entry for entry in same if entry.collection == collection.id]
     if earlier := [entry for entry in runs if not entry.begun]:
-        epsilon, times = collection.privacy().epsilon, len(earlier) + 1
         yield (
             f"{answers} was randomised before for this collection (into {_names(earlier)}): "
-            f"whoever sees all reports sees {times} of each contributor, "
-            f"and epsilon is {times * epsilon:g} instead of {epsilon:g}"
+            f"whoever sees all reports sees {len(earlier) + 1} of each contributor, "
+            f"and has {found.bound} instead of {Spending(collection).bound}"
         )
     if killed := [entry for entry in runs if entry.begun]:
         yield (

@@ -1,0 +1,135 @@
+"""What the contributors of some answers spend in all collections together, as far as the ledger remembers.
+
+Guarantees add up: who sees the reports of two collections about the same answers learns at most what both epsilons
+allow together. Declared decimals are added as fractions, so that ten times 0.1 are 1. A mechanism with a dealer enters
+with the row of a collector who sees all reports: its headline may be about one who colludes with the dealer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from deniable.core.privacy import bound_text
+from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact, exact_text
+from deniable.errors import PrivacyLimitError
+from deniable.files.jobs.ledger import Entry
+from deniable.survey.collection import Collection, short_id
+
+
+def budget(collection: Collection) -> str:
+    """Return what a collection adds to a total, an exact decimal or fraction; "" if it has no bound.
+
+    Examples
+    --------
+    >>> from deniable import GRR, Attribute, Schema
+    >>> budget(Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon="0.35")))
+    '0.35'
+    """
+    epsilon, declared = collection.privacy().of_all_reports, collection.mechanism.epsilon
+    if not math.isfinite(epsilon):
+        return ""
+    # The float of the guarantee may have been rounded; a guarantee that is tighter than what was declared is not that.
+    return exact_text(declared if float(declared) == epsilon else epsilon)
+
+
+@dataclass(frozen=True)
+class Spending:
+    """One collection, and the earlier ones of the same answers.
+
+    Parameters
+    ----------
+    collection : Collection
+        The one that is next.
+    earlier : tuple of Entry
+        What the ledger remembers of these answers, runs that were stopped as their reports were to appear included.
+
+    Examples
+    --------
+    >>> from deniable import GRR, Attribute, Schema
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon="0.1"))
+    >>> before = Entry(event="randomized", collection="1f", into="monday.parquet", last=3, epsilon="0.2")
+    >>> Spending(survey, (before,)).total
+    Fraction(3, 10)
+    """
+
+    collection: Collection
+    earlier: tuple[Entry, ...] = ()
+
+    @property
+    def total(self) -> Fraction | None:
+        """Epsilon of all together; None if one of them has no bound, or none that was recorded."""
+        parts = [budget(self.collection), *(entry.epsilon for entry in self.earlier)]
+        return sum(map(exact, parts), Fraction(0)) if all(parts) else None
+
+    @property
+    def bound(self) -> str:
+        """The total as texts write it, for instance "epsilon = 20", rounded up."""
+        return _bound(self.total)
+
+    @property
+    def listed(self) -> str:
+        """The earlier collections, with what each has spent and where its reports went."""
+        return ", ".join(
+            f"{_bound(_of(entry))} in collection {short_id(entry.collection)} (into {entry.into}"
+            f"{', if that appeared' if entry.begun else ''})"
+            for entry in self.earlier
+        )
+
+    @property
+    def text(self) -> str:
+        """What is to be known before these answers are randomised once more; "" if the ledger knows nothing of them."""
+        if not self.earlier:
+            return ""
+        return (
+            f"these answers were randomised before: {self.listed}; with this collection their contributors spend "
+            f"{self.bound} in all"
+        )
+
+    def require(self, maximum: EpsilonLike, name: str = "max_epsilon") -> None:
+        """Refuse a total that is larger than one is willing to accept; see `Guarantee.require`.
+
+        Raises
+        ------
+        PrivacyLimitError
+            If it is, saying by how much and what was spent before.
+        """
+        self.collection.privacy().require(maximum, name)
+        limit, total = exact(checked_epsilon(maximum, name)), self.total
+        if self.earlier and (total is None or total > limit):
+            more = "" if total is None else f", which is {bound_text(_number(total - limit))} too much"
+            raise PrivacyLimitError(
+                f"epsilon of all collections of these answers must be <= {name}={maximum}, got {self.bound}{more}; "
+                f"spent before: {self.listed}; nothing was randomised: ask for a collection of a smaller epsilon, or "
+                "accept a larger total"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the total as plain JSON data, None for what has no bound."""
+        total, parts = self.total, [(entry, _of(entry)) for entry in self.earlier]
+        earlier = [
+            {
+                "collection": entry.collection,
+                "epsilon": None if epsilon is None else _number(epsilon),
+                "into": entry.into,
+                "begun": entry.begun,
+            }
+            for entry, epsilon in parts
+        ]
+        return {"epsilon": None if total is None else _number(total), "earlier": earlier}
+
+
+def _of(entry: Entry) -> Fraction | None:
+    return exact(entry.epsilon) if entry.epsilon else None
+
+
+def _number(value: Fraction) -> float:
+    """Return the nearest float, or the next one if its shortest decimal is less than the number."""
+    found = float(value)
+    return found if exact(found) >= value else math.nextafter(found, math.inf)
+
+
+def _bound(value: Fraction | None) -> str:
+    return "an epsilon without a known bound" if value is None else f"epsilon = {bound_text(_number(value))}"
