@@ -306,7 +306,7 @@ def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", f
     if any(path.exists() and output.samefile(path) for path in inputs):
         raise OutputError(f"the output must not be one of the inputs, got {output} as both")
     if keep and not force:
-        raise OutputError(f"{output} exists: {keep}; choose another name, or overwrite it with --force")
+        raise OutputError(f"{output} exists: {keep}; choose another name (--force overwrites it)")
 
 
 @contextlib.contextmanager

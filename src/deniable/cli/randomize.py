@@ -78,7 +78,7 @@ def randomize(
 
 @contextlib.contextmanager
 def _places_for_answers(collection: Collection) -> Iterator[None]:
-    """Say how a collection that was made from a dictionary, without a schema, gets a place for an answer."""
+    """Say how a collection that was made from a dictionary, without a schema, gets a place for a missing answer."""
     try:
         yield
     except InvalidInputError as error:
@@ -87,9 +87,5 @@ def _places_for_answers(collection: Collection) -> Iterator[None]:
         message = str(error).replace(
             'declare a category "missing" in the schema to accept it',
             "deniable collection --missing WORD gives it a place",
-        )
-        message = message.replace(
-            'declare "other" in the schema to accept unknown answers',
-            "deniable collection --other WORD gives it a place",
         )
         raise type(error)(message) from None

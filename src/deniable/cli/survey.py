@@ -138,7 +138,7 @@ def _new(
     path = Path(_required(survey_file, "SURVEY", "the collection, survey.json"))
     drafted = path.with_name("page.json")
     if page_file is None and drafted.exists():
-        raise OutputError(f"{drafted} exists: give it as PAGE, or remove it to have another one drafted")
+        raise OutputError(f"{drafted} exists: give it as PAGE, or rename it to have another one drafted")
     if page_file is not None and languages:
         raise InvalidParameterError(f"--language must be left out where PAGE is given: {page_file} has its own")
     request |= {

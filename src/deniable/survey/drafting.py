@@ -361,7 +361,9 @@ class _Column:
         unread = sum(cells.count for cells in others)
         other, remarks = "no number" if unread else None, []
         if marks:
-            alike = f"; write {', '.join(map(repr, marks[1:]))} in the same way" if marks[1:] else ""
+            alike = ""
+            if marks[1:]:
+                alike = f"; write {', '.join(map(repr, marks[1:]))} in the same way if that means the same"
             cells = self.marks[marks[0]]
             remarks.append(
                 f"attribute {self.name!r}: {cells.count} cells {marks[0]!r} are read as missing answers "
@@ -370,7 +372,8 @@ class _Column:
         if unread:
             remarks.append(
                 f"attribute {self.name!r}: {unread} of {self.present} cells are no numbers, and reported as {other!r} "
-                f"({_rows([row for cells in others for row in cells.rows])})"
+                f"({_rows([row for cells in others for row in cells.rows])}): correct those that should be numbers, "
+                "what they say is lost otherwise"
             )
         return marks[0] if marks else "missing" if self.missing else None, other, remarks
 
@@ -407,7 +410,7 @@ class _Column:
             high,
             [
                 f"attribute {self.name!r}: few answers lie far from all others; the range leaves them out, and they "
-                "are reported as its end (clip)"
+                "are reported as its end (clip): widen it if such answers are possible"
             ],
         )
 

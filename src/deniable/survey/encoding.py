@@ -18,7 +18,8 @@ Open text stays text: its only rule is that of missing answers.
 
 An answer that is a set of boxes is a list, or one text divided at the attribute's separator: ``"phone; radio"``, with
 white space around the parts dropped. In an empty text nothing is ticked, or *missing* if the attribute has that, since
-an empty cell cannot tell the two apart; a list can: ``[]`` is nothing ticked, and null is missing.
+an empty cell cannot tell the two apart; a list can: ``[]`` is nothing ticked, and null is missing. A column of nulls
+only, without a type of its own, is missing as well.
 
 Numbers are rounded to their grid last, at random: `Readings` is what stands before.
 """
@@ -264,6 +265,9 @@ def ticked_boxes(attribute: Attribute, column: pa.Array, first_row: int) -> Int6
     UnknownCategoryError
         For an answer with a part that is no box.
     """
+    if pa.types.is_null(column.type):
+        # Nobody has answered: in a column of texts, null could be an empty cell.
+        column = column.cast(pa.list_(pa.string()))
     if is_list_type(column.type):
         ticked, reasons = _listed_boxes(attribute, column)
     else:
@@ -484,6 +488,9 @@ def _numbers(answers: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]
 
 
 def _text_array(answers: pa.Array, name: str) -> pa.Array:
+    # Its text is a number of an unsaid unit: of one duration 1 and 1000000000.
+    if pa.types.is_duration(answers.type):
+        raise unreadable(name, answers.type)
     try:
         return answers.cast(pa.string())
     except pa.ArrowException:
@@ -515,29 +522,30 @@ def _failure(attribute: Attribute, reason: int, row: int) -> InvalidInputError:
         return InvalidInputError(f"answers of {where} must be finite numbers{short}")
     if reason == _OUTSIDE:
         ends = ", ".join(attribute.range_texts)
-        remedy = 'declare "clip": true in the schema to report the nearer end instead'
+        remedy = 'correct it, or declare a wider "range" in the schema if such answers are possible'
         return InvalidInputError(f"answer of {where} must be in [{ends}]; {remedy}")
     if attribute.kind == "multiple":
         return UnknownCategoryError(
             f"unknown box of {where}: the schema has {_listed(list(attribute.labels))}, and cells are divided at "
-            f'{attribute.separator!r}; declare "other" in the schema to accept unknown answers'
+            f'{attribute.separator!r}; correct the answer, or declare the box or another "separator" in the schema'
         )
     if attribute.dated:
         return UnknownCategoryError(
-            f'unknown answer of {where}: it must be a date like 2026-05-01; declare "other" in the schema to accept it'
+            f"unknown answer of {where}: it must be a date like 2026-05-01; write all dates in this way"
         )
     if attribute.edges is not None or attribute.kind == "numeric":
         return UnknownCategoryError(
-            f'unknown answer of {where}: it must be a number; declare "other" in the schema to accept it'
+            f"unknown answer of {where}: it must be a number like 1500.5, with a decimal point and nothing between "
+            "thousands; write all numbers in this way"
         )
     if attribute.dictionary is not None:
         return UnknownCategoryError(
-            f"unknown word of {where}: it is not in {attribute.dictionary.file}; "
-            f'declare "other" in the schema to accept unknown answers'
+            f"unknown word of {where}: it is not in {attribute.dictionary.file}; correct the answer, or add the word "
+            "to that file and make the collection again"
         )
     return UnknownCategoryError(
-        f"unknown category of {where}: the schema has {_listed(list(attribute.labels))}; "
-        f'declare "other" in the schema to accept unknown answers'
+        f"unknown category of {where}: the schema has {_listed(list(attribute.labels))}; correct the answer, or "
+        "declare the category in the schema"
     )
 
 

@@ -184,6 +184,7 @@ def test_a_tail_far_away_is_clipped_and_not_published() -> None:
     attribute, remarks = _drafted(values)
     assert attribute == Attribute("a", kind="numeric", range=(0, 3000), grid=31, clip=True)
     assert "few answers lie far from all others" in remarks[1]
+    assert "reported as its end (clip): widen it if such answers are possible" in remarks[1]
     assert "98765" not in " ".join(remarks)
 
 
@@ -192,9 +193,14 @@ def test_cells_of_no_number_are_missing_or_other() -> None:
     attribute, remarks = _drafted([*numbers, "NA", "n/a", "NA"])
     assert attribute is not None
     assert (attribute.kind, attribute.missing, attribute.other) == ("numeric", "NA", "no number")
-    said = "attribute 'a': 2 cells 'NA' are read as missing answers (rows 201, 203); write 'n/a' in the same way"
-    assert remarks[1] == said
-    assert remarks[2] == "attribute 'a': 1 of 203 cells are no numbers, and reported as 'no number' (row 202)"
+    assert remarks[1] == (
+        "attribute 'a': 2 cells 'NA' are read as missing answers (rows 201, 203); write 'n/a' in the same way if that "
+        "means the same"
+    )
+    assert remarks[2] == (
+        "attribute 'a': 1 of 203 cells are no numbers, and reported as 'no number' (row 202): correct those that "
+        "should be numbers, what they say is lost otherwise"
+    )
     few, remarks = _drafted([*numbers, "about forty"])
     assert few is not None
     assert (few.kind, few.missing, few.other) == ("numeric", None, "no number")

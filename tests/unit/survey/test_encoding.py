@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from deniable import SimulationRandomness
 from deniable.errors import InvalidInputError, UnknownCategoryError
 from deniable.survey.encoding import canonical_decimal
 from deniable.survey.schema import Attribute, Schema
@@ -184,8 +186,62 @@ def test_a_number_that_is_not_finite_is_never_other(column: Any, other: str | No
 
 def test_an_answer_that_is_no_number_is_unknown() -> None:
     assert _message(Attribute("age", edges=(20,)), ["20", "old"], UnknownCategoryError) == (
-        "unknown answer of attribute 'age' in row 2: it must be a number; declare \"other\" in the schema to accept it"
+        "unknown answer of attribute 'age' in row 2: it must be a number like 1500.5, with a decimal point and nothing "
+        "between thousands; write all numbers in this way"
     )
+
+
+@pytest.mark.parametrize("unit", ["s", "ns"])
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        Attribute("x", edges=(20,)),
+        Attribute("x", edges=(20,), other="else", missing="none"),
+        Attribute("x", kind="numeric", range=(0, 1e10), grid=11),
+        Attribute("x", ("1", "60")),
+        Attribute("x", text=True),
+    ],
+    ids=["edges", "edges and other", "numeric", "categories", "text"],
+)
+def test_a_duration_is_no_number(attribute: Attribute, unit: str) -> None:
+    """One minute is 60 or 60000000000, as the column's type has it: nobody can say which was asked."""
+    minutes = pa.array([60, 1], pa.duration("s")).cast(pa.duration(unit))
+    with pytest.raises(InvalidInputError) as caught:
+        Schema((attribute,)).encode({"x": minutes}, SimulationRandomness(1))
+    assert str(caught.value) == f"column 'x' must hold text or numbers, got the type duration[{unit}]"
+
+
+DESTROYED = [
+    (Attribute("x", edges=(20,)), ["20", "1.500,00"], "write all numbers in this way"),
+    (Attribute("x", kind="numeric", range=(0, 100), grid=11), ["20", "1.500,00"], "write all numbers in this way"),
+    (Attribute("x", kind="numeric", range=(0, 100), grid=11), [20, 1500], 'or declare a wider "range" in the schema'),
+    (Attribute("x", edges=("2026-05-01",)), ["2026-05-01", "01.05.2026"], "write all dates in this way"),
+    (Attribute("x", ("yes", "no")), ["yes", "Yes"], "correct the answer, or declare the category in the schema"),
+    (
+        Attribute("x", ("a", "b"), kind="ordered"),
+        ["a", "A"],
+        "correct the answer, or declare the category in the schema",
+    ),
+    (
+        Attribute("x", ("a", "b"), kind="multiple"),
+        ["a;b", "a,b"],
+        'declare the box or another "separator" in the schema',
+    ),
+    (
+        Attribute("x", ("a", "b"), kind="multiple"),
+        [["a"], ["A"]],
+        'declare the box or another "separator" in the schema',
+    ),
+]
+
+
+@pytest.mark.parametrize(("attribute", "answers", "advice"), DESTROYED)
+def test_no_advice_destroys_answers(attribute: Attribute, answers: list[Any], advice: str) -> None:
+    """To accept whatever is unknown turns a column of European numbers, or of another spelling, into one word."""
+    with pytest.raises(InvalidInputError) as caught:
+        Schema((attribute,)).encode({"x": answers}, SimulationRandomness(1))
+    assert advice in str(caught.value)
+    assert not re.search(r"\bother\b|clip|accept|nearer|\bmissing\b|remove|leave out", str(caught.value))
 
 
 # -------------------------------------------------------------------- errors
@@ -198,7 +254,7 @@ def test_an_unknown_category_is_named_with_attribute_and_record() -> None:
         schema.encode(answers)
     assert str(caught.value) == (
         "unknown category of attribute 'b' in row 17: the schema has 'x', 'y'; "
-        'declare "other" in the schema to accept unknown answers'
+        "correct the answer, or declare the category in the schema"
     )
     with pytest.raises(UnknownCategoryError, match="in row 1017:"):
         schema.encode(answers, first_row=1001)

@@ -347,6 +347,7 @@ def test_missing_and_other_are_boxes() -> None:
     cells = schema.encode({"devices": ["phone|fax", "", None, "no answer", "tv;phone"]}).tolist()
     assert cells == [[1, 0, 0, 1], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     assert schema.encode({"devices": [["fax"], [], None]}).tolist() == [[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 1, 0]]
+    assert schema.encode({"devices": [None, None]}).tolist() == [[0, 0, 1, 0]] * 2
     assert schema.decode([[1, 0, 0, 1], [0, 0, 0, 0]]).to_pydict() == {"devices": ["phone|another", ""]}
 
 
@@ -365,10 +366,12 @@ def test_boxes_that_are_numbers() -> None:
             UnknownCategoryError,
             "unknown box of attribute 'devices' in row 2: the schema has 'phone', ",
         ),
-        (["tv", "tv,phone"], UnknownCategoryError, "and cells are divided at ';'; declare \"other\""),
+        (["tv", "tv,phone"], UnknownCategoryError, "and cells are divided at ';'; correct the answer, or declare"),
         ([["tv"], ["fax"]], UnknownCategoryError, "unknown box of attribute 'devices' in row 2"),
         ([["tv"], [None]], InvalidInputError, "missing answer of attribute 'devices' in row 2"),
         ([["tv"], None], InvalidInputError, "missing answer of attribute 'devices' in row 2"),
+        ([None, None], InvalidInputError, "missing answer of attribute 'devices' in row 1"),
+        (pa.array([60], pa.duration("s")), InvalidInputError, "must hold text or numbers, got the type duration[s]"),
         ([[["tv"]], []], InvalidInputError, "column 'devices' must hold text or numbers"),
     ],
 )
