@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -140,6 +141,45 @@ def test_nothing_of_a_guess_but_shares_is_shown(run: Run) -> None:
     for text in (result.output, Path("p.html").read_text()):
         assert "Ann" not in text
         assert "people.csv" not in text
+
+
+def test_a_rehearsal_of_answers_is_marked_as_their_holders(run: Run, guess: Path) -> None:
+    """It holds exact shares of real answers; one of shares that were guessed does not."""
+    command = (
+        "rehearse",
+        "schema.json",
+        "--contributors",
+        "4000",
+        "--runs",
+        "2",
+        "--html",
+        "p.html",
+        "--plot",
+        "p.png",
+    )
+    notice = "if the answers are somebody's, it is for their holder only, and not for publication"
+    for like, private in (("answers.csv", True), (guess, False)):
+        umask = os.umask(0o022)
+        try:
+            text, data = (run(*command, "--like", like, *more) for more in ((), ("--json",)))
+        finally:
+            os.umask(umask)
+        assert text.exit_code == data.exit_code == 0, text.output
+        found = json.loads(data.stdout)
+        assert (found["private"], notice in found["notice"]) == (private, private)
+        assert (notice in " ".join(data.stderr.split())) == private
+        printed, page = " ".join(text.stdout.split()), " ".join(Path("p.html").read_text().split())
+        for shown in (printed, page):
+            assert ("For the holder of the answers only, not for publication" in shown) == private
+            assert ("Nobody was asked" in shown) == ("The truth is a guess" in page) == (not private)
+        assert printed.startswith("WARNING: For the holder") == private
+        assert page.index("For the holder") < page.index("epsilon = 1") if private else True
+        assert {Path(name).stat().st_mode & 0o777 for name in ("p.html", "p.png")} == {0o600 if private else 0o644}
+    # Which is why: the shares of the file, to the last digit.
+    (smoker, _) = json.loads(run(*command, "--like", "answers.csv", "--json").stdout)["example"]["attributes"]
+    lines = Path("answers.csv").read_text().splitlines()[1:]
+    yes = sum(line.startswith("yes,") for line in lines)
+    assert smoker["categories"][0]["truth"] == yes / len(lines)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import check_outputs, print_result, progress, verb
+from deniable.cli._app import check_outputs, note, print_result, progress, verb
 from deniable.cli._options import AsJson, Html
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidParameterError
 from deniable.planning import Difference, Guess, collection, rehearse as make_rehearsal
+from deniable.planning.rehearsal import OF_ANSWERS
 from deniable.report import rehearsal_page
 from deniable.survey.schema import Schema
 
@@ -42,12 +43,15 @@ def rehearse(
     the first category is wrong, the sign of a difference, or an interval; and one report, as it
     might look.
 
-    Of the guess only shares are shown, and no row.
+    Of rows of answers exact shares are shown: if the answers are somebody's, the output is for
+    their holder only. Shares that were known before can be published.
     """
     check_outputs([schema, like], plot, html)
     asked = Schema.load(schema)
     compared = [parse_difference(asked, text) for text in differences or []]
     guess = Guess.read(like, asked)
+    if guess.from_answers:
+        note(f"warning: this rehearsal is {OF_ANSWERS}")
     with progress("rehearsing", quiet=as_json) as report:
         found = make_rehearsal(
             collection(asked, epsilon),

@@ -1,6 +1,7 @@
 """What somebody expects contributors to answer: a rough file of answers, or of shares, for a rehearsal.
 
-A guess is private where it is made of somebody's answers: what a rehearsal shows of it are shares, and no row.
+A guess is private where it is made of somebody's answers. A rehearsal shows no row of it, but exact shares; and its
+simulated reports protect nobody, since their randomness has a known seed.
 """
 
 from __future__ import annotations
@@ -44,11 +45,14 @@ class Guess:
         Codes of the record's columns.
     weights : float64[r]
         How many hold each, as a share or as a number; not all 0.
+    from_answers : bool
+        Whether it was made of rows of answers, which may be somebody's.
     """
 
     schema: Schema
     records: Codes
     weights: NDArray[np.float64]
+    from_answers: bool = False
 
     @classmethod
     def from_codes(cls, schema: Schema, codes: Codes) -> Guess:
@@ -56,7 +60,7 @@ class Guess:
         if not len(codes):
             raise InvalidInputError("the guess must have at least one row of answers, it has none")
         records, counts = np.unique(codes.astype(np.int64), axis=0, return_counts=True)
-        return cls(schema, records, counts.astype(np.float64))
+        return cls(schema, records, counts.astype(np.float64), from_answers=True)
 
     @classmethod
     def from_shares(cls, schema: Schema, shares: Mapping[str, Mapping[str, float]]) -> Guess:

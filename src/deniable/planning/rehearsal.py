@@ -37,6 +37,12 @@ CONFIDENCE = 0.95
 
 _ROUNDING = 1e-12
 
+OF_ANSWERS = (
+    "made of rows of answers: the shares are exact, and the simulated reports protect nobody, since their seed is "
+    "known; if the answers are somebody's, it is for their holder only, and not for publication"
+)
+"""Said of a rehearsal whose guess holds rows of answers."""
+
 
 @dataclass(frozen=True)
 class Rate(Result):
@@ -174,10 +180,13 @@ class Rehearsal(Result):
         Those that were declared.
     example : Summary
         The report of the first run.
+    private : bool
+        Whether the guess was made of rows of answers. Then everything here tells of them, the estimates and the rates
+        as well as the shares: if they are somebody's, it is for their holder only.
     """
 
     format: ClassVar[str] = "deniable rehearsal"
-    also: ClassVar = {"example": "example"}
+    also: ClassVar = {"notice": "notice", "example": "example"}
 
     contributors: int
     runs: int
@@ -187,6 +196,12 @@ class Rehearsal(Result):
     questions: tuple[RehearsedQuestion, ...]
     differences: tuple[RehearsedDifference, ...]
     example: Summary = field(repr=False, metadata=HIDDEN)
+    private: bool = False
+
+    @property
+    def notice(self) -> str:
+        """Who may see it, in words; "" if anybody may."""
+        return OF_ANSWERS if self.private else ""
 
 
 @dataclass(frozen=True)
@@ -287,6 +302,7 @@ def rehearse(
         tuple(one.result() for one in seen),
         tuple(difference.result() for difference in compared),
         example,
+        guess.from_answers,
     )
 
 

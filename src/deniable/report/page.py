@@ -6,6 +6,7 @@ Builders (`estimate_page`, `leakage_page`, ...) turn results into pages and draw
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -166,6 +167,8 @@ class HeatMap:
     top: str
 
 
+HOLDER_ONLY = "For the holder of the answers only, not for publication"
+
 Part: TypeAlias = Text | Table | IntervalChart | HeatMap
 
 
@@ -242,6 +245,12 @@ class Page:
     brief: str = ""
     footer: str = "Made by deniable."
     private: bool = False
+
+    def for_holder(self, reason: str) -> Page:
+        """Return the page marked, before anything else, as one for the holder of the answers only."""
+        card = Card(HOLDER_ONLY, (f"It is {reason}.",), warning=True, promise=True)
+        brief = "; ".join(filter(None, [HOLDER_ONLY, self.brief]))
+        return dataclasses.replace(self, cards=(card, *self.cards), brief=brief, private=True)
 
     def all_notes(self, most: int) -> list[str]:
         """Return the notes, with those that a renderer of at most so many rows per chart must add."""

@@ -32,18 +32,26 @@ def rehearsal_page(rehearsal: Rehearsal, title: str = "") -> Page:
     sections += [
         Section(f"One report, as it might look: {section.heading}", section.parts) for section in example.sections
     ]
-    invented = Card(
-        f"A rehearsal: {rehearsal.contributors:,} invented contributors, {rehearsal.runs:,} runs",
-        ("Their answers are a guess, the same in every run; only the randomisation differs. Nobody was asked.",),
+    answers = (
+        "Their answers are in the proportions of the rows that were given, the same in every run; only the "
+        "randomisation differs."
+        if rehearsal.private
+        else "Their answers are a guess, the same in every run; only the randomisation differs. Nobody was asked."
     )
-    return dataclasses.replace(
+    invented = Card(
+        f"A rehearsal: {rehearsal.contributors:,} invented contributors, {rehearsal.runs:,} runs", (answers,)
+    )
+    truth = "that of the rows that were given" if rehearsal.private else "a guess, and is shown because of that"
+    page = dataclasses.replace(
         example,
         title=title or "Dress rehearsal",
         cards=(invented, *example.cards),
         sections=tuple(sections),
         introduction=sentences(rehearsal),
-        footer="Made by deniable. The truth is a guess, and is shown because of that.",
+        footer=f"Made by deniable. The truth is {truth}.",
+        private=False,
     )
+    return page.for_holder(rehearsal.notice) if rehearsal.private else page
 
 
 def sentences(rehearsal: Rehearsal) -> tuple[str, ...]:
