@@ -7,12 +7,11 @@ first, then letters and underscores, at most 64, and no reserved word.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 
 from deniable.answers.summary import Summary
 from deniable.core.privacy import bound_text
+from deniable.core.spreadsheets import csv_text
 
 HEADER = ("variable", "label", "unit", "value", "value_label")
 
@@ -49,17 +48,16 @@ def codebook(summary: Summary) -> str:
     >>> lines[-7]
     'survey,contributors,people,100,'
     """
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(HEADER)
-    for name, (label, unit) in VARIABLES.items():
-        lines.writerow((name, label, unit, "", ""))
-    for attribute in summary.attributes:
-        lines.writerow(("attribute", "", "", attribute.attribute, attribute.title))
-    for question, unit in dict.fromkeys((answer.question, answer.unit) for answer in summary.answers):
-        lines.writerow(("question", "", unit, question, ""))
-    lines.writerows(("survey", *fact, "") for fact in _facts(summary))
-    return text.getvalue()
+    questions = dict.fromkeys((answer.question, answer.unit) for answer in summary.answers)
+    return csv_text(
+        [
+            HEADER,
+            *((name, label, unit, "", "") for name, (label, unit) in VARIABLES.items()),
+            *(("attribute", "", "", attribute.attribute, attribute.title) for attribute in summary.attributes),
+            *(("question", "", unit, question, "") for question, unit in questions),
+            *(("survey", *fact, "") for fact in _facts(summary)),
+        ]
+    )
 
 
 def _facts(summary: Summary) -> Iterator[tuple[str, str, str]]:

@@ -6,12 +6,10 @@ A list that was selected by its own estimates needs intervals that hold for ever
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -26,6 +24,7 @@ from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, OPTIONAL, Result, fields_of
 from deniable.core.spec import to_spec
+from deniable.core.spreadsheets import csv_text
 from deniable.errors import InvalidInputError, NoIntervalError
 from deniable.records.phases.phases import Phases
 
@@ -258,19 +257,21 @@ class Summary(Result):
         return to_spec(self.mechanism)
 
     def csv(self) -> str:
-        """Return all numbers as CSV, one frequency or answer a row; empty where a number does not exist."""
-        text = io.StringIO()
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(("attribute", "question", "category", *_COLUMNS, "lowest", "highest"))
+        """Return all numbers as CSV, one frequency or answer a row; empty where a number does not exist.
+
+        Labels that a spreadsheet would run as formulas have an apostrophe in front.
+        """
+        return csv_text(self._csv_rows())
+
+    def _csv_rows(self) -> Iterator[Sequence[str]]:
+        yield ("attribute", "question", "category", *_COLUMNS, "lowest", "highest")
         for own in self.attributes:
             for found in own.iterate():
                 numbers = (found.get(name) for name in _COLUMNS)
-                lines.writerow((own.attribute, "frequency", found["category"], *map(_cell, numbers), "", ""))
+                yield (own.attribute, "frequency", found["category"], *map(_cell, numbers), "", "")
         for answer in self.answers:
             values = (answer.value, answer.standard_error, answer.lower, answer.upper)
-            ends = (answer.lowest, answer.highest)
-            lines.writerow(("", answer.question, answer.category, *map(_cell, values), "", "", *ends))
-        return text.getvalue()
+            yield ("", answer.question, answer.category, *map(_cell, values), "", "", answer.lowest, answer.highest)
 
     def json_parts(self) -> Iterator[str]:
         """Yield the JSON text of `to_dict` piece by piece, one category per line: for domains of millions."""
