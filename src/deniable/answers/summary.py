@@ -158,6 +158,8 @@ class Summary(Result):
         Means, totals and quantiles that were asked for.
     curves : tuple of Curve
         Distribution functions that quantiles were read from.
+    several : mapping of str to tuple of int
+        Questions that fill several columns, and which (`Schema.several`): the guarantee states their own bounds.
     """
 
     format = "deniable estimate"
@@ -183,6 +185,7 @@ class Summary(Result):
     planned: int | None = field(default=None, metadata=HIDDEN)
     answers: tuple[Row, ...] = field(default=(), metadata=OPTIONAL)
     curves: tuple[Curve, ...] = field(default=(), metadata=OPTIONAL)
+    several: Mapping[str, tuple[int, ...]] = field(default_factory=dict, metadata=HIDDEN)
 
     @property
     def level_text(self) -> str:
@@ -248,8 +251,9 @@ class Summary(Result):
 
     @property
     def promised(self) -> dict[str, Any]:
-        """The guarantee as data."""
-        return self.guarantee.to_dict()
+        """The guarantee as data; where questions fill several columns, with their own bounds."""
+        bounds = [one.to_dict() for one in self.guarantee.questions(self.several)]
+        return self.guarantee.to_dict() | ({"questions": bounds} if bounds else {})
 
     @property
     def specification(self) -> dict[str, Any]:
@@ -310,6 +314,7 @@ def summarize(
     liars: float = 0.0,
     looks: Looks = "one",
     planned: int | None = None,
+    several: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Summary:
     """Analyst: put intervals, and what they must allow for, beside an estimate.
 
@@ -351,6 +356,8 @@ def summarize(
         Means, totals and quantiles to answer as well.
     liars, looks, planned
         As `Estimate.interval` takes them.
+    several : mapping of str to tuple of int, optional
+        Questions that fill several columns (`Schema.several`), whose own bounds are then shown with the guarantee.
 
     Raises
     ------
@@ -423,6 +430,7 @@ def summarize(
         planned=planned,
         answers=rows,
         curves=curves,
+        several=several or {},
     )
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def print_guarantee(found: Inspection) -> None:
     """Print the guarantee, its odds in plain words below the whole contributor's epsilon."""
-    headline, *rows = found.guarantee.lines(found.collection.schema.names)
+    headline, *rows = found.guarantee.lines(found.collection.schema.names, found.collection.schema.several)
     screen = console()
     print_line(screen, headline)
     for sentence in found.sentences:

@@ -165,6 +165,7 @@ def estimate(
         liars=liars,
         looks=looks.value,
         planned=planned,
+        several=collection.schema.several,
     )
     if csv is not None:
         with writing(csv):

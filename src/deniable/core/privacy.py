@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact, exp_bounds
 from deniable.errors import PrivacyLimitError
 
 Status = Literal["exact", "upper bound", "assumption"]
 Scaling = Literal["once", "per report"]
+
+_NOTHING: Mapping[str, Sequence[int]] = MappingProxyType({})
 
 HIGH_EPSILON = 4.0
 """Above this, whoever is asked to report is warned: odds of 1 to 1 can become 54.6 to 1."""
@@ -70,6 +73,33 @@ class TrustModel:
         return f"epsilon = {repeated}{bound_text(self.epsilon)}{delta}"
 
 
+class QuestionBound(NamedTuple):
+    """What is guaranteed about a question that fills several columns of a record.
+
+    Attributes
+    ----------
+    name : str
+        The question.
+    epsilon : float
+        Bound for two contributors who differ in that question only, in any of its columns.
+    status : {"exact", "upper bound"}
+        As of `TrustModel`.
+    """
+
+    name: str
+    epsilon: float
+    status: Status
+
+    @property
+    def text(self) -> str:
+        """The bound in a few words."""
+        return f"epsilon = {bound_text(self.epsilon)} for {self.name} ({self.status})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON data."""
+        return self._asdict()
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """What `mechanism.privacy()` returns.
@@ -106,13 +136,54 @@ class Guarantee:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
-    def lines(self, attributes: Sequence[str] | None = None) -> list[str]:
+    def question(self, name: str, columns: Sequence[int]) -> QuestionBound:
+        """Return the bound about a question that fills several columns, such as one of several answers.
+
+        Columns are changed one after the other: each step moves the odds by its own bound at most, and all steps
+        together by no more than the whole contributor's. If the bounds of all columns add up to the whole
+        contributor's, and that is attained, then every step on the way to it attains its own, in any order: so the sum
+        of any columns is attained as well.
+
+        Parameters
+        ----------
+        name : str
+            The question.
+        columns : sequence of int
+            Its columns.
+
+        Examples
+        --------
+        >>> from deniable import SMP, SPL
+        >>> SPL(sizes=(2, 2, 2, 3), epsilon=2.0).privacy().question("devices", (0, 1, 2)).text
+        'epsilon = 1.5 for devices (exact)'
+        >>> SMP(sizes=(2, 2, 2, 3), epsilon=2.0).privacy().question("devices", (0, 1, 2)).text
+        'epsilon = 2 for devices (upper bound)'
+        """
+        if not all(map(math.isfinite, (self.epsilon, *self.per_attribute))):
+            return QuestionBound(name, self.epsilon, "upper bound")
+        # Floats stand for their shortest decimals, which add up without an error of their own.
+        parts = [exact(epsilon) for epsilon in self.per_attribute]
+        total = float(sum(parts[j] for j in columns))
+        attained = self.trust_models[0].status == "exact" and (
+            len(columns) == len(parts) or math.isclose(float(sum(parts)), self.epsilon, rel_tol=1e-12)
+        )
+        return QuestionBound(name, min(total, self.epsilon), "exact" if attained else "upper bound")
+
+    def questions(self, several: Mapping[str, Sequence[int]]) -> tuple[QuestionBound, ...]:
+        """Return the bounds about questions that fill several columns, as `Schema.several` names them."""
+        return tuple(self.question(name, columns) for name, columns in several.items())
+
+    def lines(
+        self, attributes: Sequence[str] | None = None, several: Mapping[str, Sequence[int]] = _NOTHING
+    ) -> list[str]:
         """Return the guarantee line by line: the whole contributor first, then per attribute, then who may attack.
 
         Parameters
         ----------
         attributes : sequence of str, optional
             Names of the attributes, said where their budgets differ; by default the budgets alone are listed.
+        several : mapping of str to sequence of int
+            Questions that fill several columns, and which (`Schema.several`): their own bounds are listed as well.
 
         Examples
         --------
@@ -128,6 +199,8 @@ class Guarantee:
                 names = attributes if len(attributes) == len(each) else range(len(each))
                 each = [f"{name} {value}" for name, value in zip(names, each, strict=True)]
             lines.append(f"  per attribute: {', '.join(each)}")
+        if several:
+            lines.append(f"  per question: {', '.join(one.text for one in self.questions(several))}")
         for row in self.trust_models:
             note = f"; {row.note}" if row.note else ""
             lines.append(f"  {row.adversary} who sees {row.view}: {row.bound} ({row.status}{note})")
@@ -161,7 +234,9 @@ class Guarantee:
         value = self.implemented_epsilon
         return str(Decimal(str(value)).quantize(Decimal("1e-12"), ROUND_CEILING)) if math.isfinite(value) else "inf"
 
-    def plain_words(self, attributes: Sequence[str] = ()) -> tuple[str, ...]:
+    def plain_words(
+        self, attributes: Sequence[str] = (), several: Mapping[str, Sequence[int]] = _NOTHING
+    ) -> tuple[str, ...]:
         """Return what is guaranteed in words a contributor understands, the whole contributor first.
 
         Every factor is e^epsilon, rounded up.
@@ -170,6 +245,8 @@ class Guarantee:
         ----------
         attributes : sequence of str
             Names for `per_attribute`, where there are several.
+        several : mapping of str to sequence of int
+            Questions that fill several columns, and which (`Schema.several`).
 
         Examples
         --------
@@ -203,6 +280,9 @@ class Guarantee:
             names = attributes if len(attributes) == len(self.per_attribute) else range(len(self.per_attribute))
             each = (f"{name!r} {odds_text(value)} times" for name, value in zip(names, self.per_attribute, strict=True))
             words.append(f"about one answer alone, the others being known, at most: {', '.join(each)}")
+        if several:
+            each = (f"{one.name!r} {odds_text(one.epsilon)} times" for one in self.questions(several))
+            words.append(f"about all options of one question, the others being known, at most: {', '.join(each)}")
         for row in self.trust_models:
             if row.scaling == "per report" and math.isfinite(row.epsilon):
                 words.append(

@@ -285,6 +285,7 @@ def rehearse(
                 confidence=confidence,
                 truth=dict(zip(collection.schema.names, counts, strict=True)),
                 collection=collection.id,
+                several=collection.schema.several,
             )
         for one, estimate in zip(seen, estimates.values(), strict=True):
             one.look(estimate)

@@ -99,7 +99,7 @@ def estimate_page(
     known = any(summary.truth_n is not None for summary in summaries)
     return Page(
         title=title or (repr(summaries[0].title) if summaries[0].title else "Estimated frequencies"),
-        cards=tuple(Card.promised(one.guarantee, names, *_facts(one)) for one in summaries),
+        cards=tuple(Card.promised(one.guarantee, names, *_facts(one), several=one.several) for one in summaries),
         sections=(
             *(section for summary in summaries for section in answer_sections(summary)),
             *(

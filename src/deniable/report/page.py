@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -198,9 +199,15 @@ class Card:
     promise: bool = False
 
     @classmethod
-    def promised(cls, guarantee: Guarantee, attributes: Sequence[str], *about: str) -> Card:
+    def promised(
+        cls,
+        guarantee: Guarantee,
+        attributes: Sequence[str],
+        *about: str,
+        several: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    ) -> Card:
         """Return what was promised: the whole contributor first, then who may attack, then other facts."""
-        _, *lines = guarantee.lines(attributes)
+        _, *lines = guarantee.lines(attributes, several)
         if math.isfinite(guarantee.epsilon) and not any(row.delta for row in guarantee.trust_models):
             factor = odds_text(guarantee.epsilon)
             lines.insert(

@@ -118,6 +118,7 @@ def _summary(held: Held, estimates: RecordEstimate, n: int, closed: bool) -> tup
         "n": n,
         "title": collection.title,
         "collection": collection.id,
+        "several": collection.schema.several,
     }
     if closed:
         return "one", summarize(estimates, **about)

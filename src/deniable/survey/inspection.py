@@ -51,6 +51,7 @@ class Inspection:
             "odds": factor if factor < float("inf") else "inf",
             "sentences": list(self.sentences),
             "warnings": list(self.warnings),
+            "questions": [one.to_dict() for one in self.guarantee.questions(self.collection.schema.several)],
             "attributes": [
                 {
                     "name": attribute.name,
@@ -89,7 +90,7 @@ def inspect_collection(collection: Collection) -> Inspection:
     return Inspection(
         collection,
         guarantee,
-        guarantee.plain_words(collection.schema.names),
+        guarantee.plain_words(collection.schema.names, collection.schema.several),
         float(collection.mechanism.report_bits),
         tuple(warnings),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -91,6 +92,23 @@ class Schema:
     def columns(self) -> tuple[Attribute, ...]:
         """The record's columns in order, each an attribute of its own: what mechanisms and estimates are of."""
         return tuple(column for attribute in self.attributes for column in attribute.columns)
+
+    @cached_property
+    def several(self) -> dict[str, tuple[int, ...]]:
+        """Columns of every question that fills more than one, by the question's name: those of several answers.
+
+        Examples
+        --------
+        >>> devices = Attribute("devices", ("phone", "radio"), kind="multiple")
+        >>> Schema((Attribute("smoker", ("yes", "no")), devices)).several
+        {'devices': (1, 2)}
+        """
+        ends = list(accumulate((len(attribute.columns) for attribute in self.attributes), initial=0))
+        return {
+            attribute.name: tuple(range(*span))
+            for attribute, span in zip(self.attributes, pairwise(ends), strict=True)
+            if attribute.kind == "multiple"
+        }
 
     @cached_property
     def names(self) -> tuple[str, ...]:
