@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar, final
 
@@ -191,17 +191,22 @@ class FrequencyOracle(Mechanism[Reports]):
     @final
     def _simulate_by_reports(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         """Make reports and sum them a block at a time, where no product law replaces them; memory independent of n."""
-        last = np.cumsum(counts)
-        n, step = int(last[-1]), min(max(BLOCK_WORDS, self.state_size), SIMULATION_ROWS)
         total = np.zeros(self.state_size, dtype=np.int64)
-        for start in range(0, n, step):
-            stop = min(start + step, n)
-            # The values that contributors start..stop-1 hold, sorted: those whose stretches meet this block.
-            first, end = np.searchsorted(last, (start, stop - 1), side="right")
-            edges = np.clip(last[first : end + 1], start, stop)
-            codes = np.repeat(np.arange(first, end + 1), np.diff(edges, prepend=start))
+        for codes in holders_in_blocks(counts, min(max(BLOCK_WORDS, self.state_size), SIMULATION_ROWS)):
             total += self._tally(self._randomize(codes, rng))[0]
         return total
+
+
+def holders_in_blocks(counts: NDArray[np.int64], step: int) -> Iterator[NDArray[np.int64]]:
+    """Yield what contributors 0, 1, ... hold, at most `step` at a time: v, counts[v] times, one v after the other."""
+    last = np.cumsum(counts)
+    n = int(last[-1]) if len(last) else 0
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        # Those v whose stretches meet this block.
+        first, end = np.searchsorted(last, (start, stop - 1), side="right")
+        edges = np.clip(last[first : end + 1], start, stop)
+        yield np.repeat(np.arange(first, end + 1), np.diff(edges, prepend=start))
 
 
 def is_oracle(client: object) -> TypeIs[FrequencyOracle[Any]]:

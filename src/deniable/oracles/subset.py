@@ -35,12 +35,8 @@ from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bo
 from deniable.errors import InvalidReportError
 from deniable.oracles.pure import CountingOracle
 from deniable.oracles.subset_bulk import fill_many
-from deniable.oracles.subset_draws import (
-    MAX_HYPERGEOMETRIC,
-    count_subsets,
-    draw_counts,
-    draw_subsets,
-)
+from deniable.oracles.subset_draws import count_subsets, draw_subsets
+from deniable.oracles.subset_sums import draw_sums
 from deniable.oracles.support import FixedSize
 
 
@@ -213,20 +209,18 @@ class SubsetSelection(CountingOracle[Codes]):
     # ---------------------------------------------------------------- simulation and files
 
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
-        # The counts of the values depend on each other, since every set has omega elements. A contributor reports a
-        # uniform set of all values with probability (1-p) k/(k-omega), and otherwise x with omega - 1 uniform others;
-        # `draw_counts` sums such sets value by value. Time O(k omega) at most and O(k^(3/2)) in practice per
-        # `MAX_HYPERGEOMETRIC` contributors, however few or many these are (a fifth of a second at k = 1024, a minute at
-        # k = 100,000); memory O(k).
+        state: NDArray[np.int64] = self.simulate_groups(counts[None], rng)[0]
+        return state
+
+    def simulate_groups(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Draw the states int64[groups, k] of several groups of contributors with true counts int64[groups, k].
+
+        A contributor reports a uniform set of all values with probability (1-p) k/(k-omega), and otherwise the own
+        value with omega - 1 uniform others. `draw_sums` adds such sets up, in O(k log k) however many there are.
+        """
         p, _ = self.support_probabilities
-        blind = float((1 - p) * self.k / (self.k - self._size))
-        total = np.zeros(self.k, dtype=np.int64)
-        parts = 1 + int(counts.sum()) // MAX_HYPERGEOMETRIC
-        for part in range(parts):
-            holders = counts // parts + (part < counts % parts)
-            uniform = rng.generator.binomial(holders, blind)
-            total += draw_counts(holders - uniform, int(uniform.sum()), self._size, rng.generator)
-        return total
+        uniform = rng.generator.binomial(counts, float((1 - p) * self.k / (self.k - self._size)))
+        return draw_sums(counts - uniform, uniform.sum(axis=1), self._size, rng.generator)
 
     def check_state(self, counts: Counts, n: int) -> None:
         counts_between(counts, 0, n)

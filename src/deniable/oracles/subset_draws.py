@@ -1,4 +1,4 @@
-"""Uniform random subsets: their exact draw, their count, and the law of their sum.
+"""Uniform random subsets: their exact draw, and their count.
 
 A subset report has `omega` of k values. Its elements other than the contributor's own value x are a uniform subset of
 the *others*, the k-1 values that are not x. Floyd's algorithm (Bentley, Floyd, *A sample of brilliance*, 1987) turns
@@ -19,9 +19,6 @@ from deniable.core.randomness import Randomness, Words, draw, uniform_below
 
 Counts = NDArray[np.int64]
 Indices = NDArray[np.uint32]
-
-MAX_HYPERGEOMETRIC = 500_000_000
-"""Contributors per batch in `draw_counts`: numpy's hypergeometric sampler takes less than 10^9."""
 
 
 def draw_subsets(codes: list[int], threshold: int, k: int, omega: int, rng: Randomness) -> list[list[int]]:
@@ -88,53 +85,3 @@ def count_subsets(reports: Codes, k: int, counts: Counts) -> int:
             counts[value] += 1
             previous = value
     return -1
-
-
-def draw_counts(holders: Counts, uniform: int, omega: int, generator: np.random.Generator) -> Counts:
-    """Draw how often each of k values occurs in many independent random subsets, exactly in distribution.
-
-    Values are visited in order. Subsets of which equally many elements are still to come are exchangeable, so a
-    histogram of that number is all the state there is: value v is next in a subset that has r elements to come among
-    w values with probability r/w, one binomial per r. Subsets that must contain x, and have not reached it, wait in
-    a histogram of their own and are drawn from it without replacement when they do.
-
-    Parameters
-    ----------
-    holders : int64[k]
-        Number of subsets {x} + (uniform subset of omega - 1 others), for each x; at most `MAX_HYPERGEOMETRIC` in sum.
-    uniform : int
-        Number of uniform subsets of all k values.
-    omega : int
-        Size of every subset.
-    generator : numpy.random.Generator
-        Source of the draw.
-
-    Returns
-    -------
-    int64[k]
-        Counts; they sum to omega times the number of subsets.
-    """
-    k = len(holders)
-    ahead, after = (np.zeros(omega + 1, dtype=np.int64) for _ in range(2))
-    ahead[omega - 1], after[omega] = holders.sum(), uniform
-    counts = holders.copy()
-    for v in range(k):
-        arrived = np.zeros_like(ahead)
-        if holders[v]:
-            live = np.flatnonzero(ahead)
-            arrived[live] = generator.multivariate_hypergeometric(ahead[live], holders[v], method="marginals")
-            ahead -= arrived
-        counts[v] += _take(ahead, k - v - 1, generator) + _take(after, k - v, generator)
-        after += arrived
-    return counts
-
-
-def _take(to_come: Counts, values: int, generator: np.random.Generator) -> int:
-    """Let each subset with r elements to come take the next of `values` values with probability r/values."""
-    r = np.flatnonzero(to_come[1:]) + 1
-    if r.size == 0:
-        return 0
-    taken = generator.binomial(to_come[r], r / values)
-    to_come[r] -= taken
-    to_come[r - 1] += taken
-    return int(taken.sum())

@@ -31,10 +31,11 @@ from deniable.core.support_counts import Levers
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, threshold_down
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.oracles.linear import LinearOracle
+from deniable.oracles.oracle import holders_in_blocks
 from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset import SubsetSelection, best_subset_size
 from deniable.records.joint import JointRecords
-from deniable.records.layout import row_blocks
+from deniable.records.layout import row_blocks, starts_of
 from deniable.records.mixed_reports import ByteColumn, ColumnRecords, packed, unpacked
 from deniable.records.oracle_choice import checked_oracles
 from deniable.records.pair_margins import Margins
@@ -57,7 +58,8 @@ SINGLES = (SubsetSelection, SquareWave)
 CHOSEN_ROWS = 1 << 16
 """Contributors who are grouped by choice at a time."""
 
-_SIMULATED_RECORDS = 1 << 12
+_SIMULATED_CELLS = 1 << 18
+"""Cells, of choices times records or of tables, that a simulation works on at a time."""
 
 
 def singles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Iterable[int] = ()) -> tuple[LinearOracle[Any], ...]:
@@ -487,14 +489,43 @@ class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], Simulate
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         # Who draws what, then every choice's oracle: the tables of overlapping pairs depend on each other through the
         # numbers of their reports and the records only.
-        true_counts = [np.zeros(prod(part.sizes), dtype=np.int64) for part in self.parts]
+        states, starts = self._held_by_choice(records, held, rng), self._starts
+        numbers = np.add.reduceat(states, starts)
+        pairs = len(self.omegas)
+        alone = [
+            part.oracle.simulate_aggregate(states[start : start + part.sizes[0]], rng).counts
+            for part, start in zip(self.parts[pairs:], starts[pairs:], strict=True)
+        ]
+        examples, kinds = self._kinds
+        for kind in np.unique(kinds[:pairs]):
+            oracle, own = self.parts[examples[kind]].oracle, starts[:pairs][kinds[:pairs] == kind]
+            for block in row_blocks(len(own), max(1, _SIMULATED_CELLS // oracle.k)):
+                cells = own[block, None] + np.arange(oracle.k)
+                states[cells] = oracle.simulate_groups(states[cells], rng)
+        return np.concatenate([states[: sum(part.oracle.k for part in self.parts[:pairs])], *alone, numbers])
+
+    def _held_by_choice(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Draw who draws which choice; return how many of those hold each of its codes, one choice after the other."""
+        found = np.zeros(sum(prod(part.sizes) for part in self.parts), dtype=np.int64)
         law = np.array([float(probability) for probability in self.choice_probabilities])
-        for rows in row_blocks(len(records), _SIMULATED_RECORDS):
+        first, factor, second = self._codes_of
+        many = np.flatnonzero(held >= len(law))
+        for block in row_blocks(len(many), max(1, _SIMULATED_CELLS // len(law))):
+            rows = many[block]
             drawn = rng.generator.multinomial(held[rows], law / law.sum())
-            for choice, counts in enumerate(true_counts):
-                np.add.at(counts, self.code(records[rows], choice), drawn[:, choice])
-        drawn_by = zip(self.parts, true_counts, strict=True)
-        return self.column.joined([part.oracle.simulate_aggregate(counts, rng) for part, counts in drawn_by])
+            codes = records[rows][:, first].astype(np.int64) * factor + records[rows][:, second]
+            np.add.at(found, self._starts + codes, drawn)
+        # One multinomial has as many binomials as there are choices: fewer holders are cheaper drawn one by one.
+        for rows in holders_in_blocks(np.where(held < len(law), held, 0), CHOSEN_ROWS):
+            choices, codes = self._drawn_choices(len(rows), rng), np.empty(len(rows), dtype=np.int64)
+            _code(choices, records[rows], first, factor, second, codes)
+            np.add.at(found, self._starts[choices] + codes, 1)
+        return found
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """Where the codes of every choice start, if those of all choices stand one after the other."""
+        return starts_of([prod(part.sizes) for part in self.parts])
 
     @property
     def report_bits(self) -> float:

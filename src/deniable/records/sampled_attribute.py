@@ -17,11 +17,16 @@ from deniable.core.mechanism import Reports
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import LinearOracle
+from deniable.oracles.oracle import holders_in_blocks
+from deniable.records.layout import row_blocks, starts_of, stretches
 from deniable.records.record import DirectRecords, SimulatedByRecord
 from deniable.records.uniform_draws import uniform_few, uniform_rows
 
 SAMPLED_ROWS = 1 << 17
 """Contributors who are grouped by sampled attribute at a time: many enough that d calls of an oracle cost nothing."""
+
+_SIMULATED_CELLS = 1 << 18
+"""Records times attributes that a simulation works on at a time."""
 
 
 class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
@@ -130,13 +135,20 @@ def _sort(
 def simulate_sampling(
     records: Codes, held: NDArray[np.int64], sizes: Sequence[int], rng: SimulationRandomness
 ) -> list[NDArray[np.int64]]:
-    """Draw who samples what, exactly in distribution, in O(r d); records[r, d] are held by held[r] contributors each.
+    """Draw who samples what, exactly in distribution; records[r, d] are held by held[r] contributors each.
 
-    Returned are, int64[k_j] for each attribute, the true counts among the contributors who sampled it.
+    Returned are, int64[k_j] for each attribute, the true counts among the contributors who sampled it. Time O(min(n,
+    r d)), memory independent of n and r.
     """
-    d = len(sizes)
-    drawn = rng.generator.multinomial(held, np.full(d, 1 / d), size=len(held))
-    by_attribute = [np.zeros(size, dtype=np.int64) for size in sizes]
-    for j, true_counts in enumerate(by_attribute):
-        np.add.at(true_counts, records[:, j], drawn[:, j])
-    return by_attribute
+    d, starts = len(sizes), starts_of(sizes)
+    found = np.zeros(sum(sizes), dtype=np.int64)
+    many = np.flatnonzero(held >= d)
+    for block in row_blocks(len(many), max(1, _SIMULATED_CELLS // d)):
+        rows = many[block]
+        drawn = rng.generator.multinomial(held[rows], np.full(d, 1 / d))
+        np.add.at(found, starts + records[rows], drawn)
+    # One multinomial has d binomials: fewer holders are cheaper drawn one by one.
+    for rows in holders_in_blocks(np.where(held < d, held, 0), SAMPLED_ROWS):
+        attributes = sample_attributes(rng, len(rows), d)
+        np.add.at(found, starts[attributes] + records[rows, attributes], 1)
+    return [found[place] for place in stretches(sizes)]

@@ -27,6 +27,7 @@ from deniable.errors import InvalidReportError
 from deniable.oracles.bits import Bits, check_bit_outputs, check_padding, checked_bits, packed_width
 from deniable.oracles.comparators.fixed_sketch import FixedSketch
 from deniable.oracles.comparators.public_rows import add_reports
+from deniable.oracles.oracle import holders_in_blocks
 from deniable.oracles.unary import SUE
 
 
@@ -211,12 +212,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
         for x in np.flatnonzero(many):
             spread = rng.generator.multinomial(counts[x], np.full(self.hashes, 1 / self.hashes))
             cells[every, self.functions.cells(np.full(self.hashes, x), every)] += spread
-        last = np.cumsum(np.where(many, 0, counts))
-        for start in range(0, int(last[-1]), BLOCK_WORDS):
-            stop = min(start + BLOCK_WORDS, int(last[-1]))
-            first, end = np.searchsorted(last, (start, stop - 1), side="right")
-            edges = np.clip(last[first : end + 1], start, stop)
-            codes = np.repeat(np.arange(first, end + 1), np.diff(edges, prepend=start))
+        for codes in holders_in_blocks(np.where(many, 0, counts), BLOCK_WORDS):
             index = rng.generator.integers(self.hashes, size=len(codes))
             add_reports(index * self.m + self.functions.cells(codes, index), cells.reshape(-1))
         p, q = map(float, self.response.support_probabilities)
