@@ -31,6 +31,9 @@ FORMAT_VERSION = 1
 COMPACT_STATE = 1 << 10
 """Histograms of so many counters are kept in int32 while every counter fits."""
 
+MAX_EMPTY = 1 << 31
+"""Most counters of an aggregate that is set up without reports (16 GiB)."""
+
 _SHOWN = 500
 """Characters of a mechanism that a message shows."""
 
@@ -113,7 +116,18 @@ class Aggregate:
 
     @classmethod
     def empty(cls, mechanism: Any, collection: str = "") -> Aggregate:
-        """Return the aggregate of no reports, the identity of ``+``."""
+        """Return the aggregate of no reports, the identity of ``+``.
+
+        Raises
+        ------
+        TooLargeError
+            If the mechanism's state has more than 2^31 counters.
+        """
+        if mechanism.state_size > MAX_EMPTY:
+            raise TooLargeError(
+                f"an aggregate must have at most {MAX_EMPTY:,} counters, got {mechanism.state_size:,} for "
+                f"{brief(mechanism)}; give it fewer values or cells"
+            )
         return cls(mechanism, np.zeros(mechanism.state_size, dtype=np.int64), 0, collection)
 
     def __add__(self, other: Aggregate) -> Aggregate:

@@ -191,7 +191,8 @@ class FrequencyOracle(Mechanism[Reports]):
     @final
     def _simulate_by_reports(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         """Make reports and sum them a block at a time, where no product law replaces them; memory independent of n."""
-        total = np.zeros(self.state_size, dtype=np.int64)
+        # The state of no reports: the collector refuses one that is too large before it is set up.
+        total = self._tally(self._randomize(np.zeros(0, dtype=np.int64), rng))[0].astype(np.int64)
         for codes in holders_in_blocks(counts, min(max(BLOCK_WORDS, self.state_size), SIMULATION_ROWS)):
             total += self._tally(self._randomize(codes, rng))[0]
         return total

@@ -61,8 +61,10 @@ class CountMeanSketch(PureOracle[Any]):
         Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
     m : int, optional
         Number of cells, 2 <= m <= 2^32. By default the m of least variance at f = 1/k, that is of least mean squared
-        error over all values, among those that the family admits; it is stored, so that client and server cannot
-        choose twice.
+        error over all values, among those that the family admits and whose state has at most 2^28 counters; it is
+        stored, so that client and server cannot choose twice. Where the best m has more, at large epsilon, the state of
+        the m that is taken has at most 2^26 if possible. Reports of a sketch with a larger state, by an m that is given
+        or beyond 2^27 values, are counted for a list of values alone (`count_support`, `QuerySketch`).
     family : str
         The hash family. Which one suits is what `OCMS` decides:
 
@@ -158,7 +160,7 @@ class CountMeanSketch(PureOracle[Any]):
         entry = family_entry(self.family)
         object.__setattr__(self, "k", checked_integer("k", self.k, 2, entry.largest_domain))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        m = Objective.mean(self.k, self.epsilon).best(entry.cells_around) if self.m is None else self.m
+        m = entry.best_cells(self.k, Objective.mean(self.k, self.epsilon)) if self.m is None else self.m
         cells = entry.build(self.k, m).m
         GRR(cells, self.epsilon)  # refuses what GRR refuses
         object.__setattr__(self, "m", cells)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn, final
@@ -36,6 +36,9 @@ Bytes = NDArray[np.uint8]
 
 FIRST_BYTES = 2
 """Shortest prefix, in bytes: all 65,536 of them are looked at."""
+
+MAX_COUNTERS = 1 << 29
+"""Most counters of all groups together; adding up and decoding takes about 14 bytes each."""
 
 FOLDS = 2
 """Public folds per prefix length."""
@@ -76,6 +79,8 @@ class HeavyHitters(Mechanism[PrefixReports]):
     ------
     InvalidParameterError
         If a parameter is out of bounds.
+    TooLargeError
+        If the groups' sketches have more than 2^29 counters together, as for 24 bits and 16 bytes at epsilon 1.
 
     Examples
     --------
@@ -112,6 +117,11 @@ class HeavyHitters(Mechanism[PrefixReports]):
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         for name, low, high in (("max_bytes", 3, 16), ("fold_bits", 16, 24), ("seed", 0, 1 << 63)):
             object.__setattr__(self, name, checked_integer(name, getattr(self, name), low, high))
+        if self.state_size > MAX_COUNTERS:
+            raise TooLargeError(
+                f"counters of all {self.groups} groups must be <= {MAX_COUNTERS:,}, got {self.state_size:,} for "
+                f"max_bytes={self.max_bytes} and fold_bits={self.fold_bits}; give fewer bytes or bits"
+            )
 
     @property
     def groups(self) -> int:
@@ -120,8 +130,17 @@ class HeavyHitters(Mechanism[PrefixReports]):
 
     @cached_property
     def sketch(self) -> CountMeanSketch:
-        """The oracle of every group: a Spread sketch of the folded prefixes."""
-        return CountMeanSketch(k=1 << self.fold_bits, epsilon=self.epsilon, family="spread")
+        """The oracle of every group: a Spread sketch of the folded prefixes.
+
+        With the default number of cells, or with half of it again and again while all groups' counters are too many.
+        """
+        sketch = CountMeanSketch(k=1 << self.fold_bits, epsilon=self.epsilon, family="spread")
+        while self.groups * (sketch.state_size + 1) > MAX_COUNTERS and sketch.hashes.m > 2:
+            smaller = replace(sketch, m=sketch.hashes.m // 2)
+            if smaller.state_size >= sketch.state_size:
+                break
+            sketch = smaller
+        return sketch
 
     @property
     def domain(self) -> tuple[int, ...]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from deniable.core.checks import MAX_DOMAIN
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
+from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 
 
@@ -74,4 +76,9 @@ def OLH(k: int, epsilon: EpsilonLike) -> CountMeanSketch:  # noqa: N802 (the fie
     budget = checked_epsilon(epsilon)
     # e^epsilon is irrational for rational epsilon > 0, so the bound's 55 digits settle on which side of a half it lies.
     m = math.floor(exp_bounds(spent(budget))[0] + Fraction(1, 2)) + 1
+    if m > MAX_DOMAIN:
+        raise InvalidParameterError(
+            f"epsilon must be at most 22.18 for OLH, where m = e^epsilon + 1 reaches 2^32, got epsilon={epsilon}; "
+            "CountMeanSketch chooses an m within its limits"
+        )
     return CountMeanSketch(k, budget, m)

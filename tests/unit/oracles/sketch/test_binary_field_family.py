@@ -192,7 +192,7 @@ def test_reports_of_64_bits() -> None:
     ]
     reports = sketch.randomize([2**64 - 1], SecureRandomness())
     assert [column.dtype for column in reports] == [np.uint64, np.uint64, np.uint8]
-    with pytest.raises(TooLargeError, match="must have at most 268435456 counters"):
+    with pytest.raises(TooLargeError, match="must have at most 268,435,456 counters"):
         sketch.aggregate(reports)
     with pytest.raises(InvalidInputError, match=r"value must be in 0\.\.18446744073709551615, got another in row 1"):
         sketch.randomize([-1], SecureRandomness())

@@ -124,7 +124,7 @@ def test_olh_variance_is_the_textbook_one() -> None:
         (lambda: CountMeanSketch(8, 1.0, 2.0), "m must be an integer, got m=2.0"),  # type: ignore[arg-type]
         (lambda: CountMeanSketch(8, 1.0, True), "m must be an integer, got m=True"),
         (lambda: CountMeanSketch(8, 1.0, family="sprad"), "family must be one of prime, spread.*, got family='sprad'"),
-        (lambda: OLH(8, 22.2), "m must be <= 4294967296, got m=4378"),
+        (lambda: OLH(8, 22.2), r"epsilon must be at most 22\.18 for OLH.*, got epsilon=22\.2; CountMeanSketch"),
         (lambda: OLH(8, -1.0), "epsilon must be > 0, got epsilon=-1.0"),
         (lambda: BLH(0, 1.0), "k must be >= 2, got k=0"),
     ],

@@ -349,7 +349,7 @@ def test_at_the_largest_domain(m: int) -> None:
     assert family.hash(codes, w).tolist() == by_hand
     assert np.resize(family.hash(np.resize(codes, 40), np.resize(w, 40)), 4).tolist() == by_hand
     reports = family.checked(LinearReports(w, np.array(by_hand)))
-    with pytest.raises(TooLargeError, match="must have at most 268435456 counters"):
+    with pytest.raises(TooLargeError, match="must have at most 268,435,456 counters"):
         family.tally(reports)
     assert family.count_queries(reports, codes).min() >= 1
 

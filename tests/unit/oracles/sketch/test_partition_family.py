@@ -261,7 +261,7 @@ def test_at_the_largest_domain() -> None:
     by_hand = [cell_by_hand(2**32, 3, int(a), int(b), int(x)) for a, b, x in zip(w, offset, codes, strict=True)]
     assert family.hash(codes, w, offset).tolist() == by_hand
     reports = PartitionReports(w, offset, np.array(by_hand))
-    with pytest.raises(TooLargeError, match="must have at most 268435456 counters"):
+    with pytest.raises(TooLargeError, match="must have at most 268,435,456 counters"):
         family.tally(reports)
     assert family.count_queries(reports, codes).sum() >= 4
 

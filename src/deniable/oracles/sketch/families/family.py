@@ -153,7 +153,8 @@ class HashFamily(ABC):
         """
         if self.state_size > MAX_STATE_SIZE:
             raise TooLargeError(
-                f"the state of {self!r} must have at most {MAX_STATE_SIZE} counters, got {self.state_size}"
+                f"the state of {self!r} must have at most {MAX_STATE_SIZE:,} counters, got {self.state_size:,}; give "
+                "the sketch fewer cells (m), or count chosen values (QuerySketch)"
             )
         return self._tally(reports)
 

@@ -13,10 +13,11 @@ integers modulo primes for odd p (`_hyperplanes`). For p = 2 the spread family h
 
 from __future__ import annotations
 
+import bisect
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -31,7 +32,6 @@ from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.families import _binary_linear as binary, _gf2, _hyperplanes as hyperplanes
 from deniable.oracles.sketch.families._prime_field import Polynomial, digits, smallest_irreducible
 from deniable.oracles.sketch.families.family import Column, Counts, Parameters, TransformedFamily, column
-from deniable.oracles.sketch.families.prime import is_prime
 
 MAX_CELLS = 1 << 16
 """Largest m, hence the largest p."""
@@ -200,15 +200,20 @@ def prime_powers_around(x: int) -> tuple[int, int]:
     >>> prime_powers_around(6), prime_powers_around(9), prime_powers_around(10**6)
     ((5, 7), (9, 11), (65536, 65536))
     """
-    below = (number for number in count(min(x, MAX_CELLS), -1) if _is_prime_power(number))
-    above = (number for number in count(min(x + 1, MAX_CELLS)) if _is_prime_power(number))
-    return next(below), next(above)
+    powers = prime_powers()
+    place = bisect.bisect_right(powers, x)
+    return powers[place - 1], powers[min(place, len(powers) - 1)]
 
 
-def _is_prime_power(number: int) -> bool:
-    """Whether a number below 2^17 is a power of a prime."""
-    roots = (round(number ** (1 / e)) for e in range(1, 18))
-    return any(root**e == number and is_prime(root) for e, root in enumerate(roots, start=1))
+@lru_cache(maxsize=1)
+def prime_powers() -> tuple[int, ...]:
+    """Return every prime power up to 2^16, the admissible m, increasing."""
+    prime = np.ones(MAX_CELLS + 1, dtype=np.bool_)
+    prime[:2] = False
+    for p in range(2, math.isqrt(MAX_CELLS) + 1):
+        prime[p * p :: p] &= not prime[p]
+    bases = np.flatnonzero(prime).tolist()
+    return tuple(sorted(p**e for p in bases for e in range(1, math.floor(math.log(MAX_CELLS, p) + 1e-9) + 1)))
 
 
 def _digit_count(number: int, p: int) -> int:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from deniable.core.checks import MAX_DOMAIN
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.families.binary_field import BinaryFieldFamily
-from deniable.oracles.sketch.families.family import HashFamily
-from deniable.oracles.sketch.families.hash_range import CellsAround, any_integer
-from deniable.oracles.sketch.families.linear import LinearFamily, prime_powers_around
+from deniable.oracles.sketch.families.family import MAX_STATE_SIZE, HashFamily
+from deniable.oracles.sketch.families.hash_range import CellsAround, Objective, any_integer
+from deniable.oracles.sketch.families.linear import LinearFamily, prime_powers, prime_powers_around
 from deniable.oracles.sketch.families.partition import PartitionFamily, cells_up_to_65536
 from deniable.oracles.sketch.families.prime import PrimeFamily
-from deniable.oracles.sketch.families.spread import SpreadFamily, powers_of_two_around
+from deniable.oracles.sketch.families.spread import SpreadFamily, powers_of_two, powers_of_two_around
+
+MAX_CHOSEN_STATE = 1 << 26
+"""Largest state, in counters, that a number of cells is chosen for in place of a better one that has too many."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class FamilyEntry:
         x is below it.
     largest_domain : int
         Largest k.
+    cells : callable () -> tuple of int
+        Every admissible number of cells, increasing, where the size of the state depends on it; else none.
     remark : str
         What the choice of a family turns on: its report, and how its collector decodes.
     """
@@ -36,7 +42,29 @@ class FamilyEntry:
     build: Callable[[int, int], HashFamily]
     cells_around: CellsAround
     largest_domain: int = MAX_DOMAIN
+    cells: Callable[[], tuple[int, ...]] = tuple
     remark: str = ""
+
+    def best_cells(self, k: int, objective: Objective) -> int:
+        """Return the number of cells of least cost among those whose state a collector can set up.
+
+        This is the best one of all if its state has at most `MAX_STATE_SIZE` counters, else the best with at most
+        `MAX_CHOSEN_STATE`, else the best with at most `MAX_STATE_SIZE`. A domain that is too large for any of them gets
+        the best one of all: reports over it are counted for a list of values.
+        """
+        best = objective.best(self.cells_around)
+        if self.build(k, best).state_size <= MAX_STATE_SIZE:
+            return best
+        cells = self.cells()
+        place = bisect.bisect_left(cells, best)
+        for limit in (MAX_CHOSEN_STATE, MAX_STATE_SIZE):
+            # The cost is convex: on either side the nearest one that fits is the best.
+            sides = (reversed(cells[:place]), cells[place:])
+            nearest = (next((m for m in side if self.build(k, m).state_size <= limit), None) for side in sides)
+            fitting = [m for m in nearest if m is not None]
+            if fitting:
+                return min(fitting, key=objective.cost)
+        return best
 
 
 FAMILIES: dict[str, FamilyEntry] = {
@@ -48,6 +76,7 @@ FAMILIES: dict[str, FamilyEntry] = {
     "spread": FamilyEntry(
         SpreadFamily,
         powers_of_two_around,
+        cells=powers_of_two,
         remark="one integer per report, and one transform decodes all values",
     ),
     "partition": FamilyEntry(
@@ -58,6 +87,7 @@ FAMILIES: dict[str, FamilyEntry] = {
     "linear": FamilyEntry(
         LinearFamily,
         prime_powers_around,
+        cells=prime_powers,
         remark="any prime power of cells, and one transform decodes all values",
     ),
     "binary": FamilyEntry(

@@ -320,3 +320,8 @@ def powers_of_two_around(x: int) -> tuple[int, int]:
     """
     below = min(1 << (x.bit_length() - 1), MAX_CELLS)
     return below, min(2 * below, MAX_CELLS)
+
+
+def powers_of_two() -> tuple[int, ...]:
+    """Return every admissible m, increasing."""
+    return tuple(1 << bits for bits in range(1, MAX_CELLS.bit_length()))
