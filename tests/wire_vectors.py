@@ -356,7 +356,7 @@ def answers() -> list[dict[str, Any]]:
 
 def threshold_table() -> list[list[str]]:
     """Return [mechanism, k, epsilon, threshold], thresholds in hexadecimal digits."""
-    budgets = ["1e-6", "0.01", "0.1", "0.35", "0.37", "0.5", "0.693147180559945", "1", "1.1", "2", "2.3", "4", "8"]
+    budgets = ["0.000001", "0.01", "0.1", "0.35", "0.37", "0.5", "0.693147180559945", "1", "1.1", "2", "2.3", "4", "8"]
     budgets += ["16", "31.999", "32", "1/3", "2/7", "0.1000000000000000055511151231257827", "0.29999999999999999"]
     rows = []
     for epsilon in budgets:
@@ -371,7 +371,7 @@ def threshold_table() -> list[list[str]]:
                 mechanism("SubsetSelection", k=k, epsilon=budget, omega=omega).support_probabilities[0] * SCALE
             )
             rows.append([f"SubsetSelection {omega}", str(k), epsilon, f"{included:x}"])
-        if epsilon == "1e-6":
+        if epsilon == "0.000001":
             continue  # a third of it is less than anybody may spend
         lie = int(mechanism("SPL", sizes=(4, 4, 4), epsilon=budget).oracles[0].support_probabilities[1] * SCALE)
         rows.append(["SPL", "4", epsilon, f"{lie:x}"])

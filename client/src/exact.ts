@@ -69,6 +69,17 @@ export function parseDecimal(text: string): Fraction | undefined {
   return power < 0 ? fraction(digits, 10n ** BigInt(-power)) : [digits * 10n ** BigInt(power), 1n];
 }
 
+/** A fraction as documents write it: a plain decimal of at most 400 digits without needless ones, else "a/b". */
+export function decimalText([n, d]: Fraction): string {
+  if (n < 0n) return `-${decimalText([-n, d])}`;
+  let [scale, power] = [0, 1n];
+  for (; power % d && scale < 400; scale++) power *= 10n;
+  const digits = String((n * power) / d);
+  if (power % d || digits.length > 400) return `${n}/${d}`;
+  const padded = digits.padStart(scale + 1, "0");
+  return scale ? `${padded.slice(0, -scale)}.${padded.slice(-scale)}` : padded;
+}
+
 /**
  * What thresholds are made from: the declared decimal or its nearest double, whichever is less. Rounded once, for the
  * whole budget; every split of it is an exact fraction of this.

@@ -39,7 +39,7 @@ export function parse(text: string): Json {
   };
   const value = (depth: number): Json => {
     must(depth <= DEEPEST);
-    if (kind === 2) return JSON.parse(token) as string;
+    if (kind === 2) return unquoted(token);
     if (kind === 3) return new NumberToken(token);
     if (kind === 4) return JSON.parse(token) as boolean | null;
     if (at("[")) {
@@ -51,7 +51,7 @@ export function parse(text: string): Json {
     const map = new Map<string, Json>();
     items("}", () => {
       must(kind === 2);
-      const key = JSON.parse(token) as string;
+      const key = unquoted(token);
       must(!map.has(key));
       next();
       must(at(":"));
@@ -64,6 +64,13 @@ export function parse(text: string): Json {
   const result = value(1);
   must(place === text.length);
   return result;
+}
+
+/** The text of a string token: Unicode, without half of a surrogate pair. */
+function unquoted(token: string): string {
+  const text = JSON.parse(token) as string;
+  must(!/\p{Cs}/u.test(text));
+  return text;
 }
 
 const quoted = (text: string): string =>
@@ -139,6 +146,12 @@ export class Keys {
     return value;
   }
 
+  object(key: string): Map<string, Json> {
+    const value = this.take(key);
+    must(value instanceof Map);
+    return value;
+  }
+
   has(key: string): boolean {
     return this._left.has(key);
   }
@@ -156,9 +169,23 @@ export function numberOf(value: Json | undefined): number {
   return Number(value.text);
 }
 
+/** The double that a number token means, which must be written as the library writes it. */
+export function plainNumber(value: Json | undefined): number {
+  const x = numberOf(value);
+  const size = Math.abs(x);
+  const text =
+    Number.isInteger(x) && size < 1e15
+      ? String(x)
+      : size >= 1e16 || size < 1e-4
+        ? x.toExponential().replace(/e([+-])(\d)$/, "e$10$2")
+        : x + (Number.isInteger(x) ? ".0" : "");
+  must(size < Infinity && (value as NumberToken).text === text);
+  return x;
+}
+
 /** The whole number, not negative, that a number token is. */
 export function whole(value: Json | undefined): number {
-  must(value instanceof NumberToken && /^\d{1,15}$/.test(value.text));
+  must(value instanceof NumberToken && /^\d{1,300}$/.test(value.text));
   return Number(value.text);
 }
 

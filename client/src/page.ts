@@ -7,6 +7,7 @@ import { type Answer, AnswerError, type Attribute, encode, withWords, words } fr
 import { counted, deliver } from "./send.js";
 import { exported, imported, keep, type Kept, kept, ledger, note, total } from "./store.js";
 import { check, type Survey } from "./survey.js";
+import { type Language, OTHER_TEXTS, type PageDocument, terms } from "./terms.js";
 import { ENGLISH, type Key } from "./text.js";
 import { SecureWords } from "./words.js";
 
@@ -18,24 +19,6 @@ export interface Place {
   readonly collection: string;
   /** What the contributor's link says of the id: its first 16 digits or more. */
   readonly link: string;
-}
-
-interface Language {
-  readonly title: string;
-  readonly intro: string;
-  readonly consent: string;
-  readonly thanks: string;
-  readonly questions: Record<string, string>;
-  readonly labels?: Record<string, string[]>;
-  readonly interface?: Partial<Record<Key, string>>;
-}
-
-interface PageDocument {
-  readonly collection: string;
-  readonly languages: Record<string, Language>;
-  readonly retention: string;
-  readonly min_batch: number;
-  readonly contact: string;
 }
 
 /** A column of the record, as people read it. */
@@ -59,7 +42,6 @@ function h<K extends keyof HTMLElementTagNameMap>(name: K, attributes: Attribute
 }
 
 const RTL = /^(ar|ckb|dv|fa|he|ku|ps|sd|ug|ur|yi)\b/;
-const OTHER_TEXTS = "The texts of this page are of another survey.";
 /** So many answers are listed one by one. */
 const LISTED = 16;
 /** So many are looked at for examples. */
@@ -93,8 +75,8 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
     };
     const [document, page, state] = await Promise.all([read(""), read("/page"), read("/state")]);
     const survey = await check(document, place.link);
-    const said = JSON.parse(page) as PageDocument;
-    must(said.collection === survey.id && survey.id === place.collection, OTHER_TEXTS);
+    const said = terms(page, survey);
+    must(survey.id === place.collection, OTHER_TEXTS);
     const attributes = await Promise.all(
       survey.attributes.map(async (one) =>
         one.dictionary ? withWords(one, await words(await read(`/dictionary/${encodeURIComponent(one.name)}`), one.dictionary)) : one,
@@ -131,13 +113,6 @@ async function show(
   const tags = Object.keys(texts.languages);
   const wanted = navigator.languages.map((one) => one.toLowerCase());
   const fits = (tag: string, one: string): boolean => one === tag.toLowerCase() || one.split("-")[0] === tag.toLowerCase();
-  must(tags.length, OTHER_TEXTS);
-  for (const { questions, labels } of Object.values(texts.languages))
-    for (const { name, labels: known, dictionary } of survey.attributes)
-      must(
-        typeof questions[name] === "string" && (dictionary || labels?.[name]?.length === known.length),
-        OTHER_TEXTS,
-      );
   let tag = wanted.flatMap((one) => tags.filter((tag) => fits(tag, one)))[0] ?? tags[0]!;
   const ratio = toNumber(survey.mechanism.ratio) * (1 + 2 ** -50);
   const everyColumn: readonly Column[] = survey.attributes.flatMap((one) =>

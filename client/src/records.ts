@@ -1,6 +1,6 @@
 // Mechanisms for records of several answers, and how a specification becomes one.
 
-import { ceiling, type Coin, type Fraction, fraction, less, must, parseDecimal, SCALE, spent, times } from "./exact.js";
+import { ceiling, type Coin, decimalText, type Fraction, fraction, less, must, parseDecimal, SCALE, spent, times } from "./exact.js";
 import { type Json, Keys, whole } from "./json.js";
 import {
   codeBytes,
@@ -225,10 +225,17 @@ const domain = (k: number): bigint => {
   return BigInt(k);
 };
 
+/** The number of a specification, as documents write it. */
+function written(text: string): Fraction {
+  const number = parseDecimal(text);
+  must(number && decimalText(number) === text);
+  return number;
+}
+
 /** The declared budget of a specification, in [1e-6, 32]. */
 function declared(keys: Keys): Fraction {
-  const epsilon = parseDecimal(keys.text("epsilon"));
-  must(epsilon && epsilon[0] * 10n ** 6n >= epsilon[1] && epsilon[0] <= 32n * epsilon[1]);
+  const epsilon = written(keys.text("epsilon"));
+  must( epsilon[0] * 10n ** 6n >= epsilon[1] && epsilon[0] <= 32n * epsilon[1]);
   return epsilon;
 }
 
@@ -277,8 +284,8 @@ function several(name: string, keys: Keys, epsilon: Fraction): Mechanism | undef
     must(specs.length === sizes.length);
     const oracles = specs.map((spec, j) => part(spec, sizes[j]!, epsilon));
     if (name === "SMP[ADP]") return sampled(sizes, epsilon, oracles);
-    const singles = parseDecimal(keys.text("singles"));
-    must(singles && singles[0] >= 0n && singles[0] < singles[1]);
+    const singles = written(keys.text("singles"));
+    must(singles[0] >= 0n && singles[0] < singles[1]);
     const omegas = keys.list("omegas").map(whole);
     must(sizes.length <= 256);
     const pairs = sizes.flatMap((a, i) =>

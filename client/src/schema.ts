@@ -1,7 +1,7 @@
 // The schema: what is asked, and which answer is which code. The rules are those of the library's `survey/encoding.py`.
 
-import { type Fraction, fraction, less, must, parseDecimal, plus, SCALE, times, toNumber } from "./exact.js";
-import { type Json, Keys, numberOf, sha256, texts } from "./json.js";
+import { decimalText, type Fraction, fraction, less, must, parseDecimal, plus, SCALE, times, toNumber } from "./exact.js";
+import { type Json, Keys, plainNumber, sha256, texts } from "./json.js";
 import type { Words } from "./words.js";
 
 export type Kind = "categories" | "ordered" | "numeric" | "multiple";
@@ -32,10 +32,15 @@ export interface Attribute {
   readonly labels: readonly string[];
   /** Domain sizes of the columns that it fills: one, or two values for every box. */
   readonly sizes: readonly bigint[];
+  /** The names of those columns. */
+  readonly columns: readonly string[];
+  /** Whether documents of format version 1 can describe it. */
+  readonly first: boolean;
 }
 
 /** Of a grid, as in the library. */
 const POINTS = 1024;
+const VERSION_2 = ["kind", "scores", "range", "grid", "clip", "ask", "separator", "title"];
 const minus = (x: Fraction, y: Fraction): Fraction => plus(x, [-y[0], y[1]]);
 
 /** The attributes of a schema; a refusal for open text and for every key that this client does not know. */
@@ -43,34 +48,53 @@ export function schema(value: Json | undefined): readonly Attribute[] {
   const keys = new Keys(value);
   const attributes = keys.list("attributes").map(attribute);
   keys.end();
-  must(attributes.length);
+  must(attributes.length && distinct(attributes.flatMap((one) => one.columns)));
   return attributes;
+}
+
+export const distinct = (list: readonly unknown[]): boolean => new Set(list).size === list.length;
+const increasing = (list: readonly (number | string)[]): boolean => list.every((one, i) => !i || list[i - 1]! < one);
+
+/** White space around a text, as Python sees it. */
+const padded = (text: string): boolean => /^(?:[\x1c-\x1f\x85]|(?!\ufeff)\s)|(?:[\x1c-\x1f\x85]|(?!\ufeff)\s)$/.test(text);
+
+/** The value of a key that is left out where it is the default. */
+function stated<T>(keys: Keys, key: string, usual: T): T {
+  if (!keys.has(key)) return usual;
+  const value = keys.take(key) as T;
+  must(typeof value === typeof usual && value !== usual);
+  return value;
 }
 
 function attribute(value: Json): Attribute {
   const keys = new Keys(value);
+  const first = !VERSION_2.some((key) => keys.has(key));
   const name = keys.text("name");
-  const kind = keys.optionalText("kind") ?? "categories";
-  const open = keys.take("text") === true || kind === "text";
+  const kind = stated<string>(keys, "kind", "categories");
+  const open = stated(keys, "text", false) || kind === "text";
   must(!open, "Open text cannot be answered in a browser.");
   must(["categories", "ordered", "numeric", "multiple"].includes(kind), `This page does not know questions of the kind "${kind}".`);
   const grid = kind === "numeric" ? gridOf(keys) : undefined;
-  const dictionary = keys.has("dictionary") ? reference(keys) : undefined;
-  const own = keys.has("categories") ? texts(keys.list("categories")) : [];
-  const edges = keys.has("edges") ? keys.list("edges").map((edge) => (isDay(edge) ? edge : numberOf(edge))) : undefined;
+  const [boxes, ordered] = [kind === "multiple", kind === "ordered"];
+  const dictionary = kind === "categories" && keys.has("dictionary") ? reference(keys) : undefined;
+  const categories = grid ? pointLabels(grid) : dictionary ? [] : texts(keys.list("categories"));
+  const dated = (edge: Json): string | number => (typeof edge === "string" && isDay(edge) ? edge : plainNumber(edge));
+  const edges = (ordered || kind === "categories") && !dictionary && keys.has("edges") ? keys.list("edges").map(dated) : undefined;
   const [missing, other] = [keys.optionalText("missing"), keys.optionalText("other")];
-  const separator = keys.optionalText("separator") ?? ";";
-  const title = keys.optionalText("title") ?? "";
-  // For the analyst; whatever they are, they are part of the id.
-  keys.take("scores");
-  keys.take("ask");
+  const separator = boxes ? stated(keys, "separator", ";") : ";";
+  const title = stated(keys, "title", "");
+  // For the analyst: they are part of the id.
+  const scores = ordered && keys.has("scores") ? keys.list("scores").map(plainNumber) : undefined;
+  const ask = stated<string>(keys, "ask", grid ? "mean" : "shares");
   keys.end();
-  const categories = grid ? pointLabels(grid) : own;
   const further = [missing, other].filter((label): label is string => label !== undefined);
+  const labels = [...categories, ...further];
   const count = (dictionary?.k ?? categories.length) + further.length;
-  must(count >= 2);
-  must(!edges || (edges.length && edges.length + 1 === categories.length));
-  must(kind !== "multiple" || separator);
+  must(name && count >= 2 && distinct(labels) && (!scores || scores.length === categories.length));
+  must(!edges || (edges.length && edges.length + 1 === categories.length && increasing(edges) && new Set(edges.map((one) => typeof one)).size === 1));
+  must(!boxes || (separator && labels.every((label) => label && !label.includes(separator) && !padded(label))));
+  const scored = scores || (ordered && !edges && categories.every((label) => canonicalDecimal(label) !== undefined));
+  must(ask === "shares" || (ask === "mean" && (grid || scored)));
   return {
     name,
     title,
@@ -82,8 +106,10 @@ function attribute(value: Json): Attribute {
     dictionary,
     grid,
     separator,
-    labels: [...categories, ...further],
-    sizes: kind === "multiple" ? Array.from({ length: count }, () => 2n) : [BigInt(count)],
+    labels,
+    columns: boxes ? labels.map((label) => `${name}: ${label}`) : [name],
+    first: first && typeof edges?.[0] !== "string",
+    sizes: boxes ? Array.from({ length: count }, () => 2n) : [BigInt(count)],
   };
 }
 
@@ -96,19 +122,23 @@ function reference(keys: Keys): { k: number; digest: string } {
 }
 
 function gridOf(keys: Keys): Grid {
-  const ends = keys.list("range").map((end) => parseDecimal(String(numberOf(end))));
+  const ends = keys.list("range").map((end) => parseDecimal(String(plainNumber(end))));
   const size = keys.integer("grid");
   const [low, high] = ends;
   must(ends.length === 2 && low && high && less(low, high));
-  must(size >= 2 && size <= POINTS);
-  return { low, high, size: BigInt(size), clip: keys.take("clip") === true };
+  must(size >= 2 && size <= POINTS && ![low, high].some(([n, d]) => n * n > 10n ** 30n * d * d));
+  return { low, high, size: BigInt(size), clip: stated(keys, "clip", false) };
 }
 
-/** The points of a grid as people read them. */
+/** The points of a grid as people read them: exact where they are short, else of as few digits as tell them apart. */
 function pointLabels({ low, high, size }: Grid): string[] {
   const width = minus(high, low);
-  return Array.from({ length: Number(size) }, (_, i) =>
-    String(Number(toNumber(plus(low, times(width, fraction(BigInt(i), size - 1n)))).toPrecision(6))),
+  const points = Array.from({ length: Number(size) }, (_, i) => plus(low, times(width, fraction(BigInt(i), size - 1n))));
+  const spelled = (digits: number): string[] => points.map((point) => decimalText(parseDecimal(toNumber(point).toPrecision(digits))!));
+  const exact = (labels: string[]): boolean => labels.every((label, i) => label === decimalText(points[i]!));
+  const longest = spelled(15);
+  return (
+    [6, 9, 12].map(spelled).find((labels) => distinct(labels) && (!exact(longest) || exact(labels))) ?? longest
   );
 }
 
@@ -215,7 +245,7 @@ const further = (one: Attribute): (readonly [string, number])[] => [
 ];
 
 /** Whether this is a day of the calendar, as in 2026-05-01. */
-function isDay(value: unknown): value is string {
+export function isDay(value: unknown): value is string {
   const text = value as string;
   return /^\d{4}-\d\d-\d\d$/.test(text) && text > "0001" && !!new Date(text).toJSON()?.startsWith(text);
 }

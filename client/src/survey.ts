@@ -26,7 +26,8 @@ export interface Survey {
 export async function check(document: string, link: string): Promise<Survey> {
   const keys = new Keys(parse(document));
   must(keys.text("format") === "deniable collection");
-  must([1, 2].includes(keys.integer("format_version")), "This survey is of a newer format than this page knows.");
+  const format = keys.integer("format_version");
+  must(format === 1 || format === 2, "This survey is of a newer format than this page knows.");
   const id = keys.text("id");
   const parts = ["schema", "mechanism", "version", "title", ...(keys.has("learned_from") ? ["learned_from"] : [])];
   const content = new Map(parts.map((key) => [key, keys.take(key)] as const));
@@ -38,6 +39,7 @@ export async function check(document: string, link: string): Promise<Survey> {
   must(/^[0-9a-f]{16,64}$/.test(link), "The link to this survey is not complete: it must end in # and the survey's id.");
   must(id.startsWith(link), "This is another survey than the one your link was made for.");
   const attributes = schema(content.get("schema"));
+  must(format === 2 || attributes.every((one) => one.first));
   const found = mechanism(content.get("mechanism")!);
   const sizes = attributes.flatMap((one) => one.sizes);
   must(
@@ -47,7 +49,8 @@ export async function check(document: string, link: string): Promise<Survey> {
   must(found.coins.every(proved), "The coins of this survey would give less privacy than it states.");
   checkGuarantee(stated, found);
   const title = content.get("title");
-  must(typeof title === "string" && content.get("version") instanceof NumberToken);
+  const version = content.get("version");
+  must(typeof title === "string" && version instanceof NumberToken && /^[1-9]\d*$/.test(version.text));
   const epsilon = (content.get("mechanism") as Map<string, Json>).get("epsilon") as string;
   return { id, title, attributes, mechanism: found, epsilon, learnedFrom: phases(content.get("learned_from")) };
 }
@@ -60,20 +63,24 @@ function checkGuarantee(stated: Json | undefined, found: Mechanism): void {
   const close = (value: number, exact: Fraction): boolean => Math.abs(value / toNumber(exact) - 1) <= 1e-9;
   const epsilon = keys.number("epsilon");
   must(close(epsilon, found.epsilon), ANOTHER);
-  const implemented = fromNumber(keys.number("implemented_epsilon"));
+  const most = keys.number("implemented_epsilon");
+  must(most > 0 && most < 64, ANOTHER);
+  const implemented = fromNumber(most);
   const little: Fraction = fraction(implemented[0] * (10n ** 9n - 1n), implemented[1] * 10n ** 9n);
   must(atMostExp(found.ratio, implemented) && !atMostExp(found.ratio, little), ANOTHER);
   const each = keys.list("per_attribute").map(numberOf);
   must(each.length === found.perAttribute.length && each.every((value, j) => close(value, found.perAttribute[j]!)), ANOTHER);
   const rows = keys.list("trust_models").map((row) => new Keys(row));
   must(rows.length === 2, ANOTHER);
+  const edition = rows[0]!.has("scaling");
   rows.forEach((row, repeated) => {
     must(close(row.number("epsilon"), found.epsilon) && row.number("delta") === 0, ANOTHER);
-    must(row.text("adversary") === "collector", ANOTHER);
     must(row.text("status") === (repeated ? "upper bound" : "exact"), ANOTHER);
-    must(row.optionalText("scaling") !== (repeated ? "once" : "per report"), ANOTHER);
+    // The first edition wrote neither how a row scales nor its bound.
+    must(row.has("scaling") === edition && row.has("bound") === edition, ANOTHER);
+    if (edition) must(row.text("scaling") === (repeated ? "per report" : "once"), ANOTHER);
     // Words, which nobody is shown.
-    for (const prose of ["view", "note", "bound"]) row.optionalText(prose);
+    for (const prose of ["adversary", "view", "note", ...(edition ? ["bound"] : [])]) row.text(prose);
     row.end();
   });
   texts(keys.list("text"));
@@ -84,9 +91,12 @@ function checkGuarantee(stated: Json | undefined, found: Mechanism): void {
 function phases(value: Json | undefined): string[] {
   if (value === undefined) return [];
   const keys = new Keys(value);
-  const found = [keys.text("collection"), ...(keys.has("earlier") ? texts(keys.list("earlier")) : [])];
+  const earlier = keys.has("earlier") ? texts(keys.list("earlier")) : undefined;
+  must(!earlier || earlier.length);
+  const found = [keys.text("collection"), ...(earlier ?? [])];
   keys.text("aggregate");
-  keys.integer("contributors");
+  const contributors = keys.take("contributors");
+  must(contributors instanceof NumberToken && /^(0|-?[1-9]\d*)$/.test(contributors.text));
   keys.end();
   return found;
 }

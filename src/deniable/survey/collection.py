@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from deniable.core.mechanism import Mechanism, checked_mechanism
 from deniable.core.outputs import write_text
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
-from deniable.core.spec import content_hash, from_spec, to_spec
+from deniable.core.spec import canonical_json, content_hash, from_spec, to_spec
 from deniable.errors import FileFormatError, InvalidParameterError, MismatchError
 from deniable.survey.schema import LATEST_VERSION, Schema, checked_schema
 
@@ -139,19 +140,19 @@ class Collection:
     @cached_property
     def id(self) -> str:
         """SHA-256 (64 hex digits) of schema, mechanism, version, title and phase before; every report carries it."""
-        return content_hash(
-            {
-                "schema": self.schema.to_dict(),
-                "mechanism": to_spec(self.mechanism),
-                "version": self.version,
-                "title": self.title,
-                **self._phase_before,
-            }
-        )
+        return content_hash(self._content)
 
     @property
-    def _phase_before(self) -> dict[str, Any]:
-        return {} if self.learned_from is None else {"learned_from": self.learned_from.to_dict()}
+    def _content(self) -> dict[str, Any]:
+        """What the id is made of."""
+        before = {} if self.learned_from is None else {"learned_from": self.learned_from.to_dict()}
+        return {
+            "title": self.title,
+            "version": self.version,
+            "schema": self.schema.to_dict(),
+            "mechanism": to_spec(self.mechanism),
+            **before,
+        }
 
     # ---------------------------------------------------------------- three verbs
 
@@ -281,12 +282,8 @@ class Collection:
             FORMAT,
             {
                 "id": self.id,
-                "title": self.title,
-                "version": self.version,
-                "schema": self.schema.to_dict(),
-                "mechanism": to_spec(self.mechanism),
+                **self._content,
                 "guarantee": guarantee_data(self.privacy()),
-                **self._phase_before,
             },
             self.schema.format_version,
         )
@@ -299,7 +296,8 @@ class Collection:
 
         Dictionaries that its schema refers to are read from `directory`. The guarantee is computed again, and what the
         document states must be the same in keys, rows, statuses and numbers. Its words are not compared, since a
-        release may word it better; and not kept: whatever is shown is computed.
+        release may word it better; and not kept: whatever is shown is computed. What the id is made of must be spelled
+        as `to_json` spells it, since browsers compute the id from the document itself.
 
         Raises
         ------
@@ -320,6 +318,13 @@ class Collection:
                 f"{source} was changed after it was made: its id is {short_id(shape.id)}, its content has the id "
                 f"{short_id(collection.id)}; make a new collection instead, reports of the old one do not fit this one"
             )
+        written, expected = _spelled(text), _spelled(canonical_json(collection._content))
+        for key in written.keys() - {"format", "format_version", "id", "guarantee"}:
+            if key not in expected or written[key] != expected[key]:
+                raise FileFormatError(
+                    f"{source}: {key} must be spelled as the id is computed from it, without keys at their defaults or "
+                    "numbers written otherwise: contributors' browsers refuse it; take the file that was made first"
+                )
         derived = guarantee_data(collection.privacy())
         if not (_states(shape.guarantee, derived) or _states(shape.guarantee, _first_edition(derived))):
             raise FileFormatError(
@@ -353,6 +358,12 @@ class Collection:
 
 def _sizes(sizes: Sequence[int]) -> str:
     return "(" + ", ".join(map(str, sizes)) + ")"
+
+
+def _spelled(text: str) -> dict[str, Any]:
+    """Return a JSON document with every number as it is written, in a tuple of its own."""
+    found: dict[str, Any] = json.loads(text, parse_int=lambda number: (number,), parse_float=lambda number: (number,))
+    return found
 
 
 def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:

@@ -1,0 +1,71 @@
+// The survey document: what people read, and the terms of the survey. The rules are those of the library's `survey_page.py`.
+
+import { must } from "./exact.js";
+import { Keys, numberOf, parse, texts, whole } from "./json.js";
+import { distinct, isDay } from "./schema.js";
+import type { Survey } from "./survey.js";
+import type { Key } from "./text.js";
+
+export interface Language {
+  readonly title: string;
+  readonly intro: string;
+  readonly consent: string;
+  readonly thanks: string;
+  readonly questions: Record<string, string>;
+  readonly labels?: Record<string, string[]>;
+  readonly interface?: Partial<Record<Key, string>>;
+}
+
+export interface PageDocument {
+  readonly languages: Record<string, Language>;
+  readonly retention: string;
+  readonly min_batch: number;
+  readonly contact: string;
+}
+
+export const OTHER_TEXTS = "The texts of this page are of another survey.";
+const TAG = /^([a-z]{2,3}|[a-z]{5,8})(-[a-z]{4})?(-([a-z]{2}|\d{3}))?(-(\d[a-z0-9]{3}|[a-z0-9]{5,8}))?$/i;
+const TIME = /^.{10}T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/** The survey document of a collection; a refusal with one sentence if anything is off. */
+export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "attributes">): PageDocument {
+  const keys = new Keys(parse(text));
+  must(keys.text("format") === "deniable survey page" && keys.integer("format_version") === 1);
+  must(keys.text("collection") === id, OTHER_TEXTS);
+  const languages = keys.object("languages");
+  must(languages.size);
+  for (const [tag, value] of languages) {
+    const words = new Keys(value);
+    for (const key of ["title", "intro", "consent", "thanks"]) words.text(key);
+    const questions = words.object("questions");
+    const asked = attributes.map((one) => one.name);
+    must(TAG.test(tag));
+    must(questions.size === asked.length && [...questions.keys()].every((key, j) => key === asked[j]), OTHER_TEXTS);
+    texts([...questions.values()]);
+    const listed = attributes.filter((one) => !one.dictionary);
+    const labels = words.has("labels") ? words.object("labels") : new Map();
+    must(labels.size === listed.length, OTHER_TEXTS);
+    for (const one of listed) {
+      const own = labels.get(one.name);
+      must(Array.isArray(own) && own.length === one.labels.length && distinct(texts(own)) && own.every(Boolean), OTHER_TEXTS);
+    }
+    if (words.has("interface")) texts([...words.object("interface").values()]);
+    words.end();
+  }
+  must(!keys.has("access") || keys.text("access") === "open");
+  must(!keys.has("retention") || ["aggregate", "reports"].includes(keys.text("retention")));
+  must(!keys.has("min_batch") || keys.integer("min_batch") >= 20);
+  const hours = keys.has("grace_hours") ? numberOf(keys.take("grace_hours")) : 0;
+  must(hours >= 0 && hours <= 24 * 366);
+  const contributors = keys.take("contributors") ?? null;
+  must(contributors === null || whole(contributors) >= 1);
+  const [opens, closes] = ["opens_at", "closes_at"].map((key) => {
+    const at = keys.take(key) ?? null;
+    must(at === null || (typeof at === "string" && isDay(at.slice(0, 10)) && TIME.test(at)));
+    return at && Date.parse(at);
+  });
+  must(!opens || !closes || opens < closes);
+  keys.text("contact");
+  keys.end();
+  return JSON.parse(text) as PageDocument;
+}

@@ -1,0 +1,91 @@
+"""The client refuses the documents that the library refuses, and takes those that it reads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.client.tampering import (
+    Tampered,
+    dumped,
+    raw_id,
+    read_by_the_library,
+    surveys,
+    tampered_documents,
+    tampered_pages,
+)
+
+ROOT = Path(__file__).parents[2]
+NODE = shutil.which("node")
+
+
+def verdicts(documents: list[Tampered], place: Path) -> list[str]:
+    """Return what the client says of each document: "taken", "refused", or an error that is no refusal."""
+    asked, answered = place / "documents.jsonl", place / "verdicts.json"
+    asked.write_text("".join(f"{json.dumps(one._asdict())}\n" for one in documents))
+    command = ["node", str(ROOT / "client" / "test" / "differential.mjs"), str(asked), str(answered)]
+    subprocess.run(command, check=True, timeout=120)
+    found: list[str] = json.loads(answered.read_text())
+    return found
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_client_and_the_library_take_the_same_documents(tmp_path: Path) -> None:
+    documents = tampered_documents(160) + tampered_pages(400)
+    accepted = sum(one.accepted for one in documents)
+    assert len(documents) >= 4000
+    assert accepted >= 700  # mutants that are surveys of their own, and surveys as they are
+    expected = ["taken" if one.accepted else "refused" for one in documents]
+    different = [
+        (one.what, wanted, got)
+        for one, wanted, got in zip(documents, expected, verdicts(documents, tmp_path), strict=True)
+        if wanted != got
+    ]
+    assert different == []
+
+
+NAMED = {
+    "a label twice": ("categories", ["red", "red", "blue"]),
+    "a label that is missing's": ("missing", "red"),
+    "an empty name": ("name", ""),
+    "the name of another question": ("name", "née"),
+    "half of a surrogate pair": ("title", "\ud800"),
+    "the default kind": ("kind", "categories"),
+    "scores of what is not ordered": ("scores", [1, 2, 3]),
+}
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_documents_that_the_client_took(tmp_path: Path) -> None:
+    """Each with the id that it has as it is written, and the guarantee of the survey that it was made from."""
+    survey = next(one for one in surveys() if one.mechanism.name == "SMP")
+    document = json.loads(survey.to_json())
+    mutants = []
+    for what, (key, value) in NAMED.items():
+        mutant = json.loads(survey.to_json())
+        mutant["schema"]["attributes"][0][key] = value
+        mutant["format_version"] = 2
+        mutants.append((what, mutant))
+    mutants += [(f"version {value}", {**document, "version": value}) for value in (0, 1.5, -1)]
+    for epsilon in ("+2.25", "2.250", "225e-2", "9/4", " 2.25"):
+        mutants.append((f"epsilon {epsilon}", {**document, "mechanism": {**document["mechanism"], "epsilon": epsilon}}))
+    written = [dumped({**mutant, "id": raw_id(mutant)}) for _, mutant in mutants]
+    assert not any(map(read_by_the_library, written))
+    documents = [Tampered(what, text, "", False) for (what, _), text in zip(mutants, written, strict=True)]
+    found = dict(zip([what for what, _ in mutants], verdicts(documents, tmp_path), strict=True))
+    assert found == dict.fromkeys(found, "refused")
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_a_bound_without_end_does_not_keep_the_client_busy(tmp_path: Path) -> None:
+    document = json.loads(next(surveys()).to_json())
+    document["guarantee"]["implemented_epsilon"] = 1e300
+    text = dumped(document)
+    endless = text.replace("1e+300", "1e400")
+    assert endless != text
+    documents = [Tampered("1e300", text, "", False), Tampered("infinite", endless, "", False)]
+    assert verdicts(documents, tmp_path) == ["refused", "refused"]
