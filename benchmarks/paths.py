@@ -229,7 +229,8 @@ def prepared() -> Iterator[Path]:
 
     from deniable import SMP, SimulationRandomness
     from deniable.dealt.coupling.coupled_oue import CoupledOUE
-    from deniable.dealt.quota.interval import columns_of, inverted
+    from deniable.dealt.interval import holder_bounds
+    from deniable.dealt.quota.interval import columns_of
     from deniable.dealt.quota.quota_rr import QuotaRR
     from deniable.oracles.sketch.heavy_hitters import HeavyHitters
     from deniable.postprocess import hierarchical
@@ -249,7 +250,7 @@ def prepared() -> Iterator[Path]:
     def intervals() -> object:
         # Nothing is remembered from one call to the next.
         columns_of.cache_clear()
-        inverted.cache_clear()
+        holder_bounds.cache_clear()
         return estimate.interval(0.95)
 
     yield Path("QuotaRR k=16, n=1,000,000: intervals", "s", 0.2, 1, intervals)

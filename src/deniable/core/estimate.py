@@ -177,8 +177,8 @@ class Estimate(Questions, Shown):
     raw : Estimate, optional
         The raw estimate behind a post-processed one, where there is an unbiased one.
     bounds : callable, optional
-        The mechanism's own interval for these contributors, where its reports are no independent sum: (tail) -> (lower,
-        upper), each float64[k], either bound failing with probability at most `tail`.
+        The mechanism's own interval, where its reports are no independent sum: (tail, target) -> (lower, upper), each
+        float64[k], either bound failing with probability at most `tail`.
     support : SupportCounts, optional
         The counts behind the frequencies, where their law is known: a sum of two binomials.
     joint : callable, optional
@@ -222,7 +222,7 @@ class Estimate(Questions, Shown):
     attribute: str = ""
     processing: tuple[str, ...] = ()
     raw: Estimate | None = None
-    bounds: Callable[[float], tuple[Floats, Floats]] | None = None
+    bounds: Callable[[float, Target], tuple[Floats, Floats]] | None = None
     support: SupportCounts | None = None
     joint: JointNoise | None = None
     scores: Floats | None = None
@@ -313,7 +313,7 @@ class Estimate(Questions, Shown):
             noise_present=self.noise_present[codes],
             labels=tuple(self.labels[code] for code in codes),
             raw=None if raw is None else raw._of(codes),
-            bounds=None if bounds is None else lambda tail: _chosen(bounds(tail), codes),
+            bounds=None if bounds is None else lambda tail, target: _chosen(bounds(tail, target), codes),
             support=None if support is None else support.of(codes),
             scores=None if self.scores is None else self.scores[codes],
             part=part,
@@ -365,8 +365,7 @@ class Estimate(Questions, Shown):
         and covers at least what it says at every n and f. A raw estimate outside [0, 1] lies outside that interval.
 
         Elsewhere it is all frequencies f that a z-test with the variance *at f* does not reject (Wilson's construction,
-        mapped through the affine estimator), not clipped to [0, 1]. For these contributors, a mechanism of dealt coins
-        has its own (`bounds`).
+        mapped through the affine estimator), not clipped to [0, 1]. Mechanisms with a dealer have their own (`bounds`).
 
         Parameters
         ----------
@@ -434,8 +433,8 @@ class Estimate(Questions, Shown):
         return self._despite(liars, alpha / 2, target) if liars else self._at_tail(alpha / 2, target)
 
     def _at_tail(self, tail: float, target: Target) -> tuple[Floats, Floats]:
-        if self.bounds is not None and target == "contributors":
-            return self.bounds(tail)
+        if self.bounds is not None:
+            return self.bounds(tail, target)
         lower, upper = self._score(tail, target)
         if self.support is not None and (target == "population" or self.contributors == self.n):
             exact = self.support.bounds(tail, target)

@@ -21,6 +21,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.checks import (
     Codes,
     Floats,
+    Target,
     checked_codes,
     checked_counts,
     checked_integer,
@@ -33,7 +34,8 @@ from deniable.core.mechanism import Mechanism, ReportField, Reports
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
 from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
 from deniable.core.support_counts import Levers, levers
-from deniable.dealt.estimate import complement, score_bounds, tangent_estimate
+from deniable.dealt.estimate import complement, tangent_estimate
+from deniable.dealt.interval import SupportLaw, bounds
 from deniable.dealt.shares import Columns, DealtTypes, Shares
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError
 from deniable.oracles.bits import Bits, bit_fields, bit_outputs, support_counts
@@ -282,16 +284,38 @@ class DealtOracle(DealtMechanism[Reports]):
         """Return the variance of the number of supporters of a value that `holders` of the reporters hold, exact."""
 
     @abstractmethod
-    def frequency_bounds(self, aggregate: Aggregate, tail: float) -> tuple[Floats, Floats]:
-        """Analyst: return bounds of the reporters' frequencies, each failing with about the probability `tail`."""
+    def _support_law(self, reporters: int, among: int) -> SupportLaw:
+        """Return the distribution of a value's number of supports; holders are counted among so many people."""
+
+    @final
+    def frequency_bounds(
+        self, aggregate: Aggregate, tail: float, target: Target = "contributors", among: int | None = None
+    ) -> tuple[Floats, Floats]:
+        """Analyst: return bounds of the frequencies, each missed with probability at most about `tail`.
+
+        Parameters
+        ----------
+        aggregate : Aggregate
+            Of this deal.
+        tail : float
+            In (0, 1/2).
+        target : {"contributors", "population"}
+            What the bounds are about: the reporters, or the population that they were drawn from.
+        among : int, optional
+            The bounds for contributors are about so many people, of whom the reporters are a random part.
+        """
+        found, n = self.frequencies(aggregate), aggregate.n
+        law = self._support_law(n, n if among is None else among)
+        variance = partial(self.variance, reporters=n)
+        return bounds(law, aggregate.counts, found, variance, self.support_step / n, tail, target)
 
     @final
     def estimate(self, aggregate: Aggregate) -> Estimate:
         """Analyst: unbiased frequencies among the n' reporters, f^ = (support/n' - q)/(p - q), `support_probabilities`.
 
-        Unbiased after drop-outs, too, if dropping out depends neither on the share nor on the coin. Intervals for these
-        contributors are those of `frequency_bounds`; all else reads the tangent to the exact variance, which is
-        quadratic in the frequency. Estimates of several deals are combined by `combine_deals`.
+        Unbiased after drop-outs, too, if dropping out depends neither on the share nor on the coin. Intervals are
+        those of `frequency_bounds`; all else reads the tangent to the exact variance, which is quadratic in the
+        frequency. Estimates of several deals are combined by `combine_deals`.
         """
         variance = partial(self.variance, reporters=aggregate.n)
         return tangent_estimate(
@@ -303,16 +327,19 @@ class DealtOracle(DealtMechanism[Reports]):
             joint=complement(variance, aggregate.n) if self.one_each and self.k == 2 else None,
         )
 
+    @property
+    @final
+    def support_step(self) -> float:
+        """How much one more support adds to n' times an estimated frequency, 1/(p - q)."""
+        p, q = self.support_probabilities
+        return 1 / float(p - q)
+
     @final
     def frequencies(self, aggregate: Aggregate) -> Floats:
         """Analyst: return the estimated frequencies alone, float64[k]; raises as `estimate` does."""
         self.check(aggregate)
         p, q = self.support_probabilities
         return (aggregate.counts / aggregate.n - float(q)) / float(p - q)
-
-    @final
-    def _score_bounds(self, aggregate: Aggregate, tail: float) -> tuple[Floats, Floats]:
-        return score_bounds(self.frequencies(aggregate), partial(self.variance, reporters=aggregate.n), tail)
 
     @final
     def variance(self, f: float, n: int | None = None, *, reporters: int | None = None) -> float:

@@ -8,10 +8,11 @@ from statistics import NormalDist
 
 import numpy as np
 
+from deniable.core.checks import Target
 from deniable.core.estimate import Estimate, Floats
 from deniable.core.joint import JointNoise
 
-Bounds = Callable[[float], tuple[Floats, Floats]]
+Bounds = Callable[[float, Target], tuple[Floats, Floats]]
 Variance = Callable[[float], float]
 
 
@@ -52,7 +53,7 @@ def tangent_estimate(
     variance : callable
         f -> exact variance of an estimated frequency, quadratic in f.
     bounds : callable, optional
-        tail -> (lower, upper).
+        (tail, target) -> (lower, upper).
     contributors : int
         Number of contributors that the reporters are a sample of, n by default.
     joint : callable, optional

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from deniable.core.aggregate import Aggregate
+from deniable.core.checks import Floats, Target
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism
-from deniable.dealt.dealt import is_dealt_oracle
+from deniable.dealt.dealt import DealtOracle, is_dealt_oracle
+from deniable.dealt.interval import few, wide_score_bounds
 from deniable.errors import DeniableError, InvalidParameterError, MismatchError
 from deniable.survey.collection import Collection, short_id
 
@@ -19,8 +21,8 @@ from deniable.survey.collection import Collection, short_id
 def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
     """Analyst: estimate the frequencies among the reporters of several deals, each with its own coefficients.
 
-    The deals are independent: their variances add. Intervals of several deals are normal, with the exact variances at
-    each deal's clipped estimate.
+    The deals are independent: their variances add. Intervals are score intervals with the exact variance; where few
+    reports are expected to be mistaken, the ends of the deals' own intervals are added up, each of a smaller tail.
 
     Parameters
     ----------
@@ -50,6 +52,7 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
         raise InvalidParameterError("aggregates must hold at least one deal, got none")
     deals = [aggregate.mechanism for aggregate in aggregates]
     parts: list[Estimate] = []
+    mechanisms: list[DealtOracle[Any]] = []
     for place, (mechanism, aggregate) in enumerate(zip(deals, aggregates, strict=True)):
         if not is_dealt_oracle(mechanism):
             raise MismatchError(
@@ -62,13 +65,29 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
             )
         if mechanism in deals[:place]:
             raise MismatchError(f"two aggregates belong to one deal, {mechanism!r}: add them up first")
+        mechanisms.append(mechanism)
         parts.append(mechanism.estimate(aggregate))
     if len(parts) == 1:
         return parts[0]
     n = sum(part.n for part in parts)
     frequencies = np.sum([part.frequencies * part.n for part in parts], axis=0) / n
     variances = np.sum([(part.standard_errors * part.n) ** 2 for part in parts], axis=0) / n
-    return Estimate(frequencies, n, variances, variances)
+    step = max(mechanism.support_step for mechanism in mechanisms) / n
+
+    def variance(f: float) -> float:
+        reported = zip(mechanisms, parts, strict=True)
+        return sum(mechanism.variance(f, reporters=part.n) * part.n**2 for mechanism, part in reported) / n**2
+
+    def bounds(tail: float, target: Target) -> tuple[Floats, Floats]:
+        if not few(variance, step):
+            return wide_score_bounds(frequencies, n, variance, step, tail, target)
+        # Each deal's own bounds, which together fail no likelier than the sum of their tails.
+        ends = [part.interval(1 - 2 * tail / len(parts), target=target) for part in parts]
+        weighted = [part.n / n * np.array(end) for part, end in zip(parts, ends, strict=True)]
+        lower, upper = np.sum(weighted, axis=0)
+        return lower, upper
+
+    return Estimate(frequencies, n, variances, variances, bounds=bounds)
 
 
 def estimate_deals(collection: Collection, aggregates: Sequence[Aggregate]) -> RecordEstimate:

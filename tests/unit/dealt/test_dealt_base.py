@@ -105,14 +105,3 @@ def test_columns_that_are_none_of_the_mechanisms_are_named(mechanism: Any) -> No
     ):
         with pytest.raises(InvalidInputError, match=message):
             mechanism.randomize(inputs, Shares("", wrong), rng)
-
-
-def test_bounds_after_drop_outs_are_where_the_test_turns() -> None:
-    for quota in (QuotaRR(1.0, 500, 150), QuotaUnary(2, 1.0, 500, 100, 200)):
-        rng = SimulationRandomness(3)
-        truth = np.repeat([0, 1], [150, 50])
-        estimate = quota.estimate(quota.aggregate(quota.randomize(truth, quota.deal(500, rng)[:200], rng)))
-        f = float(estimate.frequencies[1])
-        for bound in estimate.interval(0.9):
-            z = abs(f - bound[1]) / math.sqrt(quota.variance(float(bound[1]), reporters=200))
-            assert z == pytest.approx(1.6448536269514722, rel=1e-9)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from deniable import SimulationRandomness
-from deniable.dealt.quota.interval import at_most
+from deniable.dealt.quota.interval import QuotaSupports
 from deniable.dealt.quota.law import quota_law
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.tables import QuotaWeights, deal_types, integer_below, quota_tables, search_cuts, shuffle_from
@@ -263,7 +263,7 @@ def test_tails_are_the_enumerated_ones() -> None:
     for holders in range(8):
         law = np.array(count_law(quota, (1,) * holders + (0,) * (7 - holders), 1, 7))
         for count in range(8):
-            below = at_most(quota.law, 1.0, 0.0, holders, count)
+            below = QuotaSupports(((quota.law, 7, 1),), 1.0, 0.0, 7).at_most(count, holders)
             assert below == pytest.approx(law[: count + 1].sum(), abs=1e-11)
 
 
@@ -274,7 +274,7 @@ def test_tails_of_many_are_the_simulated_ones(n: int, holders: int) -> None:
     counts = np.array([quota.simulate_aggregate([n - holders, holders], rng).counts[1] for _ in range(4000)])
     for quantile in (0.025, 0.3, 0.975):
         count = int(np.quantile(counts, quantile))
-        below = at_most(quota.law, 1.0, 0.0, holders, count)
+        below = QuotaSupports(((quota.law, n, 1),), 1.0, 0.0, n).at_most(count, holders)
         # z of 5.5: family-wise error below 1e-6 over the nine comparisons; 1e-3 is what the approximation may cost.
         assert abs((counts <= count).mean() - below) < 5.5 * math.sqrt(below * (1 - below) / 4000) + 1e-3
 

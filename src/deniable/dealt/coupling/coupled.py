@@ -12,8 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import final
 
-from deniable.core.aggregate import Aggregate
-from deniable.core.checks import Floats, checked_probability, code_dtype
+from deniable.core.checks import checked_probability, code_dtype
 from deniable.core.mechanism import ReportField, Reports
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness
@@ -21,8 +20,10 @@ from deniable.core.thresholds import SCALE
 from deniable.dealt.coupling.coin_guarantee import revealed_shares, worst_ratio
 from deniable.dealt.coupling.coins import Coin, checked_number
 from deniable.dealt.coupling.parameters import checked_colluders, pair_rate, peer_posterior
+from deniable.dealt.coupling.support_law import PairedSupports
 from deniable.dealt.coupling.threshold_coupling import ThresholdCoupling
 from deniable.dealt.dealt import DealtOracle
+from deniable.dealt.interval import SupportLaw
 from deniable.dealt.quota.tables import deal_types
 from deniable.dealt.shares import Columns, DealtTypes, check_types
 
@@ -52,9 +53,20 @@ class CoupledMechanism(DealtOracle[Reports]):
         revealing = min(5, self.n - 1) if self.colluders is None else checked_colluders(self.n, self.colluders)
         object.__setattr__(self, "colluders", revealing)
 
+    @abstractmethod
+    def _pair_covariance(self, x: int, other: int) -> float:
+        """Return the covariance of two peers' supports if they hold these bits: 1 where the value is held."""
+
+    @property
+    @abstractmethod
+    def _ordered(self) -> bool:
+        """Whether who holds a value supports it at least as likely as who does not, whatever the share."""
+
     @final
-    def frequency_bounds(self, aggregate: Aggregate, tail: float) -> tuple[Floats, Floats]:
-        return self._score_bounds(aggregate, tail)
+    def _support_law(self, reporters: int, among: int) -> SupportLaw:  # noqa: ARG002
+        p, q = map(float, self.support_probabilities)
+        both, one, none = (self._pair_covariance(*bits) for bits in ((1, 1), (1, 0), (0, 0)))
+        return PairedSupports(self.n, reporters, p, q, both, one, none, self._ordered)
 
     # ---------------------------------------------------------------- guarantee
 
@@ -178,6 +190,16 @@ class SignedCoins(CoupledMechanism[Reports]):
         check_types(columns[0], self.n, sign_counts(self.n))
 
     @final
+    def _pair_covariance(self, x: int, other: int) -> float:
+        return -(float(self.coin.s) ** 2) * math.prod(1.0 if bit else self._pull for bit in (x, other))
+
+    @property
+    @final
+    def _ordered(self) -> bool:
+        p, q = self.support_probabilities
+        return float(self.coin.s) * abs(1 - self._pull) <= float(p - q)
+
+    @final
     def _support_variance(self, holders: float, reporters: int) -> float:
         p, q = self.support_probabilities
         others = reporters - holders
@@ -217,6 +239,15 @@ class CoupledReports(CoupledMechanism[Reports]):
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         """Implemented (p, q): probability that a report supports v if the contributor holds v, and if not."""
         return Fraction(self.coupling.p, SCALE), Fraction(self.coupling.q, SCALE)
+
+    @final
+    def _pair_covariance(self, x: int, other: int) -> float:
+        return float(self.coupling.covariance(x, other))
+
+    @property
+    @final
+    def _ordered(self) -> bool:
+        return True
 
     @final
     def _support_variance(self, holders: float, reporters: int) -> float:

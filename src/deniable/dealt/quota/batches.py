@@ -10,6 +10,7 @@ best quota is none, the dealer would be trusted for nothing: such a size is refu
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,14 +22,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer
+from deniable.core.checks import Codes, Floats, Target, checked_integer
 from deniable.core.estimate import Estimate
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.thresholds import EpsilonLike
 from deniable.dealt.dealt import ROW_APART
 from deniable.dealt.estimate import tangent_estimate
+from deniable.dealt.interval import bounds
 from deniable.dealt.quota.groups import QuotaGroups
+from deniable.dealt.quota.interval import QuotaSupports
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.shares import Columns
 from deniable.errors import InvalidInputError, InvalidParameterError
@@ -195,12 +198,26 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     def estimate(self, aggregate: Aggregate) -> Estimate:
         """Analyst: unbiased frequencies among all reporters, each batch with its own coefficients.
 
-        Standard errors and (score) intervals use the exact variance at the clipped estimate over all batches.
+        Standard errors use the exact variance at the clipped estimate over all batches. Intervals take it that who
+        holds a value does not depend on the batch.
         """
         own = [part for part in self._part_aggregates(aggregate) if part.n]
         total = np.sum([part.n * self.part.frequencies(part) for part in own], axis=0)
-        reported = [part.n for part in own]
-        return tangent_estimate(total / aggregate.n, aggregate.n, lambda f: self._variance(f, reported))
+        reported, n = [part.n for part in own], aggregate.n
+        law = QuotaSupports(
+            tuple((self.part.law, count, times) for count, times in sorted(Counter(reported).items())),
+            *self.part.truthfulness,
+            n,
+        )
+        supports = np.sum([part.counts for part in own], axis=0)
+
+        def variance(f: float) -> float:
+            return self._variance(f, reported)
+
+        def found(tail: float, target: Target) -> tuple[Floats, Floats]:
+            return bounds(law, supports, total / n, variance, self.part.support_step / n, tail, target)
+
+        return tangent_estimate(total / n, n, variance, found)
 
     def variance(self, f: float, n: int | None = None) -> float:
         """Variance of an estimated frequency whose true value in every batch is f, noise only.

@@ -11,15 +11,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import final
 
-import numpy as np
-
-from deniable.core.aggregate import Aggregate
-from deniable.core.checks import Floats
 from deniable.core.mechanism import Reports
 from deniable.core.privacy import Guarantee, TrustModel, repeated
 from deniable.core.thresholds import EpsilonLike, exp_bounds, spent
 from deniable.dealt.dealt import DealtOracle
-from deniable.dealt.quota.interval import inverted
+from deniable.dealt.interval import SupportLaw
+from deniable.dealt.quota.interval import QuotaSupports
 from deniable.dealt.quota.law import CountLaw, response_variance
 from deniable.errors import InvalidParameterError
 
@@ -67,19 +64,8 @@ class QuotaOracle(DealtOracle[Reports]):
         return response_variance(self.law, *self.truthfulness, holders, reporters)
 
     @final
-    def frequency_bounds(self, aggregate: Aggregate, tail: float) -> tuple[Floats, Floats]:
-        """Analyst: return bounds by inverting the exact law; after drop-outs, score bounds with the exact variance.
-
-        Every number of holders n_v under which neither tail of I_v, as the mechanism draws it, is rarer than `tail`; so
-        the bounds are in [0, 1]. The sum over the number of truth-tellers runs over at most 256 of its values, and the
-        hypergeometric law of the truthful reports is replaced, where its variance exceeds 400, by its normal with a
-        skewness term (tails agree to 1e-3). In the capped form the noise of the truth-tellers is normal.
-        """
-        if aggregate.n != self.n:
-            return self._score_bounds(aggregate, tail)
-        found = [inverted(self.law, *self.truthfulness, count, tail) for count in aggregate.counts.tolist()]
-        lower, upper = np.array(found).T / self.n
-        return lower, upper
+    def _support_law(self, reporters: int, among: int) -> SupportLaw:
+        return QuotaSupports(((self.law, reporters, 1),), *self.truthfulness, among)
 
     @final
     def privacy(self) -> Guarantee:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import log2
-from statistics import NormalDist
 from typing import NamedTuple, final
 
 import numpy as np
@@ -20,13 +19,13 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, Floats, checked_entries, checked_integer, checked_sizes
+from deniable.core.checks import Codes, checked_entries, checked_integer, checked_sizes
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.thresholds import checked_epsilon
 from deniable.dealt.dealt import ROW_APART, DealtRecordMechanism
-from deniable.dealt.estimate import Bounds, tangent_estimate
+from deniable.dealt.estimate import tangent_estimate
 from deniable.dealt.quota.groups import QuotaGroups
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.tables import deal_types
@@ -166,8 +165,7 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: unbiased frequencies of every attribute from its own reports.
 
-        The reporters of an attribute are a sample of all: standard errors and intervals include that. Intervals join
-        the inverted exact law of the reports and the score interval of the sampling as roots of sums of squares.
+        The reporters of an attribute are a sample of all: standard errors and intervals include that.
         """
         parts = zip(self.parts, self._part_aggregates(aggregate), strict=True)
         return RecordEstimate({j: _estimate(part, own, aggregate.n) for j, (part, own) in enumerate(parts)})
@@ -223,17 +221,10 @@ def _estimate(part: QuotaRR, own: Aggregate, contributors: int) -> Estimate:
     if own.n == 0:
         nothing = np.full(part.k, np.nan)
         return Estimate(nothing, 0, nothing, nothing, contributors)
-    frequencies = part.frequencies(own)
-    sampling = 1 / own.n - 1 / contributors
-
-    def bounds(tail: float) -> tuple[Floats, Floats]:
-        found = part.frequency_bounds(own, tail)
-        z2 = NormalDist().inv_cdf(tail) ** 2 * sampling
-        f = np.clip(frequencies, 0.0, 1.0)
-        centre, half = (f + z2 / 2) / (1 + z2), np.sqrt(z2 * (f * (1 - f) + z2 / 4)) / (1 + z2)
-        down = np.hypot(np.maximum(f - found[0], 0), np.maximum(f - (centre - half), 0))
-        up = np.hypot(np.maximum(found[1] - f, 0), np.maximum(centre + half - f, 0))
-        return f - down, f + up
-
-    exact: Bounds | None = bounds if own.n == part.n else None
-    return tangent_estimate(frequencies, own.n, lambda f: part.variance(f, reporters=own.n), exact, contributors)
+    return tangent_estimate(
+        part.frequencies(own),
+        own.n,
+        lambda f: part.variance(f, reporters=own.n),
+        lambda tail, target: part.frequency_bounds(own, tail, target, contributors),
+        contributors,
+    )
