@@ -250,13 +250,13 @@ def records_setting(epsilon: float, n: int) -> Setting:
 
 def jrr_setting(epsilon: float, n: int) -> Setting:
     """Return joint randomised response at its most extreme, designed for rare answers."""
-    jrr = JRR.optimal(n, epsilon, 0 if n < 100 else 5, 0)
+    jrr = JRR.optimal(n, epsilon, 0 if n <= 100 else 5, 0)
     return Setting("JRR", *by_signs(jrr, -1.0), estimated(jrr), n)
 
 
 def kary_setting(epsilon: float, n: int) -> Setting:
     """Return k-ary joint randomised response over four values."""
-    jrr = KaryJRR.optimal(4, n, epsilon, 0 if n < 100 else 5)
+    jrr = KaryJRR.optimal(4, n, epsilon, 0 if n <= 100 else 5)
     return Setting("KaryJRR", *by_signs(jrr, -1 / 3), estimated(jrr), n)
 
 
@@ -280,7 +280,7 @@ def settings(epsilon: float, n: int) -> Iterator[Setting]:
         yield records_setting(epsilon, n)
     yield jrr_setting(epsilon, n)
     yield kary_setting(epsilon, n)
-    colluders = 0 if n < 100 else 5
+    colluders = 0 if n <= 100 else 5
     yield coupled_setting(CoupledOUE.optimal(5, n, epsilon, colluders))
     yield coupled_setting(ReportCoupledRR.optimal(n, epsilon, colluders))
 
@@ -289,7 +289,7 @@ def settings(epsilon: float, n: int) -> Iterator[Setting]:
 
 
 def coverage(setting: Setting, n: int, target: Target, share: float) -> tuple[float, float]:
-    """Return how often the interval of 95% contains the share, and its mean width; for n contributors."""
+    """Return how often the interval of 95% contains the share, and its mean width, or beyond n = 100 its median one."""
     truth = round(share * n) / n if target == "contributors" else share
     first, law = setting.contributors(round(share * n)) if target == "contributors" else setting.population(share)
     likely = [c for c in range(len(law)) if law[c] > 1e-7 and 0 <= first + c <= setting.reports]
@@ -304,7 +304,7 @@ def coverage(setting: Setting, n: int, target: Target, share: float) -> tuple[fl
     def inside(c: int) -> bool:
         return interval(c)[0] <= truth + 1e-12 and truth - 1e-12 <= interval(c)[1]
 
-    if len(likely) <= 120:
+    if n <= 100:
         held = sum(float(law[c]) for c in likely if inside(c))
         width = sum(float(law[c]) * (interval(c)[1] - interval(c)[0]) for c in likely)
         return held, width

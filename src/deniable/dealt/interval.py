@@ -106,7 +106,13 @@ def bounds(
     """
     if not few(variance, step, cut_off=law.cut_off):
         return wide_score_bounds(frequencies, law.reporters, variance, step, tail, target)
-    near = zip(counts.tolist(), np.clip(frequencies, 0.0, 1.0).tolist(), strict=True)
+    starts = np.clip(frequencies, 0.0, 1.0)
+    if not law.ordered:
+        # Where the variance falls towards 0 and 1, the nearest frequency need not be the least unlikely one.
+        grid = np.linspace(0.0, 1.0, 2 * _TRIED + 1)
+        spread = np.array([variance(f) for f in grid.tolist()]) + np.finfo(float).tiny
+        starts = grid[((frequencies[:, None] - grid) ** 2 / spread).argmin(axis=1)]
+    near = zip(counts.tolist(), starts.tolist(), strict=True)
     if target == "contributors":
         found = [holder_bounds(law, count, f, math.sqrt(variance(f)), tail) for count, f in near]
     else:

@@ -163,9 +163,14 @@ def test_noise_that_is_taken_for_normal(reporters: int, epsilon_aux: float | Non
             assert abs((found <= count).mean() - below) < 5.5 * math.sqrt(below * (1 - below) / runs) + 1e-3
 
 
-def test_the_rule_asks_for_mistakes_without_any_holders() -> None:
-    """A variance of 25 supports is enough, wherever it is least: at f = 0, at 1, or between."""
-    for shape in (lambda f: 1 + f, lambda f: 2 - f, lambda f: 1 + (2 * f - 1) ** 2):
-        assert few(lambda f, shape=shape: 24.99 * shape(f) / 100**2, 1 / 100)
-        assert not few(lambda f, shape=shape: 25.01 * shape(f) / 100**2, 1 / 100)
-    assert few(lambda _: 1e6, 1 / 100, cut_off=True)
+@pytest.mark.parametrize("bends", [(1.0, 1.0, 0.0), (2.0, -1.0, 0.0), (2.0, -4.0, 4.0), (1.0, 4.0, -4.0)])
+def test_the_rule_asks_for_mistakes_without_any_holders(bends: tuple[float, float, float]) -> None:
+    """A variance of 25 supports is enough, wherever it is least (1 here): at f = 0, at 1, or between."""
+    level, slope, curvature = bends
+
+    def variance(least: float) -> Callable[[float], float]:
+        return lambda f: least / 100**2 * (level + slope * f + curvature * f * f)
+
+    assert few(variance(24.99), 1 / 100)
+    assert not few(variance(25.01), 1 / 100)
+    assert few(variance(1e6), 1 / 100, cut_off=True)

@@ -26,6 +26,8 @@ from deniable.dealt.interval import SupportLaw
 _DEVIATIONS = 16
 _ROOM = 64
 _MIXED = 16
+_ASSIGNED = 4096
+"""Reporters up to which every assignment of holders to pairs counts."""
 
 Complex = NDArray[np.complex128]
 
@@ -82,15 +84,19 @@ class PairedSupports(SupportLaw):
         total = math.fsum(weight for weight, _ in found)
         return [(round(sum_ / weight), weight / total) for weight, sum_ in found]
 
-    def _size(self, f: float) -> tuple[int, int]:
-        """Return the first of the supports that are told apart, and their number: many deviations about the mean."""
-        r, mean = self.reporters, self.q + f * (self.p - self.q)
+    def _size(self, f: float, sampling: float) -> tuple[int, int]:
+        """Return the first of the supports that are told apart, and their number: many deviations about the mean.
+
+        `sampling` is the variance of the number of holders.
+        """
+        p, q, r = self.p, self.q, self.reporters
         covariance = f * f * self.both + 2 * f * (1 - f) * self.one + (1 - f) ** 2 * self.none
-        variance = r * (mean * (1 - mean) + covariance * min(1.0, r / self.n))
-        size = fft.next_fast_len(int(_DEVIATIONS * math.sqrt(max(variance, 0.0))) + _ROOM, real=True)
+        mistakes = f * p * (1 - p) + (1 - f) * q * (1 - q) + covariance * min(1.0, r / self.n)
+        variance = max(r * mistakes, 0.0) + (p - q) ** 2 * sampling
+        size = fft.next_fast_len(int(_DEVIATIONS * math.sqrt(variance)) + _ROOM, real=True)
         if size > r:
             return 0, r + 1
-        return min(max(int(mean * r) - size // 2, 0), r + 1 - size), size
+        return min(max(int(r * (q + f * (p - q))) - size // 2, 0), r + 1 - size), size
 
     def _functions(self, size: int) -> tuple[list[Complex], list[Complex]]:
         """Return H_00, H_01, H_11, and S_0, S_1, at the roots of unity that a real transform needs."""
@@ -148,7 +154,7 @@ def _below(first: int, cumulative: Floats, count: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _drawn(law: PairedSupports, f: float) -> tuple[int, Floats]:
-    first, size = law._size(f)
+    first, size = law._size(f, law.reporters * f * (1 - f))
     (none, one, both), (other, own) = law._functions(size)
     pair = (1 - f) ** 2 * none + 2 * f * (1 - f) * one + f * f * both
     return _listed(law._mixed(pair, (1 - f) * other + f * own), first, size)
@@ -157,8 +163,11 @@ def _drawn(law: PairedSupports, f: float) -> tuple[int, Floats]:
 @lru_cache(maxsize=4096)
 def _given(law: PairedSupports, holders: int) -> tuple[int, Floats]:
     r, f = law.reporters, holders / law.reporters
-    first, size = law._size(f)
-    (none, one, both), (other, own) = law._functions(size)
+    first, size = law._size(f, 0.0)
+    functions = law._functions(size)
+    if r > _ASSIGNED:
+        return _listed(_at_mean(law, holders, *functions), first, size)
+    (none, one, both), (other, own) = functions
     # The frequency under which m holders are likeliest: the coefficient stands out from the rounding of all others.
     around = min(r + 1, fft.next_fast_len(int(_DEVIATIONS * math.sqrt(r * f * (1 - f))) + _ROOM))
     angles = -2 * np.pi * np.arange(around) / around
@@ -166,3 +175,20 @@ def _given(law: PairedSupports, holders: int) -> tuple[int, Floats]:
     pair = (1 - f) ** 2 * none + 2 * f * (1 - f) * y * one + f * f * y * y * both
     coefficient = np.exp(-1j * angles * holders) @ law._mixed(pair, (1 - f) * other + f * y * own)
     return _listed(coefficient, first, size)
+
+
+def _at_mean(law: PairedSupports, holders: int, pair: list[Complex], alone: list[Complex]) -> Complex:
+    """Return the generating function of many reporters: how many pairs are of two holders is taken at its mean.
+
+    It varies by about the root of the reporters, and moves the variance of the supports by as much per pair as the
+    covariances of pairs differ: the distribution by about one in the root of the reporters.
+    """
+    (none, one, both), (other, own) = pair, alone
+    total = np.zeros_like(none)
+    for pairs, weight in law.pairs:
+        paired = round(holders * 2 * pairs / law.reporters)
+        twos = round(paired * (paired - 1) / (2 * max(2 * pairs - 1, 1)))
+        held, others = holders - paired, law.reporters - 2 * pairs - holders + paired
+        found = _power(both, twos) * _power(one, paired - 2 * twos) * _power(none, pairs - paired + twos)
+        total += weight * found * _power(own, held) * _power(other, others)
+    return total
