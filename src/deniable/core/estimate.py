@@ -179,6 +179,8 @@ class Estimate(Questions, Shown):
     bounds : callable, optional
         The mechanism's own interval, where its reports are no independent sum: (tail, target) -> (lower, upper), each
         float64[k], either bound failing with probability at most `tail`.
+    scarce : bool
+        With `bounds`: whether too few mistaken reports are expected for sums of independent answers to be normal.
     support : SupportCounts, optional
         The counts behind the frequencies, where their law is known: a sum of two binomials.
     joint : callable, optional
@@ -223,6 +225,7 @@ class Estimate(Questions, Shown):
     processing: tuple[str, ...] = ()
     raw: Estimate | None = None
     bounds: Callable[[float, Target], tuple[Floats, Floats]] | None = None
+    scarce: bool = False
     support: SupportCounts | None = None
     joint: JointNoise | None = None
     scores: Floats | None = None
@@ -599,7 +602,7 @@ class Estimate(Questions, Shown):
                 **about,
                 bounds=lambda tail, target: _first(one._at_tail(tail, target)),
                 score=lambda tail, target: _first(one._score(tail, target)),
-                scarce=one.support is not None and one.support.scarce,
+                scarce=one.scarce or (one.support is not None and one.support.scarce),
             )
             return replace(rescaled(answer, factor, offset + constant), value=value)
         errors = {target: math.sqrt(self._variance(weights, target)) for target in TARGETS}

@@ -35,7 +35,7 @@ from deniable.core.randomness import Randomness, SimulationRandomness, checked_r
 from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
 from deniable.core.support_counts import Levers, levers
 from deniable.dealt.estimate import complement, tangent_estimate
-from deniable.dealt.interval import SupportLaw, bounds
+from deniable.dealt.interval import SupportLaw, bounds, few
 from deniable.dealt.shares import Columns, DealtTypes, Shares
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError
 from deniable.oracles.bits import Bits, bit_fields, bit_outputs, support_counts
@@ -325,6 +325,7 @@ class DealtOracle(DealtMechanism[Reports]):
             partial(self.frequency_bounds, aggregate),
             # How more than two dealt counts hang together is not determined here.
             joint=complement(variance, aggregate.n) if self.one_each and self.k == 2 else None,
+            scarce=few(variance, self.support_step / aggregate.n),
         )
 
     @property

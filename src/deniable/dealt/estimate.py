@@ -39,6 +39,8 @@ def tangent_estimate(
     bounds: Bounds | None = None,
     contributors: int = -1,
     joint: JointNoise | None = None,
+    *,
+    scarce: bool = False,
 ) -> Estimate:
     """Return the estimate whose noise is the tangent, at the clipped frequencies, to the exact variance.
 
@@ -58,13 +60,24 @@ def tangent_estimate(
         Number of contributors that the reporters are a sample of, n by default.
     joint : callable, optional
         How the noise hangs together, where that is known.
+    scarce : bool
+        Whether few mistaken reports are expected (`deniable.dealt.interval.few`).
     """
     at = np.clip(frequencies, 0.0, 1.0)
     values = np.array([variance(f) for f in at.tolist()]) * n
     _, slope, curvature = quadratic(variance)
     slopes = (slope + 2 * curvature * at) * n
     absent = values - slopes * at
-    return Estimate(frequencies, n, absent, absent + slopes, contributors=contributors, bounds=bounds, joint=joint)
+    return Estimate(
+        frequencies,
+        n,
+        absent,
+        absent + slopes,
+        contributors=contributors,
+        bounds=bounds,
+        scarce=scarce,
+        joint=joint,
+    )
 
 
 def score_bounds(frequencies: Floats, variance: Variance, tail: float) -> tuple[Floats, Floats]:

@@ -11,9 +11,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
-from scipy import special
 
 from deniable.core.checks import Floats, Target
 from deniable.core.support_counts import FEW, Counts
@@ -148,7 +148,7 @@ def holder_bounds(law: SupportLaw, count: int, start: float, deviation: float, t
         # Without order the tail may fall again beyond the estimate, and rise and fall with every second holder.
         limit = n if law.ordered else math.ceil(middle)
         near = tail_of if law.ordered else (lambda m: max(tail_of(m), tail_of(min(m + 1, n))))
-        return _least(near, limit, tail, middle + deviation * n * float(special.ndtri(tail)), deviation * n)
+        return _least(near, limit, tail, middle + deviation * n * _quantile(tail), deviation * n)
 
     lower = ends(lambda m: 1 - law.at_most(count - 1, m), start * n)
     upper = n - ends(lambda others: law.at_most(count, n - others), n - start * n)
@@ -161,13 +161,13 @@ def _least(probability: Callable[[int], float], limit: int, tail: float, start: 
     Secants in normal quantiles, in which laws like these are nearly straight, from `start`; halves where they lead
     nowhere.
     """
-    low, high, aim = 0, limit, float(special.ndtri(tail))
+    low, high, aim = 0, limit, _quantile(tail)
     known: list[tuple[int, float]] = []
     guess = math.floor(start)
     while low < high:
         guess = min(max(guess, low), high - 1)
         value = probability(guess)
-        known.append((guess, float(special.ndtri(min(max(value, 0.0), 1.0)))))
+        known.append((guess, _quantile(value)))
         if value > tail:
             high = guess
         else:
@@ -176,6 +176,13 @@ def _least(probability: Callable[[int], float], limit: int, tail: float, start: 
         straight = math.isfinite(y0) and math.isfinite(y1) and y0 != y1 and len(known) % 8
         guess = math.floor(x1 + (aim - y1) * (x1 - x0) / (y1 - y0)) if straight else (low + high) // 2
     return low
+
+
+def _quantile(probability: float) -> float:
+    """Return a normal quantile, infinite at 0 and 1 and, by rounding, beyond."""
+    if 0 < probability < 1:
+        return NormalDist().inv_cdf(probability)
+    return math.copysign(math.inf, probability - 0.5)
 
 
 @lru_cache(maxsize=4096)
@@ -208,10 +215,10 @@ def population_bounds(law: SupportLaw, count: int, start: float, tail: float) ->
 
 def _crossing(probability: Callable[[float], float], outer: float, inner: float, tail: float) -> float:
     """Return where, from `outer` towards `inner`, the probability exceeds the tail: an end where it does everywhere."""
-    aim = float(special.ndtri(tail))
+    aim = _quantile(tail)
 
     def excess(f: float) -> float:
-        value = float(special.ndtri(min(max(probability(f), 0.0), 1.0)))
+        value = _quantile(probability(f))
         return min(max(value, -_STEEP), _STEEP) - aim
 
     if excess(outer) > 0:

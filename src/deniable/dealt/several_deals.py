@@ -78,8 +78,10 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
         reported = zip(mechanisms, parts, strict=True)
         return sum(mechanism.variance(f, reporters=part.n) * part.n**2 for mechanism, part in reported) / n**2
 
+    scarce = few(variance, step)
+
     def bounds(tail: float, target: Target) -> tuple[Floats, Floats]:
-        if not few(variance, step):
+        if not scarce:
             return wide_score_bounds(frequencies, n, variance, step, tail, target)
         # Each deal's own bounds, which together fail no likelier than the sum of their tails.
         ends = [part.interval(1 - 2 * tail / len(parts), target=target) for part in parts]
@@ -87,7 +89,7 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
         lower, upper = np.sum(weighted, axis=0)
         return lower, upper
 
-    return Estimate(frequencies, n, variances, variances, bounds=bounds)
+    return Estimate(frequencies, n, variances, variances, bounds=bounds, scarce=scarce)
 
 
 def estimate_deals(collection: Collection, aggregates: Sequence[Aggregate]) -> RecordEstimate:

@@ -29,7 +29,7 @@ from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.thresholds import EpsilonLike
 from deniable.dealt.dealt import ROW_APART
 from deniable.dealt.estimate import tangent_estimate
-from deniable.dealt.interval import bounds
+from deniable.dealt.interval import bounds, few
 from deniable.dealt.quota.groups import QuotaGroups
 from deniable.dealt.quota.interval import QuotaSupports
 from deniable.dealt.quota.quota_rr import QuotaRR
@@ -217,7 +217,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
         def found(tail: float, target: Target) -> tuple[Floats, Floats]:
             return bounds(law, supports, total / n, variance, self.part.support_step / n, tail, target)
 
-        return tangent_estimate(total / n, n, variance, found)
+        return tangent_estimate(total / n, n, variance, found, scarce=few(variance, self.part.support_step / n))
 
     def variance(self, f: float, n: int | None = None) -> float:
         """Variance of an estimated frequency whose true value in every batch is f, noise only.

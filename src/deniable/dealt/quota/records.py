@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_entries, checked_integer, checked_sizes
+from deniable.core.checks import Codes, Floats, Target, checked_entries, checked_integer, checked_sizes
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.thresholds import checked_epsilon
 from deniable.dealt.dealt import ROW_APART, DealtRecordMechanism
 from deniable.dealt.estimate import tangent_estimate
+from deniable.dealt.interval import few
 from deniable.dealt.quota.groups import QuotaGroups
 from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.dealt.quota.tables import deal_types
@@ -221,10 +222,12 @@ def _estimate(part: QuotaRR, own: Aggregate, contributors: int) -> Estimate:
     if own.n == 0:
         nothing = np.full(part.k, np.nan)
         return Estimate(nothing, 0, nothing, nothing, contributors)
-    return tangent_estimate(
-        part.frequencies(own),
-        own.n,
-        lambda f: part.variance(f, reporters=own.n),
-        lambda tail, target: part.frequency_bounds(own, tail, target, contributors),
-        contributors,
-    )
+
+    def variance(f: float) -> float:
+        return part.variance(f, reporters=own.n)
+
+    def bounds(tail: float, target: Target) -> tuple[Floats, Floats]:
+        return part.frequency_bounds(own, tail, target, contributors)
+
+    scarce = few(variance, part.support_step / own.n)
+    return tangent_estimate(part.frequencies(own), own.n, variance, bounds, contributors, scarce=scarce)
