@@ -447,3 +447,25 @@ def test_shares_are_given_to_dealt_coins_and_to_nobody_else() -> None:
         Collection(smoker, QuotaRR(1.0, 100, deal_id="monday")).randomize({"smoker": ["no"]}, SimulationRandomness(1))
     with pytest.raises(InvalidParameterError, match="shares must not be given: GRR"):
         Collection(smoker, GRR(2, 1.0)).randomize({"smoker": ["no"]}, SimulationRandomness(1), shares=[0])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key"),
+    [
+        ('"epsilon": "1"', '"epsilon": "1.0"', "mechanism"),
+        ('"epsilon": "1"', '"epsilon": "+1"', "mechanism"),
+        ('"epsilon": "1"', '"epsilon": 1', "mechanism"),
+        ('"name": "a"', '"name": "a", "separator": ";"', "schema"),
+        ('"name": "a"', '"name": "a", "missing": null', "schema"),
+        ('"title": "round"', '"title": "round", "learned_from": null', "learned_from"),
+    ],
+)
+def test_what_the_id_is_made_of_is_spelled_in_one_way(before: str, after: str, key: str) -> None:
+    """A browser computes the id from the document itself: it refused these, and the library read them."""
+    text = Collection(Schema((Attribute("a", ("x", "y")),)), GRR(k=2, epsilon=1.0), 1, "round").to_json()
+    assert before in text
+    with pytest.raises(FileFormatError, match=f"the collection: {key} must be spelled as the id is computed from it"):
+        Collection.from_json(text.replace(before, after))
+    # White space and the order of keys do not matter.
+    reordered = dict(reversed(json.loads(text).items()))
+    assert Collection.from_json(json.dumps(reordered)) == Collection.from_json(text)
