@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer, checked_report_codes, code_dtype
+from deniable.core.checks import Codes, check_counters, checked_integer, checked_report_codes, code_dtype
 from deniable.core.kernels import INTERPRETED_ROWS
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
@@ -199,6 +199,7 @@ class PGR(PureOracle[Codes]):
         return np.array([point_count(self._q, s) for s in range(self.dimension + 1)], dtype=np.float64)
 
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        check_counters(self.points)
         return histogram_of(reports, self.points)
 
     def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.int64]:

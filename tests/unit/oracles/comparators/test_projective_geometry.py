@@ -326,3 +326,9 @@ def test_published_sampler_breaks_its_budget_in_three_dimensions(k: int, q: int)
     excess = math.log((q**3 - 1) / (q**3 - q**2))
     assert _log_ratio(_flawed_channel(PGR(k, 1.0, q))) >= 1 + excess - 1e-9
     assert excess > 0.1
+
+
+def test_a_histogram_that_is_too_large_is_refused_before_it_is_made() -> None:
+    response = PGR(65_536, 11.0)
+    with pytest.raises(TooLargeError, match="counters must be <= 268,435,456 to be added up, got 3,583,638,633"):
+        response.aggregate(response.randomize([7], SimulationRandomness(1)))
