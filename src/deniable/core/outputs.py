@@ -131,7 +131,7 @@ def _create(path: Path, mode: int) -> int:
 
 
 def _usual_mode(directory: Path) -> int:
-    """Return the permissions of a new file: of an empty one, since a umask is read only by changing it for all threads.
+    """Return the permissions of a new file, read off an empty one: to read a umask is to change it for all threads.
 
     It is a file of its own: whoever opened the output while it was empty could read it once it is full.
     """

@@ -45,7 +45,7 @@ def read_integers(content: Any, name: str) -> Any:
     # Opening a file reads its end, which is what a file that was cut off lacks.
     schema = pa.ipc.open_file(content).schema
     if schema.names != [name] or not pa.types.is_integer(schema.field(0).type):
-        raise ValueError(f"the file must have one column {name}, of integers")
+        raise ValueError(f"the file must have one column of integers, {name}")
     stream = content.slice(_START)
     for header in _headers(pa.ipc.MessageReader.open_stream(stream)):
         kind = header.byte(_HEADER_TYPE)
@@ -80,7 +80,7 @@ class _Table:
         self._count = (self._read("<H", self._fields) - 4) // 2
 
     def has(self, field: int) -> bool:
-        """Whether a field is there."""
+        """Tell whether a field is there."""
         return self._place(field) > self._start
 
     def byte(self, field: int) -> int:

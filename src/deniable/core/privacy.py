@@ -74,7 +74,7 @@ class TrustModel:
 
 
 class QuestionBound(NamedTuple):
-    """What is guaranteed about a question that fills several columns of a record.
+    """Bound about a question that fills several columns of a record.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class Guarantee:
 
     @property
     def of_all_reports(self) -> float:
-        """What a collector learns at most who sees all reports and knows everybody else's answers: it adds up.
+        """Most that a collector learns who sees all reports and knows everybody else's answers: it adds up.
 
         Reports of a local mechanism say nothing about others, so that it is `epsilon`. Where a dealer hands out shares,
         it is the row of that collector, the weakest that has a bound: `epsilon` may be about the dealer's help.

@@ -200,7 +200,7 @@ class Rehearsal(Result):
 
     @property
     def notice(self) -> str:
-        """Who may see it, in words; "" if anybody may."""
+        """Words that say who may see it; "" if anybody may."""
         return OF_ANSWERS if self.private else ""
 
 

@@ -488,7 +488,7 @@ def _numbers(answers: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]
 
 
 def _text_array(answers: pa.Array, name: str) -> pa.Array:
-    # Its text is a number of an unsaid unit: of one duration 1 and 1000000000.
+    # Its text is a number whose unit is not said: one second is 1, or 1000000000.
     if pa.types.is_duration(answers.type):
         raise unreadable(name, answers.type)
     try:

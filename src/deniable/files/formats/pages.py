@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file become once they are unpacked, found out before any of them is.
+"""Sizes of the pages of a Parquet file once they are unpacked, found out before any of them is.
 
 A page states how long it becomes, and pyarrow allocates that: 30 KB of zeros can be a gigabyte. What the file's footer
 says about a column need not be what its pages say, so the pages' own headers are read (Thrift's compact protocol,
@@ -93,7 +93,7 @@ def check_pages(file: pq.ParquetFile, path: Path, columns: Sequence[str], most: 
 
 
 def rows_at_a_time(file: pq.ParquetFile, columns: Sequence[str], most: int) -> int:
-    """Return how many rows of some columns are read at a time, at most so many: fewer of long rows of bytes."""
+    """Return how many rows of some columns are read at a time, at most `most`: fewer of long rows of bytes."""
     schema = file.metadata.schema
     longest = max((schema.column(j).length for j in _leaves(file, columns)), default=0)
     return max(1, min(most, BATCH_BYTES // max(longest, 1)))
@@ -107,7 +107,7 @@ def read_as_dictionaries(file: pq.ParquetFile, columns: Sequence[str]) -> list[s
     Raises
     ------
     InvalidInputError
-        If a column is of structs, maps or lists of lists: those are no answers.
+        If a column is of structs, maps or lists of lists, which cannot be answers.
     """
     arrow, schema = file.schema_arrow, file.metadata.schema
     kinds = {name: arrow.field(arrow.get_field_index(name)).type for name in columns}
@@ -121,7 +121,7 @@ def read_as_dictionaries(file: pq.ParquetFile, columns: Sequence[str]) -> list[s
 
 
 def is_text_type(kind: pa.DataType) -> bool:
-    """Whether a column type is of texts of any length."""
+    """Tell whether a column type is of texts of any length."""
     found = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
     return any(one(kind) for one in found)
 
@@ -137,7 +137,7 @@ def _belongs(path: str, columns: set[str]) -> bool:
 
 
 class _Page(NamedTuple):
-    """What the header of a page says."""
+    """Header of a page."""
 
     unpacked: int
     encoding: int

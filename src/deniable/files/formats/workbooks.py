@@ -22,8 +22,8 @@ BATCH_ROWS = 1 << 14
 SUFFIXES = (".xlsx", ".xlsm")
 
 MOST_UNPACKED, MOST_TIMES = 1 << 27, 100
-"""A workbook is a zip archive: unpacked it may have so many bytes, or so many times those that it has, if that is more.
-Sheets become about ten times as long."""
+"""Most bytes of a workbook, a zip archive, once it is unpacked; or how many times its own, if that is more. Sheets
+become about ten times as long."""
 
 
 class Workbook:

@@ -1,4 +1,4 @@
-"""What the contributors of some answers spend in all collections together, as far as the ledger remembers.
+"""Total that the contributors of some answers spend in all collections, as far as the ledger remembers.
 
 Guarantees add up: who sees the reports of two collections about the same answers learns at most what both epsilons
 allow together. Declared decimals are added as fractions, so that ten times 0.1 are 1. A mechanism with a dealer enters
@@ -80,7 +80,7 @@ class Spending:
 
     @property
     def text(self) -> str:
-        """What is to be known before these answers are randomised once more; "" if the ledger knows nothing of them."""
+        """Sentence to read before these answers are randomised once more; "" if the ledger knows nothing of them."""
         if not self.earlier:
             return ""
         return (
