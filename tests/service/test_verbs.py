@@ -303,7 +303,7 @@ def test_what_send_remembers_of_few_answers_does_not_depend_on_them(
 
 def test_what_was_spent_before_is_said_where_reports_are_sent(url: tuple[str, Any], folder: Path) -> None:
     public, _ = url
-    other = Collection(SCHEMA, GRR(k=3, epsilon="0.3"), title="Smoking, once more")
+    other = Collection(SCHEMA, GRR(k=3, epsilon=0.3), title="Smoking, once more")
     randomize_file(other, folder / "answers.csv", folder / "r.parquet", SecureRandomness())
     result = run("send", folder / "survey.json", folder / "answers.csv", public)
     assert f"epsilon = 0.3 in collection {other.id[:12]} (into {folder / 'r.parquet'})" in result.output

@@ -103,12 +103,14 @@ def test_what_is_unfinished_can_be_read_by_its_owner_only(
 
 def test_reports_are_open_to_others_only_when_they_are_counted(tmp_path: Path) -> None:
     """A report file that is being written would be a second look at the same answers."""
-    modes = []
+    modes: list[int] = []
+
+    mechanism: Any = SURVEY.mechanism
 
     def batches() -> Iterator[Any]:
         for seed in (1, 2):
             modes.extend(path.stat().st_mode & 0o777 for path in tmp_path.glob(f".r*{PARTIAL}"))
-            yield SURVEY.mechanism.randomize([0, 1, 2], rng(seed))
+            yield mechanism.randomize([0, 1, 2], rng(seed))
 
     umask = os.umask(0o022)
     try:

@@ -27,7 +27,8 @@ from deniable.survey.encoding import dictionary_encoded
 from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey_files import rng
 
-SURVEY = Collection(Schema((Attribute("a", ("x", "y")),)), GRR(k=2, epsilon=1.0))
+MECHANISM = GRR(k=2, epsilon=1.0)
+SURVEY = Collection(Schema((Attribute("a", ("x", "y")),)), MECHANISM)
 ROOM = 256 << 20
 """Bytes of address space that a reader has for itself; each file below needs at least twice as much, unpacked."""
 
@@ -203,7 +204,7 @@ def test_answers_in_parquet_are_read_in_little_memory_or_refused(
 def test_reports_are_held_to_what_we_write_ourselves(tmp_path: Path) -> None:
     """64 MiB and more for a page of 1 MiB; whoever sends reports chooses the codec."""
     path = tmp_path / "r.parquet"
-    write_reports(path, SURVEY, [SURVEY.mechanism.randomize([0, 1] * 50, rng())], rng())
+    write_reports(path, SURVEY, [MECHANISM.randomize([0, 1] * 50, rng())], rng())
     metadata = pq.read_metadata(path).metadata
     n = 1 << 28
     ids = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8)), pa.array([SURVEY.id]))
@@ -222,7 +223,7 @@ def test_reports_are_held_to_what_we_write_ourselves(tmp_path: Path) -> None:
 def test_reports_whose_id_is_one_long_text_cost_that_text(tmp_path: Path) -> None:
     """Without pyarrow's own schema in the file, a column of texts would be read as one text for every row."""
     path = tmp_path / "r.parquet"
-    write_reports(path, SURVEY, [SURVEY.mechanism.randomize([0, 1] * 50, rng())], rng())
+    write_reports(path, SURVEY, [MECHANISM.randomize([0, 1] * 50, rng())], rng())
     stated = pq.read_metadata(path).metadata[b"deniable"]
     ids = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1 << 17, np.int32)), pa.array(["x" * 60_000]))
     fields = [field.name for field in SURVEY.mechanism.report_fields]

@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -50,7 +49,7 @@ def enumerated(found: Any, columns: tuple[int, ...]) -> Fraction:
 def test_all_boxes_of_a_question_have_their_shares_together_under_spl(oracle: str, epsilon: str) -> None:
     """m of d boxes: exactly m/d of the whole epsilon, three times what is said about one box."""
     sizes = (2, 2, 2) if oracle == "OUE" else (3, 2, 2, 2)
-    spl, columns = SPL(sizes=sizes, epsilon=epsilon, oracle=oracle), (0, 1) if oracle == "OUE" else BOXES
+    spl, columns = SPL(sizes=sizes, epsilon=Fraction(epsilon), oracle=oracle), (0, 1) if oracle == "OUE" else BOXES
     bound = spl.privacy().question("devices", columns)
     share = float(Fraction(epsilon) * len(columns) / len(sizes))
     assert bound.status == "exact"
@@ -82,7 +81,7 @@ def test_columns_of_questions() -> None:
 
 
 def test_whatever_says_the_guarantee_says_it(tmp_path: Path) -> None:
-    survey = Collection(SCHEMA, SPL(sizes=SCHEMA.sizes, epsilon="2"), title="T")
+    survey = Collection(SCHEMA, SPL(sizes=SCHEMA.sizes, epsilon=2.0), title="T")
     found = inspect_collection(survey)
     sentence = f"about all options of one question, the others being known, at most: 'devices' {odds_text(1.2)} times"
     line = "per question: epsilon = 1.2 for devices (exact)"
@@ -119,4 +118,4 @@ def test_a_survey_without_such_questions_says_nothing_new() -> None:
     assert found.guarantee.lines(single.schema.names, single.schema.several) == found.guarantee.lines(
         single.schema.names
     )
-    assert PairSample((2, 2, 3), 1.0).privacy().question("a", np.array([0, 1])).epsilon == 1.0
+    assert PairSample((2, 2, 3), 1.0).privacy().question("a", [0, 1]).epsilon == 1.0
