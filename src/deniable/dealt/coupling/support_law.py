@@ -63,6 +63,7 @@ class PairedSupports(SupportLaw):
 
     @property
     def among(self) -> int:  # type: ignore[override]
+        """The reporters: holders are counted among them."""
         return self.reporters
 
     def at_most(self, count: int, holders: int) -> float:

@@ -88,10 +88,12 @@ class QuotaSupports(SupportLaw):
 
     @property
     def reporters(self) -> int:  # type: ignore[override]
+        """Number of reports in all deals."""
         return sum(reporters * times for _, reporters, times in self.deals)
 
     @property
     def cut_off(self) -> bool:  # type: ignore[override]
+        """Whether there is one deal only: sums of several are smoother."""
         return sum(times for _, _, times in self.deals) == 1
 
     def at_most(self, count: int, holders: int) -> float:
