@@ -15,7 +15,7 @@ import deniable as dn
 from deniable.core import randomness
 from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, WordStream, draw
 from deniable.errors import BrokenLawError
-from deniable.oracles import grr, square_wave, subset_bulk, unary_bulk
+from deniable.oracles import grr, square_wave, unary_bulk
 from deniable.oracles.comparators.projective_geometry import PGR
 from deniable.oracles.grr import randomize_codes
 from deniable.oracles.square_wave import SquareWave
@@ -274,15 +274,73 @@ def test_stale_words_are_found_out() -> None:
     assert set(first.tolist()) == {0x5555555555555555}
 
 
-def test_laws_are_what_they_say_for_any_number_of_values() -> None:
-    """One report for everybody, which depends on nobody, is no dependence; nor are few possible reports."""
+class Stub:
+    """What the laws need of a mechanism over three values."""
 
-    class Silent:
-        domain, records = (2,), False
+    domain, records = (3,), False
 
-        def randomize(self, inputs: Any, _: Any) -> Any:
-            return np.zeros(len(inputs), dtype=np.uint8)
+    def __init__(self, randomize: Callable[[Any, Randomness], Any]) -> None:
+        self.randomize = randomize
 
-    bulk.distant_reports_are_unrelated(Silent())
-    bulk.blocks_are_independent(Silent())
-    assert subset_bulk.plan_for(5, 1).network is not None
+
+def test_a_source_that_is_not_used() -> None:
+    """Words are drawn from the source that is given, and reports made of others: nobody could look for reuse."""
+
+    def randomize(inputs: Any, rng: Randomness) -> Any:
+        draw(rng, len(inputs))
+        return dn.GRR(3, 1.0).randomize(inputs, dn.SecureRandomness())
+
+    with pytest.raises(BrokenLawError, match="the same words make other reports"):
+        bulk.bits_decide_one_report(Stub(randomize))
+
+
+def test_one_hash_function_for_everybody() -> None:
+    """No two contributors depend on each other more than others do: two runs are not alike."""
+    sketch = dn.CountMeanSketch(1000, 1.0, 4, "spread")
+    honest = type(sketch.hashes).draw_parameters
+
+    def randomize(inputs: Any, rng: Randomness) -> Any:
+        found = honest(sketch.hashes, rng, 17)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                type(sketch.hashes),
+                "draw_parameters",
+                lambda *given: tuple(np.repeat(part[:1], given[2]) for part in found),
+            )
+            return sketch.randomize(inputs, rng)
+
+    mutant = Stub(randomize)
+    mutant.domain = (1000,)
+    bulk.distant_reports_are_unrelated(mutant)
+    with pytest.raises(BrokenLawError, match="two runs are not alike"):
+        bulk.blocks_are_independent(mutant)
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 6.0])
+def test_a_block_that_starts_over_where_most_tell_the_truth(monkeypatch: pytest.MonkeyPatch, epsilon: float) -> None:
+    honest = randomness.blocks
+
+    def mutant(rng: Randomness, rows: int) -> Iterator[tuple[slice, Words]]:
+        first: Words | None = None
+        for block, words in honest(rng, rows):
+            first = words.copy() if first is None else first
+            yield block, first[: len(words)]
+
+    monkeypatch.setattr(grr, "blocks", mutant)
+    # At epsilon 6 one report in two hundred is noise, too few for a bin of their own.
+    for law in LAWS[1:] if epsilon < 6 else LAWS[1:2]:
+        _dies_by(law, dn.GRR(k=3, epsilon=epsilon))
+
+
+@pytest.mark.parametrize("value", [0, 3, 7, 200])
+def test_one_report_for_everybody_is_no_dependence(value: int) -> None:
+    silent = Stub(lambda inputs, _: np.full(len(inputs), value, dtype=np.uint8))
+    bulk.distant_reports_are_unrelated(silent)
+    bulk.blocks_are_independent(silent)
+
+
+@pytest.mark.parametrize("epsilon", [16.0, 17.0])
+def test_rare_reports_are_no_false_alarm(epsilon: float) -> None:
+    """Two bits that are nearly never noise: some ten of 400,000 contributors, of whom a pair may be rare."""
+    for seed in range(100, 110):
+        bulk.blocks_are_independent(dn.SUE(2, epsilon), seed=seed)

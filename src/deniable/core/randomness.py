@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from operator import index
 from typing import ClassVar, NoReturn, Protocol, TypeVar, final
 
 import numpy as np
@@ -244,7 +245,7 @@ class WordStream:
     True
     """
 
-    __slots__ = ("_last", "_owner", "_rng", "_unread")
+    __slots__ = ("_handed_back", "_last", "_owner", "_rng", "_unread")
 
     overwrites: ClassVar[bool] = False
 
@@ -252,7 +253,7 @@ class WordStream:
         self._rng = checked_randomness(rng)
         self._owner = threading.get_ident(), _Process.current()
         self._last: Words = np.empty(0, dtype=np.uint64)
-        self._unread = 0
+        self._unread, self._handed_back = 0, False
 
     def take(self, count: int) -> Words:
         """Return the next `count` words, uint64[count]: first those that were handed back, then fresh ones.
@@ -277,7 +278,7 @@ class WordStream:
         if self.overwrites:
             self._last[:] = _OVERWRITTEN
         # Words that were handed back and do not fit into this take are wasted.
-        self._last, self._unread = words, 0
+        self._last, self._unread, self._handed_back = words, 0, False
         return words
 
     def hand_back(self, unread: int) -> None:
@@ -288,12 +289,12 @@ class WordStream:
         InvalidParameterError
             If there are not so many, or words of this take were handed back before.
         """
-        if self._unread or not 0 <= unread <= len(self._last):
+        if self._handed_back or not 0 <= index(unread) <= len(self._last):
             raise InvalidParameterError(
                 f"unread must be at most the {len(self._last)} words of the last take, handed back once, "
                 f"got unread={unread} after {self._unread}"
             )
-        self._unread = unread
+        self._unread, self._handed_back = index(unread), True
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied or pickled."""

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from deniable.core.checks import Codes
 from deniable.core.kernels import kernel
 from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, WordStream, blocks
+from deniable.oracles.subset_draws import draw_subsets
 
 SIDE_BY_SIDE = 64
 """Rows that go through a sorting network together."""
@@ -47,7 +48,7 @@ class Plan:
     Parameters
     ----------
     network : int64[comparators, 2] or None
-        Pairs of places that are put in order, one after the other; None where sets are filled.
+        Pairs of places that are put in order, one after the other; None where sets are filled, or drawn one by one.
     share : int
         m of the share m/2^b of the values that are taken to begin with; 0 for none.
     share_bits : int
@@ -55,7 +56,8 @@ class Plan:
     chunk : int
         Bits of a word that make one uniform value, 16 or 32.
     width : int
-        Words that a row is drawn from.
+        Words that a row is drawn from; 0 where too many would be refused, for billions of values: sets are drawn one by
+        one then, as those of a device.
     """
 
     network: NDArray[np.int64] | None
@@ -72,6 +74,8 @@ def plan_for(k: int, omega: int) -> Plan:
     different = math.prod(1 - i / others for i in range(omega)) if omega <= MAX_SORTED else 0.0
     if different > 0.5:
         chunk = 16 if omega * ((1 << 16) % others) < 1 << 12 and others < 1 << 14 else 32
+        if different * (1 - (1 << 32) % others / (1 << 32)) ** omega < 0.05:
+            return Plan(None, 0, 0, 0, 0)
         return Plan(sorting_network(omega), 0, 0, chunk, -(-omega * chunk // 64))
     words, chunk = -(-k // 64), 16 if k <= 1 << 12 else 32
     shares = [(0, 0)] + [
@@ -79,8 +83,9 @@ def plan_for(k: int, omega: int) -> Plan:
     ]
     share, share_bits = min(shares, key=lambda pair: _filling_cost(k, omega, *pair))
     short, deviation = _short(k, omega, share, share_bits)
-    # Values are added with a probability of 1 - omega/k, or removed with one of omega/k: enough for most of the sets.
-    added, removed = (short + 2 * deviation) / (1 - omega / k), (1.5 * deviation - short) / (omega / k)
+    # How many uniform values bring so many new ones, or hit so many of those there: enough for most of the sets.
+    added = k * math.log1p(max(short + 2 * deviation, 0.0) / (k - omega))
+    removed = k * math.log1p(max(1.5 * deviation - short, 0.0) / omega)
     tries = max(added, removed, 1.0)
     return Plan(None, share, share_bits, chunk, share_bits * words + math.ceil((tries + math.sqrt(tries)) * chunk / 64))
 
@@ -124,6 +129,11 @@ def fill_many(codes: Codes, threshold: np.uint64, k: int, rng: Randomness, repor
     """Overwrite reports[n, omega] with sorted subsets; each includes its code if a word is below the threshold."""
     omega = reports.shape[1]
     plan = plan_for(k, omega)
+    if not plan.width:
+        for start in range(0, len(codes), SIDE_BY_SIDE):
+            rows = slice(start, start + SIDE_BY_SIDE)
+            reports[rows] = draw_subsets(codes[rows].tolist(), int(threshold), k, omega, rng)
+        return
     included = np.empty(len(codes), dtype=np.bool_)
     dtype = np.uint16 if plan.chunk == 16 else np.uint32
     table = np.empty((0 if plan.network is None else omega, SIDE_BY_SIDE), dtype=dtype)

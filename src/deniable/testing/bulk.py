@@ -38,7 +38,7 @@ NEIGHBOURS = 3
 LARGEST_LAG = 1 << 18
 """Largest distance at which reports are compared."""
 
-_BINS = 8
+_BINS, _EXPECTED = 8, 20
 
 
 @contextmanager
@@ -99,6 +99,8 @@ def bits_decide_one_report(mechanism: Any, rows: int = ROWS + 5, changes: int = 
     inputs = several_inputs(mechanism, rows)
     honest = ChangedRandomness(seed)
     reports = mechanism.randomize(inputs, honest)
+    again = rows_that_differ(reports, mechanism.randomize(inputs, ChangedRandomness(seed)))
+    hold(not len(again), f"the same words make other reports in rows {(again[:9] + 1).tolist()}")
     ends = np.cumsum(honest.sizes)
     generator = np.random.default_rng(seed)
     anywhere = generator.integers(ends[-1], size=changes - changes // 2)
@@ -121,16 +123,23 @@ def bits_decide_one_report(mechanism: Any, rows: int = ROWS + 5, changes: int = 
 def several_inputs(mechanism: Any, rows: int) -> NDArray[np.int64]:
     """Return inputs of everybody, not in the order of the codes: int64[rows], or int64[rows, d]."""
     row = np.arange(rows, dtype=np.int64)
-    codes = [(7 * row + 3 * j + row // 5) % size for j, size in enumerate(mechanism.domain)]
-    return np.stack(codes, axis=1) if mechanism.records else codes[0]
+    inputs = np.empty((rows, len(mechanism.domain)), dtype=np.int64)
+    for j, size in enumerate(mechanism.domain):
+        inputs[:, j] = (7 * row + 3 * j + row // 5) % size
+    return inputs if mechanism.records else inputs[:, 0]
 
 
 def rows_that_differ(before: Any, after: Any) -> NDArray[np.intp]:
     """Return the rows, increasing, in which two batches of equally many reports differ."""
     differ = np.zeros(length(before), dtype=np.bool_)
-    for old, new in zip(columns(before), columns(after), strict=True):
+    for old, new in zip(map(_integers, columns(before)), map(_integers, columns(after)), strict=True):
         differ |= (old != new).reshape(len(differ), -1).any(axis=1)
     return np.flatnonzero(differ)
+
+
+def _integers(field: NDArray[Any]) -> NDArray[Any]:
+    """Return the bytes of a field's numbers as unsigned integers: equal where they are, whatever the numbers are."""
+    return np.ascontiguousarray(field).view(f"u{field.dtype.itemsize}")
 
 
 def distant_reports_are_unrelated(mechanism: Any, rows: int = 2 * LARGEST_LAG, seed: int = 8) -> None:
@@ -150,17 +159,17 @@ def distant_reports_are_unrelated(mechanism: Any, rows: int = 2 * LARGEST_LAG, s
     """
     lags = rows // 2
     numbers = numbered(mechanism.randomize(_same_inputs(mechanism, rows, 0), SimulationRandomness(seed)), seed)
+    if numbers.min() == numbers.max():
+        return
     centred = numbers - numbers.mean()
     variance = float(np.square(centred).mean())
-    if variance == 0:  # all report the same
-        return
     spectrum = np.abs(fft.rfft(centred, n=fft.next_fast_len(rows + lags, real=True))) ** 2
     sums = fft.irfft(spectrum, n=fft.next_fast_len(rows + lags, real=True))[1 : lags + 1]
     pairs = rows - np.arange(1, lags + 1)
     certain = math.log(4 * lags / FAMILY_WISE_ERROR)
     largest = float(np.abs(centred).max()) ** 2
-    # Of the two halves together; the estimated mean moves each sum by no more than `certain` variances.
-    bounds = 2 * np.sqrt(pairs * certain) * variance + (4 * largest / 3 + variance) * certain
+    # Of the two halves together; the estimated mean moves a sum by a few variances, here allowed to be 4 `certain`.
+    bounds = 2 * np.sqrt(pairs * certain) * variance + (4 * largest / 3 + 4 * variance) * certain
     worst = int((np.abs(sums) / bounds).argmax())
     found, chance = (float(numbers[worst] / pairs[worst]) / variance for numbers in (sums, bounds))
     hold(
@@ -171,10 +180,11 @@ def distant_reports_are_unrelated(mechanism: Any, rows: int = 2 * LARGEST_LAG, s
 
 
 def blocks_are_independent(mechanism: Any, rows: int = ROWS, seed: int = 9) -> None:
-    """Reports of contributors in different blocks are independent: their joint law is the product of their laws.
+    """Reports of contributors in different blocks are independent, and nothing is common to all reports of a run.
 
-    By a chi-squared test of independence, one block, two and four apart; whoever is in the first block of a pair holds
-    another input than whoever is in the second.
+    By chi-squared tests. The joint law of two contributors, one block, two and four apart, is held against the product
+    of their laws; whoever is in the first block of a pair holds another input than whoever is in the second. And the
+    reports of two runs are held against one law: a word that decides for everybody makes them different.
 
     Parameters
     ----------
@@ -191,16 +201,18 @@ def blocks_are_independent(mechanism: Any, rows: int = ROWS, seed: int = 9) -> N
         inputs[first] = _same_inputs(mechanism, 1, -1)
         numbers = numbered(mechanism.randomize(inputs, SimulationRandomness(seed + times)), seed)
         one = np.flatnonzero(first)
-        pairs = np.zeros((_BINS, _BINS), dtype=np.int64)
-        np.add.at(pairs, tuple(_binned(numbers[part]) for part in (one, one + apart)), 1)
-        pairs = pairs[pairs.any(axis=1)][:, pairs.any(axis=0)]
-        if min(pairs.shape) < 2:
-            continue
-        found = stats.chi2_contingency(pairs, correction=False)
+        p_value = _independence(_binned(numbers[one]), _binned(numbers[one + apart]))
         hold(
-            float(found.pvalue) >= FAMILY_WISE_ERROR / 3,
-            f"reports of blocks {apart} rows apart are not independent, p-value {found.pvalue:.3g}",
+            p_value >= FAMILY_WISE_ERROR / 4,
+            f"reports of blocks {apart} rows apart are not independent, p-value {p_value:.3g}",
         )
+    inputs = _same_inputs(mechanism, rows, 0)
+    runs = [numbered(mechanism.randomize(inputs, SimulationRandomness(seed + times)), seed) for times in (8, 9)]
+    p_value = _independence(np.repeat([0, 1], rows), _binned(np.concatenate(runs)))
+    hold(
+        p_value >= FAMILY_WISE_ERROR / 4,
+        f"all reports of a run depend on each other: two runs are not alike, p-value {p_value:.3g}",
+    )
 
 
 def _same_inputs(mechanism: Any, rows: int, code: int) -> NDArray[np.int64]:
@@ -212,11 +224,11 @@ def _same_inputs(mechanism: Any, rows: int, code: int) -> NDArray[np.int64]:
 def numbered(reports: Any, seed: int) -> NDArray[np.float64]:
     """Return a number in [0, 1) for every report, float64[n]: equal for equal reports, as if drawn for others."""
     generator = np.random.default_rng(seed)
-    mixed = np.zeros(length(reports), dtype=np.uint64)
-    for field in columns(reports):
+    mixed = np.full(length(reports), generator.integers(1 << 63, dtype=np.uint64), dtype=np.uint64)
+    for field in map(_integers, columns(reports)):
         table = field.reshape(len(mixed), -1)
         for column in table.T:
-            mixed += column.astype(np.int64).view(np.uint64)
+            mixed += column.astype(np.uint64)
             mixed *= generator.integers(1 << 63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
             mixed ^= mixed >> np.uint64(29)
     mixed *= generator.integers(1 << 63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -226,7 +238,26 @@ def numbered(reports: Any, seed: int) -> NDArray[np.float64]:
 
 
 def _binned(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return a bin of every number, the bins about equally full where numbers are many."""
-    edges = np.unique(np.quantile(numbers, np.arange(1, _BINS) / _BINS))
-    bins: NDArray[np.int64] = np.searchsorted(edges, numbers, side="right")
+    """Return a bin of every number: of few different ones a bin each, the rarest together; elsewhere equally full ones.
+
+    None has fewer numbers than the root of `_EXPECTED` times their number, so that two such rare bins are expected to
+    meet `_EXPECTED` times.
+    """
+    values, which, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    least = max(math.sqrt(_EXPECTED * len(numbers)), len(numbers) / _BINS if len(values) > _BINS else 0.0)
+    own = counts >= least
+    bin_of = np.cumsum(own) - 1
+    rest = int(counts[~own].sum())
+    groups = int(rest // least)
+    before = np.cumsum(counts[~own]) - counts[~own]
+    first = int(own.sum())
+    bin_of[~own] = first + before * groups // rest if groups else max(first - 1, 0)
+    bins: NDArray[np.int64] = bin_of[which]
     return bins
+
+
+def _independence(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+    """Return the p-value of a chi-squared test that two bins of everybody are independent; 1 where there is one bin."""
+    table = np.zeros((one.max() + 1, other.max() + 1), dtype=np.int64)
+    np.add.at(table, (one, other), 1)
+    return float(stats.chi2_contingency(table, correction=False).pvalue) if min(table.shape) > 1 else 1.0

@@ -25,7 +25,7 @@ DRAWN_CELLS = 1 << 12
 """Largest channel, and largest square of a state's length, for which reports and states are drawn and counted."""
 
 MANY_BYTES = 1 << 28
-"""Most memory that the reports of many contributors may take."""
+"""Most memory that inputs and reports of many contributors may take."""
 
 
 class Skipped(NamedTuple):
@@ -162,7 +162,8 @@ def check_mechanism(
             f"mechanism must take codes or records, and no shares of a dealer, got {mechanism.name}"
         )
     cells, size = _channel_cells(mechanism)
-    memory = bulk.ROWS * sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in mechanism.report_fields)
+    stored = sum(np.dtype(field.dtype).itemsize * (field.width or 1) for field in mechanism.report_fields)
+    memory = 2 * bulk.LARGEST_LAG * (stored + 8 * len(mechanism.domain))
     held: list[str] = []
     skipped: list[Skipped] = []
     for law in (law for base in type(mechanism).__mro__[::-1] for law in _LAWS.get(base, ())):
@@ -171,7 +172,7 @@ def check_mechanism(
             skipped.append(Skipped(name, f"{size}, at most {law.cells} for this: check it with fewer values too"))
         elif law.many and memory > MANY_BYTES:
             skipped.append(
-                Skipped(name, f"{bulk.ROWS} reports take {memory >> 20} MiB: check it with fewer values too")
+                Skipped(name, f"its inputs and reports would take {memory >> 20} MiB: check it with fewer values too")
             )
         elif not (unbiased or law.biased):
             skipped.append(Skipped(name, "its estimates are not said to be unbiased"))

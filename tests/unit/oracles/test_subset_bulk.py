@@ -179,3 +179,21 @@ def test_few_words_are_drawn_in_vain(monkeypatch: pytest.MonkeyPatch, k: int, om
     fill_many(np.zeros(n, dtype=np.uint16), np.uint64(1) << np.uint64(63), k, SimulationRandomness(1), reports)
     assert max(drawn) <= BLOCK_WORDS
     assert sum(drawn) <= n + (2 if plan.network is not None else 1.2) * n * plan.width
+
+
+@pytest.mark.parametrize(("k", "omega", "width"), [(100, 99, 73), (1000, 999, 1171), (20_000, 19_999, 73_288)])
+def test_sets_of_nearly_all_values_take_as_many_words_as_a_collector_of_coupons(k: int, omega: int, width: int) -> None:
+    """About k ln k values of 16 or 32 bits; a row is seldom refused."""
+    assert plan_for(k, omega).width == width
+    codes, reports = np.arange(40) % k, np.zeros((40, omega), dtype=np.uint16)
+    fill_many(codes, np.uint64(2**63), k, SimulationRandomness(1), reports)
+    assert (np.diff(reports.astype(np.int64), axis=1) > 0).all()
+
+
+@pytest.mark.parametrize(("k", "omega"), [(3 * 10**9, 45), (2**31 + 2, 29)])
+def test_where_chunks_are_mostly_biased_sets_are_drawn_one_by_one(k: int, omega: int) -> None:
+    assert plan_for(k, omega).width == 0
+    codes, reports = np.arange(200), np.zeros((200, omega), dtype=np.uint32)
+    fill_many(codes, np.uint64(2**64 - 1), k, SimulationRandomness(1), reports)
+    assert (np.diff(reports.astype(np.int64), axis=1) > 0).all()
+    assert (reports == codes[:, None]).any(axis=1).all()
