@@ -178,7 +178,7 @@ class Asked:
     >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2] * 20)).named("stars", ["1", "2", "3"], [1, 2, 3])
     >>> rows, curves = Asked(means=("stars",)).of({"stars": stars})
     >>> rows[0].sentence
-    "The mean of 'stars' among these 100 contributors is 2.463 (95% interval: 2.365 to 2.561)."
+    "The mean of 'stars' among these 100 contributors is 2.463 (95% interval: 2.322 to 2.621)."
     """
 
     means: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -23,9 +23,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from deniable.core import bounded_sums
 from deniable.core.aggregate import Aggregate
 from deniable.core.answer import NOTHING, Answer, Bounds
-from deniable.core.checks import TARGETS, Target, checked_comparisons, checked_integer, checked_probability
+from deniable.core.bounded_sums import BoundedSum, Ratio, is_few, side_by_side
+from deniable.core.checks import (
+    TARGETS,
+    Target,
+    check_target,
+    checked_comparisons,
+    checked_integer,
+    checked_probability,
+)
 from deniable.core.fieller import fieller
 from deniable.core.result import Result
 from deniable.core.support_counts import normal_quantile
@@ -42,7 +51,7 @@ Label: TypeAlias = int | str | Sequence[int | str]
 """A category by its label, or by its code; or several of them, which count as one."""
 
 MOST_CROWDED = 0.05
-"""Largest (k_i + k_j) v(K)/N at which the level of the Wald test was found to hold."""
+"""Largest (k_i + k_j) v(K)/N at which the Wald test and the interval of Cramer's V were found to hold their levels."""
 
 LEVEL_NOTE = "at .05 the test rejected independent attributes in .024 to .088 of runs where (k_i + k_j) v/N <= .05"
 
@@ -146,7 +155,9 @@ class Crosstab:
     ) -> tuple[Floats, Floats]:
         """Return (lower, upper) bounds of the cells of `consistent`, each float64[rows, columns].
 
-        z standard errors either way, not clipped to [0, 1]; NaN without reports.
+        z standard errors either way, not clipped to [0, 1]; NaN without reports. Where the reports that matter are few
+        (`deniable.core.bounded_sums`), the bounds of the cell in the reports of this pair alone, within [0, 1], widened
+        to the estimate.
 
         Parameters
         ----------
@@ -159,8 +170,17 @@ class Crosstab:
         """
         together = checked_comparisons(simultaneous, self.consistent.size)
         confidence = checked_probability("confidence", confidence, open_interval=True)
-        half = normal_quantile((1 - confidence) / (2 * together)) * self.standard_errors(target)
-        return self.consistent - half, self.consistent + half
+        tail, errors = (1 - confidence) / (2 * together), self.standard_errors(target)
+        half = normal_quantile(tail) * errors
+        lower, upper = self.consistent - half, self.consistent + half
+        few = is_few(errors, self._step) if self.n else np.zeros(errors.shape, dtype=np.bool_)
+        # Cells of as many reports have the same bounds.
+        for value in np.unique(self.raw[few]).tolist():
+            cells = few & (self.raw == value)
+            low, high = bounded_sums.bounds([self._summed(self._cell(np.flatnonzero(cells)[0]))], tail, target)
+            near = np.clip(self.consistent[cells], 0.0, 1.0)
+            lower[cells], upper[cells] = np.minimum(low, near), np.maximum(high, near)
+        return lower, upper
 
     @cached_property
     def decoded(self) -> DecodedTable:
@@ -186,7 +206,7 @@ class Crosstab:
             If there is no such category.
         """
         (ratio,) = self._ratios(of, [given])
-        return self._answer(f"share of {of!r} in {given!r}", ratio.value, ratio.error, ratio.interval)
+        return self._answer(f"share of {of!r} in {given!r}", ratio.value, ratio.error, ratio.interval, ratio.is_few)
 
     def difference(self, of: Label, *, groups: tuple[Label, Label]) -> Answer:
         """Return P(column `of` | first group) - P(column `of` | second group), with MOVER's interval.
@@ -215,8 +235,14 @@ class Crosstab:
             slope = one.slope - other.slope
             return math.sqrt(max(float(slope @ one.covariances[target] @ slope), 0.0))
 
-        def bounds(z: float, target: Target) -> Bounds:
-            (l1, u1), (l2, u2) = one.interval(z, target), other.interval(z, target)
+        def few(target: Target) -> bool:
+            return one.is_few(target) or other.is_few(target)
+
+        def bounds(tail: float, target: Target) -> Bounds:
+            if few(target):
+                (l1, u1), (l2, u2) = (np.clip(share.interval(tail / 2, target), 0.0, 1.0) for share in (one, other))
+                return NOTHING if (l1 - u2, u1 - l2) == (-1.0, 1.0) else (float(l1 - u2), float(u1 - l2))
+            (l1, u1), (l2, u2) = one.interval(tail, target), other.interval(tail, target)
             if not all(map(math.isfinite, (l1, u1, l2, u2))):
                 return NOTHING
             t1, t2, rho = one.value, other.value, _correlation(one, other, target)
@@ -224,9 +250,15 @@ class Crosstab:
             above = (u1 - t1) ** 2 - 2 * rho * (u1 - t1) * (t2 - l2) + (t2 - l2) ** 2
             return d - math.sqrt(max(below, 0.0)), d + math.sqrt(max(above, 0.0))
 
-        return self._answer(f"share of {of!r} in {first!r} less that in {second!r}", d, error, bounds)
+        return self._answer(f"share of {of!r} in {first!r} less that in {second!r}", d, error, bounds, few)
 
-    def odds_ratio(self, groups: tuple[Label, Label] = (0, 1), of: tuple[Label, Label] = (0, 1)) -> Answer:
+    def odds_ratio(
+        self,
+        groups: tuple[Label, Label] = (0, 1),
+        of: tuple[Label, Label] = (0, 1),
+        *,
+        target: Target = "contributors",
+    ) -> Answer:
         """Return [P(c | g)/P(c' | g)] / [P(c | g')/P(c' | g')] of rows (g, g') and columns (c, c').
 
         Where a cell may be 0 it is not determined: in collections of a few tens of thousands the commonest answer. That
@@ -240,35 +272,49 @@ class Crosstab:
             The two groups; the first two categories by default.
         of : (column, column)
             The two outcomes; the first two categories by default.
+        target : {"contributors", "population"}
+            Whose odds ratio the value estimates: products of cells are corrected for what their errors have in common.
 
         Raises
         ------
         UnknownCategoryError
             If there is no such category.
+        InvalidParameterError
+            If there is no such target.
         """
+        check_target(target)
         (row, other_row), (column, other_column) = (
             [self._indicator(axis, one) for one in pair] for axis, pair in enumerate((groups, of))
         )
         cells = [(row, column), (other_row, other_column), (row, other_column), (other_row, column)]
         weights = np.stack([np.outer(a, b) for a, b in cells])
         x, products = self._values(weights), {}
-        for target, v in self._covariances(weights).items():
+        covariances = self._covariances(weights)
+        for whom, v in covariances.items():
             a, b = float(x[0] * x[1] - v[0, 1]), float(x[2] * x[3] - v[2, 3])
             slopes = np.array([[x[1], x[0], 0, 0], [0, 0, x[3], x[2]]])
             matrix = slopes @ v @ slopes.T
             matrix += np.diag([v[0, 0] * v[1, 1] + v[0, 1] ** 2, v[2, 2] * v[3, 3] + v[2, 3] ** 2])
-            products[target] = a, b, (float(matrix[0, 0]), float(matrix[0, 1]), float(matrix[1, 1]))
+            products[whom] = a, b, (float(matrix[0, 0]), float(matrix[0, 1]), float(matrix[1, 1]))
 
         def error(target: Target) -> float:
             a, b, (above, both, below) = products[target]
             return math.sqrt(max(above - 2 * a / b * both + (a / b) ** 2 * below, 0.0)) / abs(b) if b else math.nan
 
-        def bounds(z: float, target: Target) -> Bounds:
-            lower, upper = fieller(*products[target], z)
+        def few(target: Target) -> bool:
+            return bool(is_few(np.sqrt(np.diag(covariances[target])), self._step).any())
+
+        def bounds(tail: float, target: Target) -> Bounds:
+            if few(target):
+                sums = side_by_side([self._summed(one) for one in weights])
+                low, high = bounded_sums.bounds([sums], tail / 4, target)
+                least, most = low[:2].prod() / high[2:].prod(), high[:2].prod()
+                return float(least), float(most / low[2:].prod()) if low[2:].prod() > 0 else math.inf
+            lower, upper = fieller(*products[target], normal_quantile(tail))
             return max(lower, 0.0), upper
 
-        a, b, _ = products["contributors"]
-        return self._answer(f"odds ratio of {groups!r} and {of!r}", a / b if b else math.nan, error, bounds)
+        a, b, _ = products[target]
+        return self._answer(f"odds ratio of {groups!r} and {of!r}", a / b if b else math.nan, error, bounds, few)
 
     def conditionals(
         self, confidence: float = 0.95, *, target: Target = "contributors"
@@ -308,13 +354,20 @@ class Crosstab:
         """Return Cramer's V of the population, from 0 (independent) to 1, corrected for noise.
 
         The interval takes V^2 for a noncentral chi-squared variable (`CramersV.bounds`); it counts noise and sampling,
-        whatever the target.
+        whatever the target. There is none where the test of independence would be refused for want of reports: margins
+        of V are then mostly noise.
         """
-        nothing = self._answer("Cramer's V", math.nan, lambda _: math.nan, lambda _z, _target: NOTHING)
+        nothing = self._answer("Cramer's V", math.nan, lambda _: math.nan, lambda _tail, _target: NOTHING)
         if not self.n:
             return nothing
-        found = sampled_cramers_v(self._own)
-        return replace(nothing, value=min(found.corrected, 1.0), bounds=lambda tail, _: found.bounds(tail))
+        found, crowding = sampled_cramers_v(self._own), self._own.crowding
+        refusal = ""
+        if crowding > MOST_CROWDED:
+            needed = math.ceil(crowding * self.n / MOST_CROWDED)
+            refusal = f"no interval is known for Cramer's V from {self.n:,} reports of this pair: it needs {needed:,}"
+        return replace(
+            nothing, value=min(found.corrected, 1.0), bounds=lambda tail, _: found.bounds(tail), refusal=refusal
+        )
 
     # ---------------------------------------------------------------- what they are made of
 
@@ -325,12 +378,30 @@ class Crosstab:
         found: Floats = (weights * self.consistent).sum(axis=(1, 2))
         return found
 
+    def _summed(self, weights: Floats, classes: NDArray[np.intp] | None = None) -> BoundedSum:
+        found: BoundedSum = self._own.summed(weights.T if self._turned else weights, classes)
+        return found
+
+    def _cell(self, place: np.intp | int) -> Floats:
+        weights: Floats = np.eye(1, self.consistent.size, int(place)).reshape(self.consistent.shape)
+        return weights
+
+    @cached_property
+    def _step(self) -> float:
+        """The most by which a mistake in one report of the pair moves a cell, any of them."""
+        return float(self._summed(self._cell(0)).step[0])
+
     def _covariances(self, weights: Floats) -> dict[Target, Floats]:
         turned = weights.transpose(0, 2, 1) if self._turned else weights
         return {target: self._joint.covariance(turned, target) for target in TARGETS}
 
     def _answer(
-        self, question: str, value: float, error: Callable[[Target], float], bounds: Callable[[float, Target], Bounds]
+        self,
+        question: str,
+        value: float,
+        error: Callable[[Target], float],
+        bounds: Callable[[float, Target], Bounds],
+        few: Callable[[Target], bool] | None = None,
     ) -> Answer:
         rows, columns = self.names
         return Answer(
@@ -338,7 +409,8 @@ class Crosstab:
             {target: error(target) if self.n else math.inf for target in TARGETS},
             f"{question} of {rows!r} and {columns!r}",
             self.n,
-            lambda tail, target: bounds(normal_quantile(tail), target),
+            bounds if self.n else lambda _tail, _target: NOTHING,
+            few=few if self.n else None,
             source=self._all.source,
         )
 
@@ -348,7 +420,24 @@ class Crosstab:
         rows = [self._indicator(0, group) for group in given]
         weights = np.stack([np.outer(row, one) for row in rows for one in (column, np.ones_like(column))])
         values, covariances = self._values(weights), self._covariances(weights)
-        return [_Ratio(values, covariances, 2 * g) for g in range(len(rows))]
+        return [
+            _Ratio(
+                values,
+                covariances,
+                2 * g,
+                partial(self._differences, above, below),
+                self._summed(below, self._alike(above, below)),
+            )
+            for g, (above, below) in enumerate(weights.reshape(len(rows), 2, *self.consistent.shape))
+        ]
+
+    def _differences(self, above: Floats, below: Floats, ratios: Floats) -> list[BoundedSum]:
+        classes = self._alike(above, below)
+        return [side_by_side([self._summed(above - t * below, classes) for t in ratios.tolist()])]
+
+    def _alike(self, above: Floats, below: Floats) -> NDArray[np.intp]:
+        cells = above + below
+        return np.unique(cells.T if self._turned else cells, return_inverse=True)[1].ravel()
 
     def _indicator(self, axis: int, label: Label) -> Floats:
         found = np.zeros(len(self.labels[axis]))
@@ -373,11 +462,13 @@ class Crosstab:
 
 @dataclass(frozen=True, eq=False)
 class _Ratio:
-    """values[at]/values[at + 1], with the covariances of all values."""
+    """values[at]/values[at + 1], with the covariances of all values, and the sums behind their differences."""
 
     values: Floats
     covariances: Mapping[Target, Floats]
     at: int
+    differences: Callable[[Floats], Sequence[BoundedSum]]
+    below: BoundedSum
 
     @property
     def value(self) -> float:
@@ -396,10 +487,24 @@ class _Ratio:
         slope = self.slope
         return math.sqrt(max(float(slope @ self.covariances[target] @ slope), 0.0))
 
-    def interval(self, z: float, target: Target) -> Bounds:
-        above, below = (float(one) for one in self.values[self.at : self.at + 2])
+    def _variances(self, target: Target) -> tuple[float, float, float]:
         v = self.covariances[target][self.at : self.at + 2, self.at : self.at + 2]
-        return fieller(above, below, (float(v[0, 0]), float(v[0, 1]), float(v[1, 1])), z)
+        return float(v[0, 0]), float(v[0, 1]), float(v[1, 1])
+
+    @cached_property
+    def _tested(self) -> Ratio:
+        variances = {target: self._variances(target) for target in TARGETS}
+        return Ratio(self.differences, self.value, variances, (0.0, 1.0), self.below)
+
+    def is_few(self, target: Target) -> bool:
+        """Return whether the reports that matter are few."""
+        return self._tested.is_few(target)
+
+    def interval(self, tail: float, target: Target) -> Bounds:
+        if self.is_few(target):
+            return self._tested.bounds(tail, target)
+        above, below = (float(one) for one in self.values[self.at : self.at + 2])
+        return fieller(above, below, self._variances(target), normal_quantile(tail))
 
 
 def _correlation(one: _Ratio, other: _Ratio, target: Target) -> float:

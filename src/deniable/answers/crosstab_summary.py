@@ -79,7 +79,7 @@ class CrosstabSummary(Result):
     independence : Independence
         The test.
     association, association_lower, association_upper : float
-        Cramer's V of the population.
+        Cramer's V of the population; the ends are NaN where no interval is known.
     decoded : float64[rows, columns]
         The table after the step "dependence"; it has no intervals.
     dependence : float
@@ -178,6 +178,8 @@ class CrosstabSummary(Result):
     def _association_sentence(self) -> str:
         if not self.reports:
             return ""
+        if math.isnan(self.association_lower):
+            return f"Cramer's V is not determined: {self.reports:,} reports of this pair are too few for an interval."
         ends = f"{self.association_lower:.2f} to {self.association_upper:.2f}"
         return f"Cramer's V is {self.association:.2f} ({ends}); 0 is independence, 1 the strongest dependence."
 
@@ -229,7 +231,7 @@ def summarize_crosstab(
     lower, upper = table.interval(level, target=target)
     shares, share_lower, share_upper = table.conditionals(level, target=target)
     association = table.cramers_v()
-    low, high = association.interval(level)
+    low, high = association.interval(level) if association.has_interval else (math.nan, math.nan)
     return CrosstabSummary(
         title=title,
         rows=table.names[0],

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.answer import Answer
+from deniable.core.bounded_sums import Added, Sample, bounded_sum
 from deniable.core.checks import Target, checked_integer, listed
 from deniable.core.estimate import Estimate
+from deniable.core.joint import listed_reports
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidParameterError
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
@@ -203,7 +205,18 @@ def _by_reports(
         "contributors": math.sqrt(noise / n + spread * max(0.0, 1 / n - 1 / contributors)),
         "population": math.sqrt(max(seen - value**2, noise) / n),
     }
-    return Answer(value + centre, errors, question, n, source=source)
+    # Any frequencies of this mean will do.
+    ends = offsets.argmin(), offsets.argmax()
+    mean = np.zeros(oracle.k)
+    mean[ends[1]] = min(max((value - offsets[ends[0]]) / max(float(np.ptp(offsets)), 1e-300), 0.0), 1.0)
+    mean[ends[0]] += 1 - mean.sum()
+    asked = bounded_sum([Sample(n, 1.0, partial(_added, oracle))], offsets, value, mean, whole=n == contributors)
+    return Answer(value + centre, errors, question, n, sums=(asked.scaled(1.0, centre),), source=source)
+
+
+def _added(oracle: FrequencyOracle[Any], scores: Floats) -> Added:
+    means = oracle.report_means or (lambda values: values @ _listed(oracle)[0].T)
+    return listed_reports(means, functional_weights(oracle, scores))
 
 
 def _checked_scores(scores: ArrayLike, k: int) -> Floats:

@@ -4,14 +4,15 @@ Zou and Donner, *Construction of confidence limits about effect measures: a gene
 of single intervals say how far each answer may lie off on either side, and independent deviations add in squares.
 Unlike Wald's interval the result is as asymmetric as the single ones. The single intervals are score intervals, beyond
 [0, 1] too: exact ones, which end there, would say that a raw estimate outside cannot lie off (MOVER of two exact
-intervals of 95% covers as little as .09). Where a sum is not nearly normal (`SCARCE`), the ends of exact intervals that
-hold together are added up instead, which is wider and holds.
+intervals of 95% covers as little as .09). Where the reports that matter are few (`Answer.is_few`), the bounds of their
+sum are taken instead, or the ends of single intervals that hold together are added up, which is wider and holds.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -103,7 +104,7 @@ def ratio(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> A
     value = one.value / other.value if other.value else math.nan
 
     def bounds(tail: float, target: Target) -> Bounds:
-        if one.scarce or other.scarce:
+        if one.is_few(target) or other.is_few(target):
             (low, high), (below, above) = (answer.at_tail(tail / 2, target) for answer in (one, other))
             least = max(low, 0.0) / above if above > 0 else 0.0
             return least, max(high, 0.0) / below if below > 0 else math.inf
@@ -148,7 +149,7 @@ def odds(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> An
     }
 
     def bounds(tail: float, target: Target) -> Bounds:
-        if one.scarce or other.scarce:
+        if one.is_few(target) or other.is_few(target):
             (low, high), (below, above) = (answer.at_tail(tail / 2, target) for answer in (one, other))
             ends = _log_odds(low) - _log_odds(above), _log_odds(high) - _log_odds(below)
             # Infinite less infinite: nothing is known.
@@ -170,11 +171,23 @@ def weighted_sum(parts: Sequence[tuple[float, Answer]], question: str) -> Answer
     value = sum(weight * answer.value for weight, answer in parts)
     errors = {target: math.hypot(*(weight * answer.errors[target] for weight, answer in parts)) for target in TARGETS}
 
+    known = all(answer.sums for answer in answers)
+    sums = tuple(one.scaled(weight) for weight, answer in parts for one in answer.sums if weight) if known else ()
+    together = Answer(value, errors, sums=sums, few=None if known else _any_few(answers))
+
+    def added(tail: float, target: Target) -> Bounds:
+        """Return the ends of single intervals that hold together, added up."""
+        own = tail / len(parts)
+        ends = [sorted(weight * end for end in answer.at_tail(own, target)) for weight, answer in parts]
+        return sum(low for low, _ in ends), sum(high for _, high in ends)
+
     def bounds(tail: float, target: Target) -> Bounds:
-        if any(answer.scarce for answer in answers):
-            own = tail / len(parts)
-            ends = [sorted(weight * end for end in answer.at_tail(own, target)) for weight, answer in parts]
-            return sum(low for low, _ in ends), sum(high for _, high in ends)
+        if together.is_few(target) and known:
+            # The one is narrower where single answers are far from what they can be at most, the other at their ends.
+            (low, high), (least, most) = (ends(tail / 2, target) for ends in (together.at_tail, added))
+            return max(low, least), min(high, most)
+        if together.is_few(target):
+            return added(tail, target)
         down, up = [0.0], [0.0]
         for weight, answer in parts:
             at, lower, upper = _with_ends(answer, tail, target)
@@ -183,7 +196,7 @@ def weighted_sum(parts: Sequence[tuple[float, Answer]], question: str) -> Answer
             up.append(abs(weight) * above)
         return value - math.hypot(*down), value + math.hypot(*up)
 
-    return _together(answers, value, question, errors, bounds)
+    return replace(_together(answers, value, question, errors, bounds), sums=sums, few=together.is_few)
 
 
 def check_apart(answers: Sequence[Answer | Estimate]) -> None:
@@ -223,8 +236,20 @@ def _together(
 ) -> Answer:
     source = frozenset().union(*(answer.source for answer in answers))
     n = sum(answer.n for answer in answers)
-    scarce = any(answer.scarce for answer in answers)
-    return Answer(value, errors, question, n, bounds, scarce=scarce, refusal=refusal_of(answers), source=source)
+    return Answer(
+        value,
+        errors,
+        question,
+        n,
+        bounds,
+        few=_any_few(answers),
+        refusal=refusal_of(answers),
+        source=source,
+    )
+
+
+def _any_few(answers: Sequence[Answer]) -> Callable[[Target], bool]:
+    return lambda target: any(answer.is_few(target) for answer in answers)
 
 
 def _with_ends(answer: Answer, tail: float, target: Target) -> tuple[float, float, float]:

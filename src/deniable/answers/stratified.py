@@ -15,6 +15,7 @@ import numpy as np
 
 from deniable.answers.independent import weighted_sum
 from deniable.core.answer import Answer
+from deniable.core.bounded_sums import BoundedSum
 from deniable.core.checks import TARGETS
 from deniable.core.estimate import Estimate
 from deniable.core.questions import Floats, Questions, Terms, Weights
@@ -101,6 +102,11 @@ class Stratified(Questions):
         a, b = (float(shares @ [part[side] for part in parts]) for side in (0, 1))
         refusal = next((part.refusal for part in parts if part.refusal), "")
         return Terms(a, b, variances, self.n, frozenset().union(*(part.source for part in parts)), refusal)
+
+    def _differences(self, above: Floats, below: Floats, ratios: Floats) -> tuple[BoundedSum, ...]:
+        found = [estimate._differences(above, below, ratios) for estimate in self.estimates]
+        parts = zip(self.weights, found, strict=True)
+        return tuple(one.scaled(weight) for weight, own in parts for one in own if weight) if all(found) else ()
 
     def _labels_of(self) -> tuple[str, ...]:
         return self.labels

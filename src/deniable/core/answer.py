@@ -12,6 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+import numpy as np
+
+from deniable.core import bounded_sums
+from deniable.core.bounded_sums import BoundedSum
 from deniable.core.checks import Target, check_target, checked_comparisons, checked_probability
 from deniable.core.support_counts import normal_quantile
 from deniable.errors import NoIntervalError
@@ -40,12 +44,14 @@ class Answer:
         Number of reports behind it.
     bounds : callable, optional
         (tail, target) -> (lower, upper), either bound failing with probability at most about `tail`; an end may be
-        infinite. By default value -+ z standard errors (Wald).
+        infinite. By default value -+ z standard errors (Wald), or where `is_few` the bounds of `sums`.
     score : callable, optional
         As `bounds`, not cut off at 0 or 1: how far the answer may lie off on either side, from which intervals of sums
         of independent answers are made. By default `bounds`.
-    scarce : bool
-        Whether so few mistaken reports are expected that no such sum is nearly normal.
+    sums : tuple of BoundedSum
+        The independent sums of reports that the answer is the total of, where that is known.
+    few : callable, optional
+        target -> whether the answer is made of too few reports to be taken for normal. By default told by `sums`.
     refusal : str
         Why there is no interval, where there is none.
     source : frozenset of str
@@ -69,7 +75,8 @@ class Answer:
     n: int = 0
     bounds: Callable[[float, Target], Bounds] | None = field(default=None, repr=False)
     score: Callable[[float, Target], Bounds] | None = field(default=None, repr=False)
-    scarce: bool = field(default=False, repr=False)
+    sums: tuple[BoundedSum, ...] = field(default=(), repr=False)
+    few: Callable[[Target], bool] | None = field(default=None, repr=False)
     refusal: str = field(default="", repr=False)
     source: frozenset[str] = field(default=frozenset(), repr=False)
 
@@ -126,10 +133,20 @@ class Answer:
             raise NoIntervalError(self.refusal)
         return self.at_tail((1 - confidence) / (2 * checked_comparisons(simultaneous, 1)), target)
 
+    def is_few(self, target: Target) -> bool:
+        """Return whether it is made of too few reports that matter to be taken for normal; see `bounded_sums`."""
+        if self.few is not None:
+            return self.few(target)
+        step = np.max([one.step for one in self.sums], initial=0.0)
+        return bool(self.sums) and bool(bounded_sums.is_few(self.errors[target], step))
+
     def at_tail(self, tail: float, target: Target) -> Bounds:
         """Return (lower, upper), either failing with probability at most about `tail`: for answers made of answers."""
         if self.bounds is not None:
             return self.bounds(tail, target)
+        if self.is_few(target):
+            lower, upper = bounded_sums.bounds(self.sums, tail, target)
+            return float(lower[0]), float(upper[0])
         half = normal_quantile(tail) * self.errors[target]
         return self.value - half, self.value + half
 
@@ -154,6 +171,7 @@ def rescaled(answer: Answer, factor: float, offset: float = 0.0, question: str =
         value=factor * answer.value + offset,
         errors={target: abs(factor) * error for target, error in answer.errors.items()},
         question=question or answer.question,
+        sums=tuple(one.scaled(factor, offset / len(answer.sums)) for one in answer.sums),
         bounds=lambda tail, target: moved(answer.at_tail(tail, target)),
         score=lambda tail, target: moved(answer.ends(tail, target)),
     )

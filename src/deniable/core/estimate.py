@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, Literal, final, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable.core import bounded_sums
 from deniable.core.answer import Answer, rescaled
+from deniable.core.bounded_sums import BoundedSum, ReportLaw, Sample, bounded_sum, is_few, side_by_side
 from deniable.core.checks import (
     TARGETS,
     Target as Target,
@@ -30,7 +32,7 @@ from deniable.core.checks import (
     checked_integer,
     checked_probability,
 )
-from deniable.core.joint import JointNoise
+from deniable.core.joint import JointNoise, code_reports
 from deniable.core.projection import nearest_distribution
 from deniable.core.questions import Questions, Terms, Weights
 from deniable.core.renderers import render
@@ -185,6 +187,8 @@ class Estimate(Questions, Shown):
         The counts behind the frequencies, where their law is known: a sum of two binomials.
     joint : callable, optional
         How the noise of the frequencies hangs together (`deniable.core.joint`), where that is known.
+    samples : tuple of Sample
+        The reports behind the frequencies, and what each of them adds to a weighted sum, where that is known.
     scores : float64[k], optional
         What every category counts for in a mean, NaN for those that count for nothing.
     unranked : tuple of int
@@ -228,6 +232,7 @@ class Estimate(Questions, Shown):
     scarce: bool = False
     support: SupportCounts | None = None
     joint: JointNoise | None = None
+    samples: tuple[Sample, ...] = ()
     scores: Floats | None = None
     unranked: tuple[int, ...] = ()
     source: frozenset[str] = frozenset()
@@ -439,11 +444,56 @@ class Estimate(Questions, Shown):
         if self.bounds is not None:
             return self.bounds(tail, target)
         lower, upper = self._score(tail, target)
-        if self.support is not None and (target == "population" or self.contributors == self.n):
-            exact = self.support.bounds(tail, target)
-            known = ~np.isnan(exact[0])
-            lower, upper = np.where(known, exact[0], lower), np.where(known, exact[1], upper)
-        return lower, upper
+        if self.support is not None:
+            few = np.ones(self.k, dtype=np.bool_)
+            if target == "contributors" and self.contributors > self.n:
+                # Holders among the reporters are a random number: less so than in a population, whose bounds hold.
+                step = 1 / (self.n * np.abs(self.support.p - self.support.q))
+                few, target = is_few(self.standard_errors_for(target), step), "population"
+            low, high = self.support.bounds(tail, target)
+            known = few & ~np.isnan(low)
+        elif self.samples:
+            each = [self._sums(np.eye(1, self.k, v)[0], f) for v, f in enumerate(self.frequencies.tolist())]
+            if not all(each):
+                return lower, upper
+            sums = side_by_side([one for (one,) in each])
+            known = is_few(self.standard_errors_for(target), sums.step)
+            low, high = np.full((2, self.k), np.nan)
+            if known.any():
+                low[known], high[known] = bounded_sums.bounds([sums.of(np.flatnonzero(known))], tail, target)
+        else:
+            return lower, upper
+        return np.where(known, low, lower), np.where(known, high, upper)
+
+    def _summed(self, weights: Floats, value: float, classes: NDArray[np.intp] | None = None) -> BoundedSum | None:
+        """Return the sum that weights @ frequencies is an estimate of, None where the law of reports is not known."""
+        whole, chosen = self.contributors == self.n and len(self.samples) < 2, np.flatnonzero(weights)
+        if self.n and self.support is not None and len(chosen) == 1 and classes is None:
+            # A report supports a category or not, whatever its law says of several.
+            p, q = (float(np.broadcast_to(share, self.k)[chosen[0]]) for share in (self.support.p, self.support.q))
+            held = np.clip(self.frequencies[chosen], 0.0, 1.0)
+            sample = Sample(self.n, 1.0, code_reports(p, q))
+            both = np.array([weights[chosen[0]], 0.0])
+            return bounded_sum([sample], both, value, np.concatenate([held, 1 - held]), whole=whole)
+        if not self.samples:
+            return None
+        scores, held = weights if self.part is None else self.part.weights(weights), self._held
+        if self.support is not None and self.support.k > len(scores):  # all other values, which count for nothing
+            scores, held = np.append(scores, 0.0), np.append(held, max(0.0, 1 - held.sum()))
+        return bounded_sum(self.samples, scores, value, held, whole=whole, classes=classes)
+
+    def _sums(self, weights: Floats, value: float) -> tuple[BoundedSum, ...]:
+        found = self._summed(weights, value)
+        return () if found is None else (found,)
+
+    def _differences(self, above: Floats, below: Floats, ratios: Floats) -> tuple[BoundedSum, ...]:
+        one, other = self._shift(above), self._shift(below)
+        a, b = above - one, below - other
+        _, classes = np.unique(np.stack([above, below]), axis=1, return_inverse=True)
+        values = float(a @ self.frequencies), float(b @ self.frequencies)
+        found = [self._summed(a - t * b, values[0] - t * values[1], classes) for t in ratios.tolist()]
+        sums = [sum_.scaled(1.0, one - t * other) for sum_, t in zip(found, ratios.tolist(), strict=True) if sum_]
+        return (side_by_side(sums),) if sums else ()
 
     def _despite(self, liars: float, tail: float, target: Target) -> tuple[Floats, Floats]:
         if self.support is None:
@@ -602,11 +652,13 @@ class Estimate(Questions, Shown):
                 **about,
                 bounds=lambda tail, target: _first(one._at_tail(tail, target)),
                 score=lambda tail, target: _first(one._score(tail, target)),
-                scarce=one.scarce or (one.support is not None and one.support.scarce),
+                sums=one._sums(np.ones(1), float(one.frequencies[0])),
+                few=(lambda _: True) if one.scarce else None,
             )
             return replace(rescaled(answer, factor, offset + constant), value=value)
         errors = {target: math.sqrt(self._variance(weights, target)) for target in TARGETS}
-        return Answer(value, errors, **about, refusal=_not_determined(errors))
+        sums = (one.scaled(1.0, constant) for one in self._sums(weights, value - constant))
+        return Answer(value, errors, **about, sums=tuple(sums), refusal=_not_determined(errors))
 
     def pooled(self, labels: str | Sequence[str]) -> Estimate | None:
         """Analyst: return several categories as the estimate of one, exact; None where their counts are no one count.
@@ -788,6 +840,7 @@ def affine_estimate(
     sizes: tuple[int, int] | None = None,
     k: int = -1,
     joint: JointNoise | None = None,
+    law: ReportLaw | None = None,
 ) -> Estimate:
     """Return the unbiased Estimate from support counts.
 
@@ -806,15 +859,17 @@ def affine_estimate(
         Number of contributors the n reports were sampled from, n by default.
     sizes, k : (int, int) and int, optional
         Least and most values that one report supports, and how many values there are; see `SupportCounts`.
-    joint : callable, optional
-        How the noise hangs together; see `Estimate`.
+    joint, law : callable, optional
+        How the noise hangs together, see `Estimate`; what one report adds to a weighted sum, see `Sample`.
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     support = SupportCounts(np.asarray(counts, dtype=np.int64), n, p, q, sizes, k)
-    return _affine(support, n if contributors is None else contributors, joint)
+    return _affine(support, n if contributors is None else contributors, joint, law)
 
 
-def _affine(support: SupportCounts, contributors: int, joint: JointNoise | None = None) -> Estimate:
+def _affine(
+    support: SupportCounts, contributors: int, joint: JointNoise | None = None, law: ReportLaw | None = None
+) -> Estimate:
     n, p, q = support.n, support.p, support.q
     gain = p - q
     return Estimate(
@@ -825,6 +880,7 @@ def _affine(support: SupportCounts, contributors: int, joint: JointNoise | None 
         contributors=contributors,
         support=support,
         joint=joint,
+        samples=(Sample(n, 1.0, law),) if law is not None and n > 0 else (),
     )
 
 

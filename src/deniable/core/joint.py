@@ -3,6 +3,8 @@
 A joint noise is a function (weights, f) -> variance of one report's estimate of sum_v weights[v] 1[x = v], the mean
 over contributors whose frequencies are f, NaN where it is not determined; n reports have 1/n of it. `weights` and `f`
 are float64[k].
+
+A report's law (`ReportLaw`) says more: the variance given each value, and the least and largest estimate of one report.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from deniable.core.bounded_sums import Added, ReportLaw
 
 Floats: TypeAlias = NDArray[np.float64]
 JointNoise: TypeAlias = Callable[[Floats, Floats], float]
@@ -42,6 +46,64 @@ def _exchangeable(
     return float((alone + pairs) / gain2)
 
 
+def unary_reports(p: float, q: float) -> ReportLaw:
+    """Return the law of reports that support every value independently of the others."""
+    return partial(_unary_reports, p, q)
+
+
+def _unary_reports(p: float, q: float, weights: Floats) -> Added:
+    scores = weights / (p - q)
+
+    def logs(rates: Floats) -> Floats:
+        grown = np.expm1(rates[:, None] * scores)
+        absent = np.log1p(q * grown)
+        found: Floats = np.log1p(p * grown) - absent + (absent.sum(axis=1) - rates * q * scores.sum())[:, None]
+        return found
+
+    return Added(float(np.abs(scores).max()), logs)
+
+
+def support_reports(p: float, q: float, own: float, other: float, sizes: tuple[int, int], k: int) -> ReportLaw:
+    """Return the law of reports that support from sizes[0] to sizes[1] of k values; see `exchangeable`."""
+    return code_reports(p, q) if sizes == (1, 1) else partial(_support_reports, p, q, own, other, sizes, k)
+
+
+def _support_reports(
+    p: float, q: float, own: float, other: float, sizes: tuple[int, int], k: int, weights: Floats
+) -> Added:
+    squares, total, gain = weights * weights, weights.sum(), p - q
+    # `_exchangeable` at the f that are 1 at one value.
+    absent = q * (1 - q) * squares.sum() + other * (total**2 - squares.sum())
+    held = (p * (1 - p) - q * (1 - q)) * squares + 2 * (own - other) * (weights * total - squares)
+    low, high = -_largest(-weights, sizes, k), _largest(weights, sizes, k)
+    # Of sets of one size a mistake puts one value for another.
+    step = np.ptp(weights) if sizes[0] == sizes[1] else np.abs(weights).max()
+    ends = (low - q * total) / gain, (high - q * total) / gain
+    return Added(float(step / gain), partial(_two_points, weights, np.maximum(absent + held, 0.0) / gain**2, ends))
+
+
+def _two_points(means: Floats, variances: Floats, ends: tuple[float, float], rates: Floats) -> Floats:
+    """Return log E exp(rate W) of the W of two points with these means and variances, one of them an end.
+
+    Among all W of a mean and a variance, up to an end, it is the largest: Bennett (1962).
+    """
+    far = np.where(rates < 0, *ends)[:, None]
+    room = far - means
+    chances = variances / np.where(variances > 0, variances + room**2, 1.0)
+    near = means - np.divide(variances, room, out=np.zeros(room.shape), where=room != 0)
+    at_near = rates[:, None] * near
+    found: Floats = at_near + np.log1p(chances * np.expm1(np.clip(rates[:, None] * far - at_near, -700.0, 700.0)))
+    return found
+
+
+def _largest(weights: Floats, sizes: tuple[int, int], k: int) -> float:
+    """Return the largest sum of the weights of sizes[0] to sizes[1] of k values; values beyond the weights have 0."""
+    least, most = sizes
+    ups, downs = -np.sort(-weights[weights > 0])[:most], -np.sort(-weights[weights < 0])
+    forced = max(0, least - (k - len(downs)))
+    return float(ups.sum() + downs[:forced].sum())
+
+
 def one_code(p: Floats, q: Floats) -> JointNoise:
     """Return the noise of reports that are one code each, which is v with probability p_v if v is held, else q_v."""
     return partial(_one_code, np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
@@ -54,6 +116,49 @@ def _one_code(p: Floats, q: Floats, weights: Floats, f: Floats) -> float:
     mean = (q * scores).sum() + weights
     square = (q * scores * scores).sum() + f @ (gain * scores * scores)
     return float(square - f @ (mean * mean))
+
+
+def code_reports(p: Floats | float, q: Floats | float) -> ReportLaw:
+    """Return the law of reports that are one code each; see `one_code`."""
+    return partial(_code_reports, np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
+
+
+def _code_reports(p: Floats, q: Floats, weights: Floats) -> Added:
+    gain = p - q
+    scores = weights / gain
+    offset, most = (q * scores).sum(), np.abs(scores).max()
+
+    def logs(rates: Floats) -> Floats:
+        # From the largest exponent; where codes have weight 0 that nobody listed, their chance is what is left.
+        scale = np.abs(rates)[:, None] * most
+        powers = np.exp(rates[:, None] * scores - scale)
+        listed = np.broadcast_to(q, scores.shape)
+        rest = np.maximum(1 - listed.sum() - gain, 0.0) * np.exp(-scale)
+        found: Floats = np.log((powers @ listed)[:, None] + gain * powers + rest) + scale - rates[:, None] * offset
+        return found
+
+    return Added(float(np.ptp(scores)), logs)
+
+
+def listed_reports(means: Callable[[Floats], Floats], scores: Floats) -> Added:
+    """Return what reports add that count for scores float64[outputs], unbiased.
+
+    Parameters
+    ----------
+    means : callable
+        float64[m, outputs] -> float64[m, x], the mean of what outputs count for, for every value that is held.
+    scores : float64[outputs]
+        What each output counts for.
+    """
+    centre = float(scores.mean())
+    most = float(np.abs(scores - centre).max())
+
+    def logs(rates: Floats) -> Floats:
+        scale = np.abs(rates)[:, None] * most
+        powers = np.exp(rates[:, None] * (scores - centre) - scale)
+        return np.asarray(np.log(np.maximum(means(powers), 1e-300)) + scale + rates[:, None] * centre)
+
+    return Added(float(np.ptp(scores)), logs)
 
 
 def mixed(noises: Sequence[JointNoise], shares: Sequence[float]) -> JointNoise:

@@ -14,12 +14,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.answer import Answer
+from deniable.core.answer import Answer, Bounds
+from deniable.core.bounded_sums import BoundedSum, Ratio
 from deniable.core.checks import Target, listed
 from deniable.core.fieller import fieller
 from deniable.core.ordered import Cdf, Quantile
@@ -106,6 +108,10 @@ class Questions(ABC):
     @abstractmethod
     def _terms(self, above: Floats, below: Floats) -> Terms:
         """Return sum above f(v) and sum below f(v), likewise, with their joint variances."""
+
+    @abstractmethod
+    def _differences(self, above: Floats, below: Floats, ratios: Floats) -> tuple[BoundedSum, ...]:
+        """Return the sums behind sum (above - t below) f(v) for every ratio t; () where their law is not known."""
 
     @abstractmethod
     def _labels_of(self) -> tuple[str, ...]:
@@ -238,15 +244,15 @@ class Questions(ABC):
         for target, (own, both, other) in variances.items():
             spread = own - 2 * value * both + value * value * other
             errors[target] = math.sqrt(max(spread, 0.0)) / abs(b) if not math.isnan(spread) else math.nan
-        return Answer(
-            value,
-            errors,
-            question,
-            n,
-            lambda tail, target: fieller(a, b, variances[target], normal_quantile(tail)),
-            refusal=refusal,
-            source=source,
-        )
+        shares = above[below > 0] / below[below > 0]
+        tested = Ratio(partial(self._differences, above, below), value, variances, (shares.min(), shares.max()))
+
+        def bounds(tail: float, target: Target) -> Bounds:
+            if tested.is_few(target):
+                return tested.bounds(tail, target)
+            return fieller(a, b, variances[target], normal_quantile(tail))
+
+        return Answer(value, errors, question, n, bounds, few=tested.is_few, refusal=refusal, source=source)
 
     @final
     def _among(self, weights: Floats, codes: NDArray[np.intp], question: str) -> Answer:

@@ -32,14 +32,6 @@ Probability = float | Fraction
 FEW = 25.0
 """Expected mistakes below which a count is no normal variable: Poisson(25) puts all but .055 on its score interval."""
 
-SCARCE = 4.0
-"""Expected mistakes below which sums of independent answers add up ends of intervals, not their squares.
-
-From here on intervals of 95% of a difference, from two score intervals, cover at least .93 (enumerated: two values and
-sixteen, epsilon 1 to 8, 10 to 400 contributors); with fewer mistakes down to .85.
-"""
-
-
 _CELLS = 1 << 20
 """Most numbers in one temporary array."""
 
@@ -94,11 +86,6 @@ class SupportCounts:
     def one_each(self) -> bool:
         """Whether every report supports exactly one value, with probabilities that are the same for all."""
         return self.sizes == (1, 1) and self.p.ndim == self.q.ndim == 0
-
-    @property
-    def scarce(self) -> bool:
-        """Whether fewer than `SCARCE` reports are expected to be mistaken about some value."""
-        return bool((self.n * np.minimum(self.q, 1 - self.p) < SCARCE).any())
 
     def pooled(self, codes: NDArray[np.intp]) -> SupportCounts:
         """Return the one count of reports of any of these values, where they support `one_each`."""

@@ -52,6 +52,8 @@ class FrequencyOracle(Mechanism[Reports]):
     report_weights: Callable[[Any], tuple[NDArray[np.float64], NDArray[np.float64]]] | None = None
     """Where they are known without listing all reports: scores[k] -> what each report adds to their mean, in the order
     of `outputs`, with the least variance at uniform answers; and the variance of that given each value, [k]."""
+    report_means: Callable[[Any], NDArray[np.float64]] | None = None
+    """Likewise: what outputs count for, [m, outputs] -> its mean given each value, [m, k]."""
     _levels: Callable[[Any, NDArray[np.int64]], NDArray[np.uint8]] | None = None
     """Where a report says more about a value than whether it supports it: its levels."""
 

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
+from deniable.core.bounded_sums import Added, ReportLaw
 from deniable.core.checks import Codes, checked_codes
 from deniable.core.estimate import Estimate, affine_estimate, affine_variance
-from deniable.core.joint import JointNoise, exchangeable
+from deniable.core.joint import JointNoise, exchangeable, listed_reports, support_reports, unary_reports
 from deniable.core.support_counts import Levers, levers
 from deniable.errors import TooLargeError
 from deniable.oracles.linear import LinearOracle
@@ -103,7 +104,15 @@ class PureOracle(LinearOracle[Reports]):
         p, q = map(float, self.support_probabilities)
         whole = np.shape(support) == (self.k,)
         return affine_estimate(
-            support, n, p, q, contributors, sizes=self._sizes, k=self.k, joint=self._joint_noise(whole)
+            support,
+            n,
+            p,
+            q,
+            contributors,
+            sizes=self._sizes,
+            k=self.k,
+            joint=self._joint_noise(whole),
+            law=self._report_law(whole),
         )
 
     @final
@@ -119,6 +128,25 @@ class PureOracle(LinearOracle[Reports]):
         if law is not None and law.exchangeable:
             return self._linear_variance
         return self._listed_noise if law is None and whole else None
+
+    @final
+    def _report_law(self, whole: bool) -> ReportLaw | None:
+        """Return what one report adds to a weighted sum, None where nobody knows it or it would have to be listed."""
+        law, (p, q) = self.support_law, map(float, self.support_probabilities)
+        if law is not None and law.independent:
+            return unary_reports(p, q)
+        if law is not None and law.exchangeable:
+            return support_reports(p, q, *self._pair_covariances, law.sizes, self.k)
+        return self._listed_report if law is None and whole else None
+
+    @final
+    def _listed_report(self, weights: Floats) -> Added:
+        p, q = map(float, self.support_probabilities)
+        try:
+            channel, supported = self._listed
+        except TooLargeError:
+            return Added(math.nan, lambda rates: np.full((len(rates), self.k), np.nan))
+        return listed_reports(lambda scores: scores @ channel.T, (supported - q) @ weights / (p - q))
 
     @final
     def _listed_noise(self, weights: Floats, f: Floats) -> float:

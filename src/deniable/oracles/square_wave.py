@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.aggregate import Aggregate
+from deniable.core.bounded_sums import Added, Sample
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_integer, checked_report_codes, code_dtype
 from deniable.core.estimate import Estimate
+from deniable.core.joint import listed_reports
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import MAX_CHANNEL_CELLS, ReportField
 from deniable.core.privacy import Guarantee
@@ -198,7 +200,8 @@ class SquareWave(LinearOracle[Codes]):
             seen = squares @ counts / n - frequencies[rows]
             possible = self._noise(rows, squares)
             noise[rows] = np.clip(seen, possible.min(axis=1), possible.max(axis=1))
-        return Estimate(frequencies, n, noise_absent=noise, noise_present=noise, joint=self._linear_variance)
+        samples = (Sample(n, 1.0, self._report_law),)
+        return Estimate(frequencies, n, noise, noise, joint=self._linear_variance, samples=samples)
 
     def unreported(self, contributors: int) -> Estimate:
         unknown = np.full(self.k, np.nan)
@@ -226,6 +229,13 @@ class SquareWave(LinearOracle[Codes]):
         """Analyst: return `gls_weights` of scores, and the variance of what one report adds given each value, [k]."""
         weights = self.wave.weights(scores[None, :])
         return weights[0], self.wave.means(weights**2)[0] - scores**2
+
+    def report_means(self, values: Floats) -> Floats:
+        """Return the means of what reports count for, float64[m, k + 2b], given each value, float64[m, k]."""
+        return self.wave.means(values)
+
+    def _report_law(self, scores: Floats) -> Added:
+        return listed_reports(self.report_means, self.report_weights(scores)[0])
 
     def variance(self, f: float, n: int) -> float:
         """Return the variance of an estimated frequency at true frequency f, noise only, with n contributors.

@@ -52,9 +52,12 @@ class PairLaw(SupportLaw):
     exchangeable : bool
         Whether `both` is exact for every pair. Else it is that of ideal hash functions, and covariances are not made
         from it.
+    independent : bool
+        Whether values are supported independently of each other.
     """
 
     exchangeable: ClassVar[bool] = True
+    independent: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -117,6 +120,8 @@ class Independent(PairLaw):
     p, q : Fraction
         Probability that the own value is supported, and any other.
     """
+
+    independent = True
 
     k: int
     p: Fraction

@@ -26,10 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
+from deniable.core.bounded_sums import ReportLaw
 from deniable.core.card import Card, Variant
 from deniable.core.checks import Codes, checked_integer
 from deniable.core.estimate import RecordEstimate, affine_estimate, affine_variance
-from deniable.core.joint import JointNoise, exchangeable, one_code
+from deniable.core.joint import JointNoise, code_reports, exchangeable, one_code, support_reports
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.support_counts import Levers, levers
 from deniable.errors import InvalidParameterError
@@ -107,17 +108,18 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
         self.check(aggregate)
         found = {}
         for j, (at, (p, q)) in enumerate(zip(stretches(self.sizes), self.support_probabilities, strict=True)):
-            sizes, joint = self.oracles[j].support_law.sizes, self._joint_noise(j)
-            found[j] = affine_estimate(aggregate.counts[at], aggregate.n, p, q, sizes=sizes, joint=joint)
+            sizes, (joint, law) = self.oracles[j].support_law.sizes, self._noise(j)
+            found[j] = affine_estimate(aggregate.counts[at], aggregate.n, p, q, sizes=sizes, joint=joint, law=law)
         return RecordEstimate(found)
 
     @final
-    def _joint_noise(self, attribute: int) -> JointNoise:
+    def _noise(self, attribute: int) -> tuple[JointNoise, ReportLaw]:
         fake, (p, q), d = self.fakes_of[attribute], self.support_probabilities[attribute], len(self.sizes)
         if isinstance(fake.support, tuple):
-            return one_code(p, q)
+            return one_code(p, q), code_reports(p, q)
         own, other = ((both + (d - 1) * fake.both) / d for both in fake.oracle.support_law.both())
-        return exchangeable(float(p), float(q), float(own - p * q), float(other - q * q))
+        pairs = float(p), float(q), float(own - p * q), float(other - q * q)
+        return exchangeable(*pairs), support_reports(*pairs, fake.oracle.support_law.sizes, self.sizes[attribute])
 
     @final  # type: ignore[misc]
     def _levers(self, targets: int, attribute: int) -> Levers:

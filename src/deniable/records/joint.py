@@ -16,10 +16,11 @@ from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from typing_extensions import TypeIs
 
 from deniable.core.aggregate import Aggregate
+from deniable.core.bounded_sums import BoundedSum, ReportLaw, Sample, bounded_sum
 from deniable.core.checks import Floats, checked_integer
 from deniable.core.estimate import Target
 from deniable.core.mechanism import Reports
@@ -149,6 +150,24 @@ class JointTable(ABC):
 
 class OwnTable(JointTable):
     """A table made from the reports of its own pair only."""
+
+    @property
+    @abstractmethod
+    def report_law(self) -> ReportLaw:
+        """What one report adds to a weighted sum of the K cells; every cell has the same law."""
+
+    @final
+    def summed(self, weights: Floats, classes: NDArray[np.intp] | None = None) -> BoundedSum:
+        """Return the sum that a weighted sum of the cells is; weights float64[k_i, k_j], classes as `bounded_sum`."""
+        flat, sample = weights.ravel(), Sample(self.n, 1.0, self.report_law)
+        value = float(flat @ self.frequencies.ravel())
+        whole = self.n == self.contributors
+        return bounded_sum([sample], flat, value, self.plugged.ravel(), whole=whole, classes=classes)
+
+    @property
+    @abstractmethod
+    def crowding(self) -> float:
+        """(k_i + k_j) v/n, v the mean noise variance of a cell at uniform frequencies; infinite without reports."""
 
     @abstractmethod
     def independence(self) -> IndependenceTest:

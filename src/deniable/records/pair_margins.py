@@ -14,6 +14,7 @@ from math import floor
 
 import numpy as np
 
+from deniable.core.bounded_sums import Sample
 from deniable.core.estimate import Estimate, Floats
 from deniable.core.joint import mixed
 from deniable.records.pair_parts import Margin, Reported
@@ -96,4 +97,8 @@ class Margins:
             present += share * margin.present
         noises = [margin.joint for _, margin in margins if margin.joint is not None]
         joint = mixed(noises, [share for share, _ in margins]) if len(noises) == len(margins) else None
-        return Estimate(self.frequencies(attribute), n, absent, present, self.contributors, joint=joint)
+        parts = ((which, self._margins[attribute][which].law) for which in weights)
+        samples = tuple(Sample(self.about[which].n, weights[which], law) for which, law in parts if law is not None)
+        return Estimate(
+            self.frequencies(attribute), n, absent, present, self.contributors, joint=joint, samples=samples
+        )

@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
+from deniable.core.bounded_sums import Added, ReportLaw
 from deniable.core.estimate import Estimate, Floats
-from deniable.core.joint import JointNoise
+from deniable.core.joint import JointNoise, support_reports
 from deniable.core.projection import nearest_distribution
 from deniable.oracles.subset import SubsetSelection
 
@@ -40,12 +41,15 @@ class Margin(NamedTuple):
         Noise variance of one report's estimate if its contributor does not, or does, hold the value.
     joint : callable or None
         How the noise of one report hangs together, where that is known.
+    law : callable or None
+        What one report adds to a weighted sum, where that is known.
     """
 
     frequencies: Floats
     absent: Floats
     present: Floats
     joint: JointNoise | None
+    law: ReportLaw | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,8 @@ class PairPart(Part):
         found = frequencies.sum(axis=1 - axis)
         absent, present = self.margin_noise(axis)
         joint = partial(subset_law(self.oracle).lumped_joint_noise, self.oracle.k // self.sizes[axis])
-        return Margin(found, np.full(len(found), absent), np.full(len(found), present), joint)
+        law = partial(_lumped_report, subset_reports(self.oracle), self.oracle.k // self.sizes[axis])
+        return Margin(found, np.full(len(found), absent), np.full(len(found), present), joint, law)
 
     def margin_noise(self, axis: int) -> tuple[float, float]:
         return subset_law(self.oracle).lumped_noise(self.oracle.k // self.sizes[axis])
@@ -118,7 +123,8 @@ class SinglePart(Part):
 
     def margin(self, frequencies: Floats, estimate: Estimate | None, axis: int) -> Margin:
         if estimate is not None:
-            return Margin(frequencies, estimate.noise_absent, estimate.noise_present, estimate.joint)
+            (sample,) = estimate.samples
+            return Margin(frequencies, estimate.noise_absent, estimate.noise_present, estimate.joint, sample.law)
         absent, present = self.margin_noise(axis)
         return Margin(frequencies, np.full(len(frequencies), absent), np.full(len(frequencies), present), None)
 
@@ -199,6 +205,19 @@ def subset_law(oracle: SubsetSelection) -> SubsetLaw:
     """Return the law of an oracle's reports, from its implemented probabilities."""
     (p, q), (r1, r2) = oracle.support_probabilities, oracle.support_law.both()
     return SubsetLaw(float(p), float(q), float(r1), float(r2))
+
+
+def subset_reports(oracle: SubsetSelection) -> ReportLaw:
+    """Return what one report adds to a weighted sum over all values."""
+    law = subset_law(oracle)
+    pairs = law.r1 - law.p * law.q, law.r2 - law.q**2
+    return support_reports(law.p, law.q, *pairs, oracle.support_law.sizes, oracle.k)
+
+
+def _lumped_report(law: ReportLaw, cells: int, weights: Floats) -> Added:
+    """Return what one report adds to a weighted sum over groups of `cells` values each."""
+    added = law(np.repeat(weights, cells))
+    return added._replace(logs=lambda rates: added.logs(rates)[:, ::cells])
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ the population, so the variances add up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,11 +23,12 @@ from typing import final
 import numpy as np
 from scipy import linalg
 
+from deniable.core.bounded_sums import ReportLaw
 from deniable.core.checks import Floats
 from deniable.core.projection import nearest_distribution
 from deniable.records.joint import IndependenceTest, JointTable, JointTables, KroneckerTerm, OwnTable
 from deniable.records.pair_margins import Margins
-from deniable.records.pair_parts import Reported, SubsetLaw, subset_law
+from deniable.records.pair_parts import Reported, SubsetLaw, subset_law, subset_reports
 
 
 @final
@@ -51,10 +53,18 @@ class SampledTable(OwnTable):
         return self.law.products(a, b, self.plugged.ravel()) / self.n
 
     @property
+    def report_law(self) -> ReportLaw:
+        return subset_reports(self.reported.part.oracle)
+
+    @property
     def _noise(self) -> float:
         """Mean noise variance of a cell of one report at the uniform distribution."""
         k, p, q = self.frequencies.size, self.law.p, self.law.q
         return (p * (1 - p) / k + (1 - 1 / k) * q * (1 - q)) / self.law.gain
+
+    @property
+    def crowding(self) -> float:
+        return sum(self.shape) * self._noise / self.n if self.n else math.inf
 
     def interaction_spread(self) -> float:
         (rows, columns), k = self.shape, self.frequencies.size
@@ -90,7 +100,6 @@ class SampledTable(OwnTable):
         degrees, method = (rows - 1) * (columns - 1), "Wald test of the pair's own table"
         if not self.n:
             return IndependenceTest(np.nan, degrees, np.inf, method)
-        crowding = (rows + columns) * self._noise / self.n
         alone, held, common = self._scales
         residual = self.frequencies - np.outer(self.frequencies.sum(axis=1), self.frequencies.sum(axis=0))
         (turn_i, held_i, ones_i), (turn_j, held_j, ones_j) = (_diagonal(f) for f in self._margins)
@@ -99,7 +108,7 @@ class SampledTable(OwnTable):
         diagonal = alone + held * np.outer(held_i, held_j)
         plain, along, length = (z * z / diagonal).sum(), (z * g / diagonal).sum(), (g * g / diagonal).sum()
         statistic = float(plain - common * along**2 / (1 + common * length))
-        return IndependenceTest(statistic, degrees, float(crowding), method)
+        return IndependenceTest(statistic, degrees, self.crowding, method)
 
 
 def _centred(f: Floats) -> tuple[Floats, Floats, Floats]:

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.aggregate import Aggregate
+from deniable.core.bounded_sums import ReportLaw
 from deniable.core.checks import Floats
+from deniable.core.joint import listed_reports
 from deniable.core.projection import nearest_distribution
 from deniable.oracles.grr import GRR
 from deniable.records.joint import IndependenceTest, JointTables, KroneckerTerm, OwnTable
@@ -56,10 +58,28 @@ class SplitTable(OwnTable):
         on_a, on_b = self._on_reports(a), self._on_reports(b)
         return ((on_a * on_b) @ law - (on_a @ law) * (on_b @ law)) / self.n
 
+    @property
+    def report_law(self) -> ReportLaw:
+        return lambda weights: listed_reports(self._means, self._on_reports(weights))
+
+    def _means(self, values: Floats) -> Floats:
+        """Return the mean of what reported pairs count for, float64[m, K], given each pair that is held."""
+        first, second = (oracle.channel() for oracle in self.oracles)
+        means: Floats = first @ values.reshape(len(values), *self.shape) @ second.T
+        return means.reshape(len(values), -1)
+
     def _on_reports(self, weights: Floats) -> Floats:
         first, second = map(inverse, self.oracles)
         turned: Floats = first @ weights.reshape(*weights.shape[:-1], *self.shape) @ second
         return turned.reshape(weights.shape)
+
+    @property
+    def crowding(self) -> float:
+        squares = 1.0
+        for oracle in self.oracles:
+            absent, present = second_moments(oracle)
+            squares *= present / oracle.k + (1 - 1 / oracle.k) * absent
+        return sum(self.shape) * (squares - 1 / self.frequencies.size) / self.n
 
     def interaction_spread(self) -> float:
         spread = 1.0

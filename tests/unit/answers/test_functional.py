@@ -227,7 +227,7 @@ def test_by_supports_it_is_the_mean_of_an_estimate_in_everything(mechanism: Any)
     aggregate = mechanism.simulate_aggregate(counts, SimulationRandomness(1))
     scores = np.eye(k)[0]
     answer, mean = functional(mechanism, aggregate, scores), mechanism.estimate(aggregate).mean(scores)
-    assert answer.scarce is mean.scarce
+    assert answer.is_few("contributors") is mean.is_few("contributors")
     for target in TARGETS:
         assert answer.ends(0.025, target) == mean.ends(0.025, target)
         assert answer.interval(target=target) == mean.interval(target=target)

@@ -20,10 +20,10 @@ from deniable.errors import DuplicateReportsError, InvalidParameterError, Mismat
 from deniable.postprocess import simplex
 
 
-def _answer(value: float, lower: float, upper: float, error: float = 0.1, *, scarce: bool = False) -> Answer:
+def _answer(value: float, lower: float, upper: float, error: float = 0.1, *, few: bool = False) -> Answer:
     """An answer whose interval is the same at every tail."""
     errors: dict[Target, float] = {"contributors": error, "population": 2 * error}
-    return Answer(value, errors, "it", 10, lambda *_: (lower, upper), scarce=scarce)
+    return Answer(value, errors, "it", 10, lambda *_: (lower, upper), few=lambda _: few)
 
 
 def _at(mechanism: Any, counts: Any, seed: int = 5) -> Estimate:
@@ -39,26 +39,41 @@ def test_the_difference_is_mover_by_hand() -> None:
     assert found.standard_error == pytest.approx(math.hypot(0.1, 0.2))
     assert found.standard_error_for("population") == pytest.approx(2 * math.hypot(0.1, 0.2))
     assert found.n == 20
-    # Where mistakes are scarce, the ends of intervals that hold together are added up.
-    few = answers.difference(_answer(0.5, 0.2, 0.6), _answer(0.3, 0.25, 0.7, scarce=True), independent=True)
+    # Where mistakes are few, the ends of intervals that hold together are added up.
+    few = answers.difference(_answer(0.5, 0.2, 0.6), _answer(0.3, 0.25, 0.7, few=True), independent=True)
     assert few.interval() == pytest.approx((0.2 - 0.7, 0.6 - 0.25))
-    assert few.scarce
+    assert few.is_few("contributors")
 
 
-def test_sums_are_made_from_score_intervals_and_of_few_mistakes_from_exact_ones() -> None:
+def test_sums_of_many_mistakes_are_made_from_score_intervals() -> None:
+    """Five steps: two collections of 200 make 2 * 200 * .119 * .881 = 42 expected mistakes, two of 100 make 21."""
     mechanism = GRR(k=2, epsilon=2.0)
-    for n, tail in ((100, 0.025), (12, 0.0125)):
+    for n in (200, 100):
         one, other = (_at(mechanism, [share * n // 4, n - share * n // 4]) for share in (3, 1))
         found = answers.difference(one["0"], other["0"], independent=True)
-        assert found.scarce == (n * float(mechanism.support_probabilities[1]) < 4)
-        if found.scarce:
-            (low, high), (below, above) = (e.total("0").at_tail(tail, "contributors") for e in (one, other))
-            expected = low - above, high - below
-        else:
-            (low, high), (below, above) = (np.ravel(e["0"]._score(tail, "contributors")) for e in (one, other))
-            a, b = one.frequencies[0], other.frequencies[0]
-            expected = a - b - math.hypot(a - low, above - b), a - b + math.hypot(high - a, b - below)
-        assert found.interval() == pytest.approx(expected)
+        (low, high), (below, above) = (np.ravel(e["0"]._score(0.025, "contributors")) for e in (one, other))
+        a, b = one.frequencies[0], other.frequencies[0]
+        mover = pytest.approx((a - b - math.hypot(a - low, above - b), a - b + math.hypot(high - a, b - below)))
+        assert found.is_few("contributors") == (n == 100)
+        assert (found.interval() == mover) == (n == 200)
+
+
+def test_sums_of_few_mistakes_hold_by_the_bound_of_the_sum_and_by_the_ends_of_both() -> None:
+    """Nobody of 20 and of 10 reported a high score: a single bound each, and their sum, say how high the change is."""
+    mechanism, scores = GRR(k=5, epsilon=6.0), [0, 1, 2, 3, 50]
+    one, other = (mechanism.estimate(Aggregate(mechanism, np.array([n, 0, 0, 0, 0]), n)).mean(scores) for n in (20, 10))
+    found = answers.difference(one, other, independent=True)
+    lower, upper = found.interval()
+    # Both ends at a quarter of what may fail on a side: half of it is for the bound of the sum.
+    assert lower == pytest.approx(-other.at_tail(0.00625, "contributors")[1])
+    assert upper == pytest.approx(one.at_tail(0.00625, "contributors")[1])
+    # Each of them is far from its ends: here the bound of the sum is narrower.
+    middle = [
+        mechanism.estimate(Aggregate(mechanism, np.array([n, 0, n, 0, n]), 3 * n)).mean(range(5)) for n in (10, 10)
+    ]
+    change = answers.difference(*middle, independent=True).interval(target="population")
+    ends = [answer.at_tail(0.00625, "population") for answer in middle]
+    assert change[1] < 0.8 * (ends[0][1] - ends[1][0])
 
 
 def test_the_ratio_is_what_differences_do_not_reject() -> None:
@@ -77,7 +92,7 @@ def test_the_ratio_is_what_differences_do_not_reject() -> None:
     assert answers.ratio(a, _answer(0.1, -0.1, 0.2), independent=True).interval()[1] == math.inf
     assert answers.ratio(_answer(0.1, -0.1, 0.2), b, independent=True).interval()[0] == 0.0
     assert not answers.ratio(a, _answer(0.1, -0.1, 0.2), independent=True).determined()
-    few = answers.ratio(a, _answer(0.25, 0.2, 0.35, scarce=True), independent=True)
+    few = answers.ratio(a, _answer(0.25, 0.2, 0.35, few=True), independent=True)
     assert few.interval() == pytest.approx((0.4 / 0.35, 0.7 / 0.2))
 
 
@@ -96,9 +111,9 @@ def test_the_odds_ratio_by_hand() -> None:
     assert found.standard_error == pytest.approx(3 * math.hypot(0.1 / 0.25, 0.1 / 0.1875))
     assert answers.odds(a, _answer(0.1, -0.1, 0.2), independent=True).interval()[1] == math.inf
     assert answers.odds(_answer(1.1, 0.8, 1.0), b, independent=True).interval() == (0.0, math.inf)
-    few = answers.odds(a, _answer(0.25, 0.2, 0.35, scarce=True), independent=True)
+    few = answers.odds(a, _answer(0.25, 0.2, 0.35, few=True), independent=True)
     assert few.interval() == pytest.approx((0.4 / 0.6 / (0.35 / 0.65), 0.7 / 0.3 / (0.2 / 0.8)))
-    assert answers.odds(_answer(0.0, 0.0, 0.2, scarce=True), b, independent=True).interval()[0] == 0.0
+    assert answers.odds(_answer(0.0, 0.0, 0.2, few=True), b, independent=True).interval()[0] == 0.0
     assert math.isnan(answers.odds(_answer(1.1, 0.8, 1.0), b, independent=True).value)
 
 

@@ -173,6 +173,9 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
         bounds=None,  # a part's own intervals are about its frequencies
         support=None,
         joint=mixed(joints, shares) if len(joints) == len(used) else None,
+        samples=tuple(replace(one, share=w * one.share) for w, part in used for one in part.samples)
+        if all(part.samples for _, part in used)
+        else (),
     )
 
 
