@@ -26,7 +26,7 @@ from deniable.records.pivot.pivot_coded import PivotCoded
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-Bounds = tuple[Any, Any]
+Bounds = Any
 
 RUNS = 20_000
 LEAST = 0.935
@@ -71,11 +71,11 @@ class Row:
             # A truth that is an end is inside, also after a division; without a number there is no claim.
             held += count * ~((lower > truth + 1e-9) | (upper < truth - 1e-9))
             width += count * float(np.mean(upper - lower))
-        shown = times.sum() - none
+        shown = float(times.sum() - none)
         return {
             "setting": self.name,
             "coverage": round(float(held.min() / shown), 4) if shown else None,
-            "width": round(width / shown, 3) if shown and np.isfinite(width) else None,
+            "width": round(float(width) / shown, 3) if shown and np.isfinite(width) else None,
             "none": round(none / float(times.sum()), 4),
         }
 
@@ -135,22 +135,22 @@ def one_attribute(draws: Draws) -> Iterator[Row]:
     grr, oue, wave = GRR(5, 6.0), OUE(6, 6.0), SquareWave(8, 6.0)
     for target in TARGETS:
         for n in (20, 100):
-            for mechanism, draw in ((grr, draws.codes), (oue, draws.bits), (wave, draws.codes)):
-                k, held = mechanism.k, int(mechanism is not wave)
-                states = draw(mechanism, draws.holders(n * np.eye(k, dtype=int)[held], target))
-                name = f"{mechanism.name}({k}) mean, all hold {held}, epsilon 6, n = {n}, {target}"
-                yield Row(name, states, partial(_mean, mechanism, range(k), n, target), held)
+            for mechanism, draw in ((grr, draws.codes), (oue, draws.bits), (SquareWave(5, 6.0), draws.codes)):
+                k = mechanism.k
+                states = draw(mechanism, draws.holders(n * np.eye(k, dtype=int)[0], target))
+                name = f"{mechanism.name}({k}) mean, all hold the lowest, epsilon 6, n = {n}, {target}"
+                yield Row(name, states, partial(_mean, mechanism, range(1, k + 1), n, target), 1)
             share = np.array([3, 0, 0, 0, 0, 0, 0, 7])
             states = draws.codes(wave, draws.holders(share * n // 10, target))
             name = f"SquareWave(8) frequencies, f = .3, epsilon 6, n = {n}, {target}"
-            yield Row(name, states[:, :], partial(_frequencies, wave, n, target), share / 10)
+            yield Row(name, states, partial(_frequencies, wave, n, target), share / 10)
         long = SquareWave(16, 6.0)
-        states = draws.codes(long, draws.holders([20, *[0] * 15], target))
+        states = draws.codes(long, draws.holders([10, *[0] * 14, 10], target))
         yield Row(
-            f"SquareWave(16) frequencies, epsilon 6, n = 20, {target}",
+            f"SquareWave(16) frequencies, f = .5, epsilon 6, n = 20, {target}",
             states,
             partial(_frequencies, long, 20, target),
-            np.eye(16)[0],
+            np.array([0.5, *[0] * 14, 0.5]),
         )
     scores, rare = np.array([0, 1, 2, 3, 50]), np.array([19, 0, 0, 0, 1])
     for n in (10, 20):
@@ -161,12 +161,12 @@ def one_attribute(draws: Draws) -> Iterator[Row]:
 
 def two_collections(draws: Draws) -> Iterator[Row]:
     """Yield the rows about two waves, or two strata."""
-    grr, scores = GRR(5, 6.0), np.array([0, 1, 2, 3, 50])
+    grr, scores = GRR(3, 6.0), np.array([0, 1, 50])
     for target in TARGETS:
         for sizes in ((20, 10), (100, 20)):
-            held = [np.array([n - n // 10, 0, 0, 0, n // 10]) for n in sizes]
+            held = [np.array([n - n // 10, 0, n // 10]) for n in sizes]
             states = np.hstack([draws.codes(grr, draws.holders(one, target)) for one in held])
-            about = f"scores 0 to 3 and 50, one in 10 holds 50, epsilon 6, n = {sizes[0]} + {sizes[1]}, {target}"
+            about = f"scores 0, 1 and 50, one in 10 holds 50, epsilon 6, n = {sizes[0]} + {sizes[1]}, {target}"
             yield Row(f"difference of waves' means, {about}", states, partial(_waves, grr, scores, sizes, target), 0)
             yield Row(f"mean in strata, {about}", states, partial(_strata, grr, scores, sizes, target), 5)
 
@@ -198,9 +198,14 @@ def sampled_attributes(draws: Draws) -> Iterator[Row]:
             yield Row(name, own, partial(_last_attribute, mechanism, n, target), np.eye(k)[0])
     pairs, n = PairSample((4, 3, 5), 6.0), 20
     for target in TARGETS:
-        states = _pair_states(draws, pairs, np.eye(60, dtype=int)[0] * n, target)
+        tables = _split(pairs, _pair_states(draws, pairs, np.eye(60, dtype=int)[0] * n, target))
+        # The last attribute's frequencies are made from the column sums of its tables.
+        for table, part in zip(tables, pairs.parts, strict=True):
+            sums = table.reshape(-1, *part.sizes).sum(axis=1)
+            table[:] = 0
+            table[:, : part.sizes[1]] = sums
+        states = np.hstack(tables)
         name = f"PairSample(4, 3, 5) frequencies, all hold 0, epsilon 6, n = {n}, {target}"
-        # Counts of the last attribute in both of its tables.
         yield Row(name, states, partial(_pair_frequencies, pairs, n, target), np.eye(5)[0])
 
 
@@ -220,14 +225,18 @@ def _pair_states(draws: Draws, pairs: PairSample, held: Any, target: Target) -> 
         assert part.oracle.omega == 1
         codes = np.ravel_multi_index([records[j] for j in part.attributes], part.sizes)
         cells = np.zeros((len(holders), part.oracle.k), dtype=np.int64)
-        np.add.at(cells, (slice(None), codes), holders)
+        for record, code in enumerate(codes.tolist()):
+            cells[:, code] += holders[:, record]
         tables.append(draws.codes(GRR(part.oracle.k, pairs.epsilon), cells))
     return np.hstack(tables)
 
 
+def _split(pairs: PairSample, counts: Counts) -> list[Counts]:
+    return np.split(counts, np.cumsum([part.oracle.k for part in pairs.parts])[:-1], axis=-1)
+
+
 def _pair_aggregate(pairs: PairSample, counts: Counts, n: int) -> Aggregate:
-    places = np.cumsum([part.oracle.k for part in pairs.parts])[:-1]
-    split = zip(pairs.parts, np.split(counts, places), strict=True)
+    split = zip(pairs.parts, _split(pairs, counts), strict=True)
     parts = [Aggregate(part.oracle, own, int(own.sum())) for part, own in split]
     return Aggregate(pairs, pairs.column.joined(parts), n)
 

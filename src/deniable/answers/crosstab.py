@@ -173,7 +173,7 @@ class Crosstab:
         tail, errors = (1 - confidence) / (2 * together), self.standard_errors(target)
         half = normal_quantile(tail) * errors
         lower, upper = self.consistent - half, self.consistent + half
-        few = is_few(errors, self._step) if self.n else np.zeros(errors.shape, dtype=np.bool_)
+        few = is_few(errors, self._grain(target)) if self.n else np.zeros(errors.shape, dtype=np.bool_)
         # Cells of as many reports have the same bounds.
         for value in np.unique(self.raw[few]).tolist():
             cells = few & (self.raw == value)
@@ -302,7 +302,7 @@ class Crosstab:
             return math.sqrt(max(above - 2 * a / b * both + (a / b) ** 2 * below, 0.0)) / abs(b) if b else math.nan
 
         def few(target: Target) -> bool:
-            return bool(is_few(np.sqrt(np.diag(covariances[target])), self._step).any())
+            return bool(is_few(np.sqrt(np.maximum(np.diag(covariances[target]), 0.0)), self._grain(target)).any())
 
         def bounds(tail: float, target: Target) -> Bounds:
             if few(target):
@@ -386,10 +386,9 @@ class Crosstab:
         weights: Floats = np.eye(1, self.consistent.size, int(place)).reshape(self.consistent.shape)
         return weights
 
-    @cached_property
-    def _step(self) -> float:
-        """The most by which a mistake in one report of the pair moves a cell, any of them."""
-        return float(self._summed(self._cell(0)).step[0])
+    def _grain(self, target: Target) -> float:
+        """Return by how much one report of the pair typically moves a cell, any of them."""
+        return float(self._summed(self._cell(0)).grain(target)[0])
 
     def _covariances(self, weights: Floats) -> dict[Target, Floats]:
         turned = weights.transpose(0, 2, 1) if self._turned else weights

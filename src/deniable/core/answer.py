@@ -137,8 +137,8 @@ class Answer:
         """Return whether it is made of too few reports that matter to be taken for normal; see `bounded_sums`."""
         if self.few is not None:
             return self.few(target)
-        step = np.max([one.step for one in self.sums], initial=0.0)
-        return bool(self.sums) and bool(bounded_sums.is_few(self.errors[target], step))
+        grain = np.max([one.grain(target) for one in self.sums], initial=0.0)
+        return bool(self.sums) and bool(bounded_sums.is_few(self.errors[target], grain))
 
     def at_tail(self, tail: float, target: Target) -> Bounds:
         """Return (lower, upper), either failing with probability at most about `tail`: for answers made of answers."""

@@ -372,6 +372,9 @@ class Estimate(Questions, Shown):
         min(n q, n (1 - p)) < 25, the interval inverts that law exactly (`deniable.core.support_counts`), within [0, 1],
         and covers at least what it says at every n and f. A raw estimate outside [0, 1] lies outside that interval.
 
+        Where the law of single reports is known instead (`samples`: square waves, tables of pairs, combined phases) and
+        few of them matter, it is Chernoff's bound (`deniable.core.bounded_sums`): within [0, 1], at least what it says.
+
         Elsewhere it is all frequencies f that a z-test with the variance *at f* does not reject (Wilson's construction,
         mapped through the affine estimator), not clipped to [0, 1]. Mechanisms with a dealer have their own (`bounds`).
 
@@ -414,9 +417,9 @@ class Estimate(Questions, Shown):
         95% for these contributors cover at least .925 (`make intervals`), in steps with n and f.
 
         If reports are of a random part of the contributors (SMP: n_j of n report attribute j), holders among them are
-        random, too, and the interval for all contributors is a score interval at every count: no exact coverage is
-        claimed for it. Where all reports count, as with SPL, RS+FD and RS+RFD, it is exact as above; for the population
-        it is with SMP, too, given n_j.
+        random, too. Where few are mistaken or hold the value, the interval for all contributors is the exact one for
+        the population, given n_j: the count is then a sum of independent trials (its generating function has real
+        roots only), and of all these with one mean a binomial has the largest tails (Hoeffding 1956).
 
         With `liars`, of all numbers of honest supporters that so many liars can leave, the interval of n less so many
         reports of the fewest from below, and of the most from above (`levers`, in counts): it holds for any behaviour.
@@ -457,7 +460,7 @@ class Estimate(Questions, Shown):
             if not all(each):
                 return lower, upper
             sums = side_by_side([one for (one,) in each])
-            known = is_few(self.standard_errors_for(target), sums.step)
+            known = is_few(self.standard_errors_for(target), sums.grain(target))
             low, high = np.full((2, self.k), np.nan)
             if known.any():
                 low[known], high[known] = bounded_sums.bounds([sums.of(np.flatnonzero(known))], tail, target)
@@ -589,7 +592,8 @@ class Estimate(Questions, Shown):
         """Analyst: return sum_v weights[v] f^(v), with its interval.
 
         Of one category: its own standard error and interval. Of several with one weight, where every report is one code
-        (GRR): the interval of their pooled count, exact where single categories' are. Else Wald's, with the exact
+        (GRR): the interval of their pooled count, exact where single categories' are. Else Chernoff's bound where few
+        reports matter (`deniable.core.bounded_sums`), and Wald's interval where many do, with the exact
         variance at the nearest frequencies that could be true.
 
         Parameters
