@@ -42,7 +42,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,9 @@ more at every mean; from 16 events on .9307. Differences of two frequencies by M
 two values, sixteen, and OUE; epsilon 1 to 8; 10 to 400 contributors).
 """
 
-_NEAR, _FAR = 0.05, 0.4
-"""Rates, over the step of one report, at which second and fourth moments are read off."""
+_NEAR, _FAR, _RELIABLE = 0.05, 0.4, 1e-9
+"""Rates, over the step of one report, at which its moments are read off, and the least variance, over the square of the
+step, that digits are left for."""
 
 _RATES = np.geomspace(0.1, 60.0, 32)
 """Values of lambda that are tried, over the step of one report: bounds of sums `STEPS` wide need the least."""
@@ -79,7 +80,7 @@ _PRICES = np.concatenate([[0.0], np.geomspace(0.05, 2.0, 5)])
 _CELLS = 1 << 20
 """Most numbers in one temporary array."""
 
-_LARGEST = 700.0
+_LARGEST = 300.0
 """Largest exponent."""
 
 
@@ -146,7 +147,8 @@ class _Part(NamedTuple):
             second = near - fourth * rates[0] ** 2 / 12
             spread = float(f @ second)
             moment = float(f @ (fourth + 3 * second**2))
-            found.append(math.sqrt(min(max(moment / spread, 0.0), added.step**2)) if spread > 0 else added.step)
+            known = spread > _RELIABLE * added.step**2
+            found.append(math.sqrt(min(max(moment / spread, 0.0), added.step**2)) if known else added.step)
         return abs(self.factor) * self.share / self.n * np.array(found)
 
 
@@ -390,36 +392,40 @@ def _upper(sums: Sequence[BoundedSum], tail: float, target: Target, limit: Limit
     """Return upper bounds of the total, float64[Q]; with a limit, of one sum."""
     step = np.max([one.step for one in sums], axis=0)
     rates = _RATES / np.where(step > 0, step, 1.0)[:, None]
-    level = math.log(tail)
+    cells = len(step) * sum(one.scores.shape[1] for one in sums)
+    blocks = np.array_split(np.arange(len(_RATES)), min(len(_RATES), math.ceil(len(_RATES) * cells / _CELLS)))
+    best = np.min([_least(sums, rates[:, block], math.log(tail), target, limit) for block in blocks], axis=0)
+    lowest, highest = (np.sum([getattr(one.scores, end)(axis=1) for one in sums], axis=0) for end in ("min", "max"))
+    return np.asarray(np.sum([one.offsets for one in sums], axis=0) + np.clip(best, lowest, highest))
+
+
+def _least(sums: Sequence[BoundedSum], rates: Floats, level: float, target: Target, limit: Limit | None) -> Floats:
+    """Return the least bound of these rates lambda, float64[Q]."""
     curves = [one.curves(rates, target) for one in sums]
     scores = [one.scores[:, None, :] for one in sums]
-    tops = [np.eye(score.shape[-1])[score.argmax(axis=-1)] for score in scores]
+    span = np.maximum(np.sum([np.ptp(one.scores, axis=1) for one in sums], axis=0), 1e-300)
 
     def mixed(share: Floats) -> list[Floats]:
         """Return frequencies on the way from those that could be true to the largest answer."""
-        ends = ((one.held[:, None, :], top) for one, top in zip(sums, tops, strict=True))
-        return [start + share[..., None] * (end - start) for start, end in ends]
-
-    def total(parts: Sequence[Any]) -> Any:
-        return np.sum(parts, axis=0)
+        found = [(1 - share[..., None]) * one.held[:, None, :] for one in sums]
+        for one, f in zip(sums, found, strict=True):
+            f[np.arange(len(f)), :, one.scores.argmax(axis=1)] += share
+        return found
 
     # Where the way leaves what is not rejected, the tangent is closest.
     near, far = np.zeros_like(rates), np.ones_like(rates)
     for _ in range(_HALVINGS // 2):
         middle = (near + far) / 2
-        inside = total([c.at(f) for own, f in zip(curves, mixed(middle), strict=True) for c in own]) > level
+        values = [curve.at(f) for own, f in zip(curves, mixed(middle), strict=True) for curve in own]
+        inside = np.sum(values, axis=0) > level
         near, far = np.where(inside, middle, near), np.where(inside, far, middle)
-    phis = [total([c.tangent(f) for c in own]) for own, f in zip(curves, mixed(far), strict=True)]
-    offset = total([one.offsets for one in sums])
-    least, most = total([one.scores.min(axis=1) for one in sums]), total([one.scores.max(axis=1) for one in sums])
-    span = np.maximum(most - least, 1e-300)
+    phis = [np.sum([curve.tangent(f) for curve in own], axis=0) for own, f in zip(curves, mixed(far), strict=True)]
     if limit is not None:
         prices = (_PRICES * span[:, None])[:, :, None]
         dearer = prices * (limit.scores - limit.most[:, None])[:, None, :]
         scores = [np.repeat(scores[0] - dearer, rates.shape[1], axis=1)]
         phis = [np.tile(phis[0], (1, len(_PRICES), 1))]
-    best = _dual(scores, phis, level, span).min(axis=1)
-    return np.asarray(offset + np.clip(best, least, most))
+    return np.asarray(_dual(scores, phis, level, span).min(axis=1))
 
 
 def _dual(scores: list[Floats], phis: list[Floats], level: float, span: Floats) -> Floats:
