@@ -68,13 +68,13 @@ _RATES = np.geomspace(0.1, 60.0, 32)
 
 _HALVINGS = 22
 
-_RATIOS, _REFINED = 17, 3
+_RATIOS, _REFINED = 9, 3
 """Quotients that are tested at a time, between two ends, and how often between two of them."""
 
 _ON_LIMITS = 0.2
 """Share of what may fail that is spent on the upper bound of a denominator."""
 
-_PRICES = np.concatenate([[0.0], np.geomspace(0.05, 2.0, 5)])
+_PRICES = np.concatenate([[0.0], np.geomspace(0.1, 1.6, 3)])
 """Multipliers of such a limit that are tried, in units of the answer."""
 
 _CELLS = 1 << 20
@@ -139,7 +139,7 @@ class _Part(NamedTuple):
         """Return by how much a typical mistake moves the answers: the root of the fourth moment over the second."""
         found = []
         for added, f in zip(self.added, held, strict=True):
-            rates = np.array([_NEAR, _FAR]) / added.step
+            rates = np.array([_NEAR, _FAR]) / (added.step or 1.0)
             logs = added.logs(np.concatenate([rates, -rates]))
             # log E exp(tW) + log E exp(-tW) = second t^2 + fourth cumulant t^4/12 + ...
             near, far = (logs[:2] + logs[2:]) / rates[:, None] ** 2

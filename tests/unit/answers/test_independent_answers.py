@@ -46,15 +46,15 @@ def test_the_difference_is_mover_by_hand() -> None:
 
 
 def test_sums_of_many_mistakes_are_made_from_score_intervals() -> None:
-    """Five steps: two collections of 200 make 2 * 200 * .119 * .881 = 42 expected mistakes, two of 100 make 21."""
+    """Five steps of 1 - 3 * .119 * .881: two collections of 200 make 42/.685 expected mistakes, two of 60 12.6/.685."""
     mechanism = GRR(k=2, epsilon=2.0)
-    for n in (200, 100):
+    for n in (200, 60):
         one, other = (_at(mechanism, [share * n // 4, n - share * n // 4]) for share in (3, 1))
         found = answers.difference(one["0"], other["0"], independent=True)
         (low, high), (below, above) = (np.ravel(e["0"]._score(0.025, "contributors")) for e in (one, other))
         a, b = one.frequencies[0], other.frequencies[0]
         mover = pytest.approx((a - b - math.hypot(a - low, above - b), a - b + math.hypot(high - a, b - below)))
-        assert found.is_few("contributors") == (n == 100)
+        assert found.is_few("contributors") == (n == 60)
         assert (found.interval() == mover) == (n == 200)
 
 

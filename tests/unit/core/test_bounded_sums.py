@@ -14,6 +14,7 @@ from deniable import GRR, OUE, SimulationRandomness, SubsetSelection
 from deniable.core import bounded_sums
 from deniable.core.aggregate import Aggregate
 from deniable.core.bounded_sums import BoundedSum, Sample, bounded_sum, side_by_side
+from deniable.core.checks import Target
 from deniable.core.joint import code_reports
 from deniable.core.questions import Questions
 from deniable.oracles import SquareWave
@@ -184,6 +185,24 @@ def test_the_rule_counts_mistakes_and_holders() -> None:
         answer = wide.estimate(Aggregate(wide, np.array([held, 970 - held]), 970)).total("0")
         assert answer.is_few("contributors")
         assert answer.is_few("population") == (held == 20)
+
+
+def test_who_is_asked_decides_how_exp_is_bounded() -> None:
+    """All contributors: the narrowest. A part of them as the population. Several parts: root mean squares, wider."""
+    law, weights, held = code_reports(0.9, 0.025), np.array([0.0, 1.0, 2.0, 3.0]), np.full(4, 0.25)
+    one, both = [Sample(30, 1.0, law)], [Sample(15, 0.5, law), Sample(15, 0.5, law)]
+
+    def width(samples: list[Sample], target: Target, *, whole: bool) -> float:
+        asked = bounded_sum(samples, weights, 1.5, held, whole=whole)
+        (lower,), (upper,) = bounded_sums.bounds([asked], 0.025, target)
+        return float(upper - lower)
+
+    population = width(one, "population", whole=True)
+    assert width(one, "contributors", whole=True) < 0.8 * population
+    assert width(one, "contributors", whole=False) == population
+    # Two parts of one law are as good as one.
+    assert width(both, "population", whole=False) == pytest.approx(population, rel=1e-3)
+    assert width(both, "contributors", whole=False) > 1.1 * population
 
 
 def test_questions_side_by_side_are_the_single_ones() -> None:
