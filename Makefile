@@ -5,7 +5,7 @@
 # make check    linters, formatting, types, layering
 # make quick    every reproduction that needs no data, with few runs, in a minute
 # make answers    how often intervals of means, totals, quantiles and differences hold, on real data; docs/results/answers.json
-# make intervals  how often intervals contain the truth, by the exact law of the counts and for settings of few reports (two minutes); results/intervals.json, docs/results/intervals.json
+# make intervals  how often intervals contain the truth, by the exact law of the counts and for settings of few reports (minutes); results/intervals.json, docs/results/intervals.json
 # make mutants  60 small faults, drawn by SEED=1, and whether a test notices; half an hour; results/mutants-1.json
 # make soak     300 short runs of the command line, most of them errors, none of which may crash; results/soak.json
 # make crash-files   kill -9 at 30 random moments of every command that writes (minutes)

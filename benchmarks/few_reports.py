@@ -58,10 +58,10 @@ class Row:
     truth: Any
 
     def measure(self) -> dict[str, Any]:
-        """Return the least coverage of its questions, their mean width, and how often there is no interval."""
+        """Return the least coverage of its questions, their mean width if bounded, and how often none is shown."""
         states, times = np.unique(self.states, axis=0, return_counts=True)
         truth = np.atleast_1d(self.truth).astype(np.float64)
-        held, width, none = np.zeros(len(truth)), 0.0, 0
+        held, width, bounded, none = np.zeros(len(truth)), 0.0, 0, 0
         for state, count in zip(states, times.tolist(), strict=True):
             try:
                 lower, upper = (np.atleast_1d(end).ravel() for end in self.interval(state))
@@ -70,12 +70,13 @@ class Row:
                 continue
             # A truth that is an end is inside, also after a division; without a number there is no claim.
             held += count * ~((lower > truth + 1e-9) | (upper < truth - 1e-9))
-            width += count * float(np.mean(upper - lower))
+            if np.isfinite(lower).all() and np.isfinite(upper).all():
+                width, bounded = width + count * float(np.mean(upper - lower)), bounded + count
         shown = float(times.sum() - none)
         return {
             "setting": self.name,
             "coverage": round(float(held.min() / shown), 4) if shown else None,
-            "width": round(float(width) / shown, 3) if shown and np.isfinite(width) else None,
+            "width": round(width / bounded, 3) if bounded == shown and shown else None,
             "none": round(none / float(times.sum()), 4),
         }
 
@@ -257,7 +258,8 @@ def crosstabs(draws: Draws) -> Iterator[Row]:
             for cell in (0, 1, 11):
                 # The bounds of a cell see its own count, and the number of reports of the pair.
                 seen = np.stack([own[:, cell], own.sum(axis=1)], axis=1)
-                name = f"PairSample(3, 4, 2) cell of {truth.ravel()[cell]:.2f}, epsilon 6, n = {n}, {target}"
+                place = f"cell ({cell // 4}, {cell % 4}), f = {truth.ravel()[cell]:.2f}"
+                name = f"PairSample(3, 4, 2) {place}, epsilon 6, n = {n}, {target}"
                 yield Row(name, seen, partial(_cell, pairs, n, target), truth.ravel()[cell])
             if n == 20:
                 share = truth[0, 0] / truth[0].sum()
@@ -280,7 +282,12 @@ def crosstabs(draws: Draws) -> Iterator[Row]:
         drawn = draws.generator.multinomial(n, law.ravel(), min(draws.runs, 500))
         oracle, rng = weak.parts[0].oracle, SimulationRandomness(n)
         counts = np.stack([oracle.simulate_aggregate(held, rng).counts for held in drawn])
-        yield Row(f"Cramer's V, epsilon .5, n = {n}", counts, partial(_strength, weak, n), strength)
+        yield Row(
+            f"PairSample(3, 4) Cramer's V, epsilon .5, n = {n}, population",
+            counts,
+            partial(_strength, weak, n),
+            strength,
+        )
 
 
 def _table(pairs: PairSample, own: Counts, n: int) -> Any:

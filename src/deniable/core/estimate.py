@@ -414,7 +414,7 @@ class Estimate(Questions, Shown):
         Notes
         -----
         The score interval takes the sum of the reports to be normal. From 25 expected mistakes on, single intervals of
-        95% for these contributors cover at least .925 (`make intervals`), in steps with n and f.
+        95% for these contributors cover at least .935 (`make intervals`), in steps with n and f.
 
         If reports are of a random part of the contributors (SMP: n_j of n report attribute j), holders among them are
         random, too. Where few are mistaken or hold the value, the interval for all contributors is the exact one for

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from deniable.core.checks import Target
 from deniable.errors import NoIntervalError
 from deniable.oracles import SquareWave
 from deniable.records.pair_sample import PairSample
+
+ROOT = Path(__file__).parents[3]
 
 SLOW = ("group", "n = 100 + 20, population", "SquareWave(16)", "frequencies, f = .3, epsilon 6, n = 100")
 """Rows of which few collections are asked alike."""
@@ -28,6 +32,18 @@ def test_every_setting_of_few_reports(place: int) -> None:
     runs = 300 if any(slow in NAMES[place] for slow in SLOW) else 1_500
     measured = next(itertools.islice(rows(runs), place, None)).measure()
     assert measured["none"] == 1 or measured["coverage"] >= LEAST
+
+
+def test_the_published_results_are_of_these_settings_and_are_quoted() -> None:
+    """Every setting of docs/results/intervals.json is measured here, holds, and is in the table of docs/answers.md."""
+    found = json.loads((ROOT / "docs" / "results" / "intervals.json").read_text())
+    page = (ROOT / "docs" / "answers.md").read_text()
+    assert [row["setting"] for row in found["settings"]] == NAMES
+    for row in found["settings"]:
+        assert row["none"] == 1 or row["coverage"] >= LEAST
+        shown = "no interval" if row["none"] == 1 else f"{row['coverage']:.3f}"
+        (line,) = [one for one in page.splitlines() if one.startswith(f"| {row['setting'].rpartition(', ')[0]} |")][:1]
+        assert shown in line
 
 
 @pytest.mark.parametrize("target", TARGETS)
