@@ -54,7 +54,7 @@ Floats: TypeAlias = NDArray[np.float64]
 STEPS = 5.0
 """Standard errors, in units of what one report moves an answer by, from which on it is taken for normal.
 
-Of a Poisson count, Wald's interval of 95% from STEPS^2 = 25 observed events on, and Chernoff's below, cover .9359 or
+For a Poisson count, Wald's interval of 95% from STEPS^2 = 25 observed events on, and Chernoff's below, cover .9359 or
 more at every mean; from 16 events on .9307. Differences of two frequencies by MOVER cover .9363 or more (enumerated:
 two values, sixteen, and OUE; epsilon 1 to 8; 10 to 400 contributors).
 """
@@ -333,7 +333,7 @@ class Ratio:
         """Return the least and the largest t that is not rejected; infinite if none is."""
         limit, own = None, tail
         if (below := self.below) is not None:
-            # Of a rare b, a - t b varies little: its upper bound is part of what may fail.
+            # If b is small, a - t b varies little: the upper bound of b spends a part of what may fail.
             own = (1 - _ON_LIMITS) * tail
             limit = Limit(below.scores, _upper([below], tail - own, target))
         low, high = (self._first(own, target, limit, rises) for rises in (True, False))

@@ -76,7 +76,7 @@ def _support_reports(
     absent = q * (1 - q) * squares.sum() + other * (total**2 - squares.sum())
     held = (p * (1 - p) - q * (1 - q)) * squares + 2 * (own - other) * (weights * total - squares)
     low, high = -_largest(-weights, sizes, k), _largest(weights, sizes, k)
-    # Of sets of one size a mistake puts one value for another.
+    # In sets of one size a mistake puts one value in the place of another.
     step = np.ptp(weights) if sizes[0] == sizes[1] else np.abs(weights).max()
     ends = (low - q * total) / gain, (high - q * total) / gain
     return Added(float(step / gain), partial(_two_points, weights, np.maximum(absent + held, 0.0) / gain**2, ends))

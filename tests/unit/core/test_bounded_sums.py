@@ -57,7 +57,7 @@ def test_two_points_are_a_bound_of_subset_selection(omega: int) -> None:
 
 @pytest.mark.parametrize("mechanism", [PairSample((2, 3), 1.0), SPLPairs((2, 3), 3.0)], ids=repr)
 def test_what_a_report_adds_to_a_table_has_its_mean_and_variance(mechanism: Any) -> None:
-    """Of log E exp(tW) given each cell, the slope at 0 is the weight and the curvature the variance of W."""
+    """The slope of log E exp(tW) at 0 is the weight of the cell that is held, the curvature is the variance of W."""
     records = np.indices(mechanism.sizes).reshape(2, -1).T
     table = mechanism.tables(mechanism.aggregate(mechanism.randomize(records, SimulationRandomness(3))))[0, 1]
     weights = np.array([1.0, -0.5, 0.0, 0.2, 2.0, 0.7])
