@@ -1,4 +1,4 @@
-"""The numbers of docs/theory/jrr.md: adversaries, caps, the optimum, colluders' lies, pairs found, coverage."""
+"""The numbers of docs/theory/jrr.md: adversaries, caps, the optimum, colluders' lies, pairs found."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from math import inf, log, prod, sqrt
 
 import numpy as np
 
-from deniable import Aggregate, SimulationRandomness
-from deniable.core.spec import content_hash
 from deniable.dealt.coupling.jrr import JRR
 from deniable.dealt.coupling.parameters import theorem2_as_printed
 from deniable.dealt.quota.quota_rr import QuotaRR
@@ -24,13 +22,12 @@ MY_REPORT, _, BASE_RATE, OTHERS_DATA, _ = ADVERSARIES
 
 @PAPER.experiment("theory", "the numbers of docs/theory/jrr.md", runs=50_000)
 def theory(run: Run) -> None:
-    """Print closed forms, enumerations, and two simulations: one pairing used again, and coverage of intervals."""
+    """Print closed forms, enumerations, and a simulation of one pairing that is used again."""
     honest(run)
     caps(run)
     optimum(run)
     lies(run)
     _pairs(run)
-    _coverage(run)
 
 
 def honest(run: Run) -> None:
@@ -199,34 +196,3 @@ def _pairs(run: Run) -> None:
     rows = [{key: cell[key] for key in ("n", "epsilon", "rounds", "found")} for cell in cells]
     run.show(rows, title="One pairing, fresh coins and signs: contributors whose peer is found")
     run.save_table(rows, "-pairs")
-
-
-def _covered(cell: Cell) -> Cell:
-    n, count = cell["n"], round(cell["theta"] * cell["n"])
-    mechanism = JRR.optimal(n, cell["epsilon"], min(COLLUDERS, n - 1), count, cell["cap"])
-    rng = SimulationRandomness(int(content_hash(cell)[:15], 16))
-    drawn = mechanism.simulate_counts([n - count, count], cell["runs"], rng)[:, 1]
-    values, times = np.unique(drawn, return_counts=True)
-    held = 0
-    for ones, often in zip(values, times, strict=True):
-        lower, upper = mechanism.estimate(Aggregate(mechanism, np.array([n - ones, ones]), n)).interval(0.95)
-        held += int(often) * bool(lower[1] <= count / n <= upper[1])
-    return {"covered": held / cell["runs"]}
-
-
-def _coverage(run: Run) -> None:
-    settings = [
-        {"n": n, "epsilon": epsilon, "theta": theta, "cap": cap}
-        for n in (100, 1_000, 10_000)
-        for epsilon in (0.1, 1.0, 3.0)
-        for theta in (0.0, 0.01, 0.05, 0.2, 0.5, 0.95, 1.0)
-        for cap in (None, 2 * epsilon)
-    ]
-    cells = run.cells(settings, _covered)
-    rows = []
-    for sizes in ((100,), (1_000, 10_000)):
-        covered = [cell["covered"] for cell in cells if cell["n"] in sizes]
-        rows.append({"n": " and ".join(map(str, sizes)), "settings": len(covered), "least": min(covered),
-                     "largest": max(covered)})  # fmt: skip
-    run.show(rows, title=f"Coverage of 95% intervals, {run.runs:,} runs of each setting")
-    run.save_table(rows, "-coverage")

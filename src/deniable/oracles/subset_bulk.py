@@ -131,8 +131,8 @@ def fill_many(codes: Codes, threshold: np.uint64, k: int, rng: Randomness, repor
     plan = plan_for(k, omega)
     if not plan.width:
         for start in range(0, len(codes), SIDE_BY_SIDE):
-            rows = slice(start, start + SIDE_BY_SIDE)
-            reports[rows] = draw_subsets(codes[rows].tolist(), int(threshold), k, omega, rng)
+            few = slice(start, start + SIDE_BY_SIDE)
+            reports[few] = draw_subsets(codes[few].tolist(), int(threshold), k, omega, rng)
         return
     included = np.empty(len(codes), dtype=np.bool_)
     dtype = np.uint16 if plan.chunk == 16 else np.uint32

@@ -28,8 +28,8 @@ NAMES = [row.name for row in rows(runs=1)]
 
 @pytest.mark.parametrize("place", range(len(NAMES)), ids=NAMES)
 def test_every_setting_of_few_reports(place: int) -> None:
-    """1,500 collections of each setting, 300 of those that take long. Where no interval is shown, all say so."""
-    runs = 300 if any(slow in NAMES[place] for slow in SLOW) else 1_500
+    """1,500 collections of each setting, 150 of those that take long. Where no interval is shown, all say so."""
+    runs = 150 if any(slow in NAMES[place] for slow in SLOW) else 1_500
     measured = next(itertools.islice(rows(runs), place, None)).measure()
     assert measured["none"] == 1 or measured["coverage"] >= LEAST
 
