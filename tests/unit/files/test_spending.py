@@ -228,3 +228,21 @@ def test_a_file_is_read_twice_only_if_the_ledger_may_know_it(tmp_path: Path, mon
         randomize_file(survey("1", n), answers, tmp_path / f"{n}-{kind}.out", rng(), again=True)
     # Not the first, of which nothing is known, nor the third: of Parquet it is known that there are others.
     assert [Path(path).name for path in twice] == [f"{N}.parquet", f"{FEW}.csv"]
+
+
+def test_other_questions_of_the_same_file_add_up(tmp_path: Path) -> None:
+    """Five collections may ask five questions: the people of the file are the same, if it is the same file."""
+    answers = answers_file(tmp_path / "a.csv")
+    (smoker,) = (one for one in SCHEMA.attributes if one.name == "smoker")
+    alone = Collection(Schema((smoker,)), GRR(k=3, epsilon=0.5))
+    randomize_file(survey("2"), answers, tmp_path / "1.parquet", rng())
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(answers.read_bytes())
+    assert randomize_file(alone, copy, tmp_path / "2.parquet", rng()).spending.total == Fraction("2.5")
+    other = answers_file(tmp_path / "b.parquet")
+    assert randomize_file(alone, other, tmp_path / "3.parquet", rng(), again=True).spending.total == 1
+    kept = [entry.file for entry in answers_ledger().entries()]
+    assert kept[0] == kept[1] != kept[2]
+    few = answers_file(tmp_path / "few.csv", FEW)
+    randomize_file(survey("1"), few, tmp_path / "4.parquet", rng())
+    assert answers_ledger().entries()[-1].file == ""

@@ -59,6 +59,8 @@ class Entry(Document):
         Contributors, counted from 1, both included.
     answers : str
         Which answers: ``hmac:`` and a keyed digest, or ``path:`` and where they were.
+    file : str
+        Which file of many answers, whatever is asked of it: a keyed digest of its bytes; "" for few answers.
     dealing : str
         The random number of the dealing.
     epsilon : str
@@ -75,6 +77,7 @@ class Entry(Document):
     first: int = 1
     last: int
     answers: str = ""
+    file: str = ""
     dealing: str = ""
     epsilon: str = ""
     modified: int = 0

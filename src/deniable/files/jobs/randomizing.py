@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -170,10 +171,11 @@ def randomize_file(
         )
     ledger, path, modified = answers_ledger(), f"path:{Path(answers).resolve()}", last_change(answers)
     key = ledger.key()
-    digest = AnswersDigest(collection, key)
+    digest, file = AnswersDigest(collection, key), file_digest(answers, key)
 
     def spending(entries: Entries, which: str) -> Spending:
-        return Spending(collection, tuple(entry for entry in entries if entry.answers in (which, path)))
+        same = (entry for entry in entries if entry.answers in (which, path) or (file and entry.file == file))
+        return Spending(collection, tuple(same))
 
     def refuse(found: Spending) -> list[str]:
         messages = list(_spent_again(Path(answers), found))
@@ -211,6 +213,7 @@ def randomize_file(
                 into=str(output.absolute()),
                 last=digest.n,
                 answers=which,
+                file="" if which == path else file,
                 epsilon=budget(collection),
                 modified=modified if keep and which == path else 0,
             )
@@ -235,6 +238,17 @@ def randomize_file(
     if stream is not None and stream.total > written.n:
         warnings.append(f"{stream.total - written.n:,} shares were not used: the answers have {written.n:,} rows")
     return RandomizeResult(written.n, output, written.digest, tuple(warnings), done[0])
+
+
+def file_digest(path: PathLike, key: bytes) -> str:
+    """Return a keyed digest of a file's bytes: the same people, whatever is asked of them; "" if it is not a file."""
+    if not os.path.isfile(path):
+        return ""
+    digest = hmac.new(key, b"file\0", "sha256")
+    with open(path, "rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def last_change(path: PathLike) -> int:
