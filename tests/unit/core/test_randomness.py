@@ -98,20 +98,26 @@ def test_what_is_no_source_is_refused(mechanism: Any, rng: Any) -> None:
         mechanism.randomize(answers, rng)
 
 
+def _drawn_by_a_child(rng: SecureRandomness) -> bytes:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a child that waits for another thread's lock waits for ever
+        os.write(writing, draw(rng, 10_000).tobytes()[:64])
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    found = os.read(reading, 64)
+    os.close(reading)
+    os.close(writing)
+    return found
+
+
 def test_a_child_draws_other_words_even_if_a_thread_was_drawing_at_the_fork() -> None:
     rng = SecureRandomness()
     draw(rng, 10_000)
-    reading, writing = os.pipe()
     with rng._state.lock:  # as another thread would hold it
-        child = os.fork()
-        if child == 0:
-            signal.alarm(20)  # a child that waits for that thread waits for ever
-            os.write(writing, draw(rng, 10_000).tobytes()[:64])
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
-    assert os.read(reading, 64) != draw(rng, 10_000).tobytes()[:64]
-    os.close(reading)
-    os.close(writing)
+        found = _drawn_by_a_child(rng)
+    assert found != draw(rng, 10_000).tobytes()[:64]
 
 
 def test_keys_are_replaced_after_a_gibibyte_and_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,16 +145,7 @@ def test_a_child_with_its_parents_number_draws_other_words(monkeypatch: pytest.M
     monkeypatch.setattr(os, "getpid", lambda: 1)
     rng = SecureRandomness()
     draw(rng, 10_000)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)
-        os.write(writing, draw(rng, 10_000).tobytes()[:64])
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    assert os.read(reading, 64) != draw(rng, 10_000).tobytes()[:64]
-    os.close(reading)
-    os.close(writing)
+    assert _drawn_by_a_child(rng) != draw(rng, 10_000).tobytes()[:64]
 
 
 NAMESPACES = """
