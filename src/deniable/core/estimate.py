@@ -32,7 +32,7 @@ from deniable.core.checks import (
     checked_integer,
     checked_probability,
 )
-from deniable.core.joint import JointNoise, code_reports
+from deniable.core.joint import JointNoise, one_support
 from deniable.core.projection import nearest_distribution
 from deniable.core.questions import Questions, Terms, Weights
 from deniable.core.renderers import render
@@ -475,7 +475,7 @@ class Estimate(Questions, Shown):
             # A report supports a category or not, whatever its law says of several.
             p, q = (float(np.broadcast_to(share, self.k)[chosen[0]]) for share in (self.support.p, self.support.q))
             held = np.clip(self.frequencies[chosen], 0.0, 1.0)
-            sample = Sample(self.n, 1.0, code_reports(p, q))
+            sample = Sample(self.n, 1.0, one_support(p, q))
             both = np.array([weights[chosen[0]], 0.0])
             return bounded_sum([sample], both, value, np.concatenate([held, 1 - held]), whole=whole)
         if not self.samples:

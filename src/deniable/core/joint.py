@@ -125,19 +125,40 @@ def code_reports(p: Floats | float, q: Floats | float) -> ReportLaw:
 
 def _code_reports(p: Floats, q: Floats, weights: Floats) -> Added:
     gain = p - q
-    scores = weights / gain
-    offset, most = (q * scores).sum(), np.abs(scores).max()
+    scores, listed = weights / gain, np.broadcast_to(q, weights.shape)
+    # Where codes have weight 0 that nobody listed, their chance is what is left.
+    rest, offset = np.maximum(1 - listed.sum() - gain, 0.0), (q * scores).sum()
+    ends = np.append(scores, 0.0) if (rest > 1e-12).any() else scores
+    # From the largest exponent of scores around their middle: all of one sign, far from 0, they would vanish.
+    centre, most = float(ends.max() + ends.min()) / 2, float(np.ptp(ends)) / 2
 
     def logs(rates: Floats) -> Floats:
-        # From the largest exponent; where codes have weight 0 that nobody listed, their chance is what is left.
-        scale = np.abs(rates)[:, None] * most
-        powers = np.exp(rates[:, None] * scores - scale)
-        listed = np.broadcast_to(q, scores.shape)
-        rest = np.maximum(1 - listed.sum() - gain, 0.0) * np.exp(-scale)
-        found: Floats = np.log((powers @ listed)[:, None] + gain * powers + rest) + scale - rates[:, None] * offset
+        rate = rates[:, None]
+        scale = np.abs(rate) * most
+        powers = np.exp(rate * (scores - centre) - scale)
+        left = np.where(rest > 1e-12, rest, 0.0) * np.exp(np.minimum(-rate * centre - scale, 0.0))
+        found: Floats = np.log((powers @ listed)[:, None] + gain * powers + left) + scale + rate * (centre - offset)
         return found
 
     return Added(float(np.ptp(scores)), logs)
+
+
+def one_support(p: float, q: float) -> ReportLaw:
+    """Return the law of whether a report supports one category, for weights of that category and of all others, 0."""
+    return partial(_one_support, p, q)
+
+
+def _one_support(p: float, q: float, weights: Floats) -> Added:
+    score = float(weights[0]) / (p - q)
+    chances = np.array([p, q])
+
+    def logs(rates: Floats) -> Floats:
+        with np.errstate(divide="ignore"):  # a report that surely does or does not
+            yes, no = np.log(chances), np.log1p(-chances)
+        exponents = rates[:, None] * score
+        return np.asarray(np.logaddexp(yes + exponents, no) - exponents * q)
+
+    return Added(abs(score), logs)
 
 
 def listed_reports(means: Callable[[Floats], Floats], scores: Floats) -> Added:

@@ -27,7 +27,7 @@ from deniable.core.randomness import SecureRandomness
 from deniable.errors import InvalidParameterError, MismatchError, UploadError
 from deniable.files import ReportReader, randomize_file
 from deniable.files.jobs.ledger import RECOGNISED_FROM, answers_ledger
-from deniable.files.jobs.randomizing import OnTotal, last_change, read_digest
+from deniable.files.jobs.randomizing import OnTotal, entries_about, file_digest, last_change, read_digest
 from deniable.files.jobs.spending import Spending
 from deniable.files.wire import BINARY_TYPE, ID_BYTES, MAX_BODY, MAX_REPORTS, Body, Rows, report_width, to_wire
 from deniable.survey.collection import Collection, short_id
@@ -287,7 +287,7 @@ def _check_same(collection: Collection, answers: Path, kept: Path) -> Spending:
             f"than {RECOGNISED_FROM:,} answers could be recognised: nothing was drawn, and nothing was sent; {choices} "
             "(also if the answers are the same)"
         )
-    same = tuple(entry for entry in entries if entry.answers == which)
+    same = entries_about(tuple(entries), answers, which, file_digest(answers, ledger.key()))
     return Spending(collection, tuple(entry for entry in same if entry is not own[-1]))
 
 

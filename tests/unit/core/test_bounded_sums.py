@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, stats
 
 from deniable import GRR, OUE, SimulationRandomness, SubsetSelection
+from deniable.answers.independent import difference
 from deniable.core import bounded_sums
 from deniable.core.aggregate import Aggregate
+from deniable.core.answer import Answer
 from deniable.core.bounded_sums import BoundedSum, Sample, bounded_sum, side_by_side
-from deniable.core.checks import Target
+from deniable.core.checks import TARGETS, Target
 from deniable.core.joint import code_reports
 from deniable.core.questions import Questions
 from deniable.oracles import SquareWave
@@ -216,3 +218,39 @@ def test_questions_side_by_side_are_the_single_ones() -> None:
     turned = bounded_sums.bounds([sums[0].scaled(-2.0, 1.0)], 0.01, "contributors")
     assert np.ravel(turned) == pytest.approx([1 - 2 * alone[0][1][0], 1 - 2 * alone[0][0][0]], abs=1e-9)
     assert isinstance(sums[0], BoundedSum)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("offset", [-60.0, 1990.0, 1e6])
+def test_scores_far_from_zero_move_their_interval(offset: float, target: Target) -> None:
+    """Years as scores: the interval of the mean is that of scores around zero, moved."""
+    oracle, counts = GRR(5, 3.0), np.array([4, 3, 8, 2, 3])
+    estimate = oracle.estimate(Aggregate(oracle, counts, 20)).named("year", [*"abcde"])
+    scores = np.arange(5.0)
+    near = np.array(estimate.mean(scores).interval(target=target))
+    far = np.array(estimate.mean(scores + offset).interval(target=target))
+    np.testing.assert_allclose(far - offset, near, atol=1e-6)
+    assert near[0] < near[1]
+
+
+@pytest.mark.parametrize(
+    ("k", "some", "epsilon", "n"), [(3, 2, 6.0, 40), (3, 2, 4.0, 5), (5, 3, 6.0, 20), (5, 3, 8.0, 150)]
+)
+def test_differences_of_totals_of_most_categories(k: int, some: int, epsilon: float, n: int) -> None:
+    """By the exact distribution: all of two waves hold one of these; p + q is more than 1 there."""
+    oracle = GRR(k, epsilon)
+    p, q = map(float, oracle.support_probabilities)
+    chance = stats.binom.pmf(np.arange(n + 1), n, p + (some - 1) * q)
+    likely = np.flatnonzero(chance > 1e-6)
+
+    def total(count: int) -> Answer:
+        counts = np.zeros(k, dtype=np.int64)
+        counts[0], counts[-1] = count, n - count
+        return oracle.estimate(Aggregate(oracle, counts, n)).named("a", [*"abcde"[:k]]).total([*"abcde"[:some]])
+
+    totals = {int(count): total(int(count)) for count in likely}
+    covered = 0.0
+    for one, other in itertools.product(totals, repeat=2):
+        lower, upper = difference(totals[one], totals[other], independent=True).interval()
+        covered += chance[one] * chance[other] * (lower <= 1e-12 and upper >= -1e-12)
+    assert covered >= 0.935

@@ -306,3 +306,21 @@ def _varint(value: int) -> bytes:
         found.append(value & 127 | 128)
         value >>= 7
     return bytes([*found, value])
+
+
+def test_views_of_texts_are_refused(tmp_path: Path) -> None:
+    """They are read as one text for every row: gigabytes for a kilobyte."""
+    path = tmp_path / "views.parquet"
+    pq.write_table(pa.table({"a": pa.array(["x"] * 3).cast(pa.string_view())}), path)
+    with pytest.raises(InvalidInputError, match="string_view"), open_answers(path, ["a"]) as reader:
+        list(reader)
+
+
+def test_a_workbook_with_too_many_styles_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/styles.xml", b"<xf/>" * (1 << 19))
+    with pytest.raises(
+        FileFormatError, match="at most 2,097,152 bytes of styles, got 2,621,440; save the sheet as CSV"
+    ):
+        open_answers(path, ["a"])

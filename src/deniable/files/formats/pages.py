@@ -107,7 +107,7 @@ def read_as_dictionaries(file: pq.ParquetFile, columns: Sequence[str]) -> list[s
     Raises
     ------
     InvalidInputError
-        If a column is of structs, maps or lists of lists, which cannot be answers.
+        If a column is of structs, maps or lists of lists, which cannot be answers, or of views of texts.
     """
     arrow, schema = file.schema_arrow, file.metadata.schema
     kinds = {name: arrow.field(arrow.get_field_index(name)).type for name in columns}
@@ -115,6 +115,9 @@ def read_as_dictionaries(file: pq.ParquetFile, columns: Sequence[str]) -> list[s
         element = kind.value_type if is_list_type(kind) else kind
         # It would be refused when it is read: but nothing bounds a text in a struct, or long rows of bytes in a list.
         if pa.types.is_nested(element) or (element is not kind and pa.types.is_fixed_size_binary(element)):
+            raise unreadable(name, kind)
+        # Arrow reads views as one text for every row, whatever it is asked for.
+        if pa.types.is_string_view(element) or pa.types.is_binary_view(element):
             raise unreadable(name, kind)
     texts = {name for name, kind in kinds.items() if is_text_type(kind.value_type if is_list_type(kind) else kind)}
     return [schema.column(j).path for j in _leaves(file, sorted(texts))]

@@ -25,6 +25,9 @@ MOST_UNPACKED, MOST_TIMES = 1 << 27, 100
 """Most bytes of a workbook, a zip archive, once it is unpacked; or how many times its own, if that is more. Sheets
 become about ten times as long."""
 
+MOST_STYLES = 1 << 21
+"""Most bytes of styles, which are read whole and become about 150 times as long."""
+
 
 class Workbook:
     """The first sheet of a workbook, its first line the column names, read once from front to back.
@@ -110,11 +113,16 @@ class Workbook:
         """Refuse an archive that becomes too large; no part of it becomes longer than the archive says."""
         with zipfile.ZipFile(self._file) as archive:
             unpacked = sum(part.file_size for part in archive.infolist())
+            styles = sum(part.file_size for part in archive.infolist() if part.filename.endswith("styles.xml"))
         most = max(MOST_UNPACKED, MOST_TIMES * self.path.stat().st_size)
         if unpacked > most:
             raise FileFormatError(
                 f"{self.path} must become at most {most >> 20:,} MiB when it is unpacked, got {unpacked >> 20:,} MiB; "
                 "save the sheet as CSV"
+            )
+        if styles > MOST_STYLES:
+            raise FileFormatError(
+                f"{self.path} must have at most {MOST_STYLES:,} bytes of styles, got {styles:,}; save the sheet as CSV"
             )
 
     def _batch(self, columns: Sequence[str], records: list[list[str]]) -> pa.RecordBatch:

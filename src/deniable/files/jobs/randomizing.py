@@ -174,8 +174,7 @@ def randomize_file(
     digest, file = AnswersDigest(collection, key), file_digest(answers, key)
 
     def spending(entries: Entries, which: str) -> Spending:
-        same = (entry for entry in entries if entry.answers in (which, path) or (file and entry.file == file))
-        return Spending(collection, tuple(same))
+        return Spending(collection, entries_about(entries, answers, which, file))
 
     def refuse(found: Spending) -> list[str]:
         messages = list(_spent_again(Path(answers), found))
@@ -240,10 +239,16 @@ def randomize_file(
     return RandomizeResult(written.n, output, written.digest, tuple(warnings), done[0])
 
 
+def entries_about(entries: Entries, answers: PathLike, which: str, file: str) -> Entries:
+    """Return the entries about the people of a file: by what they answered, by its path, or by its bytes."""
+    path = f"path:{Path(answers).resolve()}"
+    return tuple(entry for entry in entries if entry.answers in (which, path) or (file and entry.file == file))
+
+
 def file_digest(path: PathLike, key: bytes) -> str:
     """Return a keyed digest of a file's bytes: the same people, whatever is asked of them; "" if it is not a file."""
-    if not os.path.isfile(path):
-        return ""
+    if not os.path.isfile(path) or not os.access(path, os.R_OK):
+        return ""  # whoever opens it says why
     digest = hmac.new(key, b"file\0", "sha256")
     with open(path, "rb") as file:
         while part := file.read(1 << 20):
@@ -252,9 +257,9 @@ def file_digest(path: PathLike, key: bytes) -> str:
 
 
 def last_change(path: PathLike) -> int:
-    """Return when a file was changed last, in nanoseconds; 0 if it is not there."""
+    """Return when a file was changed last, in nanoseconds and at least 1; 0 if it is not there."""
     try:
-        return os.stat(path).st_mtime_ns
+        return max(os.stat(path).st_mtime_ns, 1)
     except OSError:
         return 0
 
