@@ -251,7 +251,7 @@ def file_digest(path: PathLike, key: bytes) -> str:
         return ""  # whoever opens it says why
     digest = hmac.new(key, b"file\0", "sha256")
     with open(path, "rb") as file:
-        while part := file.read(1 << 20):
+        while part := file.read(1 << 16):
             digest.update(part)
     return digest.hexdigest()
 
