@@ -294,6 +294,11 @@ def test_a_source_that_is_not_used() -> None:
         bulk.bits_decide_one_report(Stub(randomize))
 
 
+def test_a_source_that_nothing_is_drawn_from() -> None:
+    with pytest.raises(BrokenLawError, match="no word is drawn"):
+        bulk.bits_decide_one_report(Stub(lambda inputs, _: inputs.astype(np.uint8)))
+
+
 def test_one_hash_function_for_everybody() -> None:
     """No two contributors depend on each other more than others do: two runs are not alike."""
     sketch = dn.CountMeanSketch(1000, 1.0, 4, "spread")

@@ -216,7 +216,7 @@ class WordStream:
 
     Taking advances the stream at once, and what was taken lies in memory of its own. A kernel that forgets to hand
     back what it did not read wastes words; there is no way to receive the same word twice but to hand back a word that
-    was read. A stream belongs to the call that made it: it is not shared between threads, as sources are.
+    was read. A stream belongs to the thread and the process that made it, and cannot be copied; sources are shared.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def draw_few(rng: Randomness, size: int) -> list[int]:
 
 
 def blocks(rng: Randomness, rows: int, words_per_row: int = 1) -> Iterator[tuple[slice, Words]]:
-    """Yield ``(rows, words)`` blocks that together cover `rows` rows.
+    """Yield ``(rows, words)`` blocks that together cover `rows` rows, from a stream of their own.
 
     `words` has shape (block rows, words_per_row), or (block rows,) if words_per_row is 1. Use it before asking for the
     next block.

@@ -126,7 +126,21 @@ def sorting_network(size: int) -> NDArray[np.int64]:
 
 
 def fill_many(codes: Codes, threshold: np.uint64, k: int, rng: Randomness, reports: Codes) -> None:
-    """Overwrite reports[n, omega] with sorted subsets; each includes its code if a word is below the threshold."""
+    """Overwrite reports int[n, omega] with sorted subsets; each includes its code if a word is below the threshold.
+
+    Parameters
+    ----------
+    codes : int[n]
+        Codes, already checked to be in 0..k-1.
+    threshold : uint64
+        A report includes its contributor's code with probability threshold/2^64.
+    k : int
+        Number of values.
+    rng : Randomness
+        Source of the words.
+    reports : int[n, omega]
+        Overwritten; its dtype must hold the values.
+    """
     omega = reports.shape[1]
     plan = plan_for(k, omega)
     if not plan.width:
@@ -169,9 +183,10 @@ def sort_sets(
     table: Codes,
     reports: Codes,
 ) -> int:
-    """Draw the sets of some rows, each from chunks of its own; return how many were refused, moved to the front.
+    """Draw the sets of rows int64[m], each from chunks of its own; return how many were refused, moved to the front.
 
-    Of up to 64 rows side by side, the first chunks of all lie before the second ones.
+    chunks uint16 or uint32[m x chunks of a row]: up to 64 rows lie side by side, and the first chunks of all of them
+    come before the second ones.
     """
     omega, side = table.shape
     each = chunks.shape[0] // rows.shape[0]
@@ -253,9 +268,9 @@ def fill_sets(
     reports: Codes,
     flat: Codes,
 ) -> int:
-    """Draw the sets of some rows, each from words of its own; return how many were refused, moved to the front.
+    """Draw the sets of rows int64[m], each from words of its own; return how many were refused, moved to the front.
 
-    `reports` int[n, omega] and `flat` are one memory. Rows come in order, or are drawn `again`.
+    Words are uint64[m x words of a row]. `reports` int[n, omega] and `flat` are one memory. Rows come in order, or are drawn `again`.
     """
     omega, cells, each = reports.shape[1], -(-k // 64), words.shape[0] // rows.shape[0]
     chunks_per_word = 64 // chunk

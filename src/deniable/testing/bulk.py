@@ -101,6 +101,7 @@ def bits_decide_one_report(mechanism: Any, rows: int = ROWS + 5, changes: int = 
     reports = mechanism.randomize(inputs, honest)
     again = rows_that_differ(reports, mechanism.randomize(inputs, ChangedRandomness(seed)))
     hold(not len(again), f"the same words make other reports in rows {(again[:9] + 1).tolist()}")
+    hold(sum(honest.sizes) > 0, "no word is drawn from the source that is given")
     ends = np.cumsum(honest.sizes)
     generator = np.random.default_rng(seed)
     anywhere = generator.integers(ends[-1], size=changes - changes // 2)
