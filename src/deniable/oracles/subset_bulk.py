@@ -270,7 +270,8 @@ def fill_sets(
 ) -> int:
     """Draw the sets of rows int64[m], each from words of its own; return how many were refused, moved to the front.
 
-    Words are uint64[m x words of a row]. `reports` int[n, omega] and `flat` are one memory. Rows come in order, or are drawn `again`.
+    Words are uint64[m x words of a row]. `reports` int[n, omega] and `flat` are one memory. Rows come in order, or are
+    drawn `again`.
     """
     omega, cells, each = reports.shape[1], -(-k // 64), words.shape[0] // rows.shape[0]
     chunks_per_word = 64 // chunk
