@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable import SimulationRandomness
+from deniable.core.checks import TARGETS
 from deniable.dealt.coupling.jrr import JRR
 from deniable.dealt.coupling.kary_jrr import KaryJRR
 from deniable.dealt.coupling.report_coupling import ReportCoupledRR
-from deniable.dealt.interval import SupportLaw, few
+from deniable.dealt.interval import SupportLaw, few, wide_score_bounds
 from deniable.dealt.quota.interval import QuotaSupports
 from deniable.dealt.quota.quota_rr import QuotaRR
 from tests.unit.dealt.coupling_laws import kary_reports, reports, signs, tilted, type_law
@@ -174,3 +176,21 @@ def test_the_rule_asks_for_mistakes_without_any_holders(bends: tuple[float, floa
     assert few(variance(24.99), 1 / 100)
     assert not few(variance(25.01), 1 / 100)
     assert few(variance(1e6), 1 / 100, cut_off=True)
+
+
+def test_score_bounds_of_the_population_count_sampling() -> None:
+    """Each end lies z deviations from the estimate, by the variance of the listed distribution at that end."""
+    jrr, tail = JRR.optimal(3_000, 1.0, colluders=0, count=900), 0.025
+    law, step = jrr._support_law(3_000, 3_000), jrr.support_step / 3_000
+    found, variance = np.array([0.3]), partial(jrr.variance, reporters=3_000)
+    supports = np.arange(3_001)
+    for target in TARGETS:
+        ends = wide_score_bounds(found, 3_000, variance, step, tail, target)
+        for end, half in zip(ends, (step / 2, -step / 2), strict=True):
+            f = float(end[0]) + half
+            if target == "population":
+                chances = np.diff([law.at_most_drawn(int(count), f) for count in supports], prepend=0.0)
+            else:
+                chances = np.diff([law.at_most(int(count), round(3_000 * f)) for count in supports], prepend=0.0)
+            deviation = math.sqrt(chances @ (supports - chances @ supports) ** 2) * step
+            assert abs(found[0] - f) == pytest.approx(1.959964 * deviation, rel=2e-3)
