@@ -320,3 +320,23 @@ def test_hashed_answers() -> None:
             lower, upper = mechanism.estimate(aggregate).interval()
             hits += int(times) * bool(lower[0] <= holders / n + 1e-12 and holders / n - 1e-12 <= upper[0])
         assert hits / runs >= 0.943, holders
+
+
+def test_ends_of_several_deals_share_what_may_fail() -> None:
+    """Half of the tail for each of two deals, weighted by their reports; sums with others know that they are few."""
+    deals = [QuotaRR(6.0, n, deal_id=str(n)) for n in (20, 30)]
+    parts = [Aggregate(deal, np.array([7, n - 7]), n) for deal, n in zip(deals, (20, 30), strict=True)]
+    combined = combine_deals(parts)
+    assert combined.scarce
+    for target in TARGETS:
+        found = np.array(combined.interval(0.95, target=target))
+        each = zip(deals, parts, strict=True)
+        own = [np.array(deal.estimate(part).interval(0.975, target=target)) for deal, part in each]
+        np.testing.assert_allclose(found, 0.4 * own[0] + 0.6 * own[1], atol=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "size", "batches", "scarce"), [(6.0, 1000, 2, True), (0.5, 1000, 5, False)])
+def test_batches_know_whether_they_are_few(epsilon: float, size: int, batches: int, scarce: bool) -> None:
+    quota = QuotaBatches(epsilon, size, batches)
+    counts = np.array([*[7, size - 7] * batches, *[size] * batches])
+    assert quota.estimate(Aggregate(quota, counts, quota.n)).scarce is scarce
