@@ -85,7 +85,7 @@ _LARGEST = 300.0
 
 
 class Added(NamedTuple):
-    """What one report adds to an unbiased answer.
+    """Contribution of one report to an unbiased answer.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Added(NamedTuple):
 
 
 ReportLaw: TypeAlias = Callable[[Floats], Added]
-"""What one report adds to sum_x weights[x] 1[x is held], for weights float64[k]."""
+"""Contribution of one report to sum_x weights[x] 1[x is held], for weights float64[k]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ class Sample:
 
 
 class _Part(NamedTuple):
-    """What the reports of one sample add to several questions, all times `factor`: one `Added` each."""
+    """Contributions of one sample's reports to several questions, all times `factor`: one `Added` each."""
 
     n: float
     share: float
@@ -382,7 +382,7 @@ class _Curve(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """What frequencies must satisfy: scores'f <= most; scores float64[1, x], most float64[1]."""
+    """Limit on frequencies f, scores'f <= most: scores float64[1, x], most float64[1]."""
 
     scores: Floats
     most: Floats

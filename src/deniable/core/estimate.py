@@ -370,7 +370,8 @@ class Estimate(Questions, Shown):
 
         Where the law of the counts is known (`support`) and fewer than 25 mistaken reports are expected,
         min(n q, n (1 - p)) < 25, the interval inverts that law exactly (`deniable.core.support_counts`), within [0, 1],
-        and covers at least what it says at every n and f. A raw estimate outside [0, 1] lies outside that interval.
+        and covers at least what it says at every n and f. A raw estimate outside [0, 1] lies outside that interval; so
+        may one inside, between two numbers of holders.
 
         Where the law of single reports is known instead (`samples`: square waves, tables of pairs, combined phases) and
         few of them matter, it is Chernoff's bound (`deniable.core.bounded_sums`): within [0, 1], at least what it says.

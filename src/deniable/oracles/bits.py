@@ -2,7 +2,7 @@
 
 A batch of n reports of k bits is ``uint8[n, ceil(k/8)]``, little-endian: value v is bit v % 8 of byte v // 8, and the
 padding bits of the last byte are zero. A batch is treated as one flat run of 64-bit words, and all 64 lanes of a word
-are worked on at once (bit-slicing), so rows that are no multiple of 64 bits waste nothing.
+are worked on at once (bit-slicing), so rows whose bits are not a multiple of 64 waste nothing.
 """
 
 from __future__ import annotations

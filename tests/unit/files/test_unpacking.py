@@ -324,3 +324,11 @@ def test_a_workbook_with_too_many_styles_is_refused(tmp_path: Path) -> None:
         FileFormatError, match="at most 2,097,152 bytes of styles, got 2,621,440; save the sheet as CSV"
     ):
         open_answers(path, ["a"])
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
+def test_texts_in_encodings_without_dictionaries_are_named(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": ["yes", "no"]}), path, use_dictionary=False, column_encoding={"a": encoding})
+    with pytest.raises(FileFormatError, match=f"got {encoding} in column 'a'"), open_answers(path, ["a"]) as reader:
+        list(reader)

@@ -43,7 +43,8 @@ _SIZES = {1: 0, 2: 0, 3: 1, 7: 8}
 # Fields of a page's header, and of the header of a data page or a dictionary.
 _UNPACKED, _PACKED, _DATA, _DATA_2 = 2, 3, 5, 8
 _VALUES, _ENCODING, _ENCODING_2 = 1, 2, 4
-_DELTA_BYTE_ARRAY = 7
+_DELTAS = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}
+"""Encodings of texts that cannot be read as dictionaries."""
 
 
 def check_pages(file: pq.ParquetFile, path: Path, columns: Sequence[str], most: int | None = None) -> None:
@@ -64,7 +65,7 @@ def check_pages(file: pq.ParquetFile, path: Path, columns: Sequence[str], most: 
     ------
     FileFormatError
         If they become more, if a row of lists can have more than `MOST_ELEMENTS` elements, or if texts are encoded by
-        what they have in common.
+        their lengths or by what they have in common.
     IndexError, ValueError
         If a header is damaged.
     """
@@ -78,10 +79,10 @@ def check_pages(file: pq.ParquetFile, path: Path, columns: Sequence[str], most: 
                     f"{chunk.num_values:,}; write it again with smaller row groups"
                 )
             for page in _pages(source, chunk):
-                if page.encoding == _DELTA_BYTE_ARRAY:
+                if page.encoding in _DELTAS:
                     raise FileFormatError(
-                        f"{path} must have texts in the encodings PLAIN or RLE_DICTIONARY, got DELTA_BYTE_ARRAY in "
-                        f"column {leaf.path!r}; write it again in one of those"
+                        f"{path} must have texts in the encodings PLAIN or RLE_DICTIONARY, got "
+                        f"{_DELTAS[page.encoding]} in column {leaf.path!r}; write it again in one of those"
                     )
                 largest[j] = max(largest[j], page.unpacked)
     limit = min(MOST_OF_MANY, MOST_UNPACKED + _COLUMN * len(leaves)) if most is None else most
