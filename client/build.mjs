@@ -11,7 +11,10 @@ const target = process.argv[2] ?? `${root}src/deniable/service/static/`;
 const digest = (content) => createHash("sha256").update(content).digest("hex");
 const common = { absWorkingDir: `${root}client`, bundle: true, charset: "utf8", legalComments: "none", write: false };
 
-const sources = readdirSync(`${root}client/src`).sort();
+const sources = readdirSync(`${root}client/src`, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => `${entry.parentPath}/${entry.name}`.slice(`${root}client/src/`.length))
+  .sort();
 const read = (name) => `${name}\0${readFileSync(`${root}client/src/${name}`, "utf8")}\0`;
 // Two minifiers make less of it than either alone.
 const script = await build({ ...common, entryPoints: ["src/index.ts"], format: "esm", target: "es2020", minify: true });

@@ -4,11 +4,11 @@ import { type Fraction, must, Refusal, toNumber } from "./exact.js";
 import { sha256 } from "./json.js";
 import type { Part } from "./records.js";
 import { type Answer, AnswerError, type Attribute, encode, withWords, words } from "./schema.js";
-import { counted, deliver } from "./send.js";
-import { exported, imported, keep, type Kept, kept, ledger, note, total } from "./store.js";
+import { deliver } from "./send.js";
+import { exported, imported, keep, type Kept, kept, leave, ledger, note, total } from "./store.js";
 import { check, type Survey } from "./survey.js";
-import { type Language, OTHER_TEXTS, type PageDocument, terms } from "./terms.js";
-import { ENGLISH, type Key } from "./text.js";
+import { type Language, linked, matches, OTHER_TEXTS, type PageDocument, pageHash, terms } from "./terms.js";
+import { ENGLISH, FREE, type Key, shipped } from "./text.js";
 import { SecureWords } from "./words.js";
 
 /** Where a survey is, and what its link says of it. */
@@ -17,7 +17,7 @@ export interface Place {
   readonly api: string;
   /** Id of the collection. */
   readonly collection: string;
-  /** What the contributor's link says of the id: its first 16 digits or more. */
+  /** The 32 digits of the contributor's link: 16 of the collection's id, then 16 of the page document's hash. */
   readonly link: string;
 }
 
@@ -67,6 +67,7 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
   try {
     must(globalThis.isSecureContext && globalThis.indexedDB && crypto.subtle && globalThis.BigInt, ENGLISH.old);
     root.classList.add("deniable");
+    const [id, texts] = linked(place.link);
     const url = `${place.api}/collections/${place.collection}`;
     const read = async (path: string): Promise<string> => {
       const answer = await fetch(url + path, { credentials: "omit", referrerPolicy: "no-referrer" }).catch(() => undefined);
@@ -74,7 +75,9 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
       return answer.text();
     };
     const [document, page, state] = await Promise.all([read(""), read("/page"), read("/state")]);
-    const survey = await check(document, place.link);
+    const survey = await check(document, id);
+    const hash = await pageHash(page);
+    matches(hash, texts);
     const said = terms(page, survey);
     must(survey.id === place.collection, OTHER_TEXTS);
     const attributes = await Promise.all(
@@ -83,7 +86,7 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
       ),
     );
     const open = (JSON.parse(state) as { state?: unknown }).state;
-    await show(root, url, { ...survey, attributes }, said, await sha256(page), String(open));
+    await show(root, url, { ...survey, attributes }, said, hash, String(open));
   } catch (error) {
     refuse(root, error);
   }
@@ -92,6 +95,7 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
 /** Say why there is no form: the sentence of a refusal, or what a browser says that cannot keep a report. */
 function refuse(root: HTMLElement, error: unknown): void {
   root.dataset.state = "refused";
+  if (root.dataset.slug !== undefined) document.title = ENGLISH.refused;
   const why = error instanceof Refusal ? error.message : String(error);
   root.replaceChildren(h("section", { role: "alert" }, h("h1", {}, ENGLISH.refused), h("p", {}, why)));
 }
@@ -108,8 +112,10 @@ async function show(
   /** What is said again when the language changes. */
   let spoken: (readonly [HTMLElement, () => void])[] = [];
   const fields = new Map<string, () => Answer>();
-  /** Open access: a name that nobody else has, and that nothing else carries. */
-  const nullifier = base64(crypto.getRandomValues(new Uint8Array(16)));
+  /** Forgets the form, or hides what was sent, when the page is left. */
+  let cover = (): void => {};
+  /** Responses whose person has left: they are not sent again. */
+  const gone = new Set<Kept>();
   const tags = Object.keys(texts.languages);
   const wanted = navigator.languages.map((one) => one.toLowerCase());
   const fits = (tag: string, one: string): boolean => one === tag.toLowerCase() || one.split("-")[0] === tag.toLowerCase();
@@ -136,8 +142,11 @@ async function show(
     return (one.dictionary ? undefined : language().labels?.[one.name]?.[code]) ?? one.labels[code]!;
   }
 
+  /** The page document's own wording of a sentence, where it may have one. */
+  const worded = (key: Key): string | undefined => (FREE.includes(key) ? language().interface?.[key] : undefined);
+
   function fill(key: Key, values: Record<string, string | number>): string {
-    return (language().interface?.[key] ?? ENGLISH[key]).replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
+    return (worded(key) ?? shipped(tag)?.[key] ?? ENGLISH[key]).replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
   }
 
   /** Let an element say something, now and in every language that is chosen later. */
@@ -146,7 +155,7 @@ async function show(
       const own = typeof what === "string";
       element.textContent = own ? fill(what, values()) : what();
       // A sentence that is in English on a page that is not says so.
-      const foreign = own && !language().interface?.[what] && !tag.startsWith("en");
+      const foreign = own && worded(what) === undefined && !shipped(tag)?.[what];
       for (const [name, value] of [["lang", "en"], ["dir", "ltr"]] as const)
         if (foreign) element.setAttribute(name, value);
         else element.removeAttribute(name);
@@ -173,14 +182,11 @@ async function show(
     const first = await kept(survey.id);
     const entries = await ledger();
     frame();
-    if (first) return showResult(first);
+    if (first) return showKept(first);
     const earlier = entries.some((one) => survey.learnedFrom.includes(one.collection));
     if (earlier) return stop("earlier");
     if (opened !== "open") return stop(opened === "closed" || opened === "closing" ? "closed" : "notOpen");
-    // Asked before drawing: who was counted is not drawn for again. A name of this page's own was never counted, so a
-    // collector that cannot be reached is no obstacle.
-    if (await counted(url, nullifier)) return stop("already");
-    showForm();
+    showForm(1);
   }
 
   function become(name: string): void {
@@ -218,11 +224,19 @@ async function show(
       say(h("p"), "checked", () => ({ epsilon, ratio: roundedUp(ratio) })),
     );
     if (ratio > 54.6) promise.append(say(h("p", { class: "notice" }), "weak"));
+    header.append(say(h("button", { type: "button", class: "exit", click: vanish }), "exit"));
     root.replaceChildren(header, promise, main, device);
     speak();
   }
 
-  function showForm(): void {
+  /** Forget the form and what is shown, and be gone: the address leaves the history as well. */
+  function vanish(): void {
+    cover();
+    root.replaceChildren();
+    location.replace("about:blank");
+  }
+
+  function showForm(person: number): void {
     const { epsilon, attributes } = survey;
     const { retention, min_batch: batch, contact } = texts;
     const form = h(
@@ -231,7 +245,7 @@ async function show(
         autocomplete: "off",
         submit: (event) => {
           event.preventDefault();
-          toss(form).catch((error: unknown) => refuse(root, error));
+          toss(form, person).catch((error: unknown) => refuse(root, error));
         },
       },
       h(
@@ -251,6 +265,8 @@ async function show(
       say(h("button", { type: "submit", class: "toss" }), "toss"),
     );
     main.replaceChildren(form);
+    // Whoever comes back to this page, or uses the device next, finds an empty form.
+    cover = () => form.reset();
     become("form");
     void showLedger();
   }
@@ -357,7 +373,7 @@ async function show(
 
   // ---------------------------------------------------------------- the toss
 
-  async function toss(form: HTMLFormElement): Promise<void> {
+  async function toss(form: HTMLFormElement, person: number): Promise<void> {
     if (root.dataset.state !== "form") return;
     become("drawing");
     const random = new SecureWords();
@@ -384,19 +400,24 @@ async function show(
     fields.clear();
     spoken = spoken.filter(([element]) => !form.contains(element));
     const { id, title, epsilon } = survey;
+    // Open access: a name that nobody else has, and that nothing else carries.
+    const nullifier = base64(crypto.getRandomValues(new Uint8Array(16)));
     const body = JSON.stringify({ collection: id, reports: [{ id: nullifier, report: base64(report) }] });
-    const drawn = { collection: id, title, epsilon, body, page: hash, state: "drawn" } as const;
-    await showResult(await keep(drawn));
+    const drawn = { collection: id, person, title, epsilon, body, page: hash, state: "drawn" } as const;
+    await showKept(await keep(drawn));
   }
 
-  async function showResult(response: Kept): Promise<void> {
-    const [sent] = (JSON.parse(response.body) as { reports: { id: string; report: string }[] }).reports;
-    const report = Uint8Array.from(atob(sent!.report.replace(/-/g, "+").replace(/_/g, "/")), (one) => one.charCodeAt(0));
-    must(report.length === survey.mechanism.width);
+  // ---------------------------------------------------------------- what became of it
+
+  /** Show what became of a response, and on request what was sent while this page still has it. */
+  async function showKept(response: Kept): Promise<void> {
+    if (response.state === "left") return showLeft(response);
     const status = h("p", { role: "status", class: "status" });
     const again = say(h("button", { type: "button", hidden: true, click: () => void send(response, status, again) }), "again");
     const heading = say(h("h2", { tabindex: "-1" }), "sentTitle");
-    const hex = [...report].map((one) => one.toString(16).padStart(2, "0")).join(" ");
+    const sent = h("div", { id: "deniable-sent" });
+    const ask = h("div");
+    const going = say(h("button", { type: "button", click: () => askToLeave(response, ask) }), "leave");
     main.replaceChildren(
       h(
         "section",
@@ -404,11 +425,11 @@ async function show(
         heading,
         status,
         again,
-        ...survey.mechanism.read(report).flatMap((part) => meaning(part)),
-        say(h("p"), "everyAnswer", () => ({ ratio: roundedUp(ratio) })),
-        h("details", {}, say(h("summary"), "bytes"), h("pre", { tabindex: "0" }, `${hex}\n\n${response.body}`)),
-        h("p", {}, say(h("span"), "receipt"), ": ", h("code", {}, (await sha256(sent!.id)).slice(0, 16))),
+        ...(response.body ? [await shower(response, sent), sent] : []),
         say(h("p", { class: "lead" }), () => language().thanks),
+        say(h("p"), "shared"),
+        h("p", {}, going),
+        ask,
       ),
     );
     heading.focus();
@@ -416,14 +437,83 @@ async function show(
     else told(response, status, again);
   }
 
+  /** A button that shows what was sent and hides it again; it is hidden whenever the page is. */
+  async function shower(response: Kept, sent: HTMLElement): Promise<HTMLElement> {
+    const parts = await contents(response);
+    const button = h("button", { type: "button", "aria-expanded": "false", "aria-controls": sent.id });
+    const show = (shown: boolean): void => {
+      button.setAttribute("aria-expanded", String(shown));
+      say(button, shown ? "hide" : "show");
+      sent.replaceChildren(...(shown ? parts : []));
+    };
+    button.addEventListener("click", () => show(!sent.childElementCount));
+    cover = () => show(false);
+    cover();
+    return button;
+  }
+
+  async function contents(response: Kept): Promise<HTMLElement[]> {
+    const [sent] = (JSON.parse(response.body) as { reports: { id: string; report: string }[] }).reports;
+    const report = Uint8Array.from(atob(sent!.report.replace(/-/g, "+").replace(/_/g, "/")), (one) => one.charCodeAt(0));
+    must(report.length === survey.mechanism.width);
+    const read = survey.mechanism.read(report);
+    const hex = [...report].map((one) => one.toString(16).padStart(2, "0")).join(" ");
+    return [
+      ...read.flatMap((part) => meaning(part, read.length)),
+      say(h("p"), "everyAnswer", () => ({ ratio: roundedUp(ratio) })),
+      h("details", {}, say(h("summary"), "bytes"), h("pre", { tabindex: "0" }, `${hex}\n\n${response.body}`)),
+      h("p", {}, say(h("span"), "receipt"), ": ", h("code", {}, (await sha256(sent!.id)).slice(0, 16))),
+    ];
+  }
+
+  /** Leave this device; what was not counted yet is deleted only if its person says so. */
+  function askToLeave(response: Kept, ask: HTMLElement): void {
+    const go = async (): Promise<void> => {
+      gone.add(response);
+      cover();
+      cover = () => {};
+      main.replaceChildren();
+      await leave(response);
+      await showLeft(response);
+    };
+    if (root.dataset.state === "counted") return void go();
+    ask.replaceChildren(
+      say(h("p", { role: "alert" }), "leaveUnsent"),
+      say(h("button", { type: "button", click: go }), "leaveAnyway"),
+      say(h("button", { type: "button", click: () => ask.replaceChildren() }), "stay"),
+    );
+  }
+
+  async function showLeft(response: Kept): Promise<void> {
+    main.replaceChildren(say(h("p", { role: "status", class: "status" }), "left"), ...nextPerson(response));
+    become("left");
+    await showLedger();
+  }
+
+  /** Lets another person answer on this device, where the survey says that people may. */
+  function nextPerson({ person }: Kept): HTMLElement[] {
+    if (!texts.second_person || opened !== "open") return [];
+    const note = h("div");
+    const ask = (): void =>
+      note.replaceChildren(
+        say(h("p", { role: "alert" }), "secondNote", () => ({ epsilon: survey.epsilon })),
+        say(h("button", { type: "button", click: () => showForm(person + 1) }), "secondStart"),
+      );
+    return [h("p", {}, say(h("button", { type: "button", click: ask }), "second")), note];
+  }
+
   async function send(response: Kept, status: HTMLElement, again: HTMLElement): Promise<void> {
     again.hidden = true;
     become("sending");
     void showLedger();
     const became = await deliver(url, response, (waiting) => {
+      if (gone.has(response)) return false;
       become(waiting === "delay" ? "sending" : waiting);
       say(status, waiting);
+      return true;
     });
+    // Nothing is written about somebody who left meanwhile.
+    if (!became || gone.has(response)) return;
     await note(became);
     told(became, status, again);
   }
@@ -433,11 +523,12 @@ async function show(
     say(status, stopped ? "stopped" : "counted", () => ({ problem: response.problem ?? "", contact: texts.contact }));
     again.hidden = !stopped;
     become(stopped ? "stopped" : "counted");
+    if (!stopped) main.querySelector(".sent")?.append(...nextPerson(response));
     void showLedger();
   }
 
   /** One part of a report in words, and how likely it was from every answer. */
-  function meaning({ attributes, reading }: Part): HTMLElement[] {
+  function meaning({ attributes, reading }: Part, parts: number): HTMLElement[] {
     const columns = attributes.map((j) => everyColumn[j]!);
     const sizes = attributes.map((j) => Number(survey.mechanism.sizes[j]!));
     const k = sizes.reduce((product, size) => product * size, 1);
@@ -465,9 +556,8 @@ async function show(
       row(say(h("th"), "others", () => ({ count: k - near.length })), reading.unlikely);
     }
     const head = h("tr", {}, say(h("th", { scope: "col" }), "answer"), say(h("th", { scope: "col" }), "chance"));
-    const chosen = survey.mechanism.read.length && attributes.length < everyColumn.length;
     return [
-      ...(chosen ? [say(h("p"), "drawn", () => ({ question: question() }))] : []),
+      ...(parts > 1 || attributes.length === everyColumn.length ? [] : [say(h("p"), "drawn", () => ({ question: question() }))]),
       say(h("p", { class: "reported" }), "reported", () => ({ labels: near.length ? few() : fill("nothing", {}) })),
       h("table", {}, say(h("caption"), "meaning", () => ({ question: question() })), h("thead", {}, head), rows),
     ];
@@ -477,7 +567,7 @@ async function show(
 
   async function showLedger(): Promise<void> {
     const entries = await ledger();
-    const label = { drawn: "stateDrawn", counted: "stateCounted", stopped: "stateStopped" } as const;
+    const label = { drawn: "stateDrawn", counted: "stateCounted", stopped: "stateStopped", left: "stateLeft" } as const;
     const heads = (["survey", "epsilon", "state"] as const).map((key) => say(h("th", { scope: "col" }), key));
     const rows = entries.map((one) =>
       h("tr", {}, h("td", {}, one.title || one.collection.slice(0, 12)), h("td", {}, one.epsilon), say(h("td"), label[one.state])),
@@ -518,6 +608,11 @@ async function show(
     );
   }
 
+  addEventListener("pagehide", () => cover());
+  document.addEventListener("visibilitychange", () => {
+    // A form is kept: people look things up elsewhere while they answer.
+    if (document.hidden && root.dataset.state !== "form") cover();
+  });
   await begin();
 }
 
@@ -528,8 +623,8 @@ const base64 = (bytes: Uint8Array): string =>
 export function mountAll(): void {
   for (const root of document.querySelectorAll<HTMLElement>("[data-collection]")) {
     const { collection = "", api = "/api/v1", pinned } = root.dataset;
-    // A page that was written for one survey says its id itself; elsewhere the link has to.
-    const link = pinned === undefined ? decodeURIComponent(location.hash.slice(1)) : collection;
+    // A page that was written for one survey has the digits of its link; elsewhere the address has to.
+    const link = pinned ?? decodeURIComponent(location.hash.slice(1));
     void mount(root, { api, collection, link });
   }
 }

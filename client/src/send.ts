@@ -2,8 +2,8 @@
 
 import type { Kept } from "./store.js";
 
-/** What a try to send is told: that it waits, or for how many seconds it will. */
-export type Progress = (waiting: "delay" | "sending" | "offline" | "retry") => void;
+/** Is told what a try to send waits for, and says whether to go on. */
+export type Progress = (waiting: "delay" | "sending" | "offline" | "retry") => boolean;
 
 const LONGEST_DELAY = 3000;
 const FIRST_BACKOFF = 500;
@@ -45,12 +45,12 @@ export async function counted(collection: string, id: string): Promise<boolean |
   }
 }
 
-/** Send a kept response until it is acknowledged, or refused for good; return what became of it. */
-export async function deliver(collection: string, response: Kept, progress: Progress): Promise<Kept> {
+/** Send a kept response until it is acknowledged, or refused for good; return what became of it, unless it was given up. */
+export async function deliver(collection: string, response: Kept, progress: Progress): Promise<Kept | undefined> {
   progress("delay");
   await new Promise((resolve) => setTimeout(resolve, uniform(LONGEST_DELAY)));
   for (let backoff = FIRST_BACKOFF; ; backoff = Math.min(2 * backoff, LONGEST_BACKOFF)) {
-    progress(navigator.onLine ? "sending" : "offline");
+    if (!progress(navigator.onLine ? "sending" : "offline")) return undefined;
     let least = 0;
     try {
       const answer = await post(`${collection}/reports`, response.body);

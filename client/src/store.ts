@@ -5,14 +5,17 @@ import { must, parseDecimal, plus, toNumber, type Fraction } from "./exact.js";
 /** A report that was drawn, and what became of it. */
 export interface Kept {
   readonly collection: string;
+  /** Who answered on this device: 1, and 2 on for further people where the survey lets them. */
+  readonly person: number;
+  /** Empty when the person has left. */
   readonly title: string;
   /** The whole budget, as the survey declares it. */
   readonly epsilon: string;
-  /** The bytes that are sent, the same at every try. */
+  /** The bytes that are sent, the same at every try; deleted as soon as they are counted, or the person leaves. */
   readonly body: string;
-  /** SHA-256 of the survey document that was shown. */
+  /** Hash of the survey document that was shown; empty when the person has left. */
   readonly page: string;
-  readonly state: "drawn" | "counted" | "stopped";
+  readonly state: "drawn" | "counted" | "stopped" | "left";
   /** Why it was stopped: the problem's name. */
   readonly problem?: string;
 }
@@ -22,8 +25,12 @@ const NAME = "responses";
 /** Run one transaction on the device's database. */
 async function transaction<T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
   const database = await new Promise<IDBDatabase>((resolve, reject) => {
-    const opening = indexedDB.open("deniable", 1);
-    opening.onupgradeneeded = () => opening.result.createObjectStore(NAME, { keyPath: "collection" });
+    const opening = indexedDB.open("deniable", 2);
+    opening.onupgradeneeded = () => {
+      // The first version, which was never released, had one person for each collection.
+      if (opening.result.objectStoreNames.contains(NAME)) opening.result.deleteObjectStore(NAME);
+      opening.result.createObjectStore(NAME, { keyPath: ["collection", "person"] });
+    };
     opening.onerror = () => reject(opening.error);
     opening.onsuccess = () => resolve(opening.result);
   });
@@ -39,25 +46,34 @@ async function transaction<T>(mode: IDBTransactionMode, act: (store: IDBObjectSt
   }
 }
 
-export const kept = (collection: string): Promise<Kept | undefined> =>
-  transaction("readonly", (store) => store.get(collection) as IDBRequest<Kept | undefined>);
+const found = (collection: string, person: number): Promise<Kept | undefined> =>
+  transaction("readonly", (store) => store.get([collection, person]) as IDBRequest<Kept | undefined>);
+
+/** The response of the last person who answered a collection on this device. */
+export const kept = async (collection: string): Promise<Kept | undefined> =>
+  (await ledger()).filter((one) => one.collection === collection).pop();
 
 export const ledger = (): Promise<Kept[]> => transaction("readonly", (store) => store.getAll() as IDBRequest<Kept[]>);
 
-/** Keep a response if there is none for its collection; return the one that counts, which is the first. */
+/** Keep a response if its person has none for its collection; return the one that counts, which is the first. */
 export async function keep(response: Kept): Promise<Kept> {
   try {
     await transaction("readwrite", (store) => store.add(response));
     return response;
   } catch (error) {
-    const first = await kept(response.collection);
+    const first = await found(response.collection, response.person);
     if (first) return first;
     throw error;
   }
 }
 
-/** Note what became of a response. */
-export const note = (response: Kept): Promise<unknown> => transaction("readwrite", (store) => store.put(response));
+/** Note what became of a response; of one that was counted the bytes are deleted: nobody sends them again. */
+export const note = (response: Kept): Promise<unknown> =>
+  transaction("readwrite", (store) => store.put(response.state === "counted" ? { ...response, body: "" } : response));
+
+/** Forget everything about a response but what keeps its person from a second draw. */
+export const leave = ({ collection, person, epsilon }: Kept): Promise<unknown> =>
+  note({ collection, person, title: "", epsilon, body: "", page: "", state: "left" });
 
 // ---------------------------------------------------------------- the ledger as a file
 
@@ -70,14 +86,15 @@ export const exported = (entries: readonly Kept[]): string =>
 export function imported(text: string): Kept[] {
   const data = JSON.parse(text) as { format?: unknown; format_version?: unknown; responses?: Kept[] };
   must(data.format === FORMAT && data.format_version === 1 && Array.isArray(data.responses), "");
-  return data.responses.map(({ collection, title, epsilon, body, page, state }) => {
-    must(/^[0-9a-f]{64}$/.test(collection) && parseDecimal(epsilon), "");
+  return data.responses.map(({ collection, person = 1, title, epsilon, body, page, state }) => {
+    must(/^[0-9a-f]{64}$/.test(collection) && person >= 1 && person % 1 === 0 && parseDecimal(epsilon), "");
     must([title, body, page].every((one) => typeof one === "string"), "");
-    must(["drawn", "counted", "stopped"].includes(state) && JSON.parse(body).collection === collection, "");
-    return { collection, title, epsilon, body, page, state };
+    const unsent = state === "drawn" || state === "stopped";
+    must(unsent ? JSON.parse(body).collection === collection : state === "counted" || state === "left", "");
+    return { collection, person, title, epsilon, body: unsent ? body : "", page, state };
   });
 }
 
-/** The sum of all budgets that were spent from this device. */
+/** The sum of the budgets that the first person of this device has spent; nobody knows which others are the same. */
 export const total = (entries: readonly Kept[]): number =>
-  toNumber(entries.map((one) => parseDecimal(one.epsilon) ?? ([0n, 1n] as Fraction)).reduce(plus, [0n, 1n]));
+  toNumber(entries.filter((one) => one.person === 1).map((one) => parseDecimal(one.epsilon) ?? ([0n, 1n] as Fraction)).reduce(plus, [0n, 1n]));

@@ -20,10 +20,10 @@ export interface Survey {
 /**
  * Check a collection's document; a refusal with one sentence if anything is off.
  *
- * `link` is what the contributor's link says of the id: its first 16 digits or more. So a collector cannot serve one
+ * `digits` are what the contributor's link says of the id: its first 16 digits or more. So a collector cannot serve one
  * person a collection of their own.
  */
-export async function check(document: string, link: string): Promise<Survey> {
+export async function check(document: string, digits: string): Promise<Survey> {
   const keys = new Keys(parse(document));
   must(keys.text("format") === "deniable collection");
   const format = keys.integer("format_version");
@@ -36,8 +36,7 @@ export async function check(document: string, link: string): Promise<Survey> {
   for (const value of content.values()) must(value !== undefined);
   const derived = await sha256(canonical(content as Map<string, Json>));
   must(derived === id, "This survey was changed after it was made.");
-  must(/^[0-9a-f]{16,64}$/.test(link), "The link to this survey is not complete: it must end in # and the survey's id.");
-  must(id.startsWith(link), "This is another survey than the one your link was made for.");
+  must(/^[0-9a-f]{16,64}$/.test(digits) && id.startsWith(digits), "This is another survey than the one your link was made for.");
   const attributes = schema(content.get("schema"));
   must(format === 2 || attributes.every((one) => one.first));
   const found = mechanism(content.get("mechanism")!);

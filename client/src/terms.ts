@@ -1,10 +1,10 @@
 // The survey document: what people read, and the terms of the survey. The rules are those of the library's `survey_page.py`.
 
 import { must } from "./exact.js";
-import { Keys, numberOf, parse, texts, whole } from "./json.js";
+import { canonical, Keys, numberOf, parse, sha256, texts, whole } from "./json.js";
 import { distinct, isDay } from "./schema.js";
 import type { Survey } from "./survey.js";
-import type { Key } from "./text.js";
+import { FREE, type Key } from "./text.js";
 
 export interface Language {
   readonly title: string;
@@ -21,11 +21,27 @@ export interface PageDocument {
   readonly retention: string;
   readonly min_batch: number;
   readonly contact: string;
+  /** Whether another person may answer on the same device. */
+  readonly second_person?: boolean;
 }
 
 export const OTHER_TEXTS = "The texts of this page are of another survey.";
+const CHANGED = "The texts of this page are not those that your link was made for.";
+const GUARDED = "The texts of this page replace a sentence that only this page itself may say.";
 const TAG = /^([a-z]{2,3}|[a-z]{5,8})(-[a-z]{4})?(-([a-z]{2}|\d{3}))?(-(\d[a-z0-9]{3}|[a-z0-9]{5,8}))?$/i;
 const TIME = /^.{10}T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/** The hash of a survey document: SHA-256 of its canonical text, so that white space and the order of keys do not matter. */
+export const pageHash = (text: string): Promise<string> => sha256(canonical(parse(text)));
+
+/** What a link says of the collection's id and of the survey document's hash: 16 digits of each. */
+export function linked(digits: string): [string, string] {
+  must(/^[0-9a-f]{32}$/.test(digits), "The link to this survey is not complete: it must end in # and 32 digits.");
+  return [digits.slice(0, 16), digits.slice(16)];
+}
+
+/** Refuse texts whose hash does not begin with what the link says. */
+export const matches = (hash: string, digits: string): void => must(hash.startsWith(digits), CHANGED);
 
 /** The survey document of a collection; a refusal with one sentence if anything is off. */
 export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "attributes">): PageDocument {
@@ -49,11 +65,16 @@ export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "att
       const own = labels.get(one.name);
       must(Array.isArray(own) && own.length === one.labels.length && distinct(texts(own)) && own.every(Boolean), OTHER_TEXTS);
     }
-    if (words.has("interface")) texts([...words.object("interface").values()]);
+    if (words.has("interface")) {
+      const own = words.object("interface");
+      must([...own.keys()].every((key) => (FREE as readonly string[]).includes(key)), GUARDED);
+      texts([...own.values()]);
+    }
     words.end();
   }
   must(!keys.has("access") || keys.text("access") === "open");
   must(!keys.has("retention") || ["aggregate", "reports"].includes(keys.text("retention")));
+  must(!keys.has("second_person") || typeof keys.take("second_person") === "boolean");
   must(!keys.has("min_batch") || keys.integer("min_batch") >= 20);
   const hours = keys.has("grace_hours") ? numberOf(keys.take("grace_hours")) : 0;
   must(hours >= 0 && hours <= 24 * 366);

@@ -1,4 +1,10 @@
-// The page's own sentences, in English; `interface` of a survey's page document has them in its languages.
+// The page's own sentences. What states the guarantee, what is sent, kept or counted comes from here alone, in every
+// language: a survey's page document may word the keys of `FREE` otherwise, and no others.
+
+import ar from "./languages/ar.json";
+import de from "./languages/de.json";
+import es from "./languages/es.json";
+import fr from "./languages/fr.json";
 
 export const ENGLISH = {
   promise: "Before your answer leaves this device, it is decided by coins.",
@@ -7,8 +13,8 @@ export const ENGLISH = {
   language: "Language",
   consentTitle: "Taking part",
   agree: "I have read this and take part.",
-  keepsSum: "Reports are added up in batches of at least {batch} people, and then deleted.",
-  keepsReports: "Reports are added up, and kept in shuffled batches of at least {batch} people.",
+  keepsSum: "Reports are added up in batches of at least {batch}, and then deleted.",
+  keepsReports: "Reports are added up, and kept in shuffled batches of at least {batch}.",
   open: "Everybody who has the link may answer once on each device; on several devices, more than epsilon {epsilon} is told.",
   contact: "Contact: {contact}",
   questions: "Questions",
@@ -51,6 +57,7 @@ export const ENGLISH = {
   stateDrawn: "waiting to be sent",
   stateCounted: "counted",
   stateStopped: "not taken",
+  stateLeft: "answered",
   perOrigin: "This list is of this address and browser only, which may forget it: save it to keep it.",
   save: "Save the list",
   load: "Load a list",
@@ -59,10 +66,49 @@ export const ENGLISH = {
   notOpen: "This survey takes no answers now.",
   closed: "This survey is closed.",
   earlier: "You have answered an earlier part of this survey on this device. This part must be answered by other people.",
-  already: "Your answer has been counted already.",
+  show: "Show what was sent",
+  hide: "Hide what was sent",
+  shared: "Sharing this device? Leave it, and it forgets what was sent. The next person sees nothing of it.",
+  leave: "Leave this device",
+  leaveUnsent: "Your report has not been counted yet. If you leave now, this device deletes it and does not send it again.",
+  leaveAnyway: "Delete it and leave",
+  stay: "Stay",
+  left: "This device has forgotten your report. One mark stays: this device has answered. If your report was sent, it still counts.",
+  exit: "Leave this page at once",
+  second: "Someone else wants to answer",
+  secondNote: "Only another person may answer again on this device. If the same person answers twice, their two reports tell more about them than epsilon {epsilon} allows.",
+  secondStart: "I am another person",
+  another: "another person",
   old: "To answer safely a browser needs a secure connection, IndexedDB and WebCrypto. This one has not all of them.",
   unreachable: "The survey cannot be loaded now. Try again later.",
   refused: "This survey is not shown.",
 } as const;
 
 export type Key = keyof typeof ENGLISH;
+
+/** Sentences that say nothing about the guarantee or the report: `interface` of a page document may replace these. */
+export const FREE: readonly Key[] = [
+  "language",
+  "consentTitle",
+  "agree",
+  "contact",
+  "questions",
+  "several",
+  "number",
+  "between",
+  "word",
+  "noWord",
+  "again",
+  "answer",
+  "survey",
+  "state",
+  "save",
+  "load",
+  "loaded",
+  "notLoaded",
+];
+
+const SHIPPED: Record<string, Partial<Record<Key, string>>> = { ar, de, en: ENGLISH, es, fr };
+
+/** The sentences that ship in a language, by its tag or the first part of it; undefined if none do. */
+export const shipped = (tag: string): Partial<Record<Key, string>> | undefined => SHIPPED[tag.toLowerCase().split("-")[0]!];

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from deniable.service.survey_page import link_digits, page_hash
 from deniable.survey.collection import Collection
 
 STATIC = Path(__file__).parents[2] / "src" / "deniable" / "service" / "static"
@@ -48,6 +49,10 @@ class Loopback:
     headers: list[dict[str, str]] = field(default_factory=list)
     posts: list[str] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
+    page_origin: str = ""
+    """The origin that hosts the page, where that is another; its script may ask here."""
+    connect: str = "'self'"
+    """What pages that are served here may ask."""
 
     def __enter__(self) -> Loopback:
         self.document = self.document or self.collection.to_json()
@@ -63,6 +68,9 @@ class Loopback:
             def do_GET(self) -> None:
                 self.answer(*outer.get(self.path))
 
+            def do_OPTIONS(self) -> None:
+                self.answer(204, "", b"")
+
             def do_POST(self) -> None:
                 content = self.rfile.read(int(self.headers["Content-Length"]))
                 outer.headers.append(dict(self.headers.items()))
@@ -75,7 +83,11 @@ class Loopback:
                 if status == 503 and outer.retry_after:
                     self.send_header("Retry-After", outer.retry_after)
                 self.send_header("Content-Length", str(len(content)))
-                self.send_header("Content-Security-Policy", POLICY)
+                policy = POLICY.replace("connect-src 'self'", f"connect-src {outer.connect}")
+                self.send_header("Content-Security-Policy", policy)
+                if outer.page_origin:
+                    self.send_header("Access-Control-Allow-Origin", outer.page_origin)
+                    self.send_header("Access-Control-Allow-Headers", "content-type")
                 self.send_header("X-Content-Type-Options", "nosniff")
                 self.send_header("Referrer-Policy", "no-referrer")
                 self.end_headers()
@@ -98,7 +110,12 @@ class Loopback:
     @property
     def link(self) -> str:
         """The contributor's link."""
-        return f"{self.origin}/s/demo#{self.collection.id[:16]}"
+        return f"{self.origin}/s/demo#{self.digits}"
+
+    @property
+    def digits(self) -> str:
+        """The digits of the link."""
+        return link_digits(self.collection.id, page_hash(json.dumps(self.page)))
 
     def get(self, path: str) -> tuple[int, str, bytes]:
         for asked, served in self.aliases.items():

@@ -67,7 +67,7 @@ def page_of(collection: Collection) -> dict[str, Any]:
             "hours": ["0", "3", "6", "9", "12", "15", "18", "21", "24", "weiß nicht"],
             "devices": ["ein Telefon", "ein Radio"],
         },
-        "interface": {"toss": "Münzen werfen und senden", "agree": "Ich habe das gelesen und nehme teil."},
+        "interface": {"agree": "Ja, ich nehme teil."},
     }
     arabic = {
         "title": "كيف يعيش الناس",

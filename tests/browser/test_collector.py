@@ -77,9 +77,8 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
 
         # Nineteen others, and one who uses the page: a batch is twenty people.
         Caller(here.public).post(body(19))
-        # Not a strict page: before it draws it asks for a receipt, and a browser writes "404" to its console.
         person = browser.new_page(viewport={"width": 390, "height": 800})
-        person.goto(f"{here.public}/s/smoking#{ASKED.id[:16]}")
+        person.goto(here.public + collector.surveys.status("smoking")["link"])
         person.wait_for_selector("[data-state=form]")
         pictured(person, "page-form")
         assert collector.store.sum(ASKED.id)[1] == 0

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from deniable import GRR
+from deniable.core.construction import mechanism
 from deniable.files.wire import from_wire
 from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.service.survey_page import LANGUAGES, draft_page
@@ -167,11 +168,11 @@ def test_somebody_answers_on_a_phone_with_the_keyboard_alone(visit: Visit, surve
         state(page, "counted")
         assert page.inner_text("[role=status]") == "Sent, and counted."
         (report,) = survey.counted.values()
-        mechanism = survey.collection.mechanism
+        of = survey.collection.mechanism
         rows = np.frombuffer(report, dtype=np.uint8)[None, :]
-        assert mechanism.aggregate(from_wire(mechanism, rows)).n == 1
-        # The device asked whether it was counted before it drew, and sent nothing that names it.
-        assert survey.posts == ["/receipts", "/reports"]
+        assert of.aggregate(from_wire(of, rows)).n == 1
+        # Nothing was posted before the report, and nothing that names the device.
+        assert survey.posts == ["/reports"]
         assert not any("cookie" in (key.lower() for key in headers) for headers in survey.headers)
 
 
@@ -183,8 +184,9 @@ def test_nothing_on_the_device_knows_the_answers(visit: Visit, survey: Loopback)
         answer(page)
         state(page, "counted")
         (kept,) = stored(page)
-        assert set(kept) == {"collection", "title", "epsilon", "body", "page", "state"}
-        assert kept["body"].encode() == survey.bodies[0]
+        assert set(kept) == {"collection", "person", "title", "epsilon", "body", "page", "state"}
+        # The report was counted: nobody sends it again, and nobody else who uses the device reads it.
+        assert kept["body"] == ""
         assert page.locator("form, fieldset, input:not([type=file])").count() == 0
         # Uniform on 0 to 3 seconds, whatever was answered: the only wait before the first try.
         delays = page.evaluate("delays.filter((one) => one !== undefined)")
@@ -204,7 +206,7 @@ def test_what_cannot_be_kept_is_not_sent(visit: Visit, smoker: Loopback) -> None
         answer(page)
         state(page, "refused")
         assert "full" in page.inner_text("[role=alert]")
-        assert smoker.posts == ["/receipts"]
+        assert smoker.posts == []
 
 
 def test_two_tabs_three_failures_and_two_reloads_are_one_report(visit: Visit, survey: Loopback) -> None:
@@ -311,13 +313,17 @@ def test_only_the_collectors_own_word_is_believed(visit: Visit, smoker: Loopback
 
 
 def test_the_language_is_chosen_and_answers_stay(visit: Visit, survey: Loopback) -> None:
+    survey.page["languages"]["it"] = survey.page["languages"]["en"]
     with visit(width=320, locale="de-AT") as context:
         page = context.new_page()
         page.goto(survey.link)
         state(page, "form")
         assert page.inner_text("h1") == "Wie Menschen leben"
         assert page.inner_text("button[type=submit]") == "Münzen werfen und senden"
+        assert page.inner_text(".lead").startswith("Bevor Ihre Antwort")
+        assert page.inner_text("label:has(input[name=agree])") == "Ja, ich nehme teil."
         # A sentence without a translation says which language it is in.
+        page.select_option("#deniable-language", "it")
         assert page.get_attribute(".lead", "lang") == "en"
         page.check("input[name=deniable-0][value='1']")
         page.fill("#deniable-2", "7.5")
@@ -334,7 +340,7 @@ def test_in_every_language_that_is_drafted_all_of_it_fits_a_narrow_phone(visit: 
     collection = every_kind(tmp_path)
     texts = page_of(collection)
     for tag, words in draft_page(collection, languages=LANGUAGES).languages.items():
-        texts["languages"][tag] = {**texts["languages"]["en"], "thanks": words.thanks, "interface": words.interface}
+        texts["languages"][tag] = {**texts["languages"]["en"], "thanks": words.thanks}
     with Loopback(collection, texts, {"fruit": WORDS}) as survey, visit(width=320) as context:
         page = context.new_page()
         survey.failures = [410]
@@ -352,7 +358,9 @@ def test_in_every_language_that_is_drafted_all_of_it_fits_a_narrow_phone(visit: 
         answer(page)
         state(page, "stopped")
         page.click(".device summary")
+        page.click("text=Show what was sent")
         page.click(".sent summary")
+        page.click("text=Leave this device")
         fits()
         # Bytes are read from left to right.
         page.select_option("#deniable-language", "ar")
@@ -388,11 +396,16 @@ def test_every_state_is_accessible_and_fits_a_narrow_phone(visit: Visit, survey:
         context.set_offline(False)
         state(page, "stopped")
         page.click(".device summary")
+        page.click("text=Show what was sent")
         page.click(".sent summary")
+        page.click("text=Leave this device")
         fine("stopped")
+        page.click("text=Stay")
         page.click("text=Try again")
         page.click(".device summary")
         fine("counted")
+        page.click("text=Leave this device")
+        fine("left")
         page.goto(f"{survey.origin}/s/demo")
         fine("refused")
     survey.state = "paused"
@@ -414,18 +427,22 @@ def test_text_twice_as_large_still_fits(visit: Visit, survey: Loopback) -> None:
 
 
 def test_no_form_where_anything_is_off(visit: Visit, smoker: Loopback) -> None:
-    identifier = smoker.collection.id
-    other = f"{'0' if identifier[0] != '0' else '1'}{identifier[1:16]}"
+    digits = smoker.digits
+    other, others = (f"{digits[:at]}{'0' if digits[at] != '0' else '1'}{digits[at + 1 :]}" for at in (0, 31))
     document = smoker.document
     with visit() as context:
         page = context.new_page()
         for link, served, reason in [
             ("", document, "not complete"),
-            (f"#{identifier[:15]}", document, "not complete"),
+            # Links of before carried nothing about the texts.
+            (f"#{digits[:16]}", document, "not complete"),
+            (f"#{digits[:31]}", document, "not complete"),
+            (f"#{digits}0", document, "not complete"),
             (f"#{other}", document, "another survey"),
-            (f"#{identifier[:16]}", document.replace('"epsilon": "1"', '"epsilon": "2"'), "was changed"),
-            (f"#{identifier[:16]}", document.replace('"epsilon": 1.0', '"epsilon": 0.5', 1), "another guarantee"),
-            (f"#{identifier[:16]}", "{", "damaged"),
+            (f"#{others}", document, "not those that your link was made for"),
+            (f"#{digits}", document.replace('"epsilon": "1"', '"epsilon": "2"'), "was changed"),
+            (f"#{digits}", document.replace('"epsilon": 1.0', '"epsilon": 0.5', 1), "another guarantee"),
+            (f"#{digits}", "{", "damaged"),
         ]:
             smoker.document = served
             page.goto("about:blank")
@@ -508,6 +525,8 @@ def test_likelihoods_shown_are_those_of_the_exact_channel(visit: Visit, smoker: 
         state(page, "form")
         answer(page)
         state(page, "counted")
+        assert page.locator(".sent tbody").count() == 0
+        page.click("text=Show what was sent")
         (report,) = smoker.counted.values()
         shown = dict(row.split("\t") for row in page.inner_text(".sent tbody").strip().split("\n"))
         column = smoker.collection.mechanism.channel()[:, report[0]]
@@ -520,15 +539,16 @@ def test_likelihoods_shown_are_those_of_the_exact_channel(visit: Visit, smoker: 
 DOCUMENTED = re.search(r"```html\n(.*?)```", (ROOT / "docs" / "client.md").read_text(encoding="utf-8"), re.S)
 
 
-def own_page(identifier: str) -> str:
+def own_page(identifier: str, digits: str, collector: str = "") -> str:
     """Return a page of somebody's own with the five lines that the documentation has."""
     assert DOCUMENTED is not None
-    lines = DOCUMENTED[1].replace("COLLECTION-ID", identifier).replace("https://collector.example", "")
+    lines = DOCUMENTED[1].replace("COLLECTION-ID", identifier).replace("LINK-DIGITS", digits)
+    lines = lines.replace("https://collector.example", collector)
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>My own page</title><h1>Mine</h1>{lines}</html>'
 
 
 def test_anybody_puts_the_survey_on_their_own_page(visit: Visit, smoker: Loopback) -> None:
-    smoker.html["/own.html"] = own_page(smoker.collection.id)
+    smoker.html["/own.html"] = own_page(smoker.collection.id, smoker.digits)
     with visit() as context:
         page = context.new_page()
         page.goto(f"{smoker.origin}/own.html")
@@ -540,7 +560,7 @@ def test_anybody_puts_the_survey_on_their_own_page(visit: Visit, smoker: Loopbac
     # The page's author has written down which survey it is; another that is served in its place is refused.
     another = replace(smoker.collection, title="Another")
     with (
-        one_question(another, html={"/own.html": own_page(smoker.collection.id)}) as served,
+        one_question(another, html={"/own.html": own_page(smoker.collection.id, smoker.digits)}) as served,
         visit() as context,
     ):
         served.aliases[smoker.collection.id] = another.id
@@ -548,3 +568,135 @@ def test_anybody_puts_the_survey_on_their_own_page(visit: Visit, smoker: Loopbac
         page.goto(f"{served.origin}/own.html")
         state(page, "refused")
         assert "another survey" in page.inner_text("[role=alert]")
+
+
+def test_what_was_sent_is_shown_on_request_and_hidden_with_the_page(visit: Visit, smoker: Loopback) -> None:
+    with visit() as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+        assert page.locator(".reported").count() == 0
+        page.click("text=Show what was sent")
+        assert page.locator(".reported").count() == 1
+        page.click("text=Hide what was sent")
+        assert page.locator(".reported").count() == 0
+        page.click("text=Show what was sent")
+        page.evaluate(
+            "Object.defineProperty(document, 'hidden', { value: true });"
+            "document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        assert page.locator(".reported").count() == 0
+        page.reload()
+        state(page, "counted")
+        assert page.locator("text=Show what was sent").count() == 0
+        assert page.inner_text("[role=status]") == "Sent, and counted."
+
+
+def test_whoever_leaves_the_device_leaves_one_mark(visit: Visit, smoker: Loopback) -> None:
+    with visit() as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+        page.click("text=Leave this device")
+        state(page, "left")
+        mark = {"collection": smoker.collection.id, "person": 1, "title": "", "epsilon": "1", "body": "", "page": ""}
+        assert stored(page) == [{**mark, "state": "left"}]
+        assert "Smoking" not in page.inner_text(".device")
+        page.reload()
+        state(page, "left")
+        assert page.locator("form").count() == 0
+        # The survey lets nobody else answer here.
+        assert page.locator("text=Someone else wants to answer").count() == 0
+    assert len(smoker.counted) == 1
+
+
+def test_leaving_before_the_report_was_counted_is_asked_about(visit: Visit, smoker: Loopback) -> None:
+    smoker.failures, smoker.retry_after = [503, 503], "1"
+    with visit() as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        state(page, "retry")
+        page.click("text=Leave this device")
+        assert "has not been counted yet" in page.inner_text("[role=alert]")
+        page.click("text=Stay")
+        assert page.locator("[role=alert]").count() == 0
+        page.click("text=Leave this device")
+        page.click("text=Delete it and leave")
+        state(page, "left")
+        tries = len(smoker.bodies)
+        page.wait_for_timeout(2500)
+        assert len(smoker.bodies) == tries
+        assert [one["state"] for one in stored(page)] == ["left"]
+    assert smoker.counted == {}
+
+
+def test_leaving_at_once_empties_the_form_and_back_does_not_bring_it_back(visit: Visit, smoker: Loopback) -> None:
+    smoker.html["/before.html"] = "<!doctype html><title>Before</title><p>Before</p>"
+    with visit() as context:
+        page = context.new_page()
+        page.goto(f"{smoker.origin}/before.html")
+        page.goto(smoker.link)
+        state(page, "form")
+        page.check("input[name=deniable-0][value='1']")
+        page.click("text=Leave this page at once")
+        page.wait_for_url("about:blank")
+        page.go_back()
+        assert page.title() == "Before"
+        # Another page, and back: whatever the browser kept of the form is empty.
+        page.goto(smoker.link)
+        state(page, "form")
+        page.check("input[name=deniable-0][value='1']")
+        page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+        assert not page.is_checked("input[name=deniable-0][value='1']")
+    assert smoker.posts == []
+
+
+def test_another_person_answers_on_the_same_device_with_a_report_of_their_own(visit: Visit) -> None:
+    asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(2, 1.0), title="Smoking")
+    survey = one_question(asked)
+    survey.page["second_person"] = True
+    with survey, visit() as context:
+        page = context.new_page()
+        page.goto(survey.link)
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+        page.click("text=Leave this device")
+        page.click("text=Someone else wants to answer")
+        assert "their two reports tell more about them than epsilon 1 allows" in page.inner_text("[role=alert]")
+        page.click("text=I am another person")
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+        assert [(one["person"], one["state"]) for one in stored(page)] == [(1, "left"), (2, "counted")]
+        page.click(".device summary")
+        # Nobody knows whether further people are the same in two surveys: only the first one's budgets are added up.
+        assert page.inner_text(".device tfoot td >> nth=0") == "1"
+        page.reload()
+        state(page, "counted")
+    assert len(survey.counted) == 2
+
+
+@pytest.mark.parametrize(("name", "chosen"), [("SPL", False), ("SPL[OUE]", False), ("SMP", True), ("SMP[OUE]", True),
+    ("SMP[ADP]", True), ("PivotCoded", True), ("PairSample", True)])  # fmt: skip
+def test_only_of_a_drawn_question_the_page_says_that_coins_chose_it(visit: Visit, name: str, chosen: bool) -> None:
+    three = Schema(tuple(Attribute(one, ("yes", "no", "perhaps")) for one in ("smoker", "drinker", "runner")))
+    asked = Collection(three, mechanism(name, sizes=three.sizes, epsilon="1"), title="Habits")
+    with one_question(asked) as survey, visit() as context:
+        page = context.new_page()
+        page.goto(survey.link)
+        state(page, "form")
+        page.check("input[name=agree]")
+        for number in range(3):
+            page.check(f"input[name=deniable-{number}][value='1']")
+        page.click("button[type=submit]")
+        state(page, "counted")
+        page.click("text=Show what was sent")
+        assert page.locator("text=The coins chose the question").count() == chosen
+        assert page.locator(".sent table").count() == (1 if chosen else 3)

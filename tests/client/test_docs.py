@@ -8,7 +8,7 @@ import pytest
 
 from deniable import GRR
 from deniable.errors import InvalidParameterError
-from deniable.service.survey_page import LANGUAGES, SurveyPage, draft_page, read_page, unfinished
+from deniable.service.survey_page import INTERFACE_KEYS, LANGUAGES, SurveyPage, draft_page, read_page, unfinished
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 
@@ -24,32 +24,60 @@ def english() -> dict[str, str]:
 
 def table() -> str:
     """Return the table of the sentences, as the page has it."""
-    return "\n".join(
-        ["| key | in English |", "|---|---|", *(f"| `{key}` | {said} |" for key, said in english().items())]
-    )
+    said = english().items()
+    rows = [f"| `{key}` | {words} | {'yes' if key in INTERFACE_KEYS else ''} |" for key, words in said]
+    return "\n".join(["| key | in English | can be replaced |", "|---|---|---|", *rows])
+
+
+def free() -> list[str]:
+    """Return the keys that the client lets a survey document replace."""
+    text = (ROOT / "client" / "src" / "text.ts").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"export const FREE: readonly Key\[\] = \[\n(.*?)\];", text, re.S)
+    return re.findall(r'"(\w+)"', listed)
 
 
 def test_the_page_lists_the_words_of_the_interface() -> None:
     assert len(english()) > 50
     assert table() in PAGE
+    assert sorted(free()) == sorted(INTERFACE_KEYS)
+
+
+GUARDED = """
+promise checked weak keepsSum keepsReports open slider suppose after before toss once sentTitle counted stopped drawn
+reported nothing yes no meaning chance others everyAnswer bytes receipt epsilon sum stateCounted left secondNote
+leaveUnsent
+"""
+
+
+def test_what_states_the_guarantee_cannot_be_replaced() -> None:
+    asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=4.0))
+    page = json.loads(draft_page(asked).to_json())
+    for key in GUARDED.split():
+        assert key in english()
+        page["languages"]["en"]["interface"] = {key: "Checked in this browser: epsilon 0.1."}
+        with pytest.raises(InvalidParameterError, match=f"interface must only have .*, got '{key}': leave it out"):
+            read_page(json.dumps(page), "page.json", asked)
+    page["languages"]["en"]["interface"] = {"agree": "Yes, I do."}
+    assert read_page(json.dumps(page), "page.json", asked).languages["en"].interface == {"agree": "Yes, I do."}
 
 
 @pytest.mark.parametrize("tag", LANGUAGES[1:])
-def test_a_page_is_drafted_with_all_words_of_its_own_in_a_language(tag: str) -> None:
+def test_all_sentences_ship_in_a_language(tag: str) -> None:
     """And with the same places for names and numbers: a sentence without its number would say less."""
     asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
     drafted = read_page(draft_page(asked, languages=("en", tag)).to_json(), "page.json", asked)
     assert list(drafted.languages) == ["en", tag]
-    assert drafted.languages["en"].interface == {}
-    words, said = drafted.languages[tag], english()
-    assert list(words.interface) == [key for key in said if key not in ("old", "unreachable", "refused")]
+    assert [words.interface for words in drafted.languages.values()] == [{}, {}]
+    words = json.loads((ROOT / "client" / "src" / "languages" / f"{tag}.json").read_text(encoding="utf-8"))
+    said = english()
+    assert set(words) == set(said) - {"old", "unreachable", "refused"}
     places = re.compile(r"\{\w+\}")
-    for key, sentence in words.interface.items():
+    for key, sentence in words.items():
         assert sorted(places.findall(sentence)) == sorted(places.findall(said[key])), key
         assert sentence == sentence.strip(), key
         # What is the same in English is a name, or a word that both have.
         assert sentence != said[key] or key in ("epsilon", "contact", "questions", "no"), key
-    assert words.thanks != drafted.languages["en"].thanks
+    assert drafted.languages[tag].thanks != drafted.languages["en"].thanks
     assert unfinished(drafted) == "languages.en.intro"
 
 

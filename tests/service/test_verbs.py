@@ -36,6 +36,7 @@ from deniable.service.control import ask
 from deniable.service.sending import TRIES, Remote, bulk_ids, send_file
 from deniable.service.server import GRACE_SECONDS
 from deniable.service.stores import open_store
+from deniable.service.survey_page import link_digits, page_hash
 from deniable.survey.collection import Collection
 from tests.service.asking import (
     ASKED,
@@ -85,7 +86,7 @@ def survey(database: str, *arguments: object) -> Any:
 
 def test_a_survey_from_draft_to_export(database: str, folder: Path) -> None:
     made = survey(database, "new", "smoking", folder / "survey.json", folder / "page.json", "--contributors", 900)
-    assert set(made) == {"slug", "collection", "state", "page"}
+    assert set(made) == {"slug", "collection", "link", "state", "page"}
     assert json.loads(made["page"])["contributors"] == 900
     assert survey(database, "list")["surveys"] == [
         {"slug": "smoking", "collection": ASKED.id, "state": "draft", "n": 0}
@@ -93,7 +94,7 @@ def test_a_survey_from_draft_to_export(database: str, folder: Path) -> None:
     assert survey(database, "open", "smoking")["state"] == "open"
     assert survey(database, "pause", "smoking")["state"] == "paused"
     status = survey(database, "status", "smoking")
-    keys = "slug collection state n batches waiting contributors opens_at closes_at accepts_until rejections"
+    keys = "slug collection link state n batches waiting contributors opens_at closes_at accepts_until rejections"
     assert " ".join(status) == keys
     result = run("survey", "pause", "smoking", "--database", database)
     assert result.exit_code == 2
@@ -123,7 +124,7 @@ def test_a_page_is_drafted_beside_the_survey_and_never_over_one(database: str, f
     languages = ("--language", "de", "--language", "en")
     result = run("survey", "new", "smoking", folder / "survey.json", *languages, "--database", database)
     assert list(json.loads((folder / "page.json").read_text())["languages"]) == ["de", "en"]
-    assert "Münzen werfen" in (folder / "page.json").read_text()
+    assert "Vielen Dank" in (folder / "page.json").read_text()
     files = (folder / "survey.json", folder / "page.json")
     result = run("survey", "new", "smoking", *files, *languages, "--database", database)
     assert "--language must be left out where PAGE is given" in result.output
@@ -212,7 +213,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Any]]:
 def test_send_draws_once_keeps_and_sends_what_it_kept(url: tuple[str, Any], folder: Path, state: Path) -> None:
     public, collector = url
     before = collector.store.waiting(ASKED.id)
-    link = f"{public}/s/smoking#{ASKED.id[:16]}"
+    link = f"{public}{collector.surveys.status('smoking')['link']}"
     result = run("send", folder / "survey.json", folder / "answers.csv", link, "--json")
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout[result.stdout.index("{") :])
@@ -402,7 +403,10 @@ def test_links_and_addresses_are_checked_first() -> None:
         with pytest.raises(InvalidParameterError, match="url must be an address"):
             Remote(address_, ASKED)
     with pytest.raises(InvalidParameterError, match="the link is of another collection"):
-        Remote(f"https://x.example/s/smoking#{ASKED.id[:16]}", other)
+        Remote(f"https://x.example/s/smoking#{ASKED.id[:16]}{'0' * 16}", other)
+    # A link that says nothing about the texts is none.
+    with pytest.raises(InvalidParameterError, match="must end in # and 32 digits"):
+        Remote(f"https://x.example/s/smoking#{ASKED.id[:16]}", ASKED)
 
 
 # -------------------------------------------------------------------- the configuration
@@ -454,9 +458,9 @@ def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
     try:
         said = json.loads(process.stdout.readline())
         assert set(said) == {"public", "admin", "bundles", "surveys"}
-        assert said["surveys"] == [
-            {"slug": "smoking", "state": "open", "link": f"{said['public']}/s/smoking#{ASKED.id[:16]}"}
-        ]
+        digits = link_digits(ASKED.id, page_hash(page()))
+        link = f"{said['public']}/s/smoking#{digits}"
+        assert said["surveys"] == [{"slug": "smoking", "state": "open", "link": link}]
         yield process, said["public"]
     finally:
         process.kill()
@@ -496,7 +500,7 @@ def test_the_demonstration_runs_with_one_command(tmp_path: Path) -> None:
         public, admin = link.partition("/s/")[0], login.partition("/login")[0]
         answer = Caller(public)("GET", "/s/demo")
         assert answer.status == 200
-        assert b'data-collection="' + link.partition("#")[2].encode() in answer.content
+        assert b'data-collection="' + link.partition("#")[2][:16].encode() in answer.content
         call = Caller(admin, {"origin": admin})
         secret = login.partition("#")[2]
         cookie = call("POST", "/session", {"link": secret}).headers["set-cookie"].partition(";")[0]

@@ -77,8 +77,12 @@ def serve(
             "admin": here.admin,
             "bundles": [hashed for hashed, _, _ in bundles().values()],
             "surveys": [
-                {"slug": row.slug, "state": row.state, "link": f"{here.public}/s/{row.slug}#{row.id[:16]}"}
-                for row in (held.row for held in here.collector.all_held())
+                {
+                    "slug": held.row.slug,
+                    "state": held.row.state,
+                    "link": f"{here.public}/s/{held.row.slug}#{held.survey.link_digits}",
+                }
+                for held in here.collector.all_held()
             ],
         }
         if as_json:

@@ -31,6 +31,7 @@ from deniable.service.public import TEMPLATES, Access, bundles, handlers, render
 from deniable.service.receiving import read_body
 from deniable.service.results import Results, results
 from deniable.service.shield import Shield
+from deniable.service.surveys import link_path
 
 COOKIE = "__Host-deniable"
 MOST = 4096
@@ -159,6 +160,7 @@ class _Desk:
             "dashboard.html",
             title=held.survey.collection.title or held.row.slug,
             data=found.data,
+            link=link_path(held.row.slug, held.survey),
             owner=who.role == "owner",
             fragment=None if page is None else render_fragment(page),
             guarantee=str(held.survey.collection.privacy()).splitlines(),

@@ -70,7 +70,7 @@ def demonstration(
         with running(configuration, migrate=True, drain_seconds=DRAIN_SECONDS) as here:
             collection = demo_collection(epsilon)
             make_survey(here.collector, collection)
-            link = f"{here.public}/s/{SLUG}#{collection.id[:16]}"
+            link = f"{here.public}/s/{SLUG}#{here.collector.surveys.load(collection.id).link_digits}"
             here.collector.store.add_analyst("demo", "owner", hash_password(secrets.token_urlsafe(24)))
             login = Logins(here.collector.store, here.collector.clock).issue("demo", "link", LINK)
             yield here, link, f"{here.admin}/login#{login}"

@@ -209,7 +209,6 @@ class _Pages:
             id=held.row.id,
             slug=held.row.slug,
             language=languages[0],
-            title=held.survey.page.languages[languages[0]].title,
             bundle={name: hashed for name, (hashed, _, _) in bundles().items()},
         )
         return Response(shell, headers={"Cache-Control": "no-cache"}, media_type="text/html; charset=utf-8")

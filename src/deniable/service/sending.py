@@ -11,6 +11,7 @@ import hashlib
 import http.client
 import json
 import random
+import re
 import time
 import urllib.error
 import urllib.request
@@ -37,6 +38,7 @@ TRIES = 12
 
 _FIRST, _LONGEST, _TIMEOUT = 0.5, 60.0, 30.0
 _AGAIN = frozenset({408, 425, 429})
+_LINK_DIGITS = re.compile("[0-9a-f]{32}")
 
 Progress = Callable[[int, int | None], None]
 
@@ -184,7 +186,9 @@ class Remote:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise InvalidParameterError(f"url must be an address as https://survey.example.org, got {url!r}")
-        if parts.fragment and not collection.id.startswith(parts.fragment):
+        if parts.fragment and not _LINK_DIGITS.fullmatch(parts.fragment):
+            raise InvalidParameterError(f"a survey's link must end in # and 32 digits, got #{parts.fragment}")
+        if parts.fragment and not collection.id.startswith(parts.fragment[:16]):
             raise InvalidParameterError(
                 f"the link is of another collection, {short_id(parts.fragment)}, than {short_id(collection.id)}"
             )

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -25,7 +24,31 @@ DRAFT = "DRAFT: "
 """What texts begin with that nobody has written yet."""
 
 LANGUAGES = ("en", "de", "fr", "es", "ar")
-"""In which a page is drafted with all words of its own; English ones are the client's."""
+"""Languages whose sentences ship with the client."""
+
+INTERFACE_KEYS = frozenset(
+    [
+        "language",
+        "consentTitle",
+        "agree",
+        "contact",
+        "questions",
+        "several",
+        "number",
+        "between",
+        "word",
+        "noWord",
+        "again",
+        "answer",
+        "survey",
+        "state",
+        "save",
+        "load",
+        "loaded",
+        "notLoaded",
+    ]
+)
+"""Sentences of the client that `interface` may replace: none states the guarantee, or what is sent, kept or counted."""
 
 _TAG = re.compile(
     r"([A-Za-z]{2,3}|[A-Za-z]{5,8})(-[A-Za-z]{4})?(-([A-Za-z]{2}|\d{3}))?(-(\d[A-Za-z0-9]{3}|[A-Za-z0-9]{5,8}))?",
@@ -33,7 +56,13 @@ _TAG = re.compile(
 )
 """A browser shows no page at all in a language whose tag is none."""
 
-_TRANSLATIONS = Path(__file__).parent / "languages"
+_THANKS = {
+    "en": "Thank you. You can close this page.",
+    "de": "Vielen Dank. Sie können diese Seite schließen.",
+    "fr": "Merci. Vous pouvez fermer cette page.",
+    "es": "Gracias. Puede cerrar esta página.",
+    "ar": "شكرًا لك. يمكنك إغلاق هذه الصفحة.",
+}
 
 LEAST_BATCH = 20
 """Smallest `min_batch` that is taken."""
@@ -47,7 +76,7 @@ class Words(Document):
     title, intro, consent, thanks : str
         Heading; who asks and why; what taking part means; the last words.
     interface : dict of str to str
-        Words of the page itself, where its own do not serve; it has English ones for all.
+        Other words for some of the client's own sentences, by the keys of `INTERFACE_KEYS`.
     questions : dict of str to str
         The question of every attribute.
     labels : dict of str to list of str
@@ -87,6 +116,8 @@ class SurveyPage(Document):
         How many people the survey plans for.
     contact : str
         Whom to ask.
+    second_person : bool
+        Whether another person may answer on the same device, with a report of their own.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -101,6 +132,7 @@ class SurveyPage(Document):
     grace_hours: float = 72.0
     contributors: int | None = None
     contact: str
+    second_person: bool = False
 
     @property
     def grace(self) -> timedelta:
@@ -113,12 +145,60 @@ class SurveyPage(Document):
         for words in data["languages"].values():
             if not words["interface"]:
                 del words["interface"]
+        if not self.second_person:
+            del data["second_person"]
         return document_text(FORMAT, data)
 
 
 def page_hash(text: str) -> str:
-    """Return SHA-256 of a survey document's bytes, which a device keeps with its report."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    r"""Return the hash of a survey document, which its link carries and a device keeps with its report.
+
+    It is SHA-256 of the canonical text: sorted keys, no white space, ASCII only, numbers as they are written. So it
+    depends on what the document says, not on how its file is laid out.
+
+    Examples
+    --------
+    >>> page_hash('{"b": 72.0, "a": "é"}') == page_hash('{ "a":"\u00e9", "b":72.0 }')
+    True
+    """
+    # Numbers stay the texts that were written: the client has no other way to write Python's.
+    data = json.loads(text, parse_float=_Number, parse_int=_Number)
+    return hashlib.sha256(_canonical(data).encode()).hexdigest()
+
+
+class _Number(str):
+    """A number as it was written."""
+
+    __slots__ = ()
+
+
+def _canonical(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(key)}:{_canonical(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_canonical, value)) + "]"
+    return str(value) if isinstance(value, _Number) else json.dumps(value)
+
+
+def link_digits(collection: str, page: str) -> str:
+    """Return the digits after the # of a contributor's link: a device refuses any other survey, and any other texts.
+
+    Parameters
+    ----------
+    collection, page : str
+        Id of the collection and `page_hash` of its survey document.
+
+    Returns
+    -------
+    str
+        The first 16 digits of each.
+
+    Examples
+    --------
+    >>> link_digits("0123456789abcdef" * 4, "fedcba9876543210" * 4)
+    '0123456789abcdeffedcba9876543210'
+    """
+    return collection[:16] + page[:16]
 
 
 def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
@@ -142,6 +222,11 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
         if not _TAG.fullmatch(tag):
             raise InvalidParameterError(f"{source}: languages must be tags as en or pt-BR (BCP 47), got {tag!r}")
         _check_words(words, f"{source}: {tag}", collection)
+        if guarded := sorted(set(words.interface) - INTERFACE_KEYS):
+            raise InvalidParameterError(
+                f"{source}: {tag}: interface must only have {', '.join(sorted(INTERFACE_KEYS))}, got {guarded[0]!r}: "
+                "leave it out; the client says this sentence itself, in every language that it ships"
+            )
     if not page.languages:
         raise InvalidParameterError(f"{source}: languages must have at least one language")
     if page.min_batch < LEAST_BATCH:
@@ -170,7 +255,7 @@ def draft_page(
     contributors : int, optional
         How many people are planned.
     languages : sequence of str
-        Of `LANGUAGES`; the page's own words come in them, what is to be written is said in English.
+        Of `LANGUAGES`; what is to be written is said in English.
 
     Raises
     ------
@@ -194,19 +279,16 @@ def _drafted(collection: Collection, tag: str) -> Words:
     if tag not in LANGUAGES:
         raise InvalidParameterError(
             f"language must be one of {', '.join(LANGUAGES)}, got language={tag!r}: draft one of those, and write "
-            "`interface` of the other in page.json"
+            "the texts of the other in page.json; the client's own sentences are shown in English there"
         )
     attributes = collection.schema.attributes
-    own: dict[str, Any] = {"thanks": "Thank you. You can close this page."}
-    if tag != "en":
-        own = json.loads((_TRANSLATIONS / f"{tag}.json").read_text(encoding="utf-8"))
     return Words(
         title=collection.title or "Survey",
         intro=DRAFT + "say who asks, and why.",
         consent=DRAFT + "say what taking part means, and what is kept.",
         questions={attribute.name: attribute.title or attribute.name for attribute in attributes},
         labels={attribute.name: list(attribute.labels) for attribute in attributes if listed(attribute)},
-        **own,
+        thanks=_THANKS[tag],
     )
 
 

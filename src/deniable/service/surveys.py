@@ -24,6 +24,7 @@ from deniable.service.stores.store import RECEIPT_DAYS, Batch, CollectionRow, St
 from deniable.service.survey_page import (
     SurveyPage,
     draft_page,
+    link_digits,
     moment,
     page_hash,
     read_page,
@@ -91,6 +92,11 @@ class Survey:
         return page_hash(self.page_text)
 
     @property
+    def link_digits(self) -> str:
+        """The digits that a contributor's link to this survey ends in."""
+        return link_digits(self.collection.id, self.page_hash)
+
+    @property
     def counted(self) -> bool:
         """Whether a sum is kept; otherwise, only reports."""
         return self.collection.mechanism.state_size <= MAX_COUNTERS
@@ -154,6 +160,11 @@ def accepts_until(row: CollectionRow, page: SurveyPage) -> str | None:
     """Return until when reports are taken, None if nobody knows yet."""
     closes = moment(page.closes_at, "closes_at")
     return row.accepts_until or (None if closes is None else (closes + page.grace).isoformat())
+
+
+def link_path(slug: str, survey: Survey) -> str:
+    """Return a contributor's link, without the address of the public port, which only its proxy knows."""
+    return f"/s/{slug}#{survey.link_digits}"
 
 
 # -------------------------------------------------------------------- what is done to surveys
@@ -242,7 +253,8 @@ class Surveys:
                 f"{MAX_COUNTERS:,}, got 'aggregate'"
             )
         self.store.add(collection.id, slug, document, text, survey.no_counts(), dictionaries)
-        return {"slug": slug, "collection": collection.id, "state": "draft", "page": text}
+        link = link_path(slug, survey)
+        return {"slug": slug, "collection": collection.id, "state": "draft", "link": link, "page": text}
 
     def open(self, slug: str) -> dict[str, Any]:
         """Begin to take reports, or go on.
@@ -281,10 +293,12 @@ class Surveys:
     def status(self, slug: str) -> dict[str, Any]:
         """Return where a survey is: its state, reports in the sum, and how many wait for their batch."""
         row = self.row(slug)
-        page = self.load(row.id).page
+        survey = self.load(row.id)
+        page = survey.page
         return {
             "slug": row.slug,
             "collection": row.id,
+            "link": link_path(slug, survey),
             "state": row.state,
             "n": row.n,
             "batches": row.batches,

@@ -1,0 +1,156 @@
+"""A collector that changes what people read, in Chromium: nothing of it is shown, and nothing is sent.
+
+On the collector's own page the client checks against the digits of the link; on a page that somebody else hosts
+(``--page-origin``), against the digits that stand in it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from deniable import GRR
+from deniable.service.survey_page import draft_page
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
+from tests.browser.loopback import Loopback
+from tests.browser.test_survey_page import Visit, answer, one_question, own_page, state, visit
+from tests.client.test_docs import english
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+__all__ = ["visit"]
+
+LIE = "Checked in this browser: epsilon 0.1"
+ASKED = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(2, 4.0), title="Smoking")
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def word(key: str) -> Change:
+    return lambda page: page["languages"]["en"].update({key: LIE})
+
+
+def sentence(key: str) -> Change:
+    return lambda page: page["languages"]["en"].update({"interface": {key: LIE}})
+
+
+def term(key: str, value: object) -> Change:
+    return lambda page: page.update({key: value})
+
+
+def another_language(page: dict[str, Any]) -> None:
+    """Add the reader's language with other texts; it would be shown first."""
+    words = copy.deepcopy(page["languages"]["en"]) | {"intro": LIE}
+    page["languages"] = {"en-GB": words, **page["languages"]}
+
+
+CHANGES: dict[str, Change] = {
+    **{f"the {key}": word(key) for key in ("title", "intro", "consent", "thanks")},
+    "a question": lambda page: page["languages"]["en"]["questions"].update({"smoker": LIE}),
+    "a label": lambda page: page["languages"]["en"]["labels"].update({"smoker": ["yes", LIE]}),
+    "labels that are swapped": lambda page: page["languages"]["en"]["labels"]["smoker"].reverse(),
+    "another language": another_language,
+    "the contact": term("contact", LIE),
+    "the smallest batch": term("min_batch", 1000),
+    "what is kept": term("retention", "reports"),
+    "a second person": term("second_person", True),
+}
+
+PLACES = pytest.mark.parametrize("elsewhere", [False, True], ids=["same origin", "page elsewhere"])
+
+
+@contextmanager
+def served(page: dict[str, Any] | None, elsewhere: bool, asked: Collection = ASKED) -> Iterator[tuple[Loopback, str]]:
+    """Yield a collector and the address that an organiser handed out; after that the collector changes its page."""
+    with ExitStack() as stack:
+        collector = one_question(asked)
+        if page is not None:
+            collector.page = page
+        host = stack.enter_context(one_question(asked)) if elsewhere else None
+        if host is not None:
+            # The host serves the client and the page, and knows nothing of the survey besides its id and digits.
+            collector.page_origin = host.origin
+        stack.enter_context(collector)
+        if host is None:
+            yield collector, collector.link
+            return
+        host.connect = collector.origin
+        host.html["/own.html"] = own_page(asked.id, collector.digits, collector.origin)
+        yield collector, f"{host.origin}/own.html"
+
+
+def refused(page: Page, address: str, collector: Loopback) -> str:
+    """Return why nothing is shown; nothing of the survey, and nothing posted."""
+    page.goto("about:blank")
+    page.goto(address)
+    state(page, "refused")
+    assert page.locator("form, input, button, .promise").count() == 0
+    shown = page.inner_text("body") + page.title()
+    for text in (LIE, "epsilon", "Smoking", "smoker"):
+        assert text not in shown.replace("Mine", "")
+    assert collector.posts == []
+    return page.inner_text("[role=alert]")
+
+
+@PLACES
+def test_a_collector_cannot_change_a_text(visit: Visit, elsewhere: bool) -> None:
+    with served(None, elsewhere) as (collector, address), visit() as context:
+        page, honest = context.new_page(), collector.page
+        for what, change in CHANGES.items():
+            collector.page = copy.deepcopy(honest)
+            change(collector.page)
+            assert "not those that your link was made for" in refused(page, address, collector), what
+        # The same document, laid out otherwise, is the same: what it says counts.
+        collector.page = json.loads(json.dumps(honest, sort_keys=True, indent=3))
+        page.goto("about:blank")
+        page.goto(address)
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+    assert len(collector.counted) == 1
+
+
+@PLACES
+def test_no_collector_says_a_sentence_of_the_client_even_with_a_link_of_its_own(visit: Visit, elsewhere: bool) -> None:
+    """On a survey of epsilon 4 a page once said that epsilon 0.1 was checked, and the report was counted."""
+    for key in english():
+        if key in ("checked", "promise", "weak", "everyAnswer", "open", "after", "keepsSum", "counted", "refused"):
+            hostile = one_question(ASKED).page
+            sentence(key)(hostile)
+            with served(hostile, elsewhere) as (collector, address), visit() as context:
+                reason = refused(context.new_page(), address, collector)
+                assert "that only this page itself may say" in reason, key
+
+
+@PLACES
+def test_a_guarantee_is_that_of_the_coins(visit: Visit, elsewhere: bool) -> None:
+    with served(None, elsewhere) as (collector, address), visit() as context:
+        page, honest = context.new_page(), collector.document
+        for change in (('"epsilon": "4"', '"epsilon": "0.1"'), ('"epsilon": 4.0', '"epsilon": 0.1')):
+            collector.document = honest.replace(*change)
+            assert collector.document != honest
+            refused(page, address, collector)
+        collector.document = honest
+        page.goto("about:blank")
+        page.goto(address)
+        state(page, "form")
+        assert "epsilon 4." in page.inner_text(".promise")
+
+
+def test_a_page_of_another_survey_is_refused_though_its_texts_are_the_same(visit: Visit) -> None:
+    weaker = Collection(ASKED.schema, GRR(2, 8.0), title=ASKED.title)
+    with served(None, False) as (collector, address), visit() as context:
+        collector.document = weaker.to_json()
+        collector.page = {**collector.page, "collection": weaker.id}
+        assert "another survey" in refused(context.new_page(), address, collector)
+
+
+def test_a_drafted_page_says_nothing_that_the_client_says() -> None:
+    assert "interface" not in draft_page(ASKED, languages=("en", "de", "fr", "es", "ar")).to_json()
