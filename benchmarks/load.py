@@ -31,6 +31,7 @@ import numpy as np
 from deniable import SPL, SimulationRandomness
 from deniable.core.outputs import write_text
 from deniable.files.wire import BINARY_TYPE, ID_BYTES, JSON_TYPE, Body, to_wire
+from deniable.service.auth import hash_password
 from deniable.service.control import ask
 from deniable.service.survey_page import draft_page
 from deniable.survey.attribute import Attribute
@@ -40,6 +41,8 @@ from deniable.survey.schema import Schema
 SCHEMA = Schema(tuple(Attribute(f"a{j}", ("a", "b", "c", "d")) for j in range(12)))
 ASKED = Collection(SCHEMA, SPL(sizes=SCHEMA.sizes, epsilon=12.0), title="load")
 CONNECTIONS = 64
+BULK_SENDERS = 16
+MANY_CONNECTIONS = 512
 _CODE = """
 import sys
 from deniable.service import ingest
@@ -92,7 +95,8 @@ class Figures:
 class Served:
     """A collector in a process of its own."""
 
-    def __init__(self, database: str, most_per_commit: int) -> None:
+    def __init__(self, database: str, most_per_commit: int, token: str) -> None:
+        self.token = token
         command = [sys.executable, "-c", _CODE, database, str(most_per_commit)]
         # Its lines about requests go to a file, as its unit has it.
         with tempfile.TemporaryFile() as log:
@@ -127,15 +131,17 @@ def served(database: str, most_per_commit: int = 4096) -> Iterator[Served]:
     text = page.model_copy(update={"languages": {"en": words}, "contact": "x"}).to_json()
     ask(database, {"verb": "new", "slug": "load", "document": ASKED.to_json(), "page": text, "folder": "."})
     ask(database, {"verb": "open", "slug": "load"})
-    here = Served(database, most_per_commit)
+    sender = {"verb": "analyst", "name": "sender", "role": "sender", "password": hash_password(secrets.token_hex())}
+    here = Served(database, most_per_commit, ask(database, sender | {"token": True})["token"])
     try:
         yield here
     finally:
         here.close()
 
 
-def requests(reports: int, each: int, kind: str) -> list[bytes]:
-    """Return whole requests, so that making them costs nothing while time is taken."""
+def requests(reports: int, each: int, kind: str, token: str = "") -> list[bytes]:
+    """Return whole requests, so that making them costs nothing while time is taken; with a token where it is given."""
+    who = f"authorization: Bearer {token}\r\n" if token else ""
     generator = np.random.default_rng(reports)
     codes = generator.integers(0, 4, (min(reports, 10_000), 12))
     pool = to_wire(ASKED.mechanism, ASKED.randomize(codes, SimulationRandomness(1)))
@@ -144,7 +150,7 @@ def requests(reports: int, each: int, kind: str) -> list[bytes]:
         ids = np.frombuffer(secrets.token_bytes(ID_BYTES * each), np.uint8).reshape(each, ID_BYTES)
         body = Body(ASKED.id, ids, pool[generator.integers(0, len(pool), each)])
         content = body.to_json() if kind == JSON_TYPE else body.to_binary()
-        head = f"POST /api/v1/collections/{ASKED.id}/reports HTTP/1.1\r\nhost: load\r\ncontent-type: {kind}\r\n"
+        head = f"POST /api/v1/collections/{ASKED.id}/reports HTTP/1.1\r\nhost: load\r\ncontent-type: {kind}\r\n{who}"
         found.append(f"{head}content-length: {len(content)}\r\n\r\n".encode() + content)
     return found
 
@@ -165,15 +171,42 @@ async def _send(origin: str, queue: list[bytes], waits: list[float]) -> None:
     writer.close()
 
 
-def load(here: Served, what: str, reports: int, each: int = 1, kind: str = JSON_TYPE) -> Figures:
-    """Send so many reports over `CONNECTIONS` connections, and return what it took."""
-    queue, waits = requests(reports, each, kind), list[float]()
+def load(
+    here: Served, what: str, reports: int, each: int = 1, kind: str = JSON_TYPE, connections: int = CONNECTIONS
+) -> Figures:
+    """Send this many reports over some connections, and return what it took."""
+    queue, waits = requests(reports, each, kind, here.token if each > 1 else ""), list[float]()
     used, began = here.seconds(), time.perf_counter()
 
     async def send() -> None:
-        await asyncio.gather(*(_send(here.public, queue, waits) for _ in range(CONNECTIONS)))
+        await asyncio.gather(*(_send(here.public, queue, waits) for _ in range(connections)))
 
     asyncio.run(send())
+    return _figures(here, what, reports, waits, used, began)
+
+
+def beside_bulk(here: Served, reports: int, each: int) -> Figures:
+    """Send single reports while `BULK_SENDERS` send batches without a pause; waits are those of single reports."""
+    singles, batches = (
+        requests(reports, 1, JSON_TYPE),
+        requests(each * (4000 if each < 1000 else 120), each, BINARY_TYPE, here.token),
+    )
+    waits, ignored, used, began = list[float](), list[float](), here.seconds(), time.perf_counter()
+
+    async def send() -> None:
+        bulk = [asyncio.create_task(_send(here.public, batches, ignored)) for _ in range(BULK_SENDERS)]
+        await asyncio.gather(*(_send(here.public, singles, waits) for _ in range(CONNECTIONS)))
+        if not batches:
+            raise RuntimeError("the senders of batches ended before the single reports did")
+        batches.clear()
+        await asyncio.gather(*bulk)
+
+    asyncio.run(send())
+    what = f"single reports (JSON) beside {BULK_SENDERS} senders of batches of {each:,}"
+    return _figures(here, what, reports + each * len(ignored), waits, used, began)
+
+
+def _figures(here: Served, what: str, reports: int, waits: list[float], used: float, began: float) -> Figures:
     took = time.perf_counter() - began
     p50, p99 = np.percentile(waits, (50, 99)) * 1000
     found = Figures(
@@ -198,6 +231,9 @@ def measure(database: str, alone: str, many: int) -> list[Figures]:
         figures = [single, load(here, "warm-up", 2_000)]
         figures.append(load(here, "single reports (JSON), 64 connections", 20_000))
         figures.append(load(here, "batches of 100 (binary), 64 connections", many, 100, BINARY_TYPE))
+        what = f"batches of 100 (binary), {MANY_CONNECTIONS} connections"
+        figures.append(load(here, what, many // 4, 100, BINARY_TYPE, MANY_CONNECTIONS))
+        figures += [beside_bulk(here, 5_000, each) for each in (100, 10_000)]
         figures.append(load(here, f"single reports (JSON) with {many:,} receipts there", 20_000))
     return figures
 

@@ -17,8 +17,10 @@ import numpy as np
 
 from deniable import GRR, SimulationRandomness
 from deniable.files.wire import Body, to_wire
+from deniable.service.auth import digest
 from deniable.service.config import Configuration, LimitsShape
 from deniable.service.server import Running, running
+from deniable.service.stores.store import Store
 from deniable.service.survey_page import SurveyPage, draft_page
 from deniable.service.surveys import Surveys
 from deniable.survey.collection import Collection
@@ -27,6 +29,7 @@ from deniable.survey.schema import Attribute, Schema
 SCHEMA = Schema((Attribute("smoker", ("yes", "no", "once")),))
 ASKED = Collection(SCHEMA, GRR(k=3, epsilon=2.0), title="Smoking")
 PASSWORD = "correct horse battery"
+TOKEN = "a sender's token, which is no secret here"
 
 
 def page(collection: Collection = ASKED, **changes: Any) -> str:
@@ -115,8 +118,10 @@ class Caller:
             return Answer(found.status, {k.lower(): v for k, v in found.getheaders()}, found.read())
 
     def post(self, body: Body, **headers: str) -> Answer:
-        """Post reports as JSON."""
+        """Post reports as JSON; batches with the sender's token."""
         path = f"/api/v1/collections/{body.collection}/reports"
+        if body.n > 1:
+            headers = {"authorization": f"Bearer {TOKEN}", **headers}
         return self("POST", path, body.to_json(), **{"content-type": "application/json", **headers})
 
 
@@ -139,7 +144,14 @@ def collecting(
     )
     more = {} if clock is None else {"clock": clock}
     with running(configuration, migrate=True, drain_seconds=drain_seconds, **more) as here:
+        add_sender(here.collector.store)
         yield here
+
+
+def add_sender(store: Store) -> None:
+    """Enter somebody whose token is `TOKEN`, and who may send batches."""
+    store.add_analyst("robot", "sender", f"scrypt$0$0$0${'00' * 16}${'00' * 64}")
+    store.add_session(digest(TOKEN), "robot", "token", None)
 
 
 def sqlite(folder: Path) -> str:

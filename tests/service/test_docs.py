@@ -47,7 +47,8 @@ def test_the_configuration_is_one(tmp_path: Path) -> None:
     (tmp_path / "collector.toml").write_text(text)
     found = read_configuration(tmp_path / "collector.toml", {}, {})
     assert found.trusted_proxies == ["127.0.0.1/32"]
-    assert tomllib.loads(text)["limits"] == {"per_minute": 30, "per_hour": 300}
+    named = {"203.0.113.0/24": {"per_minute": 2000, "per_hour": 20000}}
+    assert tomllib.loads(text)["limits"] == {"per_minute": 300, "per_hour": 3000, "networks": named}
 
 
 def test_figures_are_those_that_were_measured() -> None:

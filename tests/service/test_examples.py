@@ -30,11 +30,16 @@ public = "127.0.0.1:8080"
 admin = "127.0.0.1:8081"
 page_origin = ["https://pages.example.org"]
 trusted_proxies = ["127.0.0.1/32"]
+hosts = ["results.example.org"]
 
 [limits]
-per_minute = 30
-per_hour = 300
+per_minute = 300
+per_hour = 3000
 off = false
+
+[limits.networks."203.0.113.0/24"]
+per_minute = 2000
+per_hour = 20000
 """
 
 

@@ -26,7 +26,7 @@ from deniable.files.wire import BINARY_TYPE, Body
 from deniable.service import ingest, receiving, shield
 from deniable.service.connections import Joined
 from deniable.service.ingest import MAX_QUEUE, Ingest, Outcome
-from deniable.service.limits import Limits, client_address, trusted_networks
+from deniable.service.limits import Allowance, Limits, client_address, networks
 from deniable.service.problems import PROBLEMS
 from deniable.service.public import Access, public_app
 from deniable.service.server import Running
@@ -34,7 +34,7 @@ from deniable.service.surveys import Survey
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
-from tests.service.asking import ASKED, Caller, bodies, body, collecting, open_survey, page, sqlite, until
+from tests.service.asking import ASKED, TOKEN, Caller, bodies, body, collecting, open_survey, page, sqlite, until
 
 API = f"/api/v1/collections/{ASKED.id}"
 OTHER = Collection(Schema((Attribute("drinks", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
@@ -51,7 +51,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def call(here: Running) -> Caller:
-    return Caller(here.public)
+    """Somebody who may send batches."""
+    return Caller(here.public, {"authorization": f"Bearer {TOKEN}"})
 
 
 def waiting(here: Running) -> int:
@@ -350,6 +351,9 @@ def test_a_slow_body_and_a_slow_header_do_not_stay(here: Running, monkeypatch: p
     with socket.create_connection((host, int(port)), timeout=5) as connection:
         head = head.replace("content-length: 500", "content-length: 9999999").removesuffix("{")
         connection.sendall(head.encode())
+        assert connection.recv(4096).startswith(b"HTTP/1.1 401")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.sendall(head.replace("host: x", f"host: x\r\nauthorization: Bearer {TOKEN}").encode())
         assert connection.recv(4096).startswith(b"HTTP/1.1 413")
     # Who hangs up in the middle is nobody to answer.
     with socket.create_connection((host, int(port)), timeout=5) as connection:
@@ -455,7 +459,7 @@ TYPE = {"content-type": "application/json"}
 
 def test_limits_are_by_network_minute_and_hour() -> None:
     now = [0.0]
-    limits = Limits(3, 5, now=lambda: now[0])
+    limits = Limits(Allowance(3, 5), now=lambda: now[0])
     assert [limits.wait("192.0.2.7") for _ in range(3)] == [0, 0, 0]
     assert limits.wait("192.0.2.200") == 61
     assert limits.wait("192.0.3.7") == 0
@@ -492,7 +496,7 @@ def test_a_trusted_proxys_right_most_untrusted_hop_counts(headers: list[tuple[st
     from starlette.datastructures import Headers
 
     raw = Headers(raw=[(name.encode(), value.encode()) for name, value in headers])
-    trusted = trusted_networks(["10.0.0.0/8"])
+    trusted = networks(["10.0.0.0/8"], "trusted_proxies")
     assert client_address("10.0.0.1", raw, trusted) == expected
     # Nobody else's word is taken.
     assert client_address("9.9.9.9", raw, trusted) == "9.9.9.9"
@@ -533,7 +537,7 @@ def test_a_full_queue_and_a_broken_store_are_said_at_once(
     here: Running, call: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(ingest, "MAX_QUEUE", 5)
+        patched.setattr(ingest, "MAX_BATCHES", 5)
         answer = call.post(body(6, 7000))
         assert (answer.status, answer.problem) == (503, "busy")
         assert answer.headers["retry-after"] == "1"

@@ -42,6 +42,7 @@ from tests.service.asking import (
     ASKED,
     PASSWORD,
     SCHEMA,
+    TOKEN,
     Caller,
     bodies,
     body,
@@ -235,7 +236,7 @@ def test_send_draws_once_keeps_and_sends_what_it_kept(url: tuple[str, Any], fold
     # Without what was kept, the ledger remembers.
     kept.unlink()
     with pytest.raises(AlreadyRandomizedError):
-        send_file(ASKED, folder / "answers.csv", public)
+        send_file(ASKED, folder / "answers.csv", public, token=TOKEN)
 
 
 @pytest.mark.parametrize(("n", "others"), [(40, 40), (40, 60), (1200, 1200), (1200, 40)])
@@ -246,12 +247,12 @@ def test_other_peoples_answers_under_one_name_are_not_taken_for_sent(
     public, collector = url
     answers = folder / "answers.csv"
     answers.write_text("smoker\n" + "yes\nno\n" * (n // 2))
-    first = send_file(ASKED, answers, public)
+    first = send_file(ASKED, answers, public, token=TOKEN)
     content, before = first.kept.read_bytes(), collector.store.waiting(ASKED.id)
     answers.write_text("smoker\n" + "once\nno\n" * (others // 2))
     os.utime(answers, ns=(1, answers.stat().st_mtime_ns + 10**9))
     with pytest.raises(MismatchError) as caught:
-        send_file(ASKED, answers, public)
+        send_file(ASKED, answers, public, token=TOKEN)
     said = str(caught.value)
     assert (
         "nothing was drawn, and nothing was sent; for other people, put their answers into a file of another n" in said
@@ -264,8 +265,8 @@ def test_other_peoples_answers_under_one_name_are_not_taken_for_sent(
     assert collector.store.waiting(ASKED.id) == before
     # Both ways out work: the second group's reports leave, and so do the rest of the first's.
     answers.rename(folder / "second.csv")
-    assert send_file(ASKED, folder / "second.csv", public).counted == others
-    assert send_file(ASKED, first.kept, public).already == n
+    assert send_file(ASKED, folder / "second.csv", public, token=TOKEN).counted == others
+    assert send_file(ASKED, first.kept, public, token=TOKEN).already == n
 
 
 @pytest.mark.parametrize("n", [40, 1200])
@@ -273,16 +274,16 @@ def test_a_touched_file_of_the_same_answers_can_be_sent_to_the_end(url: tuple[st
     public, _ = url
     answers = folder / "answers.csv"
     answers.write_text("smoker\n" + "yes\nno\n" * (n // 2))
-    first = send_file(ASKED, answers, public)
+    first = send_file(ASKED, answers, public, token=TOKEN)
     os.utime(answers)
     if n >= 1000:
         # Recognised by their content, however they are written.
         answers.write_text('"smoker"\n' + '"yes"\nno\n' * (n // 2))
-        assert send_file(ASKED, answers, public).already == n
+        assert send_file(ASKED, answers, public, token=TOKEN).already == n
     else:
         with pytest.raises(MismatchError, match="also if the answers are the same"):
-            send_file(ASKED, answers, public)
-        assert send_file(ASKED, first.kept, public).already == n
+            send_file(ASKED, answers, public, token=TOKEN)
+        assert send_file(ASKED, first.kept, public, token=TOKEN).already == n
 
 
 def test_what_send_remembers_of_few_answers_does_not_depend_on_them(
@@ -294,7 +295,7 @@ def test_what_send_remembers_of_few_answers_does_not_depend_on_them(
     for answer in ("yes", "no"):
         answers.write_text(f"smoker\n{answer}\n")
         os.utime(answers, ns=(1, 5_000_000_000))
-        kept = send_file(ASKED, answers, public).kept
+        kept = send_file(ASKED, answers, public, token=TOKEN).kept
         entries.append(json.loads((state / "ledger.json").read_text())["entries"])
         kept.unlink()
         (state / "ledger.json").unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from deniable.cli._app import note, progress, verb
 from deniable.cli._collections import note_total, print_guarantee, print_spent, spent_text, warn
 from deniable.cli._options import CollectionFile
+from deniable.core.documents import read_document
 from deniable.survey.collection import Collection
 from deniable.survey.inspection import inspect_collection
 
@@ -19,22 +21,30 @@ def send(
     survey_file: CollectionFile,
     answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="True answers, or a file of reports.")],
     url: Annotated[str, typer.Argument(metavar="URL", help="The collector's address, or the survey's link.")],
+    token_file: Annotated[
+        Path | None,
+        typer.Option("--token-file", help="File with a sender's token, for batches; else $DENIABLE_TOKEN."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Randomise answers once, keep the reports, and send them.
 
     For contributors. Reports are kept with the ledger of answers, and never drawn again: the same
-    command sends them again until all are counted. A file of reports is sent as it is.
+    command sends them again until all are counted. A file of reports is sent as it is. More than 50
+    reports need a token of the collector's owner or of a sender.
     """
     from deniable.service.sending import send_file
 
+    token = os.environ.get("DENIABLE_TOKEN") if token_file is None else read_document(token_file)
     collection = Collection.load(survey_file)
     found = inspect_collection(collection)
     if not as_json:
         print_guarantee(found)
     warn(found)
     with progress("sending") as report:
-        result = send_file(collection, answers, url, on_total=note_total, progress=report)
+        result = send_file(
+            collection, answers, url, token=(token or "").strip() or None, on_total=note_total, progress=report
+        )
     if as_json:
         counts = {"n": result.n, "counted": result.counted, "already": result.already, "invalid": result.invalid}
         made = {"kept": str(result.kept), "drawn": result.drawn}

@@ -26,7 +26,8 @@ def serve(
         str | None, typer.Option("--admin", metavar="HOST:PORT", help="Where the dashboard is; not for the public.")
     ] = None,
     no_limits: Annotated[
-        bool, typer.Option("--no-limits", help="Count no requests of a network: behind a proxy that does, or in tests.")
+        bool,
+        typer.Option("--no-limits", help="Do not limit reports of a network: for tests, and behind a proxy that does."),
     ] = False,
     migrate: Annotated[
         bool, typer.Option("--migrate", help="Make the tables of a new database, or bring those of an older one on.")

@@ -49,6 +49,7 @@ class RoleName(StrEnum):
 
     owner = "owner"
     analyst = "analyst"
+    sender = "sender"
 
 
 @verb("survey")
@@ -186,7 +187,7 @@ def analyst(
     action: Annotated[AnalystAction, typer.Argument(metavar="ACTION", help="add.")],  # noqa: ARG001
     name: Annotated[str, typer.Argument(metavar="NAME", help="Who logs in.")],
     role: Annotated[
-        RoleName, typer.Option("--role", help="owner: may open, pause and close; analyst: may read.")
+        RoleName, typer.Option("--role", help="owner: opens and closes; analyst: reads; sender: sends batches.")
     ] = RoleName.analyst,
     database: Database = DEFAULT_DATABASE,
     password_file: Annotated[

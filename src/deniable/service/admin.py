@@ -56,8 +56,13 @@ class Act(Document):
     now: bool = False
 
 
-def admin_app(collector: Collector, trusted: tuple[Network, ...]) -> ASGIApp:
-    """Return the application of the admin port."""
+def admin_app(
+    collector: Collector, trusted: tuple[Network, ...], hosts: frozenset[str] = frozenset({"127.0.0.1", "localhost"})
+) -> ASGIApp:
+    """Return the application of the admin port, which answers only to names that are its own.
+
+    A page elsewhere whose name is made to lead here could otherwise read what an analyst may.
+    """
     desk = _Desk(collector)
     app = Starlette(
         routes=[
@@ -82,7 +87,7 @@ def admin_app(collector: Collector, trusted: tuple[Network, ...]) -> ASGIApp:
     def secure(scope: Scope) -> bool:
         return access.secure(scope)
 
-    return Shield(app, secure)
+    return Shield(app, secure, hosts)
 
 
 class _Desk:
@@ -105,6 +110,8 @@ class _Desk:
         who = await self._who(request)
         if who is None:
             raise Problem("login")
+        if not who.reads:
+            raise Problem("not-allowed", "a sender sends reports, and reads nothing")
         return who
 
     def _held(self, request: Request) -> Held:
@@ -144,14 +151,14 @@ class _Desk:
 
     async def home(self, request: Request) -> Response:
         who = await self._who(request)
-        if who is None:
+        if who is None or not who.reads:
             return RedirectResponse("/login", 303)
         surveys = sorted(self._collector.all_held(), key=lambda held: (held.row.slug, held.row.position))
         return _html(render_template("surveys.html", surveys=[(h.row, h.survey.collection.title) for h in surveys]))
 
     async def dashboard(self, request: Request) -> Response:
         who = await self._who(request)
-        if who is None:
+        if who is None or not who.reads:
             return RedirectResponse("/login", 303)
         held = self._held(request)
         found = await self._results(held)

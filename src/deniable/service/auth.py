@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, get_args
 
 from deniable.errors import InvalidParameterError
 from deniable.service.stores.store import Store
 from deniable.service.surveys import Clock
 
-Role = Literal["owner", "analyst"]
+Role = Literal["owner", "analyst", "sender"]
+ROLES: tuple[Role, ...] = get_args(Role)
 Kind = Literal["session", "token", "link"]
 
 SESSION = timedelta(hours=12)
@@ -78,12 +79,22 @@ class Analyst:
     ----------
     name : str
         Who.
-    role : {"owner", "analyst"}
-        Whether they may change surveys, or read only.
+    role : {"owner", "analyst", "sender"}
+        Whether they may change surveys, read only, or only send batches of reports to the public port.
     """
 
     name: str
     role: Role
+
+    @property
+    def reads(self) -> bool:
+        """Whether they may read results."""
+        return self.role in ("owner", "analyst")
+
+    @property
+    def sends(self) -> bool:
+        """Whether they may send batches of reports."""
+        return self.role in ("owner", "sender")
 
 
 class Logins:
@@ -141,7 +152,8 @@ class Logins:
         found = self._store.session(digest(secret), kind)
         if found is None or (found[2] is not None and datetime.fromisoformat(found[2]) <= self._clock()):
             return None
-        return Analyst(found[0], "owner" if found[1] == "owner" else "analyst")
+        role = next((role for role in ROLES if role == found[1]), None)
+        return None if role is None else Analyst(found[0], role)
 
     def redeem(self, secret: str) -> str | None:
         """Return the secret of a new session for a one-time link's, None if it was used or has expired."""

@@ -13,17 +13,39 @@ from pydantic import Field, ValidationError
 
 from deniable.core.documents import Document
 from deniable.errors import FileFormatError, InvalidParameterError
-from deniable.service.limits import PER_HOUR, PER_MINUTE
+from deniable.service.limits import PER_HOUR, PER_MINUTE, Allowance, Limits, networks
 
 PREFIX = "DENIABLE_"
 
 
-class LimitsShape(Document):
-    """Requests that one network may send: ``[limits]``."""
+class AllowanceShape(Document):
+    """Reports that one network may send."""
 
     per_minute: int = Field(default=PER_MINUTE, ge=1)
     per_hour: int = Field(default=PER_HOUR, ge=1)
+
+    def allowance(self) -> Allowance:
+        """Return it as what counts takes it."""
+        return Allowance(self.per_minute, self.per_hour)
+
+
+class LimitsShape(AllowanceShape):
+    """Reports that one network may send: ``[limits]``, and ``[limits.networks."10.1.0.0/16"]`` for a named one."""
+
     off: bool = False
+    networks: dict[str, AllowanceShape] = Field(default_factory=dict)
+
+    def limits(self) -> Limits | None:
+        """Return what counts; None if nothing is counted.
+
+        Raises
+        ------
+        InvalidParameterError
+            If a name is no network.
+        """
+        named = networks(self.networks, "limits.networks")
+        shapes = zip(named, self.networks.values(), strict=True)
+        return None if self.off else Limits(self.allowance(), {network: one.allowance() for network, one in shapes})
 
 
 class Configuration(Document):
@@ -39,8 +61,10 @@ class Configuration(Document):
         Origins that host survey pages besides the collector.
     trusted_proxies : list of str
         Networks of proxies whose forwarded addresses are believed.
+    hosts : list of str
+        Names by which browsers reach the admin port, besides its own address and this machine's.
     limits : LimitsShape
-        Requests per network.
+        Reports per network.
     """
 
     database: str = "sqlite:deniable.db"
@@ -48,10 +72,11 @@ class Configuration(Document):
     admin: str = "127.0.0.1:8081"
     page_origin: list[str] = Field(default_factory=list)
     trusted_proxies: list[str] = Field(default_factory=list)
+    hosts: list[str] = Field(default_factory=list)
     limits: LimitsShape = LimitsShape()
 
 
-_LISTS = ("page_origin", "trusted_proxies")
+_LISTS = ("page_origin", "trusted_proxies", "hosts")
 _LIMITS = ("per_minute", "per_hour", "off")
 
 

@@ -1,37 +1,146 @@
-"""Connections on which an answer's head and body go out together.
+"""Connections: how many there may be, how long a head may be, and answers whose head and body go out together.
 
-uvicorn writes the one and then the other: two calls of the kernel and two packets for every report, a twelfth of what a
-report costs. Here a head waits for what is written next, and no longer than until the loop comes round.
+uvicorn takes a head of any length, in time that grows with its square, and as many connections as the kernel gives it.
+It writes the head of an answer and then its body: two calls of the kernel and two packets for every report, a twelfth
+of what a report costs. Here a head waits for what is written next, and no longer than until the loop comes round.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from typing import Any, cast, final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+MAX_HEAD = 1 << 15
+"""Bytes of a request's head; a browser's has one or two thousand."""
+
+_FRAMING = 8
+"""Bytes that may frame a byte of a body that comes in chunks."""
+
+_SAY_SECONDS = 60.0
+
+log = logging.getLogger("deniable.service")
+
 
 @final
-class Connection(asyncio.Protocol):
-    """uvicorn's connection, which writes to a `Joined` transport.
+class Connections:
+    """The open connections of one port; all methods are called by its loop.
 
     Parameters
     ----------
+    most : int
+        How many there may be. Of more, those are closed first that have been idle longest.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        # In the order of their last request.
+        self._open: dict[Connection, None] = {}
+        self._said = -_SAY_SECONDS
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def opened(self, connection: Connection) -> bool:
+        """Take a connection in; whether there is room for it."""
+        if len(self._open) >= self.most:
+            self._say()
+            idle = next((one for one in self._open if one.idle), None)
+            if idle is None:
+                return False
+            self.closed(idle)
+            idle.close()
+        self._open[connection] = None
+        return True
+
+    def used(self, connection: Connection) -> None:
+        """Note that a connection is in use."""
+        if connection in self._open:
+            del self._open[connection]
+            self._open[connection] = None
+
+    def closed(self, connection: Connection) -> None:
+        """Let a connection go."""
+        self._open.pop(connection, None)
+
+    def _say(self) -> None:
+        now = time.monotonic()
+        if now - self._said >= _SAY_SECONDS:
+            self._said = now
+            log.warning("%d connections are open, and there may be no more: idle ones are closed", self.most)
+
+
+class _Requests(HttpToolsProtocol):
+    """uvicorn's connection, which counts what is neither body nor of a finished request."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.overhead = self.bodies = 0
+
+    def on_body(self, body: bytes) -> None:
+        self.bodies += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self.overhead = self.bodies = 0
+        super().on_message_complete()
+
+
+@final
+class Connection(asyncio.Protocol):
+    """uvicorn's connection with bounds, which writes to a `Joined` transport.
+
+    Parameters
+    ----------
+    connections : Connections
+        Those of its port.
     given
         As uvicorn gives it.
     """
 
-    def __init__(self, **given: Any) -> None:
-        self._inner = HttpToolsProtocol(**given)
+    def __init__(self, connections: Connections, **given: Any) -> None:
+        self._connections, self._inner = connections, _Requests(**given)
+        self._transport: asyncio.Transport | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is under way, nor the head of one."""
+        cycle = self._inner.cycle
+        return self._inner.overhead == 0 and (cycle is None or bool(cycle.response_complete))
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._transport is not None:
+            self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
-        self._inner.connection_made(Joined(cast(asyncio.Transport, transport)))
+        """Begin, if there is room."""
+        self._transport = cast(asyncio.Transport, transport)
+        if self._connections.opened(self):
+            self._inner.connection_made(Joined(self._transport))
+        else:
+            self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Take what was sent."""
-        self._inner.data_received(data)
+        """Take what was sent, unless a head, or what frames a body, is too long."""
+        inner, transport = self._inner, self._transport
+        if inner.transport is None or transport is None or transport.is_closing():
+            return
+        self._connections.used(self)
+        # A finished request begins the count anew; of the next, what is in this piece counts in whole.
+        inner.overhead += len(data)
+        before = inner.bodies
+        inner.data_received(data)
+        if inner.bodies:
+            inner.overhead -= inner.bodies - before
+        if inner.overhead > MAX_HEAD + _FRAMING * inner.bodies and not transport.is_closing():
+            cycle = inner.cycle
+            if cycle is None or cycle.response_complete:
+                transport.write(_TOO_LONG)
+            transport.close()
 
     def eof_received(self) -> None:
         """Hear that no more will be sent."""
@@ -39,7 +148,9 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
-        self._inner.connection_lost(exc)
+        self._connections.closed(self)
+        if self._inner.transport is not None:
+            self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
         """Wait: too much is on its way."""
@@ -48,6 +159,12 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on."""
         self._inner.resume_writing()
+
+
+_TOO_LONG = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\ncache-control: no-store\r\n"
+    b"connection: close\r\n\r\n"
+)
 
 
 @final

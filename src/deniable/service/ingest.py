@@ -1,8 +1,9 @@
 """Group commit: one thread takes whatever waits, validates it at once, commits it once, and then answers.
 
 While one commit is under way, the next gathers; it begins when as many wait as came last time, or when for a moment no
-more came. So who sends alone waits for nobody. Nobody is answered before the commit is on the disk; of a commit whose
-outcome nobody knows the answer is 503, and the retry's receipt decides.
+more came. So who sends alone waits for nobody. Single reports have a queue of their own and go first, and a batch is
+written in pieces: people do not wait behind senders of batches. Nobody is answered before the commit is on the disk;
+of a commit whose outcome nobody knows the answer is 503, and the retry's receipt decides.
 """
 
 from __future__ import annotations
@@ -29,16 +30,25 @@ from deniable.service.stores.store import Posted, State, Store
 from deniable.service.surveys import Clock, Survey
 
 MAX_QUEUE = 20_000
-"""Reports that wait; of more, the sender is told to come again."""
+"""Single reports that wait; of more, the sender is told to come again."""
+
+MAX_BATCHES = 1 << 19
+"""Reports in batches that wait; they take no place of single reports."""
 
 MAX_QUEUE_BYTES = 1 << 28
-"""Bytes of reports that wait: of a survey with long reports, fewer wait."""
+"""Bytes of reports that wait in either queue: of a survey with long reports, fewer wait."""
 
 MAX_COMMIT = 4096
 """Reports after which no further request joins a commit."""
 
+PIECE = 256
+"""Reports of a batch that are written at a time: single reports wait for one piece, not for the whole batch."""
+
 MOST_IMPOSSIBLE = 512
-"""Of a request with more impossible reports, none is taken."""
+"""Of a request, or a piece of a batch, with more impossible reports, none is taken."""
+
+_LATELY = 8
+"""Commits after one with single reports in which batches stay small: whoever was answered may come again."""
 
 _PAUSE, _PAUSES = 0.001, 8
 """Seconds in which somebody must come for a commit to wait on, and how often it waits."""
@@ -70,8 +80,32 @@ class _Item:
             self.future.set_exception(self.answer or Problem("broken"))
 
 
+class _Queue:
+    """Requests that wait; whoever uses it holds the lock."""
+
+    def __init__(self) -> None:
+        self._items: deque[_Item] = deque()
+        self.reports = self.bytes = 0
+
+    def add(self, item: _Item) -> None:
+        self._items.append(item)
+        self.reports += item.body.n
+        self.bytes += item.body.rows.size
+
+    def take(self, items: list[_Item], most: int) -> int:
+        """Move items until they have this many reports or more; return how many they have."""
+        taken = 0
+        while self._items and taken < most:
+            item = self._items.popleft()
+            items.append(item)
+            taken += item.body.n
+            self.bytes -= item.body.rows.size
+        self.reports -= taken
+        return taken
+
+
 class Ingest:
-    """The queue of reports, and the thread that writes them.
+    """The queues of reports, and the thread that writes them.
 
     Parameters
     ----------
@@ -85,17 +119,17 @@ class Ingest:
 
     def __init__(self, store: Store, metrics: Metrics, clock: Clock) -> None:
         self._store, self._metrics, self._clock = store, metrics, clock
-        self._items: deque[_Item] = deque()
-        self._waiting, self._bytes, self._stopping = 0, 0, False
-        self._last = 0
+        self._singles, self._batches = _Queue(), _Queue()
+        self._stopping = False
+        self._last = self._lately = 0
         self._rejected: Counter[tuple[str, str, str]] = Counter()
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
 
     @property
     def waiting(self) -> int:
-        """Reports in the queue."""
-        return self._waiting
+        """Reports in the queues."""
+        return self._singles.reports + self._batches.reports
 
     def start(self) -> None:
         """Begin to write."""
@@ -118,15 +152,23 @@ class Ingest:
             busy, closed, not-open or store.
         """
         loop = asyncio.get_running_loop()
-        item = _Item(survey, body, loop, loop.create_future())
+        items = [_Item(survey, part, loop, loop.create_future()) for part in _parts(body)]
+        queue, most = (self._singles, MAX_QUEUE) if body.n == 1 else (self._batches, MAX_BATCHES)
         with self._wake:
-            size = self._bytes + body.rows.size
-            if self._stopping or self._waiting + body.n > MAX_QUEUE or size > MAX_QUEUE_BYTES:
+            room = queue.reports + body.n <= most and queue.bytes + body.rows.size <= MAX_QUEUE_BYTES
+            if self._stopping or not room:
                 raise Problem("busy")
-            self._items.append(item)
-            self._waiting, self._bytes = self._waiting + body.n, size
+            for item in items:
+                queue.add(item)
             self._wake.notify()
-        return await item.future
+        if len(items) == 1:
+            return await items[0].future
+        # Each piece is counted or not; where the sender tries again, those that were are there already.
+        found = await asyncio.gather(*(item.future for item in items), return_exceptions=True)
+        for one in found:
+            if isinstance(one, BaseException):
+                raise one
+        return Outcome(*(sum(parts) for parts in zip(*(one for one in found if isinstance(one, Outcome)), strict=True)))
 
     def reject(self, collection: str, reason: str, count: int = 1) -> None:
         """Count a rejection; written with the next drain, and never more of it than day, reason and number."""
@@ -166,28 +208,25 @@ class Ingest:
 
     def _gathered(self) -> list[_Item]:
         with self._wake:
-            while not self._items and not self._stopping:
+            while not self.waiting and not self._stopping:
                 self._wake.wait()
         self._wait_for_more()
         with self._wake:
-            items, reports = [], 0
-            while self._items and reports < MAX_COMMIT:
-                item = self._items.popleft()
-                items.append(item)
-                reports += item.body.n
-                self._bytes -= item.body.rows.size
-            self._waiting -= reports
-            self._last = reports
+            items: list[_Item] = []
+            # People first; of batches one piece at least, so that they go on however many people come.
+            self._last = self._singles.take(items, MAX_COMMIT)
+            self._lately = _LATELY if self._last else max(0, self._lately - 1)
+            self._batches.take(items, 1 if self._lately else MAX_COMMIT)
             return items
 
     def _wait_for_more(self) -> None:
         """Let those come who were answered last: a commit of many takes hardly longer than one of a few."""
         for _ in range(_PAUSES):
-            seen = self._waiting
-            if seen >= self._last or self._stopping:
+            seen = self._singles.reports
+            if seen >= self._last or self._stopping or self._batches.reports:
                 return
             time.sleep(_PAUSE)
-            if self._waiting == seen:
+            if self._singles.reports == seen:
                 return
 
     def _commit(self, items: list[_Item]) -> None:
@@ -254,6 +293,14 @@ class Ingest:
         for item in items:
             item.answer = problem
             self._metrics.reports(problem.name, item.body.n)
+
+
+def _parts(body: Body) -> list[Body]:
+    """Return a body in the pieces in which it is written."""
+    starts = range(0, body.n, PIECE)
+    return [
+        Body(body.collection, body.ids[start : start + PIECE], body.rows[start : start + PIECE]) for start in starts
+    ]
 
 
 def valid_rows(survey: Survey, bodies: Sequence[Rows]) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""How many requests one network may send: counted in memory, by a keyed digest of the address whose key lives an hour.
+"""How many reports one network may send: counted in memory, by a keyed digest of the address whose key lives an hour.
 
 The address itself is kept nowhere. It is that of the connection or, where that is a proxy that is trusted by name, the
 right-most of the forwarded ones that is not.
@@ -11,14 +11,15 @@ import ipaddress
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 
 from deniable.errors import InvalidParameterError
 
-PER_MINUTE, PER_HOUR = 30, 300
+PER_MINUTE, PER_HOUR = 300, 3000
+"""Reports that one network may send: a school or an office answers in one lesson, a script does not fill a survey."""
 
 MAX_NETWORKS = 1 << 18
 """Networks counted at a time; of more, counting begins anew."""
@@ -30,8 +31,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def trusted_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Return the networks of proxies that are believed.
+def networks(texts: Iterable[str], what: str) -> tuple[Network, ...]:
+    """Return networks from texts; `what` is the setting that names them.
 
     Raises
     ------
@@ -41,7 +42,7 @@ def trusted_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(text) for text in texts)
     except ValueError as error:
-        raise InvalidParameterError(f"trusted_proxies must be networks as 10.0.0.0/8: {error}") from error
+        raise InvalidParameterError(f"{what} must be networks as 10.0.0.0/8: {error}") from error
 
 
 def client_address(peer: str, headers: Headers, trusted: tuple[Network, ...]) -> str:
@@ -52,7 +53,7 @@ def client_address(peer: str, headers: Headers, trusted: tuple[Network, ...]) ->
 
     Examples
     --------
-    >>> proxies = trusted_networks(["10.0.0.0/8"])
+    >>> proxies = networks(["10.0.0.0/8"], "trusted_proxies")
     >>> client_address("10.0.0.1", Headers({"x-forwarded-for": "6.6.6.6, 9.9.9.9, 10.0.0.2"}), proxies)
     '9.9.9.9'
     >>> client_address("8.8.8.8", Headers({"x-forwarded-for": "6.6.6.6"}), proxies)
@@ -95,6 +96,20 @@ def _address(text: str) -> Address | None:
         return None
 
 
+@dataclass(frozen=True)
+class Allowance:
+    """Reports that a network may send.
+
+    Parameters
+    ----------
+    per_minute, per_hour : int
+        How many are let through.
+    """
+
+    per_minute: int = PER_MINUTE
+    per_hour: int = PER_HOUR
+
+
 @dataclass(eq=False)
 class _Seen:
     minute: int
@@ -103,48 +118,63 @@ class _Seen:
 
 
 class Limits:
-    """Counts requests by network: an IPv4 /24 or an IPv6 /56.
+    """Counts reports by network: an IPv4 /24, an IPv6 /56, or one that is named.
 
     Parameters
     ----------
-    per_minute, per_hour : int
-        Requests that are let through.
+    usual : Allowance
+        What a network may send.
+    named : mapping of network to Allowance
+        Networks with an allowance of their own, which all their addresses share: a school, a carrier. The smallest one
+        that holds an address counts.
     now : callable
         Seconds, for tests.
     """
 
     def __init__(
-        self, per_minute: int = PER_MINUTE, per_hour: int = PER_HOUR, now: Callable[[], float] = time.monotonic
+        self,
+        usual: Allowance | None = None,
+        named: Mapping[Network, Allowance] | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._per_minute, self._per_hour, self._now = per_minute, per_hour, now
+        self._usual, self._now = usual or Allowance(), now
+        self._named = sorted((named or {}).items(), key=lambda item: -item[0].prefixlen)
         self._begin(0)
 
     def _begin(self, hour: int) -> None:
         self._hour, self._key, self._seen = hour, secrets.token_bytes(32), dict[bytes, _Seen]()
 
     def wait(self, address: str) -> int:
-        """Count a request; return 0 if it is let through, else after how many seconds to try again."""
+        """Count a report; return 0 if it is let through, else after how many seconds to try again."""
         now = self._now()
         hour, minute = int(now // _HOUR), int(now // _MINUTE)
         if hour != self._hour or len(self._seen) >= MAX_NETWORKS:
             self._begin(hour)
-        name = hmac.digest(self._key, _network(address).encode(), "sha256")[:16]
+        network, allowance = self._found(address)
+        name = hmac.digest(self._key, network.encode(), "sha256")[:16]
         seen = self._seen.setdefault(name, _Seen(minute))
         if seen.minute != minute:
             seen.minute, seen.in_minute = minute, 0
-        if seen.in_hour >= self._per_hour:
+        if seen.in_hour >= allowance.per_hour:
             return int(_HOUR - now % _HOUR) + 1
-        if seen.in_minute >= self._per_minute:
+        if seen.in_minute >= allowance.per_minute:
             return int(_MINUTE - now % _MINUTE) + 1
         seen.in_minute += 1
         seen.in_hour += 1
         return 0
 
+    def _found(self, text: str) -> tuple[str, Allowance]:
+        found = _unmapped(_address(text))
+        if found is None:
+            return "none", self._usual
+        for network, allowance in self._named:
+            if found in network:
+                return str(network), allowance
+        width = 24 if found.version == 4 else 56
+        return str(ipaddress.ip_network(f"{found}/{width}", strict=False)), self._usual
 
-def _network(address: str) -> str:
-    found = _address(address)
-    if found is None:
-        return "none"
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    return str(ipaddress.ip_network(f"{found}/{24 if found.version == 4 else 56}", strict=False))
+
+def _unmapped(address: Address | None) -> Address | None:
+    """Return the IPv4 address that an IPv6 one stands for, any other as it is."""
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return address if mapped is None else mapped

@@ -58,7 +58,7 @@ def description() -> dict[str, Any]:
             "/collections/{id}/reports": {
                 "post": {
                     **_operation(
-                        "Send reports. An id counts once: the first, whatever comes later.",
+                        "Send a report; several with a token. An id counts once: the first, whatever comes later.",
                         {
                             "201": _content("All are new.", JSON_TYPE, {"$ref": "#/components/schemas/Outcome"}),
                             "200": _content(
@@ -67,7 +67,7 @@ def description() -> dict[str, Any]:
                         },
                         [
                             *("unknown-collection", "wrong-collection", "malformed", "too-large", "unsupported"),
-                            *("invalid-report", "not-open", "closed", "slow", "too-many", "busy", "store"),
+                            *("invalid-report", "not-open", "closed", "slow", "token", "too-many", "busy", "store"),
                         ],
                     ),
                     "requestBody": {

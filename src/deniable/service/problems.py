@@ -29,11 +29,13 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "unsupported": (415, "The request is in a format that is not taken."),
     "invalid-report": (422, "No client can have made this report."),
     "not-open": (425, "The survey takes no reports now."),
-    "too-many": (429, "There are too many requests from this network."),
+    "too-many": (429, "Too many reports come from this network."),
     "broken": (500, "Something went wrong here."),
     "busy": (503, "Too many reports are waiting."),
     "store": (503, "Reports cannot be stored now."),
     "login": (401, "Log in first."),
+    "token": (401, "Batches of reports need a token."),
+    "wrong-host": (421, "This port does not answer to that name."),
 }
 """Every problem: its status, and its title."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
 import hashlib
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,11 +33,13 @@ from deniable.files.wire import (
     ID_BYTES,
     JSON_TYPE,
     MAX_BODY,
+    MAX_REPORTS,
     Body,
     from_base64url,
     from_binary,
     from_json,
 )
+from deniable.service.auth import Logins, digest
 from deniable.service.browsers import unknown_to_browsers
 from deniable.service.collector import Collector, Held
 from deniable.service.ingest import Outcome
@@ -51,6 +56,18 @@ _IMMUTABLE = "public, max-age=31536000, immutable"
 _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _MAX_RECEIPT = 1024
 
+_AROUND_REPORT = 4096
+"""Bytes that a body of one report has at most, besides the report in base64."""
+
+BATCHES_AT_ONCE = 32
+"""Batches of reports that are read and written at a time."""
+
+BATCH_SECONDS = 20.0
+"""Seconds that a batch waits for its turn."""
+
+_TOKEN_SECONDS, _TOKENS = 5.0, 1024
+"""How long a token that was looked up is believed, and how many are remembered."""
+
 
 @dataclass(frozen=True)
 class Access:
@@ -59,7 +76,7 @@ class Access:
     Parameters
     ----------
     limits : Limits or None
-        Requests per network; None lets everything through.
+        Reports per network; None lets everything through.
     trusted : tuple of network
         Proxies whose word on addresses is taken.
     page_origins : tuple of str
@@ -71,7 +88,7 @@ class Access:
     page_origins: tuple[str, ...] = ()
 
     def check(self, scope: Scope, headers: Headers) -> None:
-        """Count a request of a network; raise too-many if there were too many."""
+        """Count a report of a network; raise too-many if there were too many."""
         if self.limits is None:
             return
         peer = scope["client"][0] if scope.get("client") else ""
@@ -239,6 +256,7 @@ class _Reports:
 
     def __init__(self, collector: Collector, access: Access) -> None:
         self._collector, self._access = collector, access
+        self._senders, self._batches = _Senders(Logins(collector.store, collector.clock)), _Batches()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -262,7 +280,10 @@ class _Reports:
         """Return how many reports were sent, and what became of them."""
         if held is None:
             raise Problem("unknown-collection")
-        self._access.check(scope, headers)
+        authorization = headers.get("authorization")
+        sender = await self._senders.is_known(authorization) if authorization else False
+        if not sender:
+            self._access.check(scope, headers)
         state = held.state(self._collector.clock)
         if state == "closed":
             raise Problem("closed")
@@ -271,8 +292,80 @@ class _Reports:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in (JSON_TYPE, BINARY_TYPE) or headers.get("content-encoding"):
             raise Problem("unsupported", f"reports are taken as {JSON_TYPE} or {BINARY_TYPE}, not compressed")
-        body = parsed(await read_body(headers, receive, MAX_BODY), kind, held)
-        return body.n, await self._collector.ingest.submit(held.survey, body)
+        ingest = self._collector.ingest
+        if not sender:
+            body = parsed(await _read_single(headers, receive, held.survey.width), kind, held, most=1)
+            return 1, await ingest.submit(held.survey, body)
+        async with self._batches.room():
+            body = parsed(await read_body(headers, receive, MAX_BODY), kind, held)
+            return body.n, await ingest.submit(held.survey, body)
+
+
+async def _read_single(headers: Headers, receive: Receive, width: int) -> bytes:
+    """Return the body of a request that may hold one report; of a longer one nothing is kept."""
+    try:
+        return await read_body(headers, receive, 2 * width + _AROUND_REPORT)
+    except Problem as problem:
+        if problem.name != "too-large":
+            raise
+        raise Problem("token", "without a token a request has one report, and this one is longer") from None
+
+
+class _Senders:
+    """Who may send batches: tokens of owners and senders, looked up once in a few seconds."""
+
+    def __init__(self, logins: Logins) -> None:
+        self._logins = logins
+        self._known: dict[str, tuple[float, bool]] = {}
+
+    async def is_known(self, authorization: str) -> bool:
+        """Whether a header has such a token.
+
+        Raises
+        ------
+        Problem
+            token, if there is a header and it has none; store.
+        """
+        kind, _, secret = authorization.partition(" ")
+        name, now = digest(secret), time.monotonic()
+        until, known = self._known.get(name, (0.0, False))
+        if now >= until:
+            try:
+                who = await run_in_threadpool(self._logins.who, secret, "token")
+            except StoreError:
+                raise Problem("store") from None
+            known = who is not None and who.sends
+            if len(self._known) >= _TOKENS:
+                self._known.clear()
+            self._known[name] = now + _TOKEN_SECONDS, known
+        if kind.lower() != "bearer" or not known:
+            raise Problem("token", "the token is not known, or is of somebody who may not send reports")
+        return True
+
+
+class _Batches:
+    """Batches that are read and written at a time; others wait for their turn before their bodies are read."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(BATCHES_AT_ONCE)
+
+    @contextlib.asynccontextmanager
+    async def room(self) -> AsyncIterator[None]:
+        """Wait for a turn.
+
+        Raises
+        ------
+        Problem
+            busy, if it does not come in time.
+        """
+        try:
+            await asyncio.wait_for(self._free.acquire(), BATCH_SECONDS)
+        except TimeoutError:
+            raise Problem("busy") from None
+        try:
+            yield
+        finally:
+            self._free.release()
 
 
 async def _said(send: Send, status: int, outcome: Outcome) -> None:
@@ -286,20 +379,27 @@ async def _said(send: Send, status: int, outcome: Outcome) -> None:
 def _refusal(problem: Problem) -> Response:
     """Return a problem as a response to what was posted."""
     response = problem.response()
-    if problem.name in ("slow", "too-large"):
+    if problem.name in ("slow", "too-large", "too-many", "token", "busy"):
         # What is still to come is not read.
         response.headers["Connection"] = "close"
     return response
 
 
-def parsed(content: bytes, kind: str, held: Held) -> Body:
+def parsed(content: bytes, kind: str, held: Held, most: int = MAX_REPORTS) -> Body:
     """Return the reports of a body, of the right collection and width.
 
     Raises
     ------
     Problem
-        malformed, too-large or wrong-collection.
+        malformed, too-large or wrong-collection; token, if there are more than `most`.
     """
+    body = _parsed(content, kind, held)
+    if body.n > most:
+        raise Problem("token", f"without a token a request has one report, got {body.n}")
+    return body
+
+
+def _parsed(content: bytes, kind: str, held: Held) -> Body:
     width = held.survey.width
     try:
         if kind == BINARY_TYPE:

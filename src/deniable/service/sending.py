@@ -36,6 +36,9 @@ from deniable.survey.collection import Collection, short_id
 TRIES = 12
 """How often one body is sent before the run ends; the same command goes on later."""
 
+MAX_SINGLES = 50
+"""Reports of a file that are sent without a token: a household, not a panel."""
+
 _FIRST, _LONGEST, _TIMEOUT = 0.5, 60.0, 30.0
 _AGAIN = frozenset({408, 425, 429})
 _LINK_DIGITS = re.compile("[0-9a-f]{32}")
@@ -75,6 +78,7 @@ def send_file(
     answers: Path,
     url: str,
     *,
+    token: str | None = None,
     on_total: OnTotal | None = None,
     progress: Progress | None = None,
     sleep: Callable[[float], None] = time.sleep,
@@ -95,6 +99,9 @@ def send_file(
         Answers (CSV or Parquet), or reports (Parquet).
     url : str
         The collector's address, or a survey's link.
+    token : str, optional
+        Of an owner or a sender of the collector: reports are sent in batches. Without one they are sent one by one,
+        up to `MAX_SINGLES`.
     on_total : callable, optional
         Called, before anything is drawn, with what the contributors will have spent in all.
     progress : callable, optional
@@ -111,7 +118,7 @@ def send_file(
     DeniableError
         If answers cannot be read or randomised.
     """
-    remote = Remote(url, collection, sleep)
+    remote = Remote(url, collection, sleep, token)
     kept, drawn = answers, False
     spending: Spending | None = None
     if not _is_reports(answers):
@@ -125,9 +132,14 @@ def send_file(
             found = randomize_file(collection, answers, kept, SecureRandomness(), keep=True, on_total=on_total)
             spending, drawn = found.spending, True
     reader = ReportReader(kept, collection)
+    if token is None and reader.n > MAX_SINGLES:
+        raise UploadError(
+            f"a file of {reader.n:,} reports needs a token (--token-file): at most {MAX_SINGLES} are sent without; "
+            f"the reports are kept in {kept}; the same command sends them"
+        )
     counts = np.zeros(3, dtype=np.int64)
     sent = 0
-    for body in bodies(reader):
+    for body in bodies(reader, MAX_REPORTS if token else 1):
         counts += remote.post(body)
         sent += body.n
         if progress is not None:
@@ -136,10 +148,10 @@ def send_file(
     return Sent(reader.n, counted, already, invalid, kept, drawn, spending)
 
 
-def bodies(reader: ReportReader) -> Iterator[Body]:
-    """Yield the bodies in which a file of reports is sent."""
+def bodies(reader: ReportReader, most: int = MAX_REPORTS) -> Iterator[Body]:
+    """Yield the bodies in which a file of reports is sent, of at most this many reports each."""
     mechanism = reader.collection.mechanism
-    most = max(1, min(MAX_REPORTS, (MAX_BODY - 32) // (ID_BYTES + report_width(mechanism))))
+    most = max(1, min(most, (MAX_BODY - 32) // (ID_BYTES + report_width(mechanism))))
     row = 0
     for reports in reader:
         rows = to_wire(mechanism, reports)
@@ -175,14 +187,22 @@ class Remote:
         Which it must have.
     sleep : callable
         Waits between tries.
+    token : str, optional
+        Sent with reports.
 
     Raises
     ------
     InvalidParameterError
-        If the address is none, or a link is of another collection.
+        If the address is none, or a link is of another collection; or a token would be sent in the clear.
     """
 
-    def __init__(self, url: str, collection: Collection, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        url: str,
+        collection: Collection,
+        sleep: Callable[[float], None] = time.sleep,
+        token: str | None = None,
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise InvalidParameterError(f"url must be an address as https://survey.example.org, got {url!r}")
@@ -195,6 +215,9 @@ class Remote:
         base = parts.path.partition("/s/")[0].rstrip("/")
         self._api = f"{parts.scheme}://{parts.netloc}{base}/api/v1/collections/{collection.id}"
         self._sleep = sleep
+        if token is not None and parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+            raise InvalidParameterError(f"url must begin with https:// where a token is sent, got {url!r}")
+        self._token = token
 
     def check_open(self) -> None:
         """Raise UploadError unless the survey is open: otherwise nothing must be drawn."""
@@ -214,6 +237,9 @@ class Remote:
         wait, last = _FIRST, ""
         for _ in range(TRIES):
             request = urllib.request.Request(self._api + path, content, {"Content-Type": BINARY_TYPE})
+            if self._token is not None and content is not None:
+                # A redirection does not take it elsewhere.
+                request.add_unredirected_header("Authorization", f"Bearer {self._token}")
             try:
                 with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
                     found = _object(response.read())

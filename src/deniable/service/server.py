@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import functools
 import gc
 import logging
+import resource
 import signal
 import socket
 import threading
@@ -12,12 +15,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
+from typing import cast
 
 from deniable.errors import MissingExtraError, OutputError
 from deniable.service.collector import DRAIN_SECONDS, Collector
 from deniable.service.config import Configuration, address
 from deniable.service.control import ControlSocket
-from deniable.service.limits import Limits, trusted_networks
+from deniable.service.limits import networks
 from deniable.service.stores import open_store, sqlite_path
 from deniable.service.surveys import Clock, system_clock
 
@@ -26,7 +30,7 @@ try:
     from starlette.types import ASGIApp
 
     from deniable.service.admin import admin_app
-    from deniable.service.connections import Connection
+    from deniable.service.connections import Connection, Connections
     from deniable.service.public import Access, public_app
     from deniable.service.shield import access as access_log, requests
 except ImportError as missing:
@@ -35,9 +39,21 @@ except ImportError as missing:
 GRACE_SECONDS = 8
 """Requests under way when the process is asked to end have so long."""
 
+MAX_CONNECTIONS = 20_000
+"""Connections that are taken, however many files may be open."""
+
+ADMIN_CONNECTIONS = 32
+"""Of them, those of the admin port."""
+
+OTHER_FILES = 64
+"""Files that the store, logs and outputs need besides connections."""
+
 _BACKLOG = 2048
 _ALLOCATIONS = 10_000
 """Objects after which to look for garbage: those of some hundred requests."""
+
+
+log = logging.getLogger("deniable.service")
 
 
 @dataclass(frozen=True)
@@ -76,11 +92,8 @@ def running(
     InvalidParameterError
         If an address or a network is none.
     """
-    trusted = trusted_networks(configuration.trusted_proxies)
-    limits = None
-    if not configuration.limits.off:
-        limits = Limits(configuration.limits.per_minute, configuration.limits.per_hour)
-    access = Access(limits, trusted, tuple(configuration.page_origin))
+    trusted = networks(configuration.trusted_proxies, "trusted_proxies")
+    access = Access(configuration.limits.limits(), trusted, tuple(configuration.page_origin))
     with contextlib.ExitStack() as stack:
         public, admin = (
             stack.enter_context(_listening(text, what))
@@ -95,12 +108,23 @@ def running(
         path = sqlite_path(configuration.database)
         if path is not None:
             stack.callback(ControlSocket(path, collector.surveys, collector.refresh).close)
-        apps = (public_app(collector, access), public), (admin_app(collector, trusted), admin)
+        apps = (public_app(collector, access), public), (admin_app(collector, trusted, _hosts(configuration)), admin)
         stack.callback(requests.say)
-        servers = [stack.enter_context(_serving(app, listening)) for app, listening in apps]
+        most = _most_connections()
+        shares = Connections(most - ADMIN_CONNECTIONS), Connections(ADMIN_CONNECTIONS)
+        servers = [
+            stack.enter_context(_serving(app, listening, share))
+            for (app, listening), share in zip(apps, shares, strict=True)
+        ]
         # Both ports shut at once, so that one grace is waited and not two.
         stack.callback(_shut, servers)
         yield Running(collector, _origin(public), _origin(admin))
+
+
+def _hosts(configuration: Configuration) -> frozenset[str]:
+    """Return the names that a browser may reach the admin port by."""
+    host, _ = address(configuration.admin, "admin")
+    return frozenset({host, "localhost", "127.0.0.1", "::1", *(name.lower() for name in configuration.hosts)})
 
 
 def _shut(servers: list[uvicorn.Server]) -> None:
@@ -162,11 +186,23 @@ def _listening(text: str, what: str) -> Iterator[socket.socket]:
         yield listening
 
 
+def _most_connections() -> int:
+    """Raise the limit of open files to what this process may have; return how many connections that leaves room for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    now, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = max(ADMIN_CONNECTIONS + 8, min(MAX_CONNECTIONS, now - OTHER_FILES))
+    log.info("up to %d files may be open (%d before): up to %d connections are taken", now, soft, most)
+    return most
+
+
 @contextlib.contextmanager
-def _serving(app: ASGIApp, listening: socket.socket) -> Iterator[uvicorn.Server]:
+def _serving(app: ASGIApp, listening: socket.socket, share: Connections) -> Iterator[uvicorn.Server]:
     config = uvicorn.Config(
         app,
-        http=Connection,
+        # A callable does where uvicorn says a class.
+        http=cast(type[asyncio.Protocol], functools.partial(Connection, share)),
         loop="uvloop",
         ws="none",
         lifespan="off",

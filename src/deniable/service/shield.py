@@ -98,10 +98,17 @@ class Shield:
         What is inside.
     secure : callable
         Whether a request came through a TLS proxy that is trusted.
+    hosts : frozenset of str
+        Names that requests may be addressed to; empty for any.
     """
 
-    def __init__(self, app: ASGIApp, secure: Callable[[Scope], bool] = lambda _: False) -> None:
-        self._app, self._secure = app, secure
+    def __init__(
+        self,
+        app: ASGIApp,
+        secure: Callable[[Scope], bool] = lambda _: False,
+        hosts: frozenset[str] = frozenset(),
+    ) -> None:
+        self._app, self._secure, self._hosts = app, secure, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -119,7 +126,10 @@ class Shield:
             await send(message)
 
         try:
-            await self._app(scope, receive, sending)
+            if self._hosts and _host(scope) not in self._hosts:
+                await Problem("wrong-host").response()(scope, receive, sending)
+            else:
+                await self._app(scope, receive, sending)
         except Exception as error:
             # Neither its text nor where it was: both can quote what was sent.
             access.error("%s %s broke: %s", scope["method"], _template(scope), type(error).__name__)
@@ -127,6 +137,12 @@ class Shield:
                 await Problem("broken").response()(scope, receive, sending)
         if access.isEnabledFor(logging.INFO):
             requests.count(f"{scope['method']} {_template(scope)} {status} {_bucket(time.perf_counter() - began)}")
+
+
+def _host(scope: Scope) -> str:
+    """Return the name that a request is addressed to, without its port."""
+    host: str = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
 
 
 def _is_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:

@@ -1,0 +1,373 @@
+"""What the public port takes: people behind one address, strangers, senders with a token, heads and connections."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from deniable.core.randomness import SimulationRandomness
+from deniable.errors import InvalidParameterError, UploadError
+from deniable.files import write_reports
+from deniable.files.wire import BINARY_TYPE, Body, from_wire
+from deniable.service import ingest, public
+from deniable.service.auth import Logins, digest, hash_password
+from deniable.service.config import AllowanceShape, LimitsShape, read_configuration
+from deniable.service.connections import MAX_HEAD, Connections
+from deniable.service.limits import Allowance, Limits, networks
+from deniable.service.sending import MAX_SINGLES, Remote, send_file
+from deniable.service.server import Running
+from deniable.service.stores.store import Posted
+from tests.service.asking import ASKED, PASSWORD, TOKEN, Caller, bodies, body, collecting, open_survey, sqlite, until
+
+REPORTS = f"/api/v1/collections/{ASKED.id}/reports"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Running]:
+    """A collector with the limits that it has by default."""
+    with collecting(sqlite(tmp_path), limits=True) as found:
+        open_survey(found.collector.surveys)
+        found.collector.refresh()
+        yield found
+
+
+def counted(here: Running) -> int:
+    return here.collector.store.waiting(ASKED.id)
+
+
+def all_at_once(acts: list[Callable[[], object]]) -> list[threading.Thread]:
+    threads = [threading.Thread(target=act) for act in acts]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+# -------------------------------------------------------------------- people and strangers
+
+
+def test_forty_people_behind_one_address_are_all_counted_in_a_minute(here: Running) -> None:
+    """Of a school's forty people, 25 were once refused."""
+    call = Caller(here.public)
+    assert [call.post(one).status for one in bodies(40)] == [201] * 40
+    # And each asks once whether it was counted.
+    receipts = REPORTS.replace("reports", "receipts")
+    assert [call("POST", receipts, {"id": "_" * 21 + "Q"}).status for _ in range(40)] == [404] * 40
+    assert counted(here) == 40
+
+
+@pytest.mark.parametrize("kind", ["json", "binary"])
+def test_none_of_a_strangers_batches_is_counted(here: Running, kind: str) -> None:
+    """Thirty requests of 10,000 were once 300,000 forged reports in two seconds."""
+    call = Caller(here.public)
+    for number in range(3):
+        forged = body(10_000, 10_000 * number)
+        content, media_type = forged.to_json(), "application/json"
+        if kind == "binary":
+            content, media_type = forged.to_binary(), BINARY_TYPE
+        answer = call("POST", REPORTS, content, content_type=media_type)
+        assert (answer.status, answer.problem) == (401, "token")
+    # Two in one request, too; and with a word that is no token.
+    for header in ({}, {"authorization": "Bearer guessed"}, {"authorization": f"Basic {TOKEN}"}):
+        answer = call("POST", REPORTS, body(2).to_binary(), content_type=BINARY_TYPE, **header)
+        assert (answer.status, answer.problem) == (401, "token")
+    assert counted(here) == 0
+    # Each cost a report of the network's allowance at most.
+    assert call.post(bodies(1)[0]).status == 201
+
+
+def test_a_senders_token_sends_batches_and_opens_nothing_else(here: Running) -> None:
+    assert Caller(here.public).post(body(10_000)).json == {"counted": 10_000, "already": 0, "invalid": 0}
+    me = Caller(here.admin, {"authorization": f"Bearer {TOKEN}"})
+    for path in ("surveys/smoking/results.json", "surveys/smoking/aggregate", "metrics", "surveys/smoking/report.html"):
+        answer = me("GET", f"/{path}")
+        assert (answer.status, answer.problem) == (403, "not-allowed")
+    for path in ("/", "/surveys/smoking"):
+        assert me("GET", path).status == 303
+    assert me("POST", "/surveys/smoking/close").status == 403
+
+
+@pytest.mark.parametrize(("role", "status"), [("owner", 201), ("sender", 201), ("analyst", 401)])
+def test_owners_and_senders_send_batches_and_analysts_read(here: Running, role: str, status: int) -> None:
+    store = here.collector.store
+    store.add_analyst("ann", role, "scrypt$0$0$0$00$00")
+    token = Logins(store, here.collector.clock).issue("ann", "token", None)
+    assert Caller(here.public).post(body(20), authorization=f"Bearer {token}").status == status
+
+
+def test_a_token_that_was_revoked_ends_within_seconds(here: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public, "_TOKEN_SECONDS", 0.1)
+    call = Caller(here.public)
+    assert call.post(body(20)).status == 201
+    here.collector.store.end_session(digest(TOKEN))
+    time.sleep(0.2)
+    assert call.post(body(20, 100)).problem == "token"
+
+
+def test_named_networks_share_an_allowance_of_their_own() -> None:
+    of = networks(["10.1.0.0/16", "10.1.7.0/24", "2001:db8::/32"], "x")
+    limits = Limits(Allowance(1, 9), dict(zip(of, map(Allowance, (4, 2, 3)), strict=True)), now=lambda: 0.0)
+    assert [limits.wait(f"10.1.{n}.5") > 0 for n in range(6)] == [False] * 4 + [True] * 2
+    # The smallest network that holds an address counts, alone.
+    assert [limits.wait("10.1.7.9") > 0 for _ in range(3)] == [False, False, True]
+    assert [limits.wait(f"2001:db8:{n}::1") > 0 for n in range(4)] == [False] * 3 + [True]
+    assert [limits.wait("::ffff:10.1.7.9") > 0, limits.wait("192.0.2.1") > 0] == [True, False]
+
+
+def test_named_networks_are_configured(tmp_path: Path) -> None:
+    path = tmp_path / "collector.toml"
+    path.write_text('[limits]\nper_minute = 7\n[limits.networks."10.1.0.0/16"]\nper_minute = 700\n')
+    found = read_configuration(path, {}, {})
+    assert found.limits.networks == {"10.1.0.0/16": AllowanceShape(per_minute=700)}
+    limits = found.limits.limits()
+    assert limits is not None
+    assert sum(limits.wait("10.1.2.3") == 0 for _ in range(800)) == 700
+    with pytest.raises(InvalidParameterError, match=r"limits\.networks must be networks as 10\.0\.0\.0/8"):
+        LimitsShape(networks={"school": AllowanceShape()}).limits()
+
+
+# -------------------------------------------------------------------- the queue
+
+
+class SlowTake:
+    """Holds commits up until it is released, and notes their sizes."""
+
+    def __init__(self, here: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sizes, self.release, self.take = list[int](), threading.Event(), here.collector.store.take
+        monkeypatch.setattr(here.collector.store, "take", self)
+
+    def __call__(self, posted: Mapping[str, Posted]) -> Any:
+        self.sizes.append(sum(len(one.ids) for one in posted.values()))
+        self.release.wait(20)
+        return self.take(posted)
+
+
+def test_batches_take_no_place_of_single_reports(here: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 320 single reports beside batches 316 were once refused."""
+    slow = SlowTake(here, monkeypatch)
+    monkeypatch.setattr(ingest, "MAX_BATCHES", 20_000)
+    call, batches, singles = Caller(here.public), list[int](), list[int]()
+
+    def post(into: list[int], what: Body) -> None:
+        into.append(call.post(what).status)
+
+    senders = all_at_once([partial(post, batches, body(10_000, 20_000 * n)) for n in range(4)])
+    until(lambda: here.collector.ingest.waiting >= 10_000)
+    people = all_at_once([partial(post, singles, one) for one in bodies(50, 90_000)])
+    time.sleep(0.3)
+    slow.release.set()
+    for thread in (*senders, *people):
+        thread.join()
+    assert singles == [201] * 50
+    assert batches.count(201) >= 2
+
+
+def test_single_reports_go_first_and_a_batch_in_pieces(here: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, call = SlowTake(here, monkeypatch), Caller(here.public)
+    batch = all_at_once([partial(call.post, body(10_000))])
+    until(lambda: bool(slow.sizes))
+    people = all_at_once([partial(call.post, one) for one in bodies(5, 20_000)])
+    until(lambda: here.collector.ingest.waiting == 10_000 - slow.sizes[0] + 5)
+    slow.release.set()
+    for thread in (*batch, *people):
+        thread.join()
+    # What was under way had none of them; the next commit has all, with one piece of the batch.
+    assert slow.sizes[0] <= ingest.MAX_COMMIT
+    assert slow.sizes[1] == 5 + ingest.PIECE
+    assert counted(here) == 10_005
+
+
+def test_batches_wait_for_their_turn_and_are_not_refused(here: Running) -> None:
+    """At 512 connections 96% of batches were once answered 503."""
+    host, _, port = urlsplit(here.public).netloc.partition(":")
+
+    async def one(number: int) -> bytes:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        content = body(100, 100 * number).to_binary()
+        head = f"POST {REPORTS} HTTP/1.1\r\nhost: x\r\ncontent-type: {BINARY_TYPE}\r\nconnection: close\r\n"
+        head += f"authorization: Bearer {TOKEN}\r\ncontent-length: {len(content)}\r\n\r\n"
+        writer.write(head.encode() + content)
+        answer = await reader.read()
+        writer.close()
+        return answer[9:12]
+
+    async def many() -> set[bytes]:
+        return set(await asyncio.gather(*map(one, range(512))))
+
+    assert asyncio.run(many()) == {b"201"}
+    assert counted(here) == 51_200
+
+
+# -------------------------------------------------------------------- heads, connections, names
+
+
+def talk(here: Running, *pieces: bytes, seconds: float = 15.0) -> bytes:
+    """Send pieces on one connection, and return what is answered until it is closed."""
+    host, _, port = urlsplit(here.public).netloc.partition(":")
+    with socket.create_connection((host, int(port)), timeout=seconds) as connection:
+        found = b""
+        try:
+            for piece in pieces:
+                connection.sendall(piece)
+            while part := connection.recv(1 << 16):
+                found += part
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        return found
+
+
+ENDLESS = [b"x" * 4096] * 64
+LIVE = b"GET /health/live HTTP/1.1\r\nhost: x\r\n"
+CHUNKED = (
+    f"POST {REPORTS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n"
+    "connection: close\r\n\r\n"
+).encode()
+
+
+@pytest.mark.parametrize("start", [LIVE + b"cookie: ", b"GET /", LIVE + b"n"], ids=["value", "address", "name"])
+def test_an_endless_head_is_refused_and_keeps_nobody_waiting(here: Running, start: bytes) -> None:
+    """110 MB of head once took 13.6 seconds, in which nobody else was answered."""
+    began = time.monotonic()
+    answer = talk(here, start, *ENDLESS)
+    assert answer.startswith(b"HTTP/1.1 4") or answer == b""
+    assert time.monotonic() - began < 2
+    assert Caller(here.public)("GET", "/health/live").status == 200
+
+
+def test_a_head_of_many_lines_is_answered_431(here: Running) -> None:
+    answer = talk(here, LIVE, *[b"x-%d: y\r\n" % number for number in range(MAX_HEAD // 10 + 50)])
+    assert answer.startswith(b"HTTP/1.1 431 ") or answer == b""
+    # Where nothing is left to be read, the answer arrives.
+    exact = LIVE + b"cookie: " + b"x" * MAX_HEAD
+    assert talk(here, exact).startswith(b"HTTP/1.1 431 ")
+    fine = LIVE + b"connection: close\r\ncookie: " + b"x" * (MAX_HEAD - 200)
+    assert talk(here, fine, b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("start", [b"1\r\n{\r\n0\r\nx: ", b"1;"], ids=["trailers", "extensions"])
+def test_what_frames_a_body_is_bounded_as_well(here: Running, start: bytes) -> None:
+    began = time.monotonic()
+    assert b" 201 " not in talk(here, CHUNKED, start, *ENDLESS)
+    # Not only when the time for a body is over.
+    assert time.monotonic() - began < 5
+    assert Caller(here.public)("GET", "/health/live").status == 200
+
+
+def test_long_bodies_and_many_requests_on_one_connection_are_no_heads(here: Running) -> None:
+    answer = talk(here, *[LIVE + b"\r\n"] * 2000, LIVE + b"connection: close\r\n\r\n")
+    assert answer.count(b"HTTP/1.1 200 ") == 2001
+    # A body in chunks of one byte each.
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in bodies(1)[0].to_json()) + b"0\r\n\r\n"
+    assert talk(here, CHUNKED, chunks).startswith(b"HTTP/1.1 201 ")
+
+
+class _Idle:
+    """A connection as the port keeps it."""
+
+    def __init__(self, idle: bool) -> None:
+        self.idle, self.shut = idle, False
+
+    def close(self) -> None:
+        self.shut = True
+
+
+def test_idle_connections_are_closed_first() -> None:
+    kept: Any = Connections(3)
+    first, busy, last, more = _Idle(True), _Idle(False), _Idle(True), _Idle(True)
+    assert all(kept.opened(one) for one in (first, busy, last))
+    kept.used(first)
+    assert kept.opened(more)
+    # The one that has been idle longest.
+    assert (first.shut, busy.shut, last.shut) == (False, False, True)
+    first.idle = more.idle = False
+    assert not kept.opened(_Idle(True))
+    assert len(kept) == 3
+
+
+SMALL = """
+import resource, sys
+from deniable.service.config import Configuration, LimitsShape
+from deniable.service.server import log_to_stderr, running, wait_for_signal
+resource.setrlimit(resource.RLIMIT_NOFILE, (96, 160))
+log_to_stderr()
+limits = LimitsShape(off=True)
+configuration = Configuration(database=sys.argv[1], public="127.0.0.1:0", admin="127.0.0.1:0", limits=limits)
+with running(configuration, migrate=True) as here:
+    print(here.public, flush=True)
+    wait_for_signal()
+"""
+
+
+def test_more_connections_than_files_keep_nobody_out(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SMALL, sqlite(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    held = []
+    try:
+        address = process.stdout.readline().strip()
+        host, _, port = urlsplit(address).netloc.partition(":")
+        for _ in range(300):
+            held.append(socket.create_connection((host, int(port)), timeout=5))
+        assert Caller(address)("GET", "/health/ready").status == 200
+        assert len(os.listdir(f"/proc/{process.pid}/fd")) < 160
+    finally:
+        for connection in held:
+            connection.close()
+        process.terminate()
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "up to 160 files may be open (96 before)" in said
+    assert said.count("there may be no more: idle ones are closed") == 1
+
+
+def test_the_admin_port_answers_only_to_its_own_names(tmp_path: Path) -> None:
+    """A page elsewhere whose name is made to lead here could log in with its visitor's valid password."""
+    with collecting(sqlite(tmp_path), hosts=["Results.example"]) as here:
+        here.collector.store.add_analyst("ann", "owner", hash_password(PASSWORD))
+        login = {"name": "ann", "password": PASSWORD}
+        port = here.admin.rpartition(":")[2]
+        for host, status in (
+            (f"rebound.example:{port}", 421),
+            (f"127.0.0.1.rebound.example:{port}", 421),
+            (f"127.0.0.1:{port}", 204),
+            (f"localhost:{port}", 204),
+            ("results.example", 204),
+        ):
+            answer = Caller(here.admin)("POST", "/session", login, host=host, origin=f"http://{host}")
+            assert answer.status == status, host
+            assert ("set-cookie" in answer.headers) == (status == 204)
+        assert Caller(here.admin)("GET", "/login", host="rebound.example").problem == "wrong-host"
+        assert Caller(here.public)("GET", "/health/live", host="survey.example").status == 200
+
+
+# -------------------------------------------------------------------- deniable send
+
+
+def test_a_file_is_sent_in_batches_with_a_token_and_one_by_one_without(here: Running, tmp_path: Path) -> None:
+    def written(n: int, seed: int) -> Path:
+        path = tmp_path / f"{n}.parquet"
+        reports = from_wire(ASKED.mechanism, body(n, seed=seed).rows)
+        write_reports(path, ASKED, [reports], SimulationRandomness(seed))
+        return path
+
+    many = written(MAX_SINGLES + 1, 1)
+    with pytest.raises(UploadError, match="a file of 51 reports needs a token"):
+        send_file(ASKED, many, here.public)
+    assert counted(here) == 0
+    assert send_file(ASKED, many, here.public, token=TOKEN).counted == MAX_SINGLES + 1
+    assert send_file(ASKED, written(7, 2), here.public).counted == 7
+    with pytest.raises(UploadError, match="the token is not known"):
+        send_file(ASKED, written(9, 3), here.public, token="another")
+    with pytest.raises(InvalidParameterError, match="must begin with https:// where a token is sent"):
+        Remote("http://survey.example", ASKED, token=TOKEN)
