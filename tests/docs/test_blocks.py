@@ -9,7 +9,6 @@ from __future__ import annotations
 import configparser
 import glob
 import importlib
-import json
 import re
 import shlex
 import tomllib
@@ -23,7 +22,6 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from deniable.cli import ORDER, app
-from deniable.service.config import Configuration
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -59,7 +57,7 @@ ELSEWHERE = {
     ("docs/client.md", "html"): "tests/client/test_docs.py::test_the_survey_is_embedded_in_five_lines",
     ("docs/client.md", "js"): "client/test/docs.test.mjs",
     ("docs/collecting.md", "sh"): "tests/service/test_docs.py::test_the_commands_work_in_their_order",
-    ("docs/deployment.md", "nginx"): "tests/service/test_proxy.py",
+    ("docs/deployment.md", "shell"): "tests/service/test_deploy.py::test_the_unit_starts_takes_a_report_and_ends",
     ("docs/deployment.md", "toml"): "tests/service/test_docs.py::test_the_configuration_is_one",
     ("docs/epsilon.md", "json"): WORKED_CASES,
     ("docs/epsilon.md", "sh"): WORKED_CASES,
@@ -93,7 +91,7 @@ OTHER_PROGRAMS = {
 }
 """Beginnings of lines that are not run here, and why."""
 
-HERE = {("docs/deployment.md", "ini"), ("docs/deployment.md", "dockerfile"), ("docs/extending.md", "toml")}
+HERE = {("docs/extending.md", "toml")}
 """Page and language of blocks that are no commands, and read by tests below."""
 
 # ------------------------------------------------------------------ what somebody has who comes to a line
@@ -321,30 +319,6 @@ def test_experiments_of_the_pages_exist() -> None:
         ):
             named = {word for word in re.sub(" -+.*", "", words).split() if word not in ("all", "list")}
             assert named <= set(paper.experiments), page
-
-
-def test_a_collector_starts_as_the_units_and_images_say() -> None:
-    unit, image = (
-        next(block.text for block in BLOCKS if block[0::2] == ("docs/deployment.md", language))
-        for language in ("ini", "dockerfile")
-    )
-    parser = configparser.RawConfigParser(strict=False)
-    parser.optionxform = str  # type: ignore[assignment, method-assign]
-    parser.read_string(unit)
-    verbs: Any = get_command(app)
-    options = {option for one in verbs.commands["serve"].params for option in one.opts}
-    started = parser["Service"]["ExecStart"].split()
-    assert started[1] == "serve"
-    assert {word for word in started if word.startswith("--")} <= options
-    command = re.search(r"^CMD (.*)$", image, re.M)
-    assert command is not None
-    assert json.loads(command[1]) == ["deniable", "serve", "--migrate"]
-    set_ones = re.findall(r"DENIABLE_(\w+)=", image)
-    assert len(set_ones) == 3
-    assert {name.lower() for name in set_ones} <= set(Configuration.model_fields)
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    (installed,) = re.findall(r"deniable\[([a-z,]+)\]", image)
-    assert set(installed.split(",")) <= set(extras)
 
 
 def test_the_mechanism_of_the_page_is_the_one_that_is_held_to_the_laws() -> None:

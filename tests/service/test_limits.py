@@ -298,9 +298,9 @@ def test_idle_connections_are_closed_first() -> None:
 SMALL = """
 import resource, sys
 from deniable.service.config import Configuration, LimitsShape
-from deniable.service.server import log_to_stderr, running, wait_for_signal
+from deniable.service.server import begin_log, running, wait_for_signal
 resource.setrlimit(resource.RLIMIT_NOFILE, (96, 160))
-log_to_stderr()
+begin_log()
 limits = LimitsShape(off=True)
 configuration = Configuration(database=sys.argv[1], public="127.0.0.1:0", admin="127.0.0.1:0", limits=limits)
 with running(configuration, migrate=True) as here:

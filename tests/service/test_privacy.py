@@ -33,9 +33,9 @@ def test_nothing_of_a_person_is_in_the_database_its_log_or_the_servers_after_a_t
     from deniable import SPL
 
     asked = Collection(WORDS, SPL(sizes=WORDS.sizes, epsilon=20.0))
-    from deniable.service.server import log_to_stderr
+    from deniable.service.server import begin_log
 
-    log_to_stderr()
+    begin_log()
     logging.getLogger("deniable.service").setLevel(logging.DEBUG)
     generator = np.random.default_rng(1)
     ids = np.frombuffer(secrets.token_bytes(16 * 1000), np.uint8).reshape(1000, 16)

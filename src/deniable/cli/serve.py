@@ -55,7 +55,7 @@ def serve(
     Needs the extra "service": pip install "deniable[service]"; --demo needs "demo" as well.
     """
     from deniable.service.config import read_configuration
-    from deniable.service.server import keep_what_is_loaded, log_to_stderr, running, wait_for_signal
+    from deniable.service.server import begin_log, keep_what_is_loaded, running, wait_for_signal
 
     if demo:
         _demonstrate(public, admin, rehearse)
@@ -69,7 +69,7 @@ def serve(
         "trusted_proxies": trusted_proxies,
     }
     settings = read_configuration(configuration, given)
-    log_to_stderr()
+    begin_log(settings.log)
     with running(settings, migrate=migrate) as here:
         from deniable.service.public import bundles
 

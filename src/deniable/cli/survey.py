@@ -50,6 +50,7 @@ class RoleName(StrEnum):
     owner = "owner"
     analyst = "analyst"
     sender = "sender"
+    monitor = "monitor"
 
 
 @verb("survey")
@@ -74,6 +75,9 @@ def survey(
         False
     ),
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to export, or to back up.")] = None,
+    keep: Annotated[
+        int | None, typer.Option("--keep", help="Back up into the folder --output, and keep this many backups.", min=1)
+    ] = None,
     reports: Annotated[
         bool, typer.Option("--reports", help="Export the reports instead of their sum, into a folder.")
     ] = False,
@@ -98,7 +102,7 @@ def survey(
         result = _new(database, request, survey_file, page_file, contributors, language)
     elif action in (Action.export, Action.backup):
         target = Path(_required(output, "--output", "where to write"))
-        result = _written(database, request, target, reports)
+        result = _written(database, request, target, reports, keep)
     else:
         if action is Action.close:
             request["now"] = now
@@ -157,9 +161,15 @@ def _new(
     return result
 
 
-def _written(database: str, request: dict[str, Any], output: Path, reports: bool) -> dict[str, Any]:
+def _written(database: str, request: dict[str, Any], output: Path, reports: bool, keep: int | None) -> dict[str, Any]:
     from deniable.service.control import ask
 
+    if request["verb"] == "backup" and keep is not None:
+        from deniable.service.backups import rotate
+
+        made = rotate(output, keep, lambda file: ask(database, request | {"output": str(file.absolute())}))
+        note(f"backed up to {made}")
+        return {"file": str(made)}
     if request["verb"] == "backup":
         check_output(output)
         with writing(output):
@@ -187,7 +197,10 @@ def analyst(
     action: Annotated[AnalystAction, typer.Argument(metavar="ACTION", help="add.")],  # noqa: ARG001
     name: Annotated[str, typer.Argument(metavar="NAME", help="Who logs in.")],
     role: Annotated[
-        RoleName, typer.Option("--role", help="owner: opens and closes; analyst: reads; sender: sends batches.")
+        RoleName,
+        typer.Option(
+            "--role", help="owner: opens and closes; analyst: reads; sender: sends batches; monitor: /metrics."
+        ),
     ] = RoleName.analyst,
     database: Database = DEFAULT_DATABASE,
     password_file: Annotated[

@@ -26,6 +26,7 @@ from deniable.service.auth import SESSION, Analyst, Logins
 from deniable.service.collector import Collector, Held
 from deniable.service.control import perform
 from deniable.service.limits import Network
+from deniable.service.metrics import machine_gauges
 from deniable.service.problems import Problem
 from deniable.service.public import TEMPLATES, Access, bundles, handlers, render_template
 from deniable.service.receiving import read_body
@@ -87,7 +88,7 @@ def admin_app(
     def secure(scope: Scope) -> bool:
         return access.secure(scope)
 
-    return Shield(app, secure, hosts)
+    return Shield(app, secure, hosts, collector.metrics.request)
 
 
 class _Desk:
@@ -111,7 +112,7 @@ class _Desk:
         if who is None:
             raise Problem("login")
         if not who.reads:
-            raise Problem("not-allowed", "a sender sends reports, and reads nothing")
+            raise Problem("not-allowed", f"a {who.role} may not read results")
         return who
 
     def _held(self, request: Request) -> Held:
@@ -213,8 +214,13 @@ class _Desk:
         return _download(content, "application/octet-stream", f"{held.row.slug}.aggregate")
 
     async def metrics(self, request: Request) -> Response:
-        await self._analyst(request)
+        who = await self._who(request)
+        if who is None:
+            raise Problem("login")
+        if not who.watches:
+            raise Problem("not-allowed", f"a {who.role} may not read metrics")
         gauges = await run_in_threadpool(self._collector.gauges)
+        gauges |= await run_in_threadpool(machine_gauges, self._collector.store.file)
         return Response(self._collector.metrics.text(gauges), media_type="text/plain; version=0.0.4")
 
     # ---------------------------------------------------------------- acts

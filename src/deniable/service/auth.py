@@ -19,7 +19,7 @@ from deniable.errors import InvalidParameterError
 from deniable.service.stores.store import Store
 from deniable.service.surveys import Clock
 
-Role = Literal["owner", "analyst", "sender"]
+Role = Literal["owner", "analyst", "sender", "monitor"]
 ROLES: tuple[Role, ...] = get_args(Role)
 Kind = Literal["session", "token", "link"]
 
@@ -79,8 +79,8 @@ class Analyst:
     ----------
     name : str
         Who.
-    role : {"owner", "analyst", "sender"}
-        Whether they may change surveys, read only, or only send batches of reports to the public port.
+    role : {"owner", "analyst", "sender", "monitor"}
+        Whether they may change surveys, read only, only send batches of reports to the public port, or only watch.
     """
 
     name: str
@@ -90,6 +90,11 @@ class Analyst:
     def reads(self) -> bool:
         """Whether they may read results."""
         return self.role in ("owner", "analyst")
+
+    @property
+    def watches(self) -> bool:
+        """Whether they may read the numbers that operators watch."""
+        return self.role != "sender"
 
     @property
     def sends(self) -> bool:

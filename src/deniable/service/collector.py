@@ -76,6 +76,7 @@ class Collector:
         self.metrics = Metrics()
         self.ingest = Ingest(store, self.metrics, clock)
         self._drain_seconds = drain_seconds
+        self._up_at, self._drained_at, self._watched_at = time.time(), 0.0, 0.0
         self._held: dict[str, Held] = {}
         self._warm: set[str] = set()
         self._refreshing, self._looking = threading.Lock(), threading.Lock()
@@ -128,7 +129,10 @@ class Collector:
         return sum(map(self._drain, self.all_held()))
 
     def _drain(self, held: Held) -> int:
-        return self.surveys.drain(held.row, held.survey)
+        added = self.surveys.drain(held.row, held.survey)
+        if added:
+            self._drained_at = time.time()
+        return added
 
     def ready(self) -> None:
         """Raise StoreError unless the database could be written a moment ago.
@@ -156,7 +160,12 @@ class Collector:
 
     def gauges(self) -> dict[str, float]:
         """Return the numbers of this moment, for operators."""
-        found: dict[str, float] = {"deniable_queue": self.ingest.waiting}
+        found: dict[str, float] = {
+            "deniable_queue": self.ingest.waiting,
+            "deniable_last_drain_timestamp_seconds": self._drained_at,
+            "deniable_last_watch_timestamp_seconds": self._watched_at,
+            "deniable_up_timestamp_seconds": self._up_at,
+        }
         for held in self.all_held():
             found[f'deniable_drained{{survey="{held.row.slug}"}}'] = held.row.n
             found[f'deniable_inbox{{survey="{held.row.slug}"}}'] = self.store.waiting(held.row.id)
@@ -174,6 +183,7 @@ class Collector:
                 for held in self.all_held():
                     # What is wrong with one survey keeps no other from its drain.
                     _attempt(functools.partial(self._drain, held))
+                self._watched_at = time.time()
         with contextlib.suppress(DeniableError):
             self.ingest.write_rejections()
 

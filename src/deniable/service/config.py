@@ -61,6 +61,8 @@ class Configuration(Document):
         Origins that host survey pages besides the collector.
     trusted_proxies : list of str
         Networks of proxies whose forwarded addresses are believed.
+    log : str
+        File that the log is written to; "" for stderr. It may be moved away while the collector runs.
     hosts : list of str
         Names by which browsers reach the admin port, besides its own address and this machine's.
     limits : LimitsShape
@@ -72,6 +74,7 @@ class Configuration(Document):
     admin: str = "127.0.0.1:8081"
     page_origin: list[str] = Field(default_factory=list)
     trusted_proxies: list[str] = Field(default_factory=list)
+    log: str = ""
     hosts: list[str] = Field(default_factory=list)
     limits: LimitsShape = LimitsShape()
 

@@ -130,7 +130,7 @@ def public_app(collector: Collector, access: Access) -> ASGIApp:
         exception_handlers=handlers(),
     )
     app.router.redirect_slashes = False
-    return Shield(app if cors else _Front(app, reports), access.secure)
+    return Shield(app if cors else _Front(app, reports), access.secure, observe=collector.metrics.request)
 
 
 _UPLOAD = re.compile(r"/api/v1/collections/([0-9a-f]{64})/reports")

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from logging.handlers import WatchedFileHandler
 from types import FrameType
 from typing import cast
 
@@ -157,18 +158,27 @@ def wait_for_signal() -> None:
             signal.signal(number, handler)
 
 
-def log_to_stderr() -> None:
-    """Have what the collector logs printed: of requests no more than their address's template and status.
+def begin_log(file: str = "") -> None:
+    """Have the collector log to a file or to stderr: of requests no more than their address's template and status.
 
-    A line of a request has no time, which would be that of somebody's report.
+    A line of a request has no time, which would be that of somebody's report. A file that is moved away is begun anew.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
     """
+    try:
+        handlers = [WatchedFileHandler(file) if file else logging.StreamHandler() for _ in range(3)]
+    except OSError as error:
+        raise OutputError(f"cannot write the log {file}: {error.strerror or error}") from error
     timed, plain = "%(asctime)s %(levelname)s %(message)s", "%(levelname)s %(message)s"
-    for logger, level, form in (
+    said = (
         (logging.getLogger("deniable.service"), logging.INFO, timed),
         (access_log, logging.INFO, plain),
         (logging.getLogger("uvicorn.error"), logging.WARNING, timed),
-    ):
-        handler = logging.StreamHandler()
+    )
+    for handler, (logger, level, form) in zip(handlers, said, strict=True):
         handler.setFormatter(logging.Formatter(form))
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)

@@ -22,9 +22,10 @@ access = logging.getLogger("deniable.service.access")
 
 _SECONDS = 1.0
 _TLS = ((b"strict-transport-security", b"max-age=31536000"),)
+_METHODS = frozenset({"GET", "HEAD", "POST", "DELETE", "OPTIONS"})
 _BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _PERMISSIONS = (
-    "accelerometer autoplay bluetooth browsing-topics camera ch-ua ch-ua-arch ch-ua-bitness ch-ua-form-factors "
+    "accelerometer autoplay browsing-topics camera ch-ua ch-ua-arch ch-ua-bitness ch-ua-form-factors "
     "ch-ua-full-version ch-ua-full-version-list ch-ua-high-entropy-values ch-ua-mobile ch-ua-model ch-ua-platform "
     "ch-ua-platform-version ch-ua-wow64 clipboard-read clipboard-write compute-pressure digital-credentials-get "
     "display-capture encrypted-media fullscreen gamepad geolocation gyroscope hid identity-credentials-get "
@@ -100,6 +101,8 @@ class Shield:
         Whether a request came through a TLS proxy that is trusted.
     hosts : frozenset of str
         Names that requests may be addressed to; empty for any.
+    observe : callable
+        Called with the method and template, the status and the seconds of every request.
     """
 
     def __init__(
@@ -107,8 +110,9 @@ class Shield:
         app: ASGIApp,
         secure: Callable[[Scope], bool] = lambda _: False,
         hosts: frozenset[str] = frozenset(),
+        observe: Callable[[str, int, float], None] = lambda *_: None,
     ) -> None:
-        self._app, self._secure, self._hosts = app, secure, hosts
+        self._app, self._secure, self._hosts, self._observe = app, secure, hosts, observe
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -135,8 +139,16 @@ class Shield:
             access.error("%s %s broke: %s", scope["method"], _template(scope), type(error).__name__)
             if not status:
                 await Problem("broken").response()(scope, receive, sending)
+        seconds, route = time.perf_counter() - began, _route(scope)
+        self._observe(route, status, seconds)
         if access.isEnabledFor(logging.INFO):
-            requests.count(f"{scope['method']} {_template(scope)} {status} {_bucket(time.perf_counter() - began)}")
+            requests.count(f"{route} {status} {_bucket(seconds)}")
+
+
+def _route(scope: Scope) -> str:
+    """Return a request's method and template; of a method that there is not, nothing of what was sent."""
+    method = scope["method"]
+    return f"{method if method in _METHODS else '(unknown)'} {_template(scope)}"
 
 
 def _host(scope: Scope) -> str:

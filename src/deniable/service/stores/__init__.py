@@ -61,6 +61,20 @@ def restore_store(url: str, source: Path) -> None:
     postgres.restore(source, url)
 
 
+def check_backup(path: Path) -> None:
+    """Raise StoreError unless a file is a whole backup of a collector."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    if start.startswith(b"SQLite format 3"):
+        from deniable.service.stores import sqlite
+
+        sqlite.check_backup(path)
+    else:
+        from deniable.service.stores import postgres
+
+        postgres.check_backup(path)
+
+
 def sqlite_path(url: str) -> Path | None:
     """Return the file that an address of an SQLite database names, None for another kind of database.
 

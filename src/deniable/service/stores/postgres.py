@@ -199,6 +199,17 @@ def restore(source: Path, url: str) -> None:
     _run([program, "--no-owner", "--exit-on-error", "--single-transaction", str(source)], url)
 
 
+def check_backup(path: Path) -> None:
+    """Raise StoreError unless a file is a whole backup that has a collector's tables."""
+    program = shutil.which("pg_restore")
+    if program is None:
+        raise StoreError("a backup of PostgreSQL is read by its program pg_restore, which is not installed here")
+    # The whole file is read: a list of its contents alone would stand in one that was cut short.
+    done = subprocess.run([program, "--file=-", str(path)], capture_output=True, check=False)
+    if done.returncode or b"COPY public.receipts" not in done.stdout or b"COPY public.meta" not in done.stdout:
+        raise StoreError(f"the backup {path} is damaged, or is not a collector's")
+
+
 def _run(command: list[str], url: str) -> None:
     """Run a program of PostgreSQL's on a database; a password never stands where other users see it."""
     parts = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}

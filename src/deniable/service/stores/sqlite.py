@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from deniable.core.outputs import atomic_path
 from deniable.errors import StoreError, StoreInUseError
 from deniable.files.wire import Rows
-from deniable.service.stores.store import AT_A_TIME, Run, Store
+from deniable.service.stores.store import AT_A_TIME, ROLE, Run, Store
 
 LOCK = ".lock"
 """Ending of the name of the lock file, beside the database."""
@@ -70,7 +70,7 @@ class SqliteStore(Store):
     clustered: ClassVar[str] = " WITHOUT ROWID"
 
     def __init__(self, path: Path, *, migrate: bool) -> None:
-        self.path = path
+        self.path = self.file = path
         self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
@@ -221,6 +221,19 @@ def restore(source: Path, path: Path) -> None:
                 copy.close()
     finally:
         os.close(descriptor)
+
+
+def check_backup(path: Path) -> None:
+    """Raise StoreError unless a file is a whole database of a collector."""
+    with _errors():
+        copy = _read_only(path)
+        try:
+            whole = copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            role = copy.execute("SELECT value FROM meta WHERE key = 'role'").fetchone() if whole else None
+        finally:
+            copy.close()
+    if role != (ROLE,):
+        raise StoreError(f"the backup {path} is damaged, or is not a {ROLE}'s")
 
 
 def _empty_log(path: Path) -> None:

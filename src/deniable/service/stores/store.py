@@ -100,6 +100,8 @@ class Store(ABC):
 
     bytes_type: ClassVar[str]
     clustered: ClassVar[str]
+    file: Path | None = None
+    """Where the database is, if it is one file."""
     _reads_key: ClassVar[str] = ""
     """What a select adds to keep a collection from being closed before the transaction ends."""
     _changes: ClassVar[str] = ""
