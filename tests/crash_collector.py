@@ -37,10 +37,11 @@ START_SECONDS = 60.0
 _CODE = """
 import sys
 from pathlib import Path
-from deniable.service.config import Configuration, LimitsShape
+from deniable.service.config import Configuration, LimitsShape, ResultsShape
 from deniable.service.server import running, wait_for_signal
 configuration = Configuration(
-    database=sys.argv[1], public="127.0.0.1:0", admin="127.0.0.1:0", limits=LimitsShape(off=True)
+    database=sys.argv[1], public="127.0.0.1:0", admin="127.0.0.1:0", limits=LimitsShape(off=True),
+    results=ResultsShape(while_open=1),
 )
 with running(configuration, migrate=True, drain_seconds=0.05) as here:
     print(here.public, flush=True)

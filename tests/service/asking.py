@@ -18,8 +18,9 @@ import numpy as np
 from deniable import GRR, SimulationRandomness
 from deniable.files.wire import Body, to_wire
 from deniable.service.auth import digest
-from deniable.service.config import Configuration, LimitsShape
+from deniable.service.config import Configuration, LimitsShape, ResultsShape
 from deniable.service.server import Running, running
+from deniable.service.stores.releases import Step
 from deniable.service.stores.store import Store
 from deniable.service.survey_page import SurveyPage, draft_page
 from deniable.service.surveys import Surveys
@@ -132,14 +133,16 @@ def collecting(
     limits: bool = False,
     drain_seconds: float = 3600.0,
     clock: Callable[[], datetime] | None = None,
+    while_open: Step = 1,
     **settings: Any,
 ) -> Iterator[Running]:
-    """Run a collector on free ports; nothing is drained unless asked for."""
+    """Run a collector on free ports; nothing is drained unless asked for, and every batch is released."""
     configuration = Configuration(
         database=database,
         public="127.0.0.1:0",
         admin="127.0.0.1:0",
         limits=LimitsShape(off=not limits),
+        results=ResultsShape(while_open=while_open),
         **settings,
     )
     more = {} if clock is None else {"clock": clock}

@@ -226,7 +226,11 @@ def test_results_are_what_the_command_line_says_and_the_page_shows_them(here: Ru
     me = logged_in(here)
     answer = me("GET", "/surveys/smoking/results.json")
     found = answer.json
-    assert (found["n"], found["state"], found["intervals"], found["waiting"]) == (201, "open", "any", 0)
+    assert (found["n"], found["state"], found["intervals"], found["released"]) == (
+        *(201, "open", "any"),
+        here.collector.clock().date().isoformat(),
+    )
+    assert "waiting" not in found
     assert [(day["batches"], day["n"]) for day in found["days"]] == [(1, 201)]
     assert me("GET", "/surveys/smoking/results.json", if_none_match=answer.headers["etag"]).status == 304
     options = ("--looks", "any", "--target", "population", "--planned", "500")

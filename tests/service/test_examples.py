@@ -40,6 +40,9 @@ off = false
 [limits.networks."203.0.113.0/24"]
 per_minute = 2000
 per_hour = 20000
+
+[results]
+while_open = "day"
 """
 
 

@@ -17,7 +17,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.errors import FileFormatError, InvalidParameterError, StoreError, StoreInUseError
 from deniable.files.wire import from_wire
 from deniable.service.stores import open_store, restore_store
-from deniable.service.stores.migrations import STEPS
+from deniable.service.stores.migrations import STEPS, VERSION
 from deniable.service.stores.sqlite import SqliteStore
 from deniable.service.stores.store import Posted, Store
 from deniable.service.surveys import Surveys
@@ -146,7 +146,7 @@ def test_tables_are_those_of_this_release_and_of_a_collector(database: str) -> N
     with store._working() as run:
         run("UPDATE meta SET value = '99' WHERE key = 'version'")
     store.close()
-    with pytest.raises(StoreError, match="newer release: its tables are version 99, not 2"):
+    with pytest.raises(StoreError, match=f"newer release: its tables are version 99, not {VERSION}"):
         open_store(database, migrate=True)
 
 

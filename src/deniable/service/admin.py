@@ -170,6 +170,7 @@ class _Desk:
             data=found.data,
             link=link_path(held.row.slug, held.survey),
             owner=who.role == "owner",
+            step=self._collector.surveys.while_open,
             fragment=None if page is None else render_fragment(page),
             guarantee=str(held.survey.collection.privacy()).splitlines(),
         )
@@ -208,7 +209,8 @@ class _Desk:
         held = self._held(request)
 
         def exported() -> bytes:
-            return held.survey.aggregate(self._collector.store, held.row.source).to_bytes()
+            released = self._collector.store.released(held.row.id)
+            return held.survey.aggregate(*released, held.row.source).to_bytes()
 
         content = await run_in_threadpool(exported)
         return _download(content, "application/octet-stream", f"{held.row.slug}.aggregate")

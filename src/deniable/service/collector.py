@@ -17,6 +17,7 @@ from deniable.errors import DeniableError, StoreError
 from deniable.files.wire import from_wire, to_wire
 from deniable.service.ingest import Ingest
 from deniable.service.metrics import Metrics
+from deniable.service.stores.releases import WHOLE_DAY, Step
 from deniable.service.stores.store import CollectionRow, State, Store
 from deniable.service.surveys import Clock, Survey, Surveys, accepts_until, state_now, system_clock
 
@@ -68,11 +69,19 @@ class Collector:
         The time.
     drain_seconds : float
         How often an inbox is looked at.
+    while_open : {"day"} or int
+        When analysts get a new sum while a survey is open, as in `Surveys`.
     """
 
-    def __init__(self, store: Store, clock: Clock = system_clock, drain_seconds: float = DRAIN_SECONDS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock = system_clock,
+        drain_seconds: float = DRAIN_SECONDS,
+        while_open: Step = WHOLE_DAY,
+    ) -> None:
         self.store, self.clock = store, clock
-        self.surveys = Surveys(store, clock)
+        self.surveys = Surveys(store, clock, while_open)
         self.metrics = Metrics()
         self.ingest = Ingest(store, self.metrics, clock)
         self._drain_seconds = drain_seconds
@@ -168,7 +177,9 @@ class Collector:
         }
         for held in self.all_held():
             found[f'deniable_drained{{survey="{held.row.slug}"}}'] = held.row.n
-            found[f'deniable_inbox{{survey="{held.row.slug}"}}'] = self.store.waiting(held.row.id)
+            # Whether a drain is overdue, and not how many wait: who sends 99 of 100 would know who is the last.
+            overdue = self.store.waiting(held.row.id) >= held.survey.page.min_batch
+            found[f'deniable_batch_waiting{{survey="{held.row.slug}"}}'] = overdue
         # Those of one name stand together.
         return dict(sorted(found.items()))
 

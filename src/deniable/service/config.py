@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from deniable.core.documents import Document
 from deniable.errors import FileFormatError, InvalidParameterError
 from deniable.service.limits import PER_HOUR, PER_MINUTE, Allowance, Limits, networks
+from deniable.service.stores.releases import WHOLE_DAY
 
 PREFIX = "DENIABLE_"
 
@@ -48,6 +49,12 @@ class LimitsShape(AllowanceShape):
         return None if self.off else Limits(self.allowance(), {network: one.allowance() for network, one in shapes})
 
 
+class ResultsShape(Document):
+    """What analysts see while a survey is open: ``[results]``."""
+
+    while_open: Literal["day"] | Annotated[int, Field(ge=1)] = WHOLE_DAY
+
+
 class Configuration(Document):
     """How a collector runs.
 
@@ -67,6 +74,8 @@ class Configuration(Document):
         Names by which browsers reach the admin port, besides its own address and this machine's.
     limits : LimitsShape
         Reports per network.
+    results : ResultsShape
+        What analysts see while a survey is open.
     """
 
     database: str = "sqlite:deniable.db"
@@ -77,10 +86,12 @@ class Configuration(Document):
     log: str = ""
     hosts: list[str] = Field(default_factory=list)
     limits: LimitsShape = LimitsShape()
+    results: ResultsShape = ResultsShape()
 
 
 _LISTS = ("page_origin", "trusted_proxies", "hosts")
 _LIMITS = ("per_minute", "per_hour", "off")
+_TABLES = ("limits", "results")
 
 
 def read_configuration(
@@ -95,7 +106,8 @@ def read_configuration(
     given : mapping
         What the command line says, by key; None for what it does not.
     environment : mapping
-        `DENIABLE_DATABASE` and so on; lists between commas, `DENIABLE_LIMITS_OFF` and the like for ``[limits]``.
+        `DENIABLE_DATABASE` and so on; lists between commas, `DENIABLE_LIMITS_OFF` and the like for ``[limits]``
+        and ``[results]``.
 
     Raises
     ------
@@ -114,12 +126,14 @@ def read_configuration(
             raise FileFormatError(f"{path} is not TOML: {error}") from error
     for key in Configuration.model_fields:
         text = environment.get(PREFIX + key.upper())
-        if text is not None and key != "limits":
+        if text is not None and key not in _TABLES:
             values[key] = [part for part in text.split(",") if part] if key in _LISTS else text
     limits = dict(values.get("limits", {}))
     for key in _LIMITS:
         if (text := environment.get(f"{PREFIX}LIMITS_{key.upper()}")) is not None:
             limits[key] = text.lower() in ("1", "true", "yes") if key == "off" else _integer(text, f"limits.{key}")
+    if (text := environment.get(f"{PREFIX}RESULTS_WHILE_OPEN")) is not None:
+        values["results"] = {"while_open": text if text == WHOLE_DAY else _integer(text, "results.while_open")}
     values |= {key: value for key, value in given.items() if value is not None and key != "no_limits"}
     if given.get("no_limits"):
         limits["off"] = True

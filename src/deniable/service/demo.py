@@ -25,7 +25,7 @@ from deniable.files.wire import ID_BYTES, JSON_TYPE, Body, to_wire
 from deniable.planning import recommend
 from deniable.service.auth import LINK, Logins, hash_password
 from deniable.service.collector import Collector
-from deniable.service.config import Configuration, LimitsShape
+from deniable.service.config import Configuration, LimitsShape, ResultsShape
 from deniable.service.server import Running, running
 from deniable.service.survey_page import draft_page
 from deniable.survey.collection import Collection
@@ -65,7 +65,11 @@ def demonstration(
     """
     with tempfile.TemporaryDirectory(prefix="deniable-demo-") as folder:
         configuration = Configuration(
-            database=f"sqlite:{Path(folder) / 'demo.db'}", public=public, admin=admin, limits=LimitsShape(off=True)
+            database=f"sqlite:{Path(folder) / 'demo.db'}",
+            public=public,
+            admin=admin,
+            limits=LimitsShape(off=True),
+            results=ResultsShape(while_open=1),
         )
         with running(configuration, migrate=True, drain_seconds=DRAIN_SECONDS) as here:
             collection = demo_collection(epsilon)

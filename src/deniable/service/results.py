@@ -1,8 +1,9 @@
 """What a dashboard shows of a survey, as data; the page is drawn from the same.
 
-Only what was drained is in it: two looks differ by a batch of people, never by one. While a survey is open, people look
-again and again, so there are intervals only where they hold at every look (`looks="any"`, of the population, with the
-number of contributors that was planned beforehand); when it is closed, the intervals of one look.
+Only the last release is in it, so two looks are equal or differ by all reports of a release step. While a survey is
+open, people look again and again, so there are intervals only where they hold at every look (`looks="any"`, of the
+population, with the number of contributors that was planned in advance): the releases are some of these looks. When it
+is closed, there are the intervals of one look.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 import json
 import math
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
 import numpy as np
@@ -22,10 +23,11 @@ from deniable.errors import NoIntervalError
 from deniable.report import Page, estimate_page
 from deniable.service.collector import Held
 from deniable.service.stores.store import Store
+from deniable.service.survey_page import SurveyPage, moment
 from deniable.service.surveys import Clock
 
 FORMAT = "deniable results"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _NORMAL_95 = 1.959963984540054
 _AT_EVERY_LOOK = (
@@ -82,13 +84,13 @@ def results(held: Held, store: Store, clock: Clock) -> Results:
     survey, row = held.survey, held.row
     state = held.state(clock)
     closed = state == "closed"
-    aggregate = survey.aggregate(store, row.source) if survey.counted else None
-    n = aggregate.n if aggregate is not None else row.n
-    days = store.days(row.id)
+    release, counts = store.released(row.id)
+    n, days = release.n, store.days(row.id, release.batches)
     summary: Summary | None = None
     intervals: Intervals = "none"
-    if aggregate is not None and n:
-        intervals, summary = _summary(held, survey.collection.estimate(aggregate), n, closed)
+    if survey.counted and n:
+        estimates = survey.collection.estimate(survey.aggregate(release, counts, row.source))
+        intervals, summary = _summary(held, estimates, n, closed)
     planned = survey.page.contributors
     data = {
         "format": FORMAT,
@@ -97,13 +99,13 @@ def results(held: Held, store: Store, clock: Clock) -> Results:
         "collection": row.id,
         "state": state,
         "n": n,
-        "waiting": store.waiting(row.id),
+        "released": release.day or None,
         "days": [{"day": day, "batches": batches, "n": size} for day, batches, size in days],
         "contributors": planned,
         "closes_at": survey.page.closes_at,
         "accepts_until": held.accepts_until,
         "rejections": store.rejections(row.id),
-        "progress": _progress(summary, n, planned, days, clock().date()),
+        "progress": _progress(summary, n, survey.page, days, clock()),
         "intervals": intervals,
         "estimate": None if summary is None else json.loads("".join(summary.json_parts())),
     }
@@ -132,20 +134,25 @@ def _summary(held: Held, estimates: RecordEstimate, n: int, closed: bool) -> tup
 
 
 def _progress(
-    summary: Summary | None, n: int, planned: int | None, drained: list[tuple[str, int, int]], today: date
+    summary: Summary | None, n: int, page: SurveyPage, drained: list[tuple[str, int, int]], now: datetime
 ) -> dict[str, Any] | None:
     """Return how far off estimates are now and with all that are planned, in points, and when that will be."""
+    planned = page.contributors
     if summary is None or planned is None:
         return None
     errors = [float(row.standard_error.max()) for row in summary.attributes if row.reports]
     if not errors or not math.isfinite(max(errors)):
         return None
-    now = 100 * _NORMAL_95 * max(errors)
-    days = max(1, (today - date.fromisoformat(drained[0][0])).days + 1)
+    points = 100 * _NORMAL_95 * max(errors)
+    first, last = (date.fromisoformat(drained[end][0]) for end in (0, -1))
+    # A release holds whole days, so the day before this one counts, and this one only if it is in it.
+    days = max(1, (max(last, now.date() - timedelta(days=1)) - first).days + 1)
     pace = n / days
+    closes = moment(page.closes_at, "closes_at")
     return {
-        "points_now": round(now, 2),
-        "points_planned": round(now * math.sqrt(n / max(n, planned)), 2),
+        "points_now": round(points, 2),
+        "points_planned": round(points * math.sqrt(n / max(n, planned)), 2),
         "per_day": round(pace, 1),
         "days_left": math.ceil(max(0, planned - n) / pace),
+        "n_at_close": None if closes is None else n + round(pace * max(0.0, (closes - now) / timedelta(days=1))),
     }

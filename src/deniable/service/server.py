@@ -102,7 +102,7 @@ def running(
         )
         store = open_store(configuration.database, migrate=migrate)
         stack.callback(store.close)
-        collector = Collector(store, clock, drain_seconds)
+        collector = Collector(store, clock, drain_seconds, configuration.results.while_open)
         collector.start()
         # Whatever waits when the ports are shut is written then.
         stack.callback(collector.stop)

@@ -20,6 +20,8 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.randomness import SecureRandomness
 from deniable.errors import InvalidParameterError, InvalidReportError
 from deniable.files.wire import Rows, from_wire, report_width
+from deniable.service.exports import reports_of_steps
+from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 from deniable.service.stores.store import RECEIPT_DAYS, Batch, CollectionRow, State, Store
 from deniable.service.survey_page import (
     SurveyPage,
@@ -134,16 +136,16 @@ class Survey:
             return False
         return True
 
-    def aggregate(self, store: Store, source: str) -> Aggregate:
-        """Return the sum of what was drained; its only batch is this collector."""
+    def aggregate(self, release: Release, counts: bytes, source: str) -> Aggregate:
+        """Return the aggregate of a release and its sum; its only batch is this collector, `source`."""
         if not self.counted:
             raise InvalidParameterError(
                 f"the sum has {self.collection.mechanism.state_size:,} counters, of which none is kept: export the "
                 "reports and add them up (survey export --reports)"
             )
-        counts, n, _ = store.sum(self.collection.id)
-        batches = frozenset({source} if n else ())
-        return Aggregate(self.collection.mechanism, np.frombuffer(counts, "<i8"), n, self.collection.id, batches)
+        batches = frozenset({source} if release.n else ())
+        summed = np.frombuffer(counts or self.no_counts(), "<i8")
+        return Aggregate(self.collection.mechanism, summed, release.n, self.collection.id, batches)
 
 
 def state_now(row: CollectionRow, survey: Survey, now: datetime) -> State:
@@ -180,10 +182,13 @@ class Surveys:
         The collector's.
     clock : callable
         The time.
+    while_open : {"day"} or int
+        When analysts get a new sum while a survey is open: once a day, or after this many batches.
     """
 
     store: Store
     clock: Clock = system_clock
+    while_open: Step = WHOLE_DAY
 
     def load(self, collection: str) -> Survey:
         """Return a collection with its documents."""
@@ -291,7 +296,7 @@ class Surveys:
         return self.status(slug)
 
     def status(self, slug: str) -> dict[str, Any]:
-        """Return where a survey is: its state, reports in the sum, and how many wait for their batch."""
+        """Return where a survey is: its state, and the reports and batches that analysts see."""
         row = self.row(slug)
         survey = self.load(row.id)
         page = survey.page
@@ -300,9 +305,9 @@ class Surveys:
             "collection": row.id,
             "link": link_path(slug, survey),
             "state": row.state,
-            "n": row.n,
-            "batches": row.batches,
-            "waiting": self.store.waiting(row.id),
+            "n": row.released.n,
+            "batches": row.released.batches,
+            "released": row.released.day or None,
             "contributors": page.contributors,
             "opens_at": page.opens_at,
             "closes_at": page.closes_at,
@@ -311,23 +316,24 @@ class Surveys:
         }
 
     def list(self) -> list[dict[str, Any]]:
-        """Return every survey in a line: name, collection, state, reports in the sum."""
+        """Return every survey in a line: name, collection, state, and the reports that analysts see."""
         return [
-            {"slug": row.slug, "collection": row.id, "state": row.state, "n": row.n} for row in self.store.collections()
+            {"slug": row.slug, "collection": row.id, "state": row.state, "n": row.released.n}
+            for row in self.store.collections()
         ]
 
     def export(self, slug: str) -> bytes:
-        """Return the file of the aggregate of what was drained."""
+        """Return the file of the last release's aggregate."""
         row = self.row(slug)
-        return self.load(row.id).aggregate(self.store, row.source).to_bytes()
+        return self.load(row.id).aggregate(*self.store.released(row.id), row.source).to_bytes()
 
     def export_reports(self, slug: str) -> dict[str, bytes]:
-        """Return the files of the batches, by name, where reports are kept."""
+        """Return the files of released reports by name, one for each release step, where reports are kept."""
         row = self.row(slug)
-        if self.load(row.id).page.retention != "reports":
+        survey = self.load(row.id)
+        if survey.page.retention != "reports":
             raise InvalidParameterError(f"the survey {slug!r} keeps no reports: its retention is 'aggregate'")
-        numbers = [number for number, _, _ in self.store.batches(row.id)]
-        return {f"batch-{number:06}.parquet": self.store.batch_file(row.id, number) for number in numbers}
+        return reports_of_steps(self.store, survey.collection, row.source)
 
     # ---------------------------------------------------------------- what the clock does
 
@@ -340,6 +346,8 @@ class Surveys:
                 self.store.move(row.id, ("open", "paused"), "closing", accepts_until(row, survey.page))
             elif row.state == "closing" and row.accepts_until and now >= datetime.fromisoformat(row.accepts_until):
                 self.finish(row.id, survey)
+            elif is_due(row.batches, row.last_day, row.released, self.while_open, self._day()):
+                self.store.release(row.id, self.while_open, self._day())
         self.store.forget_receipts((now - timedelta(days=RECEIPT_DAYS)).date().isoformat())
         self.store.end_expired(now.isoformat())
 
@@ -347,7 +355,7 @@ class Surveys:
         """Move an inbox into the sum if it holds enough; return how many reports that were."""
         if row.state in ("draft", "closed"):
             return 0
-        return self.store.drain(row.id, survey.page.min_batch, survey.fold, self._day())
+        return self.store.drain(row.id, survey.page.min_batch, survey.fold, self._day(), step=self.while_open)
 
     def finish(self, collection: str, survey: Survey) -> None:
         """Close a collection: the rest of its inbox goes into the sum, however little it is."""

@@ -41,6 +41,18 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "INSERT INTO inbox SELECT number, report FROM inbox_of_before JOIN collections ON id = collection",
         "DROP TABLE inbox_of_before",
     ),
+    (
+        # Of every release its numbers, and of the last one the sum, which analysts see.
+        "CREATE TABLE releases (collection TEXT NOT NULL, batches BIGINT NOT NULL, day TEXT NOT NULL,"
+        " n BIGINT NOT NULL, counts {bytes} NOT NULL, PRIMARY KEY (collection, batches))",
+        # What was drained before had been seen by analysts, batch for batch.
+        "INSERT INTO releases SELECT b.collection, b.number, b.day, (SELECT sum(e.n) FROM batches e WHERE"
+        " e.collection = b.collection AND e.number <= b.number), c.counts FROM batches b JOIN collections c"
+        " ON c.id = b.collection AND c.batches = b.number",
+        "INSERT INTO releases SELECT b.collection, b.number, b.day, (SELECT sum(e.n) FROM batches e WHERE"
+        " e.collection = b.collection AND e.number <= b.number), substr(c.counts, 1, 0) FROM batches b"
+        " JOIN collections c ON c.id = b.collection AND c.batches > b.number",
+    ),
 )
 
 VERSION = len(STEPS)

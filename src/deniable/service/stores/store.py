@@ -27,6 +27,7 @@ from deniable.errors import StoreError
 from deniable.files.jobs.shuffling import permutation
 from deniable.files.wire import ID_BYTES, Rows
 from deniable.service.stores.migrations import STEPS, VERSION
+from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 
 State = Literal["draft", "open", "paused", "closing", "closed"]
 
@@ -78,7 +79,11 @@ class CollectionRow:
     source : str
         The one batch that an export states, so that no two exports of one collector merge.
     n, batches : int
-        Reports in the sum, and batches that they came in.
+        Reports in the sum, and batches that they came in. Analysts see those of `released`.
+    last_day : str
+        The day on which the last batch was drained; empty before the first.
+    released : Release
+        What analysts see.
     """
 
     id: str
@@ -89,9 +94,21 @@ class CollectionRow:
     source: str
     n: int
     batches: int
+    last_day: str
+    released: Release
 
 
-_COLUMNS = "id, slug, position, state, accepts_until, source, n, batches"
+def _row(*values: Any) -> CollectionRow:
+    return CollectionRow(*values[:9], Release(*values[9:]))
+
+
+_ROWS = (
+    "SELECT c.id, c.slug, c.position, c.state, c.accepts_until, c.source, c.n, c.batches,"
+    " coalesce((SELECT b.day FROM batches b WHERE b.collection = c.id AND b.number = c.batches), ''),"
+    " coalesce(r.day, ''), coalesce(r.batches, 0), coalesce(r.n, 0)"
+    " FROM collections c LEFT JOIN releases r ON r.collection = c.id"
+    " AND r.batches = (SELECT max(o.batches) FROM releases o WHERE o.collection = c.id)"
+)
 _NUMBER = "(SELECT number FROM collections WHERE id = ?)"
 
 
@@ -196,10 +213,10 @@ class Store(ABC):
     @final
     def collections(self, slug: str | None = None) -> list[CollectionRow]:
         """Return all collections, or those of one survey, by survey and round."""
-        where, values = ("", ()) if slug is None else (" WHERE slug = ?", (slug,))
+        where, values = ("", ()) if slug is None else (" WHERE c.slug = ?", (slug,))
         with self._reading() as run:
-            rows = run(f"SELECT {_COLUMNS} FROM collections{where} ORDER BY slug, position", *values)
-        return [CollectionRow(*row) for row in rows]
+            rows = run(f"{_ROWS}{where} ORDER BY c.slug, c.position", *values)
+        return [_row(*row) for row in rows]
 
     @final
     def documents(self, collection: str) -> tuple[str, str, dict[str, tuple[str, bytes]]]:
@@ -297,13 +314,17 @@ class Store(ABC):
 
     @final
     def waiting(self, collection: str) -> int:
-        """Return the number of reports in the inbox."""
+        """Return the number of reports in the inbox; analysts are never told."""
         with self._reading() as run:
             return int(run(f"SELECT count(*) FROM inbox WHERE collection = {_NUMBER}", collection)[0][0])
 
     @final
-    def drain(self, collection: str, least: int, fold: Fold, day: str, *, close: bool = False) -> int:
+    def drain(
+        self, collection: str, least: int, fold: Fold, day: str, *, close: bool = False, step: Step = WHOLE_DAY
+    ) -> int:
         """Empty an inbox of at least so many reports into the sum; to `close`, of any number, and close the collection.
+
+        What is due by the release step is released in the same transaction, and at the close everything.
 
         Returns
         -------
@@ -316,6 +337,8 @@ class Store(ABC):
                 return 0
             if close:
                 run(f"SELECT 1 FROM collections WHERE id = ?{self._changes}", collection)
+            # Whole days: what came before today is released without the batch that is drained now.
+            self._release(run, collection, step, day)
             ((number,),) = run("SELECT number FROM collections WHERE id = ?", collection)
             ((held,),) = run("SELECT count(*) FROM inbox WHERE collection = ?", number)
             if held and (close or held >= least):
@@ -329,11 +352,44 @@ class Store(ABC):
                     *(batch.counts, added, collection),
                 )
                 run("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", collection, batches + 1, day, added, batch.content)
+            self._release(run, collection, 1 if close else step, day)
             if close:
                 run("UPDATE collections SET state = 'closed', closed_day = ? WHERE id = ?", day, collection)
         if added:
             self._settle()
         return added
+
+    @final
+    def release(self, collection: str, step: Step, day: str) -> bool:
+        """Release the sum to analysts if that is due; whether it was."""
+        with self._working() as run:
+            return self._claim(run, collection, wait=False) and self._release(run, collection, step, day)
+
+    def _release(self, run: Run, collection: str, step: Step, day: str) -> bool:
+        row = _row(*run(f"{_ROWS} WHERE c.id = ?", collection)[0])
+        if not is_due(row.batches, row.last_day, row.released, step, day):
+            return False
+        # Of earlier releases only the numbers stay.
+        run("UPDATE releases SET counts = ? WHERE collection = ? AND batches = ?", b"", row.id, row.released.batches)
+        run("INSERT INTO releases SELECT id, batches, ?, n, counts FROM collections WHERE id = ?", day, row.id)
+        return True
+
+    @final
+    def released(self, collection: str) -> tuple[Release, bytes]:
+        """Return the last release and its sum; the sum is empty before the first."""
+        with self._reading() as run:
+            found = run(
+                "SELECT day, batches, n, counts FROM releases WHERE collection = ? ORDER BY batches DESC LIMIT 1",
+                collection,
+            )
+        return (Release(*found[0][:3]), bytes(found[0][3])) if found else (Release(), b"")
+
+    @final
+    def releases(self, collection: str) -> list[Release]:
+        """Return all releases, in order."""
+        with self._reading() as run:
+            found = run("SELECT day, batches, n FROM releases WHERE collection = ? ORDER BY batches", collection)
+        return [Release(*row) for row in found]
 
     @final
     def sum(self, collection: str) -> tuple[bytes, int, int]:
@@ -349,11 +405,13 @@ class Store(ABC):
             return run("SELECT number, day, n FROM batches WHERE collection = ? ORDER BY number", collection)
 
     @final
-    def days(self, collection: str) -> list[tuple[str, int, int]]:
-        """Return the days on which batches were drained, in order, how many they were and their reports."""
+    def days(self, collection: str, batches: int) -> list[tuple[str, int, int]]:
+        """Return the days on which the first `batches` were drained, in order, how many they were and their reports."""
         with self._reading() as run:
             found = run(
-                "SELECT day, count(*), sum(n) FROM batches WHERE collection = ? GROUP BY day ORDER BY day", collection
+                "SELECT day, count(*), sum(n) FROM batches WHERE collection = ? AND number <= ?"
+                " GROUP BY day ORDER BY day",
+                *(collection, batches),
             )
         return [(day, int(batches), int(n)) for day, batches, n in found]
 

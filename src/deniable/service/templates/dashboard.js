@@ -51,11 +51,7 @@ if (dashboard) {
     if (answer.status !== 200) return;
     tag = answer.headers.get("etag") ?? "";
     const found = await answer.json();
-    if (String(found.n) !== n || found.state !== state) {
-      location.reload();
-      return;
-    }
-    dashboard.querySelector('[data-field="waiting"]').textContent = found.waiting.toLocaleString("en");
+    if (String(found.n) !== n || found.state !== state) location.reload();
   };
   setInterval(() => look().catch(() => say("The collector does not answer.")), 1000 * SECONDS);
 }

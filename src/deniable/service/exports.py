@@ -1,0 +1,66 @@
+"""Released reports as files: one for each release step, so that no file shows the batches inside a step."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from deniable.core.randomness import Words
+from deniable.files.wire import from_wire, report_width, to_wire
+from deniable.service.stores.store import Store
+from deniable.survey.collection import Collection
+
+
+def reports_of_steps(store: Store, collection: Collection, source: str) -> dict[str, bytes]:
+    """Return the report files of a collection's releases, by name.
+
+    Parameters
+    ----------
+    store : Store
+        The database.
+    collection : Collection
+        Which reports.
+    source : str
+        The collector's name for the collection; it makes each file the same batch in every export.
+    """
+    files, last = {}, 0
+    for number, release in enumerate(store.releases(collection.id), 1):
+        batches = [store.batch_file(collection.id, i) for i in range(last + 1, release.batches + 1)]
+        name = f"{source}/{last + 1}-{release.batches}"
+        files[f"batch-{number:06}.parquet"] = batches[0] if len(batches) == 1 else _merged(collection, batches, name)
+        last = release.batches
+    return files
+
+
+def _merged(collection: Collection, batches: Sequence[bytes], name: str) -> bytes:
+    """Return one report file of several; sorted reports show neither batches nor the order within them."""
+    from deniable.files import ReportReader, write_reports  # and the reader of Parquet, which sums need none of
+
+    mechanism = collection.mechanism
+    width, rows = report_width(mechanism), []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "batch.parquet"
+        for content in batches:
+            path.write_bytes(content)
+            rows += [to_wire(mechanism, reports) for reports in ReportReader(path, collection)]
+        together = np.concatenate(rows)
+        ordered = np.sort(together.view(f"V{width}")[:, 0]).view(np.uint8).reshape(together.shape)
+        write_reports(path, collection, [from_wire(mechanism, ordered)], _Number(name))
+        return path.read_bytes()
+
+
+@final
+class _Number:
+    """The words of a file's batch number, always the same for one name: two exports of a step must not add up."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name.encode()
+
+    def fill(self, words: Words) -> None:
+        """Overwrite words with those of the name."""
+        words[:] = np.frombuffer(hashlib.shake_256(self._name).digest(8 * len(words)), "<u8")

@@ -1,0 +1,279 @@
+"""What analysts may look at: releases, so that the difference of two looks is always a whole release step."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.core.aggregate import Aggregate
+from deniable.errors import DuplicateReportsError, FileFormatError, InvalidParameterError
+from deniable.files import ReportReader, aggregate_files
+from deniable.files.wire import Body, from_wire, to_wire
+from deniable.service.auth import hash_password
+from deniable.service.config import read_configuration
+from deniable.service.server import Running
+from deniable.service.stores import open_store
+from deniable.service.stores.migrations import STEPS
+from deniable.service.stores.releases import Release, is_due
+from deniable.service.stores.store import Posted
+from deniable.service.surveys import Surveys
+from tests.service.asking import ASKED, PASSWORD, Caller, Clock, body, collecting, open_survey, page
+
+DAY = "2026-05-01"
+
+
+def logged_in(here: Running) -> Caller:
+    """An analyst, who only reads."""
+    call = Caller(here.admin, {"origin": here.admin})
+    cookie = call("POST", "/session", {"name": "bob", "password": PASSWORD}).headers["set-cookie"].partition(";")[0]
+    return Caller(here.admin, {"origin": here.admin, "cookie": cookie})
+
+
+def look(here: Running, me: Caller) -> dict[str, Any]:
+    """Everything that an analyst can read, but for the time of a download."""
+    here.collector.refresh()
+    surveys = here.collector.surveys
+    found: dict[str, Any] = {
+        path: me("GET", f"/surveys/smoking/{path}").content for path in ("results.json", "results.csv", "aggregate")
+    }
+    found |= {path: me("GET", path).content for path in ("/", "/surveys/smoking")}
+    found["report"] = me("GET", "/surveys/smoking/report.html").content
+    found["status"], found["list"] = surveys.status("smoking"), surveys.list()
+    found["export"], found["files"] = surveys.export("smoking"), surveys.export_reports("smoking")
+    return found
+
+
+def counts(seen: dict[str, Any], folder: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the counts that an analyst has downloaded, the same wherever they are read."""
+    downloaded, exported = Aggregate.from_bytes(seen["aggregate"]), Aggregate.from_bytes(seen["export"])
+    assert seen["aggregate"] == seen["export"]
+    stated = json.loads(seen["results.json"])
+    assert downloaded.n == exported.n == stated["n"] == seen["status"]["n"] == seen["list"][0]["n"]
+    rows = list(csv.DictReader(io.StringIO(seen["results.csv"].decode())))
+    estimated = [float(row["estimate"]) for row in rows]
+    assert estimated == pytest.approx(ASKED.estimate(downloaded)["smoker"].frequencies.tolist(), abs=1e-6)
+    paths = [folder / name for name in seen["files"]]
+    for path in paths:
+        path.write_bytes(seen["files"][path.name])
+    added = aggregate_files(ASKED, paths, folder / f"sum-{downloaded.n}")
+    assert np.array_equal(added.counts, downloaded.counts)
+    return downloaded.counts
+
+
+@pytest.fixture
+def here(database: str) -> Iterator[tuple[Running, Clock]]:
+    """A collector as it is by default, with a survey whose first batch is in."""
+    clock = Clock()
+    with collecting(database, clock=clock, while_open="day") as running:
+        running.collector.store.add_analyst("bob", "analyst", hash_password(PASSWORD))
+        open_survey(running.collector.surveys, retention="reports")
+        running.collector.refresh()
+        assert Caller(running.public).post(body(100)).status == 201
+        assert running.collector.drain() == 100
+        yield running, clock
+
+
+def test_a_forger_cannot_take_one_person_out_of_two_looks(here: tuple[Running, Clock], tmp_path: Path) -> None:
+    """19 reports of the analyst's own fill a batch of 20 with one person's: but for them, that is the difference.
+
+    The difference must span everything that came in the release step, whatever is asked for.
+    """
+    running, clock = here
+    me, call, mechanism = logged_in(running), Caller(running.public), ASKED.mechanism
+    before = look(running, me)
+    first = counts(before, tmp_path)
+    assert first.sum() == 100
+    forged, person = body(19, 1000, seed=2), body(1, 2000, seed=3)
+    for sent in (forged, person):
+        assert call.post(sent).status == 201
+    assert running.collector.drain() == 20
+    # Nothing that the analyst reads has moved.
+    assert look(running, me) == before
+    # Others come on the same day; then the day ends.
+    others = body(40, 3000, seed=4)
+    assert call.post(others).status == 201
+    assert running.collector.drain() == 40
+    assert look(running, me) == before
+    clock.move(days=1)
+    running.collector.surveys.tick({})
+    me = logged_in(running)
+    after = look(running, me)
+    gained = counts(after, tmp_path) - first
+    assert gained.sum() == 60
+    # Without the forged reports, what is left is the step's other 41 reports together.
+    rest = Body(ASKED.id, np.concatenate([person.ids, others.ids]), np.concatenate([person.rows, others.rows]))
+    known = mechanism.aggregate(from_wire(mechanism, forged.rows)).counts
+    assert np.array_equal(gained - known, mechanism.aggregate(from_wire(mechanism, rest.rows)).counts)
+    assert look(running, me) == after
+    # The files of reports are those of the steps, sorted, and not of the batches in them.
+    assert sorted(after["files"]) == ["batch-000001.parquet", "batch-000002.parquet"]
+    (tmp_path / "step.parquet").write_bytes(after["files"]["batch-000002.parquet"])
+    step = np.concatenate([to_wire(mechanism, reports) for reports in ReportReader(tmp_path / "step.parquet", ASKED)])
+    assert step.tolist() == sorted(np.concatenate([forged.rows, rest.rows]).tolist())
+    # Of a step there is one file, in whichever export: two do not add up.
+    (tmp_path / "again.parquet").write_bytes(
+        running.collector.surveys.export_reports("smoking")["batch-000002.parquet"]
+    )
+    with pytest.raises(DuplicateReportsError):
+        aggregate_files(ASKED, [tmp_path / "step.parquet", tmp_path / "again.parquet"], tmp_path / "sum")
+
+
+def test_how_many_wait_is_told_to_nobody(here: tuple[Running, Clock]) -> None:
+    """Or an analyst would know when 19 of their own and one more are in."""
+    running, _ = here
+    me, call = logged_in(running), Caller(running.public)
+    before, metrics = look(running, me), running.collector.gauges()
+    assert call.post(body(19, 5000)).status == 201
+    assert look(running, me) == before
+    assert running.collector.gauges() == metrics
+    assert metrics['deniable_batch_waiting{survey="smoking"}'] == 0
+    assert not any("inbox" in name for name in metrics)
+    # From a whole batch on, operators see that a drain is due.
+    assert call.post(body(1, 6000)).status == 201
+    assert running.collector.gauges()['deniable_batch_waiting{survey="smoking"}'] == 1
+    assert running.collector.drain() == 20
+    assert running.collector.gauges()['deniable_batch_waiting{survey="smoking"}'] == 0
+
+
+def taken(surveys: Surveys, n: int, start: int) -> None:
+    """Take reports and drain them."""
+    sent = body(n, start)
+    surveys.store.take({ASKED.id: Posted(sent.ids, sent.rows)})
+    assert surveys.drain(surveys.row("smoking"), surveys.load(ASKED.id)) == n
+
+
+def test_a_release_outlives_its_collector_and_is_everybodys(database: str) -> None:
+    """A restart, the command line and, on PostgreSQL, a second collector see one sum; a close releases the rest."""
+    store = open_store(database, migrate=True)
+    surveys = Surveys(store, clock := Clock())
+    open_survey(surveys)
+    taken(surveys, 30, 0)
+    taken(surveys, 30, 100)
+    released, summed = store.released(ASKED.id)
+    assert (released, np.frombuffer(summed, "<i8").sum()) == (Release(DAY, 1, 30), 30)
+    assert store.sum(ASKED.id)[1] == 60
+    if database.startswith("postgresql"):
+        other = Surveys(open_store(database), clock)
+        assert other.status("smoking")["n"] == 30
+        taken(other, 30, 200)
+        assert surveys.status("smoking")["n"] == 30
+        clock.move(days=1)
+        # The day ends once, for both.
+        for one in (other, surveys, other):
+            one.tick({})
+        assert store.releases(ASKED.id) == [Release(DAY, 1, 30), Release("2026-05-02", 3, 90)]
+        other.store.close()
+    else:
+        taken(surveys, 30, 200)
+        clock.move(days=1)
+        surveys.tick({})
+    exported = surveys.export("smoking")
+    store.close()
+    surveys = Surveys(open_store(database), clock)
+    assert surveys.export("smoking") == exported
+    assert surveys.status("smoking")["n"] == 90
+    sent = body(3, 300)
+    surveys.store.take({ASKED.id: Posted(sent.ids, sent.rows)})
+    found = surveys.close("smoking", now=True)
+    assert (found["n"], found["batches"], found["released"]) == (93, 4, "2026-05-02")
+    # Of earlier releases the sums are gone.
+    with surveys.store._reading() as run:
+        assert [len(row[0]) for row in run("SELECT counts FROM releases ORDER BY batches")] == [0, 0, 24]
+    surveys.store.close()
+
+
+def test_after_so_many_batches_or_at_the_close(tmp_path: Path) -> None:
+    surveys = Surveys(open_store(f"sqlite:{tmp_path / 'x.db'}", migrate=True), clock := Clock(), while_open=3)
+    open_survey(surveys)
+    seen = []
+    for i in range(8):
+        taken(surveys, 20, 100 * i)
+        clock.move(days=1)
+        surveys.tick({})
+        seen.append(surveys.status("smoking")["n"])
+    assert seen == [20, 20, 20, 80, 80, 80, 140, 140]
+    # Whoever starts it again with a smaller step gets what is due by that.
+    replace(surveys, while_open=1).tick({})
+    assert surveys.status("smoking")["n"] == 160
+    surveys.store.close()
+
+
+def test_a_day_of_a_drain_is_released_whole_on_the_next(tmp_path: Path) -> None:
+    """Also if nobody was there at midnight: the drain of the new day releases what was before it, and not itself."""
+    surveys = Surveys(open_store(f"sqlite:{tmp_path / 'x.db'}", migrate=True), clock := Clock())
+    open_survey(surveys)
+    taken(surveys, 20, 0)
+    taken(surveys, 25, 100)
+    clock.move(days=1)
+    taken(surveys, 30, 200)
+    assert surveys.status("smoking")["n"] == 45
+    taken(surveys, 35, 300)
+    surveys.tick({})
+    assert surveys.status("smoking")["n"] == 45
+    # A quiet day releases nothing; the first batch after it waits for its day's end as well.
+    clock.move(days=1)
+    surveys.tick({})
+    assert surveys.status("smoking")["n"] == 110
+    clock.move(days=1)
+    taken(surveys, 20, 400)
+    surveys.tick({})
+    assert surveys.status("smoking")["n"] == 110
+    assert [release.n for release in surveys.store.releases(ASKED.id)] == [20, 45, 110]
+    surveys.store.close()
+
+
+def test_clocks_that_differ_make_no_small_steps() -> None:
+    """Of two collectors at midnight one is a second ahead; and a clock that was days ahead does not stop releases."""
+    released = Release("2026-05-02", 5, 100)
+    assert not is_due(6, "2026-05-01", released, "day", "2026-05-02")
+    assert is_due(6, "2026-05-01", released, "day", "2026-05-03")
+    assert not is_due(6, "2026-05-02", Release("2026-05-03", 5, 100), "day", "2026-05-02")
+    ahead = Release("2026-06-11", 5, 100)
+    assert not is_due(6, "2026-05-02", ahead, "day", "2026-05-02")
+    assert is_due(6, "2026-05-02", ahead, "day", "2026-05-03")
+    assert not is_due(5, "2026-05-02", ahead, "day", "2026-05-03")
+
+
+def test_tables_of_before_keep_what_analysts_had_seen(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every batch was visible, so each is a release; the survey goes on with the new steps."""
+    steps = next(i for i, step in enumerate(STEPS) if "CREATE TABLE releases" in step[0])
+    with monkeypatch.context() as before:
+        before.setattr("deniable.service.stores.store.STEPS", STEPS[:steps])
+        before.setattr("deniable.service.stores.store.VERSION", steps)
+        store = open_store(database, migrate=True)
+    summed = np.array([30, 20, 10], "<i8").tobytes()
+    with store._working() as run:
+        run(
+            "INSERT INTO collections VALUES (?, 'smoking', 1, ?, ?, 'open', NULL, NULL, 'collector:x', ?, 60, 2, 1)",
+            *(ASKED.id, ASKED.to_json(), page(), summed),
+        )
+        for number, (day, n) in enumerate((("2026-04-29", 25), ("2026-04-30", 35)), 1):
+            run("INSERT INTO batches VALUES (?, ?, ?, ?, NULL)", ASKED.id, number, day, n)
+    store.close()
+    store = open_store(database, migrate=True)
+    assert store.releases(ASKED.id) == [Release("2026-04-29", 1, 25), Release("2026-04-30", 2, 60)]
+    assert store.released(ASKED.id) == (Release("2026-04-30", 2, 60), summed)
+    surveys = Surveys(store, Clock())
+    taken(surveys, 20, 0)
+    assert surveys.status("smoking")["n"] == 60
+    store.close()
+
+
+def test_the_step_is_configured() -> None:
+    def step(environment: dict[str, str]) -> object:
+        return read_configuration(None, {}, environment).results.while_open
+
+    assert (step({}), step({"DENIABLE_RESULTS_WHILE_OPEN": "4"})) == ("day", 4)
+    assert step({"DENIABLE_RESULTS_WHILE_OPEN": "day"}) == "day"
+    with pytest.raises(InvalidParameterError, match=r"results.while_open must be a whole number, got 'week'"):
+        step({"DENIABLE_RESULTS_WHILE_OPEN": "week"})
+    with pytest.raises(FileFormatError, match=r"results.while_open"):
+        step({"DENIABLE_RESULTS_WHILE_OPEN": "0"})
