@@ -194,7 +194,7 @@ def test_programs_have_tokens(here: Running) -> None:
     program = Caller(here.admin, {"authorization": f"Bearer {token}"})
     text = program("GET", "/metrics").content.decode()
     assert 'deniable_reports_total{outcome="counted"} 201' in text
-    assert 'deniable_drained{survey="smoking"} 201' in text
+    assert 'deniable_counted_reports{survey="smoking"} 201' in text
     assert text.count("# TYPE deniable_commit_seconds histogram") == 1
     commits = dict(re.findall(r"deniable_commit_(\w+)_count (\d+)", text))
     assert commits["seconds"] == commits["reports"] != "0"

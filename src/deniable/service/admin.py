@@ -162,14 +162,18 @@ class _Desk:
         if who is None or not who.reads:
             return RedirectResponse("/login", 303)
         held = self._held(request)
-        found = await self._results(held)
+        found, owner = await self._results(held), who.role == "owner"
+        # What is not released yet concerns those who can pause the survey.
+        alarm = await run_in_threadpool(self._collector.arrivals.look, held.row, held.survey) if owner else None
         page = await run_in_threadpool(found.page)
         shown = render_template(
             "dashboard.html",
             title=held.survey.collection.title or held.row.slug,
             data=found.data,
             link=link_path(held.row.slug, held.survey),
-            owner=who.role == "owner",
+            owner=owner,
+            off_plan=alarm or found.data["off_plan"],
+            counted=held.row.n if owner else found.data["n"],
             step=self._collector.surveys.while_open,
             fragment=None if page is None else render_fragment(page),
             guarantee=str(held.survey.collection.privacy()).splitlines(),

@@ -8,13 +8,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import DeniableError, StoreError
 from deniable.files.wire import from_wire, to_wire
+from deniable.service.arrivals import Arrivals
 from deniable.service.ingest import Ingest
 from deniable.service.metrics import Metrics
 from deniable.service.stores.releases import WHOLE_DAY, Step
@@ -82,6 +83,7 @@ class Collector:
     ) -> None:
         self.store, self.clock = store, clock
         self.surveys = Surveys(store, clock, while_open)
+        self.arrivals = Arrivals(store, clock)
         self.metrics = Metrics()
         self.ingest = Ingest(store, self.metrics, clock)
         self._drain_seconds = drain_seconds
@@ -141,6 +143,7 @@ class Collector:
         added = self.surveys.drain(held.row, held.survey)
         if added:
             self._drained_at = time.time()
+        self.arrivals.log(replace(held.row, n=held.row.n + added), held.survey)
         return added
 
     def ready(self) -> None:
@@ -176,7 +179,7 @@ class Collector:
             "deniable_up_timestamp_seconds": self._up_at,
         }
         for held in self.all_held():
-            found[f'deniable_drained{{survey="{held.row.slug}"}}'] = held.row.n
+            found |= self.arrivals.gauges(held.row, held.survey)
             # Whether a drain is overdue, and not how many wait: who sends 99 of 100 would know who is the last.
             overdue = self.store.waiting(held.row.id) >= held.survey.page.min_batch
             found[f'deniable_batch_waiting{{survey="{held.row.slug}"}}'] = overdue

@@ -21,6 +21,7 @@ from deniable.answers import Summary, summarize
 from deniable.core.estimate import RecordEstimate
 from deniable.errors import NoIntervalError
 from deniable.report import Page, estimate_page
+from deniable.service.arrivals import off_plan
 from deniable.service.collector import Held
 from deniable.service.stores.store import Store
 from deniable.service.survey_page import SurveyPage, moment
@@ -105,6 +106,7 @@ def results(held: Held, store: Store, clock: Clock) -> Results:
         "closes_at": survey.page.closes_at,
         "accepts_until": held.accepts_until,
         "rejections": store.rejections(row.id),
+        "off_plan": off_plan(planned, n),
         "progress": _progress(summary, n, survey.page, days, clock()),
         "intervals": intervals,
         "estimate": None if summary is None else json.loads("".join(summary.json_parts())),

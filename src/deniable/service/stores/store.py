@@ -416,6 +416,13 @@ class Store(ABC):
         return [(day, int(batches), int(n)) for day, batches, n in found]
 
     @final
+    def largest_batch(self, collection: str, since: str) -> int:
+        """Return the number of reports in the largest batch since a day, that day included; 0 if there is none."""
+        with self._reading() as run:
+            found = run("SELECT max(n) FROM batches WHERE collection = ? AND day >= ?", collection, since)
+        return int(found[0][0] or 0)
+
+    @final
     def batch_file(self, collection: str, number: int) -> bytes:
         """Return the reports of a batch as a file."""
         with self._reading() as run:

@@ -1,0 +1,99 @@
+"""Arrivals that leave the plan: more reports than planned contributors can have sent, or too many at once.
+
+Open access knows no addresses and no people, so this cannot tell forged reports from a survey that was passed on. It
+tells the organiser to look. The rule reads the database only: a restart and a second collector find the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from datetime import timedelta
+from typing import Literal, final
+
+from deniable.service.stores.store import CollectionRow, Store
+from deniable.service.surveys import Clock, Survey
+
+OffPlan = Literal["more", "faster"]
+"""Why arrivals are off the plan: more reports than planned, or so many at once that minutes would fill the plan."""
+
+MARGIN = 1.1
+"""A plan is a round number: a tenth more is no news."""
+
+DEVIATIONS = 3
+"""Standard deviations of a Poisson number that chance may add."""
+
+SHARE_AT_ONCE = 0.1
+"""Share of the plan that one drain may bring beyond a batch. At this pace, drains every 10 s fill it in 100 s."""
+
+log = logging.getLogger("deniable.service")
+
+
+def off_plan(planned: int | None, counted: int, at_once: int = 0) -> OffPlan | None:
+    """Return why arrivals are off the plan, None if they are not or nobody planned.
+
+    Parameters
+    ----------
+    planned : int or None
+        Number of contributors that were planned.
+    counted : int
+        Number of reports in the sum.
+    at_once : int
+        Largest number of reports that one drain brought beyond the smallest batch. An inbox is drained within seconds
+        of holding a smallest batch, so these came within that time.
+
+    Examples
+    --------
+    >>> off_plan(500, 617), off_plan(500, 618), off_plan(500, 200, at_once=72), off_plan(None, 10**6)
+    (None, 'more', 'faster', None)
+    """
+    if planned is None:
+        return None
+    if counted > MARGIN * planned + DEVIATIONS * math.sqrt(planned):
+        return "more"
+    share = SHARE_AT_ONCE * planned
+    return "faster" if at_once > share + DEVIATIONS * math.sqrt(share) else None
+
+
+@final
+class Arrivals:
+    """The alarm of one collector.
+
+    Parameters
+    ----------
+    store : Store
+        The database.
+    clock : callable
+        The time.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+        self._said: set[str] = set()
+
+    def look(self, row: CollectionRow, survey: Survey) -> OffPlan | None:
+        """Return why arrivals are off the plan now; drains of today and yesterday count."""
+        since = (self._clock().date() - timedelta(days=1)).isoformat()
+        largest = self._store.largest_batch(row.id, since)
+        return off_plan(survey.page.contributors, row.n, largest - survey.page.min_batch)
+
+    def log(self, row: CollectionRow, survey: Survey) -> None:
+        """Write a line to the log when arrivals leave the plan, once until they are back."""
+        found = self.look(row, survey)
+        if found is None:
+            self._said.discard(row.id)
+        elif row.id not in self._said:
+            self._said.add(row.id)
+            log.warning(
+                "survey %s: reports are %s than planned: %d counted, %d planned; pause it if you did not expect them",
+                *(row.slug, "more" if found == "more" else "arriving faster", row.n, survey.page.contributors),
+            )
+
+    def gauges(self, row: CollectionRow, survey: Survey) -> dict[str, float]:
+        """Return planned and counted reports of a survey that takes reports, and whether they are off the plan."""
+        name = f'{{survey="{row.slug}"}}'
+        found: dict[str, float] = {f"deniable_counted_reports{name}": row.n}
+        if survey.page.contributors is not None and row.state != "closed":
+            found[f"deniable_planned_reports{name}"] = survey.page.contributors
+            found[f"deniable_arrivals_off_plan{name}"] = self.look(row, survey) is not None
+        return found
