@@ -31,6 +31,7 @@ class Action(StrEnum):
     open = "open"
     pause = "pause"
     close = "close"
+    delete = "delete"
     status = "status"
     list = "list"
     export = "export"
@@ -81,12 +82,16 @@ def survey(
     reports: Annotated[
         bool, typer.Option("--reports", help="Export the reports instead of their sum, into a folder.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking for the name again.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make, open, pause, close and export surveys.
+    """Make, open, pause, close, export and delete surveys.
 
-    For collectors: new, open, pause, close, status, list, export, backup, restore. While a collector
-    serves the database, they go through it.
+    For collectors: new, open, pause, close, status, list, export, delete, backup, restore. While a
+    collector serves the database, they go through it.
+
+    While a survey is open, status and export show the last release, as the dashboard does. Delete
+    takes a draft or a closed survey; backups and exports still hold it.
 
     A new survey is a draft. Without PAGE its page is drafted beside SURVEY, to be written and given
     with "survey new" again; then "survey open".
@@ -106,6 +111,8 @@ def survey(
     else:
         if action is Action.close:
             request["now"] = now
+        if action is Action.delete:
+            _confirm(slug, yes)
         result = ask(database, request)
     if as_json:
         typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
@@ -116,12 +123,22 @@ def survey(
         for key, value in result.items():
             if key != "page":
                 typer.echo(f"{key:<14}{value}")
+    if action is Action.delete:
+        note("backups and exports that were made still hold this survey")
+        note("devices that answered refuse the same collection: to ask again, make one with another title")
 
 
 def _named(action: Action, name: str | None) -> str:
     if action in (Action.list, Action.backup, Action.restore):
         return ""
     return str(_required(name, "SLUG", "the survey's name"))
+
+
+def _confirm(slug: str, yes: bool) -> None:
+    """Ask for the name of what is deleted, unless that was said in advance."""
+    said = slug if yes else typer.prompt(f"This deletes all that is kept of {slug}. Type its name to go on", err=True)
+    if said != slug:
+        raise InvalidParameterError(f"the name must be {slug!r}, typed again; nothing was deleted")
 
 
 def _required(value: Any, what: str, why: str) -> Any:

@@ -38,7 +38,7 @@ COOKIE = "__Host-deniable"
 MOST = 4096
 """Bytes of a request's body here."""
 
-_ACTS = ("open", "pause", "close")
+_ACTS = ("open", "pause", "close", "delete")
 
 Shape = TypeVar("Shape", bound=Document)
 
@@ -52,9 +52,10 @@ class Credentials(Document):
 
 
 class Act(Document):
-    """What an owner says with an act: whether a close ends the grace as well."""
+    """What an owner says with an act: whether a close ends the grace as well, and the name of what is deleted."""
 
     now: bool = False
+    name: str = ""
 
 
 def admin_app(
@@ -241,8 +242,11 @@ class _Desk:
             raise Problem("not-found", f"an owner can {', '.join(_ACTS)}")
         held = self._held(request)
         asked: dict[str, Any] = {"verb": act, "slug": held.row.slug}
+        given = await _read(request, Act)
         if act == "close":
-            asked["now"] = (await _read(request, Act)).now
+            asked["now"] = given.now
+        if act == "delete" and given.name != held.row.slug:
+            raise Problem("malformed", "name must be the survey's name, typed again")
         try:
             result = await run_in_threadpool(perform, self._collector.surveys, asked, who.name)
         except StoreError:

@@ -80,6 +80,7 @@ _VERBS: dict[str, Callable[[Surveys, Answer], Answer]] = {
     "open": lambda surveys, values: surveys.open(**values),
     "pause": lambda surveys, values: surveys.pause(**values),
     "close": lambda surveys, values: surveys.close(**values),
+    "delete": lambda surveys, values: surveys.delete(**values),
     "status": lambda surveys, values: surveys.status(**values),
     "list": lambda surveys, _: {"surveys": surveys.list()},
     "export": _export,

@@ -295,6 +295,25 @@ class Surveys:
             self.finish(row.id, survey)
         return self.status(slug)
 
+    def delete(self, slug: str) -> dict[str, Any]:
+        """Delete a draft or a closed survey: documents, sums, batches, receipts, rejections and releases.
+
+        Backups and exports that were made still hold it. The name may be used again.
+
+        Raises
+        ------
+        InvalidParameterError
+            If it still takes reports, or may take them again.
+        """
+        self.row(slug)
+        for row in self.store.collections(slug):
+            if not self.store.delete(row.id):
+                raise InvalidParameterError(
+                    f"the survey {slug!r} must be a draft or closed to be deleted, it is {row.state}; close it first "
+                    "(survey close --now)"
+                )
+        return {"slug": slug, "state": "deleted"}
+
     def status(self, slug: str) -> dict[str, Any]:
         """Return where a survey is: its state, and the reports and batches that analysts see."""
         row = self.row(slug)

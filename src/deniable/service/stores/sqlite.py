@@ -50,6 +50,9 @@ _PRAGMAS = (
     # What a statement would need to be undone is kept here, not in a file elsewhere that nobody overwrites.
     "temp_store = MEMORY",
 )
+MOST_REWRITTEN = 1 << 28
+"""Bytes of a database that is rewritten after a deletion, which takes as much memory and keeps uploads waiting."""
+
 _TIMEOUT = 10
 """Seconds to wait for a reader or a writer."""
 
@@ -172,6 +175,20 @@ class SqliteStore(Store):
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
                 connection.execute(f"PRAGMA busy_timeout = {1000 * _TIMEOUT}")
+
+    def _erase(self) -> None:
+        # Deleted rows were overwritten in the file; a rewritten file is smaller as well. A reader would keep the log.
+        with self._write_lock, self._read_lock, contextlib.suppress(sqlite3.Error):
+            connection = self._open(self._writer)
+            pages, free, size = (
+                int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+                for name in ("page_count", "freelist_count", "page_size")
+            )
+            try:
+                if (pages - free) * size <= MOST_REWRITTEN:
+                    connection.execute("VACUUM")
+            finally:
+                self._settle()
 
     def backup(self, output: Path) -> None:
         with atomic_path(output, private=True) as temporary, _errors():

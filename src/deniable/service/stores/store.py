@@ -163,6 +163,10 @@ class Store(ABC):
         """Let go of what the database keeps of rows that were deleted, as far as that can be asked for."""
 
     @abstractmethod
+    def _erase(self) -> None:
+        """Overwrite or give back what the database files hold of a deleted survey, as far as that can be asked for."""
+
+    @abstractmethod
     def backup(self, output: Path) -> None:
         """Write a consistent copy of everything into a file, while the collector runs.
 
@@ -270,6 +274,22 @@ class Store(ABC):
             if found not in before:
                 return False
             run("UPDATE collections SET state = ?, accepts_until = ? WHERE id = ?", state, accepts_until, collection)
+        return True
+
+    @final
+    def delete(self, collection: str) -> bool:
+        """Delete a draft or a closed collection with all that is kept of it; False in any other state."""
+        with self._working() as run:
+            self._claim(run, collection, wait=True)
+            found = run(f"SELECT state, number FROM collections WHERE id = ?{self._changes}", collection)
+            if not found or found[0][0] not in ("draft", "closed"):
+                return False
+            for table in ("receipts", "inbox"):
+                run(f"DELETE FROM {table} WHERE collection = ?", found[0][1])
+            for table in ("batches", "releases", "rejections", "dictionaries"):
+                run(f"DELETE FROM {table} WHERE collection = ?", collection)
+            run("DELETE FROM collections WHERE id = ?", collection)
+        self._erase()
         return True
 
     # ---------------------------------------------------------------- reports
@@ -443,10 +463,11 @@ class Store(ABC):
         """Count rejections, by collection, day and reason."""
         with self._working() as run:
             for (collection, day, reason), count in sorted(counts.items()):
+                # A survey that was deleted meanwhile keeps none.
                 run(
-                    "INSERT INTO rejections VALUES (?, ?, ?, ?) ON CONFLICT (collection, day, reason)"
-                    " DO UPDATE SET count = rejections.count + ?",
-                    *(collection, day, reason, count, count),
+                    "INSERT INTO rejections SELECT id, ?, ?, ? FROM collections WHERE id = ?"
+                    " ON CONFLICT (collection, day, reason) DO UPDATE SET count = rejections.count + ?",
+                    *(day, reason, count, collection, count),
                 )
 
     @final
