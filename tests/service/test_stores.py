@@ -390,10 +390,27 @@ def test_two_collectors_on_one_postgresql_count_each_id_once_and_never_deadlock(
         store.close()
 
 
-def test_postgresql_that_acknowledges_too_early_is_refused(postgres_server: postgres.Server) -> None:
+@pytest.mark.parametrize(
+    ("said", "found"), [("off", "on"), ("local", "on"), ("remote_write", "on"), ("remote_apply", "remote_apply")]
+)
+def test_postgresql_writes_before_it_acknowledges_whatever_it_is_set_to(
+    postgres_server: postgres.Server, said: str, found: str
+) -> None:
+    """By the address, and by the database later, for connections that are made then."""
     url = postgres_server.database()
-    with pytest.raises(StoreError, match="acknowledges before it has written: synchronous_commit = off"):
-        open_store(url + "&options=-c%20synchronous_commit%3Doff", migrate=True)
+    store = open_store(f"{url}&options=-c%20synchronous_commit%3D{said}", migrate=True)
+    for lane in (store._taking, store._working, store._reading):
+        with lane() as run:
+            assert run("SHOW synchronous_commit") == [(found,)]
+    store.close()
+    store = open_store(url)
+    with store._working() as run:
+        ((name,),) = run("SELECT current_database()")
+        run(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    # This lane connects now.
+    with store._taking() as run:
+        assert run("SHOW synchronous_commit") == [("on",)]
+    store.close()
 
 
 def test_a_lost_connection_is_an_error_once_and_then_made_again(postgres_server: postgres.Server) -> None:

@@ -1,17 +1,20 @@
 """PostgreSQL: several collectors on one database.
 
-Three connections, one of each lane, made again when they are lost. Receipts are written in the order of their ids, or
-two collectors that are sent the same ids lock each other out. A transaction that takes reports holds the key of its
-collection's row, so that a close waits for it; drains hold an advisory lock.
+Three connections, one of each lane, made again when they are lost, and given up when the server does not answer.
+Receipts are written in the order of their ids, or two collectors that are sent the same ids lock each other out. A
+transaction that takes reports holds the key of its collection's row, so that a close waits for it; drains hold an
+advisory lock.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -27,6 +30,7 @@ from deniable.service.stores.store import AT_A_TIME, Run, Store
 
 try:
     import psycopg
+    from psycopg.abc import PQGen
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 except ImportError as missing:
     raise MissingExtraError('PostgreSQL needs psycopg: pip install "deniable[postgres]"') from missing
@@ -40,38 +44,111 @@ _SOME = (
 _OF_SURVEYS = ("collections", "dictionaries", "receipts", "inbox", "batches", "releases", "rejections")
 """Tables with rows of a survey."""
 
-_TIMEOUT = 5
+_CONNECT_SECONDS = 3
 """Seconds to wait for a connection."""
+
+_TAKING_SECONDS, _WORKING_SECONDS, _READING_SECONDS = 4.0, 60.0, 20.0
+"""Seconds after which a transaction of each lane is given up: uploads wait for the first."""
+
+_LOCK_SECONDS = 2
+"""Seconds to wait for what another transaction holds."""
+
+_NETWORK = {
+    "connect_timeout": _CONNECT_SECONDS,
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""What libpq does about a server that is gone; what the address of the database says about these wins."""
+
+_CLOSE_SECONDS = 0.5
+
+_STRONGEST = "remote_apply"
+"""Of the settings of synchronous_commit; "on" is enough, and what is weaker is raised to it."""
+
+
+class _Connection(psycopg.Connection[Any]):
+    """A connection that does not wait for ever: a server that is stopped, or cut off, sends no error."""
+
+    until = math.inf
+
+    def wait(self, gen: PQGen[Any], *rest: Any, **more: Any) -> Any:
+        """Wait for the server, and close the connection when it has taken too long."""
+        return super().wait(self._bounded(gen), *rest, **more)
+
+    def _bounded(self, gen: PQGen[Any]) -> PQGen[Any]:
+        try:
+            waits = next(gen)
+            while True:
+                ready = yield waits
+                if not ready and time.monotonic() > self.until:
+                    # Closed, so that nobody waits for it again, not even to roll back.
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError("it did not answer in time")
+                waits = gen.send(ready)
+        except StopIteration as done:
+            return done.value
 
 
 class _Lane:
-    """A connection that one thread uses at a time."""
+    """A connection that one thread uses at a time.
 
-    def __init__(self, url: str) -> None:
+    Parameters
+    ----------
+    url : str
+        The database's address.
+    seconds : float
+        How long a transaction may take.
+    """
+
+    def __init__(self, url: str, seconds: float) -> None:
         self.lock = threading.RLock()
-        self._url = url
-        self._connection: psycopg.Connection[Any] | None = None
+        self._url, self._seconds = url, seconds
+        self._connection: _Connection | None = None
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Run]:
         with self.lock, _errors():
             connection = self.connected()
+            connection.until = time.monotonic() + self._seconds
             try:
                 with connection.transaction(), connection.cursor() as cursor:
-
-                    def run(statement: str, *values: Any) -> list[Any]:
-                        cursor.execute(statement.replace("?", "%s").encode(), values)
-                        return cursor.fetchall() if cursor.description else []
-
-                    yield run
+                    yield _runner(cursor)
             except psycopg.OperationalError:
                 self.close()
                 raise
 
-    def connected(self) -> psycopg.Connection[Any]:
+    def connected(self) -> _Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=_TIMEOUT)
+            given = conninfo_to_dict(self._url)
+            network = {name: value for name, value in _NETWORK.items() if name not in given}
+            self._connection = _Connection.connect(self._url, autocommit=True, **network)
+            self._connection.until = time.monotonic() + self._seconds
+            try:
+                self._configure(self._connection)
+            except BaseException:
+                self.close()
+                raise
         return self._connection
+
+    def _configure(self, connection: _Connection) -> None:
+        """Have every commit on the disk before it is answered, whatever the database or the role says.
+
+        A server whose commits also wait for its standbys to apply them keeps that.
+        """
+        with connection.cursor() as cursor:
+            run = _runner(cursor)
+            ((fsync, commit),) = run("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
+            if fsync != "on":
+                raise StoreError(f"the database acknowledges before it has written: fsync = {fsync}; set it to on")
+            for name, value in (
+                ("synchronous_commit", commit if commit == _STRONGEST else "on"),
+                ("statement_timeout", f"{self._seconds:g}s"),
+                ("lock_timeout", f"{_LOCK_SECONDS}s"),
+            ):
+                run("SELECT set_config(?, ?, false)", name, value)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -94,7 +171,7 @@ class PostgresStore(Store):
     Raises
     ------
     StoreError
-        If the server acknowledges before it has written.
+        If the server does not wait for its disk (fsync).
     """
 
     bytes_type: ClassVar[str] = "BYTEA"
@@ -104,12 +181,8 @@ class PostgresStore(Store):
 
     def __init__(self, url: str, *, migrate: bool) -> None:
         self.url = url
-        self._lanes = [_Lane(url) for _ in range(3)]
+        self._lanes = [_Lane(url, seconds) for seconds in (_TAKING_SECONDS, _WORKING_SECONDS, _READING_SECONDS)]
         try:
-            with self._reading() as run:
-                settings = {name: run(f"SHOW {name}")[0][0] for name in ("synchronous_commit", "fsync")}
-            if wrong := [f"{name} = {value}" for name, value in settings.items() if value != "on"]:
-                raise StoreError(f"the database acknowledges before it has written: {', '.join(wrong)}; set it to on")
             self.prepare(migrate)
         except BaseException:
             self.close()
@@ -172,9 +245,9 @@ class PostgresStore(Store):
         # Only a rewritten table has no dead rows. The survey is deleted either way: what fails is left to autovacuum.
         with (
             contextlib.suppress(psycopg.Error),
-            psycopg.connect(self.url, autocommit=True, connect_timeout=_TIMEOUT) as connection,
+            psycopg.connect(self.url, autocommit=True, connect_timeout=_CONNECT_SECONDS) as connection,
         ):
-            connection.execute(f"SET lock_timeout = '{_TIMEOUT}s'".encode())
+            connection.execute(f"SET lock_timeout = '{_CONNECT_SECONDS}s'".encode())
             connection.execute(b"SET statement_timeout = 0")
             for table in _OF_SURVEYS:
                 try:
@@ -191,8 +264,10 @@ class PostgresStore(Store):
 
     def close(self) -> None:
         for lane in self._lanes:
-            with lane.lock:
+            # What a thread is still waiting for, from a server that does not answer, ends with the process.
+            if lane.lock.acquire(timeout=_CLOSE_SECONDS):
                 lane.close()
+                lane.lock.release()
 
 
 def restore(source: Path, url: str) -> None:
@@ -203,7 +278,7 @@ def restore(source: Path, url: str) -> None:
     StoreError
         If the database has tables, or pg_restore fails.
     """
-    lane = _Lane(url)
+    lane = _Lane(url, _WORKING_SECONDS)
     try:
         with lane.transaction() as run:
             if run("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() LIMIT 1"):
@@ -239,11 +314,19 @@ def _run(command: list[str], url: str) -> None:
         raise StoreError(f"{Path(command[0]).name} failed: {said[-1]}")
 
 
+def _runner(cursor: psycopg.Cursor[Any]) -> Run:
+    def run(statement: str, *values: Any) -> list[Any]:
+        cursor.execute(statement.replace("?", "%s").encode(), values)
+        return cursor.fetchall() if cursor.description else []
+
+    return run
+
+
 @contextlib.contextmanager
 def _errors() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        # The server's sentence; its details can quote rows.
+        # The server's first sentence only: its details can quote rows.
         first = (error.diag.message_primary or str(error)).strip().splitlines()
         raise StoreError(f"the database refused: {first[0] if first else type(error).__name__}") from error
