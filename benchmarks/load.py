@@ -47,16 +47,17 @@ _CODE = """
 import sys
 from deniable.service import ingest
 from deniable.service.config import Configuration, LimitsShape
-from deniable.service.server import keep_what_is_loaded, begin_log, running, wait_for_signal
+from deniable.service.ending import Ending
+from deniable.service.server import begin_log, keep_what_is_loaded, running
 ingest.MAX_COMMIT = int(sys.argv[2])
 configuration = Configuration(
     database=sys.argv[1], public="127.0.0.1:0", admin="127.0.0.1:0", limits=LimitsShape(off=True)
 )
 begin_log()
-with running(configuration, migrate=True) as here:
+with Ending() as ending, running(configuration, migrate=True) as here:
     keep_what_is_loaded()
     print(here.public, flush=True)
-    wait_for_signal()
+    ending.wait()
 """
 
 

@@ -38,14 +38,15 @@ _CODE = """
 import sys
 from pathlib import Path
 from deniable.service.config import Configuration, LimitsShape, ResultsShape
-from deniable.service.server import running, wait_for_signal
+from deniable.service.ending import Ending
+from deniable.service.server import running
 configuration = Configuration(
     database=sys.argv[1], public="127.0.0.1:0", admin="127.0.0.1:0", limits=LimitsShape(off=True),
     results=ResultsShape(while_open=1),
 )
-with running(configuration, migrate=True, drain_seconds=0.05) as here:
+with Ending() as ending, running(configuration, migrate=True, drain_seconds=0.05) as here:
     print(here.public, flush=True)
-    wait_for_signal()
+    ending.wait()
 """
 
 

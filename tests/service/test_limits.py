@@ -298,14 +298,15 @@ def test_idle_connections_are_closed_first() -> None:
 SMALL = """
 import resource, sys
 from deniable.service.config import Configuration, LimitsShape
-from deniable.service.server import begin_log, running, wait_for_signal
+from deniable.service.ending import Ending
+from deniable.service.server import begin_log, running
 resource.setrlimit(resource.RLIMIT_NOFILE, (96, 160))
 begin_log()
 limits = LimitsShape(off=True)
 configuration = Configuration(database=sys.argv[1], public="127.0.0.1:0", admin="127.0.0.1:0", limits=limits)
-with running(configuration, migrate=True) as here:
+with Ending() as ending, running(configuration, migrate=True) as here:
     print(here.public, flush=True)
-    wait_for_signal()
+    ending.wait()
 """
 
 

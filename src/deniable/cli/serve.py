@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deniable.cli._app import note, progress, verb
+
+if TYPE_CHECKING:
+    from deniable.service.ending import Ending
 
 
 @verb("serve", interrupted="what was acknowledged is stored")
@@ -54,20 +57,28 @@ def serve(
 
     Needs the extra "service": pip install "deniable[service]"; --demo needs "demo" as well.
     """
-    from deniable.service.config import read_configuration
-    from deniable.service.server import begin_log, keep_what_is_loaded, running, wait_for_signal
+    from deniable.service.ending import Ending
 
-    if demo:
-        _demonstrate(public, admin, rehearse)
-        return
-    given = {
-        "database": database,
-        "public": public,
-        "admin": admin,
-        "no_limits": no_limits,
-        "page_origin": page_origin,
-        "trusted_proxies": trusted_proxies,
-    }
+    # First of all: a signal that comes while the rest is loaded, or the database is opened, ends it in order, too.
+    with Ending() as ending:
+        if demo:
+            _demonstrate(public, admin, rehearse, ending)
+            return
+        given = {
+            "database": database,
+            "public": public,
+            "admin": admin,
+            "no_limits": no_limits,
+            "page_origin": page_origin,
+            "trusted_proxies": trusted_proxies,
+        }
+        _serve(configuration, given, migrate, as_json, ending)
+
+
+def _serve(configuration: Path | None, given: dict[str, Any], migrate: bool, as_json: bool, ending: Ending) -> None:
+    from deniable.service.config import read_configuration
+    from deniable.service.server import begin_log, keep_what_is_loaded, running
+
     settings = read_configuration(configuration, given)
     begin_log(settings.log)
     with running(settings, migrate=migrate) as here:
@@ -94,13 +105,12 @@ def serve(
         for one in shown["surveys"]:
             note(f"survey {one['slug']}: {one['state']}, {one['link']}")
         keep_what_is_loaded()
-        wait_for_signal()
+        ending.wait()
         note("ending: what was acknowledged is being stored")
 
 
-def _demonstrate(public: str | None, admin: str | None, contributors: int) -> None:
+def _demonstrate(public: str | None, admin: str | None, contributors: int, ending: Ending) -> None:
     from deniable.service.demo import demo_collection, demonstration, rehearse
-    from deniable.service.server import wait_for_signal
 
     with demonstration(public or "127.0.0.1:0", admin or "127.0.0.1:0") as (here, link, login):
         typer.echo(f"survey     {link}")
@@ -109,4 +119,4 @@ def _demonstrate(public: str | None, admin: str | None, contributors: int) -> No
             with progress("answering") as report:
                 counted = rehearse(here.public, demo_collection(), contributors, report)
             typer.echo(f"{counted:,} simulated contributors have answered; Ctrl-C ends the demonstration")
-        wait_for_signal()
+        ending.wait()

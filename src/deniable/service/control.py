@@ -29,7 +29,7 @@ SOCKET = ".socket"
 MOST = 1 << 27
 """Bytes of a request or an answer."""
 
-_SECONDS = 60.0
+_SECONDS, _STOP_SECONDS = 60.0, 1.0
 
 log = logging.getLogger("deniable.service")
 
@@ -163,7 +163,7 @@ class ControlSocket:
         self._file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        self._thread.join(_SECONDS)
+        self._thread.join(_STOP_SECONDS)
         self._socket.close()
 
     def _serve(self) -> None:

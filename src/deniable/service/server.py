@@ -8,14 +8,12 @@ import functools
 import gc
 import logging
 import resource
-import signal
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from logging.handlers import WatchedFileHandler
-from types import FrameType
 from typing import cast
 
 from deniable.errors import MissingExtraError, OutputError
@@ -37,8 +35,8 @@ try:
 except ImportError as missing:
     raise MissingExtraError('the collector needs an extra: pip install "deniable[service]"') from missing
 
-GRACE_SECONDS = 8
-"""Requests under way when the process is asked to end have so long."""
+GRACE_SECONDS = 5
+"""Requests under way when the process is asked to end have this long: longer than a commit is waited for."""
 
 MAX_CONNECTIONS = 20_000
 """Connections that are taken, however many files may be open."""
@@ -143,21 +141,6 @@ def keep_what_is_loaded() -> None:
     gc.set_threshold(_ALLOCATIONS)
 
 
-def wait_for_signal() -> None:
-    """Return when the process is asked to end, by SIGTERM or SIGINT."""
-    asked = threading.Event()
-
-    def ask(_: int, __: FrameType | None) -> None:
-        asked.set()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        asked.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def begin_log(file: str = "") -> None:
     """Have the collector log to a file or to stderr: of requests no more than their address's template and status.
 
@@ -235,7 +218,8 @@ def _serving(app: ASGIApp, listening: socket.socket, share: Connections) -> Iter
         yield server
     finally:
         server.should_exit = True
-        thread.join()
+        # What waits for a database that does not answer cannot be cancelled, and is left.
+        thread.join(GRACE_SECONDS + 1)
 
 
 def _origin(listening: socket.socket) -> str:
