@@ -81,7 +81,7 @@ def admin_app(
             Route("/metrics", desk.metrics),
             Route("/assets/{name}", _asset),
         ],
-        exception_handlers={**handlers(), StoreError: _store_error},
+        exception_handlers={**handlers(), StoreError: desk.store_error},
     )
     app.router.redirect_slashes = False
     access = Access(trusted=trusted)
@@ -98,6 +98,10 @@ class _Desk:
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
         self._logins = Logins(collector.store, collector.clock)
+
+    async def store_error(self, _: Request, error: Exception) -> Response:
+        self._collector.outages.refused(str(error))
+        return Problem("store").response()
 
     # ---------------------------------------------------------------- who
 
@@ -281,10 +285,6 @@ def _html(text: str) -> Response:
 def _download(content: bytes, media_type: str, name: str) -> Response:
     headers = {"Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, headers=headers, media_type=media_type)
-
-
-async def _store_error(_: Request, __: Exception) -> Response:
-    return Problem("store").response()
 
 
 @functools.cache

@@ -16,8 +16,9 @@ from deniable.core.randomness import SimulationRandomness
 from deniable.errors import DeniableError, StoreError
 from deniable.files.wire import from_wire, to_wire
 from deniable.service.arrivals import Arrivals
-from deniable.service.ingest import Ingest
+from deniable.service.ingest import HANGS, Ingest
 from deniable.service.metrics import Metrics
+from deniable.service.outages import Outages
 from deniable.service.stores.releases import WHOLE_DAY, Step
 from deniable.service.stores.store import CollectionRow, State, Store
 from deniable.service.surveys import Clock, Survey, Surveys, accepts_until, state_now, system_clock
@@ -28,6 +29,11 @@ DRAIN_SECONDS = 10.0
 _WATCH_SECONDS = 1.0
 _READY_SECONDS = 1.0
 """Whoever asks whether the store can be written is told what was found so lately: looking writes to the disk."""
+
+READY_TIMEOUT = 1.5
+"""Seconds after which a database that has not answered is said not to be ready."""
+
+_STOP_SECONDS = 1.0
 
 _WARM_ROWS = (1, 200, 5000)
 
@@ -84,13 +90,14 @@ class Collector:
         self.store, self.clock = store, clock
         self.surveys = Surveys(store, clock, while_open)
         self.arrivals = Arrivals(store, clock)
-        self.metrics = Metrics()
-        self.ingest = Ingest(store, self.metrics, clock)
+        self.metrics, self.outages = Metrics(), Outages()
+        self.ingest = Ingest(store, self.metrics, clock, self.outages)
         self._drain_seconds = drain_seconds
         self._up_at, self._drained_at, self._watched_at = time.time(), 0.0, 0.0
         self._held: dict[str, Held] = {}
         self._warm: set[str] = set()
-        self._refreshing, self._looking = threading.Lock(), threading.Lock()
+        self._refreshing, self._readiness = threading.Lock(), threading.Lock()
+        self._looker: threading.Thread | None = None
         self._looked, self._unready = -_READY_SECONDS, "nobody has looked yet"
         self._stop = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
@@ -102,10 +109,11 @@ class Collector:
         self._watcher.start()
 
     def stop(self) -> None:
-        """Write what waits, and end."""
+        """Write what waits, and end; a database that does not answer is not waited for."""
         self._stop.set()
-        self._watcher.join()
+        self._watcher.join(_STOP_SECONDS)
         self.ingest.stop()
+        self.outages.look(ending=True)
 
     def held(self, collection: str) -> Held | None:
         """Return a collection, None if there is none of this id."""
@@ -149,26 +157,47 @@ class Collector:
     def ready(self) -> None:
         """Raise StoreError unless the database could be written a moment ago.
 
-        Anybody may ask, as often as they like, so the database itself is asked once a second, by one of them; others
-        do not wait, for those who waited for a database that hangs would keep out who asks for a receipt.
+        Anybody may ask, as often as they like, so the database itself is asked once a second, by a thread of its own.
+        Who caused that waits for it, and no longer than `READY_TIMEOUT`; others do not wait, for those who waited for a
+        database that hangs would keep out who asks for a receipt.
         """
-        if self._looking.acquire(blocking=False):
-            try:
-                if time.monotonic() - self._looked >= _READY_SECONDS:
-                    self._look()
-            finally:
-                self._looking.release()
+        with self._readiness:
+            looker, first = self._looker, self._looker is None
+            if looker is None and time.monotonic() - self._looked >= _READY_SECONDS:
+                self._looked = time.monotonic()
+                looker = self._looker = threading.Thread(target=self._look, name="ready", daemon=True)
+                looker.start()
+        if looker is not None and first:
+            looker.join(READY_TIMEOUT)
+        if looker is not None and looker.is_alive() and time.monotonic() - self._looked >= READY_TIMEOUT:
+            self._unready = HANGS
         if self._unready:
+            self.outages.refused(self._unready)
             raise StoreError(self._unready)
 
     def _look(self) -> None:
         try:
             self.store.ready()
         except StoreError as error:
-            self._unready = str(error)
+            found = str(error)
         else:
-            self._unready = ""
-        self._looked = time.monotonic()
+            found = ""
+        with self._readiness:
+            self._unready, self._looked, self._looker = found, time.monotonic(), None
+
+    def counted(self, collection: str, name: bytes) -> bool:
+        """Whether a report of this id was taken.
+
+        Raises
+        ------
+        StoreError
+            If the database cannot be read; the cause is logged.
+        """
+        try:
+            return self.store.counted(collection, name)
+        except StoreError as error:
+            self.outages.refused(str(error))
+            raise
 
     def gauges(self) -> dict[str, float]:
         """Return the numbers of this moment, for operators."""
@@ -189,6 +218,7 @@ class Collector:
     def _watch(self) -> None:
         drained = time.monotonic()
         while not self._stop.wait(min(_WATCH_SECONDS, self._drain_seconds)):
+            self.outages.look()
             _attempt(self.refresh)
             _attempt(lambda: self.surveys.tick({held.row.id: held.survey for held in self.all_held()}))
             if time.monotonic() - drained >= self._drain_seconds:

@@ -3,7 +3,8 @@
 While one commit is under way, the next gathers; it begins when as many wait as came last time, or when for a moment no
 more came. So who sends alone waits for nobody. Single reports have a queue of their own and go first, and a batch is
 written in pieces: people do not wait behind senders of batches. Nobody is answered before the commit is on the disk;
-of a commit whose outcome nobody knows the answer is 503, and the retry's receipt decides.
+of a commit whose outcome nobody knows the answer is 503, and the retry's receipt decides. A commit that takes longer
+than `GIVE_UP` seconds is such a one: whatever the database does, everybody is answered.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from deniable.errors import StoreError
 from deniable.files.wire import Body, Rows
 from deniable.service.metrics import Metrics
+from deniable.service.outages import Outages
 from deniable.service.problems import Problem
 from deniable.service.stores.store import Posted, State, Store
 from deniable.service.surveys import Clock, Survey
@@ -50,6 +52,14 @@ MOST_IMPOSSIBLE = 512
 _LATELY = 8
 """Commits after one with single reports in which batches stay small: whoever was answered may come again."""
 
+GIVE_UP = 4.0
+"""Seconds after which nobody waits for a commit any longer."""
+
+HANGS = "the database does not answer"
+
+_LOOK_SECONDS = 0.25
+_STOP_SECONDS = 1.0
+
 _PAUSE, _PAUSES = 0.001, 8
 """Seconds in which somebody must come for a commit to wait on, and how often it waits."""
 
@@ -72,7 +82,7 @@ class _Item:
     repeated: bool = False
 
     def resolve(self) -> None:
-        if self.future.cancelled():
+        if self.future.done():
             return
         if isinstance(self.answer, Outcome):
             self.future.set_result(self.answer)
@@ -115,16 +125,22 @@ class Ingest:
         What is counted.
     clock : callable
         The time, of which the day is written beside rejections.
+    outages : Outages
+        Where the causes of refusals are logged.
     """
 
-    def __init__(self, store: Store, metrics: Metrics, clock: Clock) -> None:
+    def __init__(self, store: Store, metrics: Metrics, clock: Clock, outages: Outages | None = None) -> None:
         self._store, self._metrics, self._clock = store, metrics, clock
+        self._outages = outages or Outages()
+        self._committing: tuple[float, list[_Item]] | None = None
+        self._hangs, self._ended = False, threading.Event()
         self._singles, self._batches = _Queue(), _Queue()
         self._stopping = False
         self._last = self._lately = 0
         self._rejected: Counter[tuple[str, str, str]] = Counter()
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
+        self._looker = threading.Thread(target=self._look, name="ingest-look", daemon=True)
 
     @property
     def waiting(self) -> int:
@@ -134,14 +150,21 @@ class Ingest:
     def start(self) -> None:
         """Begin to write."""
         self._thread.start()
+        self._looker.start()
 
     def stop(self) -> None:
-        """Take no more, write what waits, and end."""
+        """Take no more, write what waits, and end; a database that does not answer is not waited for."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
-        self._thread.join()
-        self.write_rejections()
+        self._thread.join(_STOP_SECONDS)
+        while self._thread.is_alive() and not self._hangs:
+            # It gets on, or is found to hang.
+            self._thread.join(_LOOK_SECONDS)
+        self._ended.set()
+        self._looker.join()
+        if not self._thread.is_alive():
+            self.write_rejections()
 
     async def submit(self, survey: Survey, body: Body) -> Outcome:
         """Return what became of a request's reports, when that is on the disk.
@@ -156,8 +179,10 @@ class Ingest:
         queue, most = (self._singles, MAX_QUEUE) if body.n == 1 else (self._batches, MAX_BATCHES)
         with self._wake:
             room = queue.reports + body.n <= most and queue.bytes + body.rows.size <= MAX_QUEUE_BYTES
+            if self._hangs:
+                raise self._refused("store", HANGS)
             if self._stopping or not room:
-                raise Problem("busy")
+                raise self._refused("busy", "the collector ends" if self._stopping else "too many reports are waiting")
             for item in items:
                 queue.add(item)
             self._wake.notify()
@@ -189,22 +214,44 @@ class Ingest:
             with self._wake:
                 self._rejected.update(counts)
 
-    # ---------------------------------------------------------------- the thread
+    def _refused(self, problem: str, cause: str) -> Problem:
+        self._outages.refused(cause)
+        return Problem(problem)
+
+    # ---------------------------------------------------------------- the threads
 
     def _run(self) -> None:
         while items := self._gathered():
+            self._committing = time.monotonic(), items
             try:
                 self._commit(items)
-            except StoreError:
-                self._answer_all(items, Problem("store"))
-            except Exception:
-                # Whatever it is, the next reports must not wait for ever.
-                self._answer_all(items, Problem("broken"))
-            for loop in {item.loop for item in items}:
-                mine = [item for item in items if item.loop is loop]
-                # A port that was shut has nobody to answer; what others sent is still to be written.
-                with contextlib.suppress(RuntimeError):
-                    loop.call_soon_threadsafe(_resolve, mine)
+            except StoreError as error:
+                self._metrics.store_error()
+                self._answer_all(items, "store", str(error))
+            except Exception as error:
+                # Whatever it is, the next reports must not wait for ever. Its text could quote what was sent.
+                self._answer_all(items, "broken", f"the collector could not store reports: {type(error).__name__}")
+            with self._wake:
+                # Those that were given up have their answer; what became of them, their receipts say.
+                given_up, self._hangs, self._committing = self._hangs, False, None
+            if not given_up:
+                _deliver(items)
+
+    def _look(self) -> None:
+        """Answer everybody when a commit takes too long: those in it, whose outcome nobody knows, and who waits."""
+        while not self._ended.wait(_LOOK_SECONDS):
+            with self._wake:
+                if self._committing is None or time.monotonic() - self._committing[0] < GIVE_UP or self._hangs:
+                    continue
+                self._hangs = True
+                self._metrics.store_error()
+                # Copies: the commit may end meanwhile, and put its own answers into the originals.
+                waiting = list(self._committing[1])
+                for queue in (self._singles, self._batches):
+                    queue.take(waiting, queue.reports)
+                items = [replace(item) for item in waiting]
+            self._answer_all(items, "store", HANGS)
+            _deliver(items)
 
     def _gathered(self) -> list[_Item]:
         with self._wake:
@@ -289,10 +336,11 @@ class Ingest:
             if item.body.n > kept:
                 self.reject(item.survey.collection.id, "invalid-report", item.body.n - kept)
 
-    def _answer_all(self, items: list[_Item], problem: Problem) -> None:
+    def _answer_all(self, items: list[_Item], problem: str, cause: str) -> None:
+        self._outages.refused(cause, len(items))
         for item in items:
-            item.answer = problem
-            self._metrics.reports(problem.name, item.body.n)
+            item.answer = Problem(problem)
+            self._metrics.reports(problem, item.body.n)
 
 
 def _parts(body: Body) -> list[Body]:
@@ -353,6 +401,14 @@ def _impossible(valid: Callable[[int, int], bool], n: int) -> Iterator[int]:
             parts.append((middle, stop, True))
         else:
             parts += [(middle, stop, False), (start, middle, True)]
+
+
+def _deliver(items: list[_Item]) -> None:
+    for loop in {item.loop for item in items}:
+        mine = [item for item in items if item.loop is loop]
+        # A port that was shut has nobody to answer; what others sent is still to be written.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_resolve, mine)
 
 
 def _resolve(items: list[_Item]) -> None:

@@ -447,7 +447,7 @@ class _Receipts:
         except (ValidationError, InvalidReportError):
             raise Problem("malformed", 'the body must be {"id": <22 characters of base64url>}') from None
         try:
-            counted = await run_in_threadpool(self._collector.store.counted, collection, name)
+            counted = await run_in_threadpool(self._collector.counted, collection, name)
         except StoreError:
             raise Problem("store") from None
         if not counted:

@@ -53,8 +53,10 @@ _PRAGMAS = (
 MOST_REWRITTEN = 1 << 28
 """Bytes of a database that is rewritten after a deletion, which takes as much memory and keeps uploads waiting."""
 
-_TIMEOUT = 10
-"""Seconds to wait for a reader or a writer."""
+_TIMEOUT = 3
+"""Seconds to wait for another program that reads or writes."""
+
+_CLOSE_SECONDS = 0.5
 
 
 @final
@@ -202,7 +204,10 @@ class SqliteStore(Store):
                 target.close()
 
     def close(self) -> None:
-        with self._write_lock, self._read_lock:
+        # What a thread is still at, on a disk that does not answer, ends with the process.
+        with _held(self._write_lock) as mine, _held(self._read_lock) as reading:
+            if not (mine and reading):
+                return
             for connection in (self._reader, self._writer):
                 if connection is not None:
                     connection.close()
@@ -266,6 +271,17 @@ def _empty_log(path: Path) -> None:
             old.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     for ending in ("-wal", "-shm"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _held(lock: Any) -> Iterator[bool]:
+    """Hold a lock, if it can be had in time; whether it could."""
+    found = lock.acquire(timeout=_CLOSE_SECONDS)
+    try:
+        yield found
+    finally:
+        if found:
+            lock.release()
 
 
 def _pieces(rows: Rows) -> tuple[bytes, int, int]:

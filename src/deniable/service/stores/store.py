@@ -40,6 +40,11 @@ RECEIPT_DAYS = 30
 AT_A_TIME = 1 << 17
 """Bytes of reports that are taken out of an inbox at a time."""
 
+_PROBES, _PROBE_BYTES = 8, 2000
+"""What `Store.ready` writes: four pages of SQLite, two of PostgreSQL, which moves longer rows elsewhere."""
+
+_NO_COLLECTION = -1
+
 Run = Callable[..., list[Any]]
 """Runs one statement with its parameters inside a transaction and returns its rows."""
 
@@ -208,9 +213,17 @@ class Store(ABC):
 
     @final
     def ready(self) -> None:
-        """Raise StoreError unless the database can be written now."""
-        with self._working() as run:
-            run("UPDATE meta SET value = value WHERE key = 'role'")
+        """Raise StoreError unless reports can be stored now.
+
+        It does what an upload does and a little more: rows are put into the inbox, of a collection that there is none,
+        and taken out again, and that is committed. So pages are found or added, and written to the disk, as an upload
+        of some reports needs it; on a full disk this fails where uploads do. No row stays, and the pages are used
+        again. An update that changes nothing would not do: SQLite writes nothing for it.
+        """
+        with self._taking() as run:
+            for _ in range(_PROBES):
+                run("INSERT INTO inbox VALUES (?, ?)", _NO_COLLECTION, secrets.token_bytes(_PROBE_BYTES))
+            run("DELETE FROM inbox WHERE collection = ?", _NO_COLLECTION)
 
     # ---------------------------------------------------------------- surveys
 
