@@ -228,6 +228,7 @@ class Collector:
                     # What is wrong with one survey keeps no other from its drain.
                     _attempt(functools.partial(self._drain, held))
                 self._watched_at = time.time()
+                _attempt(self.store.settle)
         with contextlib.suppress(DeniableError):
             self.ingest.write_rejections()
 

@@ -2,7 +2,7 @@
 
 SQLite before 3.51.3 can damage a write-ahead log that two connections write or checkpoint, so one connection does both,
 others only read, and a lock file keeps a second process out. Deleted rows are overwritten (`secure_delete`), and the
-log is cut after every drain, as far as no reader needs it.
+log is cut whenever reports were drained or stirred, as far as no reader needs it: it has every commit by itself.
 """
 
 from __future__ import annotations
@@ -168,15 +168,17 @@ class SqliteStore(Store):
     def _claim(self, run: Run, collection: str, *, wait: bool) -> bool:  # noqa: ARG002
         return True  # there is nobody else
 
-    def _settle(self) -> None:
+    def _settle(self) -> bool:
         with self._write_lock, contextlib.suppress(sqlite3.Error):
             connection = self._open(self._writer)
-            # A backup that is being read is not waited for: the next drain cuts the log.
+            # A backup that is being read is not waited for: the log is cut the next time.
             connection.execute("PRAGMA busy_timeout = 0")
             try:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
                 connection.execute(f"PRAGMA busy_timeout = {1000 * _TIMEOUT}")
+            return not busy
+        return False
 
     def _erase(self) -> None:
         # Deleted rows were overwritten in the file; a rewritten file is smaller as well. A reader would keep the log.

@@ -6,6 +6,8 @@ another, and the third reads. What this file promises:
 * A report counts once: its id goes into `receipts` in the transaction that puts it into the inbox.
 * `receipts` and `inbox` have no common key, and the rows of one commit go into them in different orders.
 * An inbox is emptied as a whole, in one transaction with the sum that its reports go into.
+* Reports that wait for others are taken out and put back in another order, so that neither their places nor their
+  transactions say which ids came with them.
 * Whether a survey takes reports is looked at inside the transaction that takes them.
 """
 
@@ -16,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
@@ -44,6 +47,8 @@ _PROBES, _PROBE_BYTES = 8, 2000
 """What `Store.ready` writes: four pages of SQLite, two of PostgreSQL, which moves longer rows elsewhere."""
 
 _NO_COLLECTION = -1
+
+_SETTLES = 2
 
 Run = Callable[..., list[Any]]
 """Runs one statement with its parameters inside a transaction and returns its rows."""
@@ -129,6 +134,14 @@ class Store(ABC):
     _changes: ClassVar[str] = ""
     """What a select adds to keep everybody else from the row."""
 
+    _traces = 0
+    """How often what was deleted is still to be let go of."""
+
+    @cached_property
+    def _stirred(self) -> dict[str, int]:
+        """Reports of each collection that wait in an order which says nothing."""
+        return {}
+
     # ---------------------------------------------------------------- what each database does its own way
 
     @abstractmethod
@@ -164,8 +177,8 @@ class Store(ABC):
         """Keep other collectors from draining until the transaction ends; whether that was possible."""
 
     @abstractmethod
-    def _settle(self) -> None:
-        """Let go of what the database keeps of rows that were deleted, as far as that can be asked for."""
+    def _settle(self) -> bool:
+        """Let go of what the database keeps of rows that were deleted; whether that was possible now."""
 
     @abstractmethod
     def _erase(self) -> None:
@@ -364,7 +377,7 @@ class Store(ABC):
         int
             Number of reports that were added; 0 if there were too few, or another collector is at it.
         """
-        added = 0
+        added = stirred = 0
         with self._working() as run:
             if not self._claim(run, collection, wait=close):
                 return 0
@@ -385,11 +398,18 @@ class Store(ABC):
                     *(batch.counts, added, collection),
                 )
                 run("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", collection, batches + 1, day, added, batch.content)
+            elif held and held != self._stirred.get(collection, 0):
+                # Some came since the last time, and would be beside their receipts until there are enough of them.
+                content, stirred = self._emptied(run, number)
+                rows = np.frombuffer(content, np.uint8).reshape(stirred, -1)
+                self._put(run, number, rows[permutation(SecureRandomness(), stirred)])
             self._release(run, collection, 1 if close else step, day)
             if close:
                 run("UPDATE collections SET state = 'closed', closed_day = ? WHERE id = ?", day, collection)
-        if added:
-            self._settle()
+        self._stirred[collection] = stirred or (0 if added else held)
+        if added or stirred:
+            self._traces = _SETTLES
+            self.settle()
         return added
 
     @final
@@ -423,6 +443,15 @@ class Store(ABC):
         with self._reading() as run:
             found = run("SELECT day, batches, n FROM releases WHERE collection = ? ORDER BY batches", collection)
         return [Release(*row) for row in found]
+
+    @final
+    def settle(self) -> None:
+        """Let go of what the database keeps of reports that were taken out; called as often as inboxes are looked at.
+
+        It is done once more than seems needed: a transaction that began before a drain keeps its rows from going.
+        """
+        if self._traces and self._settle():
+            self._traces -= 1
 
     @final
     def sum(self, collection: str) -> tuple[bytes, int, int]:
