@@ -190,9 +190,13 @@ def test_a_wrong_login_is_said_without_saying_what_was_wrong(here: Running) -> N
 
 
 def test_programs_have_tokens(here: Running) -> None:
-    token = Logins(here.collector.store, here.collector.clock).issue("bob", "token", None)
-    program = Caller(here.admin, {"authorization": f"Bearer {token}"})
-    text = program("GET", "/metrics").content.decode()
+    logins = Logins(here.collector.store, here.collector.clock)
+    program, owner = (
+        Caller(here.admin, {"authorization": f"Bearer {logins.issue(name, 'token', None)}"}) for name in ("bob", "ann")
+    )
+    # An analyst sees what is released, and not how many came since.
+    assert program("GET", "/metrics").problem == "not-allowed"
+    text = owner("GET", "/metrics").content.decode()
     assert 'deniable_reports_total{outcome="counted"} 201' in text
     assert 'deniable_counted_reports{survey="smoking"} 201' in text
     assert text.count("# TYPE deniable_commit_seconds histogram") == 1

@@ -53,7 +53,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "plan": ("plan", "Say how precise answers will be, before anybody is asked."),
     "rehearse": ("rehearse", "Try a survey on invented people."),
     "serve": ("serve", "Collect reports from people's own devices."),
-    "survey": ("survey", "Make, open, pause, close and export surveys."),
+    "survey": ("survey", "Make, open, pause, close, export and delete surveys."),
     "analyst": ("survey", "Let somebody log in to the dashboard."),
     "send": ("send", "Randomise answers once, keep the reports, and send them."),
     "leakage": ("leakage", "Say what a release reveals through correlation."),

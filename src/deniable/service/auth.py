@@ -94,7 +94,8 @@ class Analyst:
     @property
     def watches(self) -> bool:
         """Whether they may read the numbers that operators watch."""
-        return self.role != "sender"
+        # Not an analyst: how many reports have come, one by one, would tell who is the last of a batch.
+        return self.role in ("owner", "monitor")
 
     @property
     def sends(self) -> bool:

@@ -17,13 +17,14 @@ BATCH_SIZES = (1, 3, 10, 30, 100, 300, 1000, 3000)
 REQUEST_SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 FAMILIES: Mapping[str, tuple[str, str]] = {
+    "deniable_arrivals_off_plan": ("gauge", "Whether more reports have come than the plan of a survey explains."),
+    "deniable_batch_waiting": ("gauge", "Whether enough reports wait for a batch to enter the sum."),
     "deniable_build_info": ("gauge", "Version of this program."),
     "deniable_commit_reports": ("histogram", "Reports in a commit."),
     "deniable_commit_seconds": ("histogram", "Seconds that a commit took."),
+    "deniable_counted_reports": ("gauge", "Reports in a survey's sum."),
     "deniable_database_bytes": ("gauge", "Bytes of the database with its log."),
     "deniable_disk_free_bytes": ("gauge", "Bytes that this process may still write where the database is (SQLite)."),
-    "deniable_drained": ("gauge", "Reports in a survey's sum."),
-    "deniable_inbox": ("gauge", "Reports that wait for their batch."),
     "deniable_last_drain_timestamp_seconds": (
         "gauge",
         "When a batch last entered a sum; 0 if none has since the start.",
@@ -32,6 +33,7 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
     "deniable_memory_available_bytes": ("gauge", "Bytes of memory that are free on this machine."),
     "deniable_open_files": ("gauge", "Files and connections that this process has open."),
     "deniable_open_files_limit": ("gauge", "Files and connections that it may have open."),
+    "deniable_planned_reports": ("gauge", "Reports that a survey plans for."),
     "deniable_queue": ("gauge", "Reports that wait for their commit."),
     "deniable_reports_total": ("counter", "Reports by what became of them."),
     "deniable_request_seconds": ("histogram", "Seconds until a request was answered, by the template of its address."),
