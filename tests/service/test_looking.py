@@ -5,14 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import comb, prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from deniable import GRR
 from deniable.core.aggregate import Aggregate
 from deniable.errors import DuplicateReportsError, FileFormatError, InvalidParameterError
 from deniable.files import ReportReader, aggregate_files
@@ -277,3 +283,39 @@ def test_the_step_is_configured() -> None:
         step({"DENIABLE_RESULTS_WHILE_OPEN": "week"})
     with pytest.raises(FileFormatError, match=r"results.while_open"):
         step({"DENIABLE_RESULTS_WHILE_OPEN": "0"})
+
+
+# -------------------------------------------------------------------- what remains
+
+
+def right_about_a_report(others: int) -> Fraction:
+    """How often the best guess at one of several equally likely bits is right for whoever knows their sum."""
+    n = others + 1
+    return Fraction(sum(comb(n, ones) * max(ones, n - ones) for ones in range(n + 1)), n * 2**n)
+
+
+def test_what_remains_of_a_difference_is_what_the_page_says() -> None:
+    """By enumeration of all answers and reports for few others, by the same law for many."""
+    page = (Path(__file__).parents[2] / "docs" / "collecting.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| ([\d.]+)% \| ([\d.]+)% \| ([\d.]+)% \|$", page, re.M)
+    assert [int(row[0]) for row in rows] == [0, 1, 4, 19, 99, 999]
+    for others, report, *answers in rows:
+        known = right_about_a_report(int(others))
+        assert f"{float(100 * known):.1f}" == report
+        for epsilon, said in zip((1.0, 4.0), answers, strict=True):
+            truth = GRR(k=2, epsilon=epsilon).channel(exact=True)[0][0]
+            right = known * truth + (1 - known) * (1 - truth)
+            assert f"{float(100 * right):.1f}" == said
+            # Never more than the report itself tells.
+            assert right <= truth
+    truth = GRR(k=2, epsilon=1.0).channel(exact=True)[0][0]
+    for others in range(4):
+        # Weights of (answer, sum) of the first person, over all answers and reports of everybody in the step.
+        seen: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+        for held in product((0, 1), repeat=others + 1):
+            for sent in product((0, 1), repeat=others + 1):
+                law = prod(truth if a == b else 1 - truth for a, b in zip(held, sent, strict=True))
+                seen[held[0], sum(sent)] += law / 2 ** (others + 1)
+        best = sum(max(seen[0, total], seen[1, total]) for total in range(others + 2))
+        known = right_about_a_report(others)
+        assert best == known * truth + (1 - known) * (1 - truth)
