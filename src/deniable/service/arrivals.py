@@ -79,7 +79,7 @@ class Arrivals:
 
     def log(self, row: CollectionRow, survey: Survey) -> None:
         """Write a line to the log when arrivals leave the plan, once until they are back."""
-        found = self.look(row, survey)
+        found = None if row.state == "closed" else self.look(row, survey)
         if found is None:
             self._said.discard(row.id)
         elif row.id not in self._said:

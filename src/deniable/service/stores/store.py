@@ -109,7 +109,8 @@ class CollectionRow:
 
 
 def _row(*values: Any) -> CollectionRow:
-    return CollectionRow(*values[:9], Release(*values[9:]))
+    known = [*values[:9], Release(*values[9:])]
+    return CollectionRow(*known)
 
 
 _ROWS = (
