@@ -75,7 +75,7 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         pictured(page, "dashboard-empty")
         accessible(page)
 
-        # Nineteen others, and one who uses the page: a batch is twenty people.
+        # Nineteen others, and one who uses the page: a batch is twenty reports.
         Caller(here.public).post(body(19))
         person = browser.new_page(viewport={"width": 390, "height": 800})
         person.goto(here.public + collector.surveys.status("smoking")["link"])

@@ -87,7 +87,7 @@ def test_receipts_and_inbox_share_no_column_but_the_collection_and_neither_has_a
         assert " ".join(names) == columns
 
 
-def test_two_looks_differ_by_a_batch_of_people_until_the_last(tmp_path: Path) -> None:
+def test_two_looks_differ_by_a_batch_of_reports_until_the_last(tmp_path: Path) -> None:
     store = open_store(sqlite(tmp_path), migrate=True)
     surveys = Surveys(store, Clock())
     open_survey(surveys, min_batch=50)
