@@ -134,9 +134,10 @@ def collecting(
     drain_seconds: float = 3600.0,
     clock: Callable[[], datetime] | None = None,
     while_open: Step = 1,
+    patience: float = 0.0,
     **settings: Any,
 ) -> Iterator[Running]:
-    """Run a collector on free ports; nothing is drained unless asked for, and every batch is released."""
+    """Run a collector on free ports; nothing is drained unless asked for, every batch is released, the clock believed."""
     configuration = Configuration(
         database=database,
         public="127.0.0.1:0",
@@ -146,7 +147,7 @@ def collecting(
         **settings,
     )
     more = {} if clock is None else {"clock": clock}
-    with running(configuration, migrate=True, drain_seconds=drain_seconds, **more) as here:
+    with running(configuration, migrate=True, drain_seconds=drain_seconds, patience=patience, **more) as here:
         add_sender(here.collector.store)
         yield here
 

@@ -16,12 +16,13 @@ from deniable.core.randomness import SimulationRandomness
 from deniable.errors import DeniableError, StoreError
 from deniable.files.wire import from_wire, to_wire
 from deniable.service.arrivals import Arrivals
+from deniable.service.clock import system_clock
 from deniable.service.ingest import HANGS, Ingest
 from deniable.service.metrics import Metrics
 from deniable.service.outages import Outages
 from deniable.service.stores.releases import WHOLE_DAY, Step
 from deniable.service.stores.store import CollectionRow, State, Store
-from deniable.service.surveys import Clock, Survey, Surveys, accepts_until, state_now, system_clock
+from deniable.service.surveys import Clock, Survey, Surveys, accepts_until, state_now
 
 DRAIN_SECONDS = 10.0
 """An inbox is looked at no more often."""
@@ -78,6 +79,8 @@ class Collector:
         How often an inbox is looked at.
     while_open : {"day"} or int
         When analysts get a new sum while a survey is open, as in `Surveys`.
+    steady : callable
+        Whether the clock may be believed in what nobody can undo.
     """
 
     def __init__(
@@ -86,8 +89,9 @@ class Collector:
         clock: Clock = system_clock,
         drain_seconds: float = DRAIN_SECONDS,
         while_open: Step = WHOLE_DAY,
+        steady: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.store, self.clock = store, clock
+        self.store, self.clock, self._steady = store, clock, steady
         self.surveys = Surveys(store, clock, while_open)
         self.arrivals = Arrivals(store, clock)
         self.metrics, self.outages = Metrics(), Outages()
@@ -215,12 +219,16 @@ class Collector:
         # Those of one name stand together.
         return dict(sorted(found.items()))
 
+    def _tick(self) -> None:
+        surveys = {held.row.id: held.survey for held in self.all_held()}
+        self.surveys.tick(surveys, final=self._steady())
+
     def _watch(self) -> None:
         drained = time.monotonic()
         while not self._stop.wait(min(_WATCH_SECONDS, self._drain_seconds)):
             self.outages.look()
             _attempt(self.refresh)
-            _attempt(lambda: self.surveys.tick({held.row.id: held.survey for held in self.all_held()}))
+            _attempt(self._tick)
             if time.monotonic() - drained >= self._drain_seconds:
                 drained = time.monotonic()
                 self.ingest.write_rejections()

@@ -17,12 +17,13 @@ from logging.handlers import WatchedFileHandler
 from typing import cast
 
 from deniable.errors import MissingExtraError, OutputError
+from deniable.service.clock import PATIENCE, JudgedClock, system_clock
 from deniable.service.collector import DRAIN_SECONDS, Collector
 from deniable.service.config import Configuration, address
 from deniable.service.control import ControlSocket
 from deniable.service.limits import networks
 from deniable.service.stores import open_store, sqlite_path
-from deniable.service.surveys import Clock, system_clock
+from deniable.service.surveys import Clock
 
 try:
     import uvicorn
@@ -79,8 +80,11 @@ def running(
     migrate: bool = False,
     clock: Clock = system_clock,
     drain_seconds: float = DRAIN_SECONDS,
+    patience: float = PATIENCE,
 ) -> Iterator[Running]:
     """Run a collector inside the block; when it is left, what waits is written before the store is closed.
+
+    A jump of the clock must last for `patience` seconds before it is followed.
 
     Raises
     ------
@@ -100,7 +104,8 @@ def running(
         )
         store = open_store(configuration.database, migrate=migrate)
         stack.callback(store.close)
-        collector = Collector(store, clock, drain_seconds, configuration.results.while_open)
+        judged = JudgedClock(clock, patience=patience)
+        collector = Collector(store, judged, drain_seconds, configuration.results.while_open, judged.steady)
         collector.start()
         # Whatever waits when the ports are shut is written then.
         stack.callback(collector.stop)

@@ -1,7 +1,8 @@
 """Surveys of a collector: what is asked, with all that taking reports for it needs, and what happens to them.
 
-``draft -> open <-> paused -> closing -> closed``, backwards never. Reports are taken while a survey is open or
-closing; devices draw while it is open. The clock is asked for `opens_at`, `closes_at` and the end of grace only.
+``draft -> open <-> paused -> closing -> closed``; backwards only what the clock alone closed, before its time. Reports
+are taken while a survey is open or closing; devices draw while it is open. The clock is asked for `opens_at`,
+`closes_at` and the end of grace only.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.randomness import SecureRandomness
 from deniable.errors import InvalidParameterError, InvalidReportError
 from deniable.files.wire import Rows, from_wire, report_width
+from deniable.service.clock import system_clock
 from deniable.service.exports import reports_of_steps
 from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 from deniable.service.stores.store import RECEIPT_DAYS, Batch, CollectionRow, State, Store
@@ -44,11 +46,6 @@ MAX_DICTIONARY = 1 << 21
 """Bytes of a dictionary that a page can ask for."""
 
 _SLUG = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
-
-
-def system_clock() -> datetime:
-    """Return the time of this machine."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +259,7 @@ class Surveys:
         return {"slug": slug, "collection": collection.id, "state": "draft", "link": link, "page": text}
 
     def open(self, slug: str) -> dict[str, Any]:
-        """Begin to take reports, or go on.
+        """Begin to take reports, or go on; also where a clock that was wrong has closed the survey before its time.
 
         Raises
         ------
@@ -271,12 +268,21 @@ class Surveys:
         """
         row = self.row(slug)
         page = self.load(row.id).page
+        if row.state == "closing" and self._closed_too_early(row, page):
+            return self._move(row, ("closing",), "open")
         if place := unfinished(page):
             raise InvalidParameterError(
                 f"the page of {slug!r} must be written before people read it: {place} is empty or a draft; edit "
                 "page.json and give it to survey new again"
             )
         return self._move(row, ("draft", "paused"), "open")
+
+    def _closed_too_early(self, row: CollectionRow, page: SurveyPage) -> bool:
+        """Whether the clock closed a survey, nobody else, and the time for it has not come."""
+        closes = moment(page.closes_at, "closes_at")
+        if closes is None or self.clock() >= closes:
+            return False
+        return row.accepts_until == (closes + page.grace).isoformat()
 
     def pause(self, slug: str) -> dict[str, Any]:
         """Take no reports until it is opened again."""
@@ -356,19 +362,33 @@ class Surveys:
 
     # ---------------------------------------------------------------- what the clock does
 
-    def tick(self, surveys: dict[str, Survey]) -> None:
-        """Close what the clock closes, and drop receipts whose time is over; called every few seconds."""
+    def tick(self, surveys: dict[str, Survey], *, final: bool = True) -> None:
+        """Close what the clock closes, and drop receipts whose time is over; called every few seconds.
+
+        Parameters
+        ----------
+        surveys : dict of str to Survey
+            Those that are at hand, by collection.
+        final : bool
+            Whether to do what nobody can undo: to end the grace of a survey, and to drop receipts and sessions.
+        """
         now = self.clock()
         for row in self.store.collections():
             survey = surveys.get(row.id) or self.load(row.id)
             if row.state in ("open", "paused") and state_now(row, survey, now) == "closing":
                 self.store.move(row.id, ("open", "paused"), "closing", accepts_until(row, survey.page))
-            elif row.state == "closing" and row.accepts_until and now >= datetime.fromisoformat(row.accepts_until):
+            elif (
+                final
+                and row.state == "closing"
+                and row.accepts_until
+                and now >= datetime.fromisoformat(row.accepts_until)
+            ):
                 self.finish(row.id, survey)
             elif is_due(row.batches, row.last_day, row.released, self.while_open, self._day()):
                 self.store.release(row.id, self.while_open, self._day())
-        self.store.forget_receipts((now - timedelta(days=RECEIPT_DAYS)).date().isoformat())
-        self.store.end_expired(now.isoformat())
+        if final:
+            self.store.forget_receipts((now - timedelta(days=RECEIPT_DAYS)).date().isoformat())
+            self.store.end_expired(now.isoformat())
 
     def drain(self, row: CollectionRow, survey: Survey) -> int:
         """Move an inbox into the sum if it holds enough; return how many reports that were."""
