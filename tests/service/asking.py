@@ -137,7 +137,7 @@ def collecting(
     patience: float = 0.0,
     **settings: Any,
 ) -> Iterator[Running]:
-    """Run a collector on free ports; nothing is drained unless asked for, every batch is released, the clock believed."""
+    """Run a collector on free ports: no drains unless asked for, every batch is released, the clock is believed."""
     configuration = Configuration(
         database=database,
         public="127.0.0.1:0",

@@ -33,7 +33,10 @@ def serve(
         typer.Option("--no-limits", help="Do not limit reports of a network: for tests, and behind a proxy that does."),
     ] = False,
     migrate: Annotated[
-        bool, typer.Option("--migrate", help="Make the tables of a new database, or bring those of an older one on.")
+        bool,
+        typer.Option(
+            "--migrate", help="Make the tables of a new database; back up an older SQLite one, and migrate it."
+        ),
     ] = False,
     page_origin: Annotated[
         list[str] | None,

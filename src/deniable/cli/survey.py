@@ -37,6 +37,7 @@ class Action(StrEnum):
     export = "export"
     backup = "backup"
     restore = "restore"
+    migrate = "migrate"
 
 
 class AnalystAction(StrEnum):
@@ -75,10 +76,13 @@ def survey(
     now: Annotated[bool, typer.Option("--now", help="Close at once: take nothing more, not even what was drawn.")] = (
         False
     ),
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to export, or to back up.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to export, or to back up, also before migrating.")
+    ] = None,
     keep: Annotated[
         int | None, typer.Option("--keep", help="Back up into the folder --output, and keep this many backups.", min=1)
     ] = None,
+    no_backup: Annotated[bool, typer.Option("--no-backup", help="Migrate without a backup.")] = False,
     reports: Annotated[
         bool, typer.Option("--reports", help="Export the reports instead of their sum, into a folder.")
     ] = False,
@@ -87,8 +91,8 @@ def survey(
 ) -> None:
     """Make, open, pause, close, export and delete surveys.
 
-    For collectors: new, open, pause, close, status, list, export, delete, backup, restore. While a
-    collector serves the database, they go through it.
+    For collectors: new, open, pause, close, status, list, export, delete, backup, restore, migrate.
+    While a collector serves the database, they go through it; the last two need it stopped.
 
     While a survey is open, status and export show the last release, as the dashboard does. Delete
     takes a draft or a closed survey; backups and exports still hold it.
@@ -102,6 +106,9 @@ def survey(
     request: dict[str, Any] = {"verb": action.value} | ({"slug": slug} if slug else {})
     if action is Action.restore:
         _restore(database, Path(_required(name, "SLUG", "the backup to restore")))
+        return
+    if action is Action.migrate:
+        _migrate(database, output, backup=not no_backup)
         return
     if action is Action.new:
         result = _new(database, request, survey_file, page_file, contributors, language)
@@ -129,7 +136,7 @@ def survey(
 
 
 def _named(action: Action, name: str | None) -> str:
-    if action in (Action.list, Action.backup, Action.restore):
+    if action in (Action.list, Action.backup, Action.restore, Action.migrate):
         return ""
     return str(_required(name, "SLUG", "the survey's name"))
 
@@ -205,8 +212,19 @@ def _written(database: str, request: dict[str, Any], output: Path, reports: bool
 def _restore(database: str, source: Path) -> None:
     from deniable.service.stores import restore_store
 
-    restore_store(database, source)
+    kept = restore_store(database, source)
+    if kept is not None:
+        note(f"the database that was there is kept as {kept}")
     note(f"restored {source}: what was acknowledged since is lost, and exports made since must not be merged with it")
+
+
+def _migrate(database: str, output: Path | None, *, backup: bool) -> None:
+    from deniable.service.stores import migrate_store
+
+    if output is not None:
+        check_output(output, keep="a backup takes no other's place")
+    made = migrate_store(database, output, backup=backup)
+    note("the database is up to date" + ("" if made is None else f"; as it was before, it is kept as {made}"))
 
 
 @verb("analyst")

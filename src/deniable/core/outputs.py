@@ -169,6 +169,10 @@ def remove_left_over(directory: Path) -> None:
             if descriptor is not None:
                 _discard(path, descriptor)
                 os.close(descriptor)
+    for path in directory.glob(f".*{PARTIAL}-*"):
+        # The journal of a database that was being written; without that it is nobody's.
+        if not path.with_name(path.name.rpartition("-")[0]).exists():
+            path.unlink(missing_ok=True)
 
 
 def _hold(path: Path, flags: int = 0, *, wait: bool = False) -> int | None:

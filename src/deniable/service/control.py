@@ -98,7 +98,7 @@ def ask(url: str, request: Answer) -> Answer:
         If it cannot be done.
     """
     try:
-        store = open_store(url, migrate=request["verb"] in ("new", "analyst"))
+        store = open_store(url, create=request["verb"] in ("new", "analyst"))
     except StoreInUseError:
         path = sqlite_path(url)
         if path is None:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
-from deniable.errors import FileFormatError, InvalidParameterError
-from deniable.service.stores.store import Store
+from deniable.errors import FileFormatError, InvalidParameterError, StoreError
+from deniable.service.stores.migrations import VERSION
+from deniable.service.stores.store import Store, Upgrade
+
+log = logging.getLogger("deniable.service")
 
 
-def open_store(url: str, *, migrate: bool = False) -> Store:
+def open_store(url: str, *, create: bool = False, migrate: bool = False) -> Store:
     """Open a database; it is ours until `close`.
 
     Parameters
     ----------
     url : str
         ``sqlite:PATH`` or ``postgresql://...``.
+    create : bool
+        Make the tables of a new database.
     migrate : bool
-        Make the tables of a new database, and bring an older one up to date.
+        The same, and bring an older SQLite database up to date after a backup beside it; an older one of PostgreSQL is
+        refused, see `migrate_store`.
 
     Raises
     ------
@@ -27,38 +34,98 @@ def open_store(url: str, *, migrate: bool = False) -> Store:
     StoreError
         If it cannot be opened, is of a newer release, needs migrating, or is not a collector's.
     """
+    return _opened(url, create or migrate, _back_up_beside if migrate else _refuse)
+
+
+def migrate_store(url: str, output: Path | None = None, *, backup: bool = True) -> Path | None:
+    """Bring a database that nobody serves up to date, after a backup.
+
+    Parameters
+    ----------
+    url : str
+        As in `open_store`.
+    output : Path, optional
+        Where to back up; SQLite's default is a dated name beside the database.
+    backup : bool
+        Whether to back up at all.
+
+    Returns
+    -------
+    Path or None
+        The backup; None if there was nothing to do, or none was wanted.
+
+    Raises
+    ------
+    StoreError
+        If there is no such database, or it cannot be backed up or changed. Then it is as it was.
+    """
+    made: list[Path] = []
+
+    def upgrade(store: Store, version: int) -> None:
+        if backup:
+            made.append(output or store.beside(f"version-{version}"))
+            store.backup(made[0])
+
+    _opened(url, False, upgrade).close()
+    return made[0] if made else None
+
+
+def _opened(url: str, create: bool, upgrade: Upgrade) -> Store:
     if path := sqlite_path(url):
         from deniable.service.stores.sqlite import SqliteStore
 
-        return SqliteStore(path, migrate=migrate)
+        return SqliteStore(path, create=create, upgrade=upgrade)
     if url.startswith(("postgresql://", "postgres://")):
         from deniable.service.stores.postgres import PostgresStore
 
-        return PostgresStore(url, migrate=migrate)
+        return PostgresStore(url, create=create, upgrade=upgrade)
     # An address may hold a password.
     raise InvalidParameterError(f"database must be sqlite:PATH or postgresql://..., got {url.partition(':')[0]}:...")
 
 
-def restore_store(url: str, source: Path) -> None:
+def _refuse(_: Store, version: int) -> None:
+    raise StoreError(
+        f"the database has tables of version {version}, this release needs {VERSION}: stop its collectors and run "
+        "deniable survey migrate, which backs it up first"
+    )
+
+
+def _back_up_beside(store: Store, version: int) -> None:
+    output = store.beside(f"version-{version}")
+    store.backup(output)
+    log.warning(
+        "the database had tables of version %d; it was backed up to %s and is brought up to date", version, output
+    )
+
+
+def restore_store(url: str, source: Path) -> Path | None:
     """Put a backup in the place of a database that nobody serves (SQLite), or into an empty one (PostgreSQL).
+
+    Returns
+    -------
+    Path or None
+        Where the SQLite database that was there is kept.
 
     Raises
     ------
+    FileFormatError
+        If there is no such file.
     StoreInUseError
-        If a collector serves it.
+        If a collector serves the database.
     StoreError
-        If the backup is damaged, or the database is not empty.
+        If the backup is damaged, not a collector's or of a newer release, or the PostgreSQL database is not empty.
+        Then nothing was touched.
     """
-    if not source.exists():
+    if not source.is_file():
         raise FileFormatError(f"there is no file {source}")
     if path := sqlite_path(url):
-        from deniable.service.stores import sqlite
+        from deniable.service.stores import sqlite_files
 
-        sqlite.restore(source, path)
-        return
+        return sqlite_files.restore(source, path)
     from deniable.service.stores import postgres
 
     postgres.restore(source, url)
+    return None
 
 
 def check_backup(path: Path) -> None:
@@ -66,13 +133,13 @@ def check_backup(path: Path) -> None:
     with path.open("rb") as file:
         start = file.read(16)
     if start.startswith(b"SQLite format 3"):
-        from deniable.service.stores import sqlite
+        from deniable.service.stores import sqlite_files
 
-        sqlite.check_backup(path)
+        sqlite_files.check(path)
     else:
-        from deniable.service.stores import postgres
+        from deniable.service.stores import postgres_programs
 
-        postgres.check_backup(path)
+        postgres_programs.check_dump(path)
 
 
 def sqlite_path(url: str) -> Path | None:

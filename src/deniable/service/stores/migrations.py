@@ -7,6 +7,14 @@ In both, `collection` is the number of a collection: its id of 64 characters wou
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
+from deniable.errors import StoreError
+
+ROLE = "collector"
+"""What this database is of: a dealer's is never opened as a collector's."""
+
 STEPS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -57,3 +65,43 @@ STEPS: tuple[tuple[str, ...], ...] = (
 
 VERSION = len(STEPS)
 """Of the tables that this release reads and writes."""
+
+TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", " ".join(statement for step in STEPS for statement in step)))
+"""Of all versions."""
+
+_FIRST = frozenset(re.findall(r"CREATE TABLE (\w+)", " ".join(STEPS[0])))
+
+
+def checked_version(meta: Mapping[str, str], what: str = "the database") -> int:
+    """Return the version of the tables of a collector's database, by what stands in its table `meta`.
+
+    Raises
+    ------
+    StoreError
+        If it is not a collector's, or of a newer release.
+
+    Examples
+    --------
+    >>> checked_version({"role": "collector", "version": "1"})
+    1
+    """
+    if meta.get("role") != ROLE:
+        raise StoreError(f"{what} must be a {ROLE}'s, it is of a {meta.get('role', 'stranger')}")
+    version = int(meta.get("version", 0))
+    if version > VERSION:
+        raise StoreError(f"{what} is of a newer release: its tables are version {version}, not {VERSION}")
+    return version
+
+
+def checked_tables(found: set[str], what: str) -> None:
+    """Check that tables are those of a collector, of any version.
+
+    Raises
+    ------
+    StoreError
+        If one is absent, or is another program's.
+    """
+    if missing := sorted(_FIRST - found):
+        raise StoreError(f"{what} must be a {ROLE}'s, it has no table {missing[0]}")
+    if others := sorted(found - TABLES):
+        raise StoreError(f"{what} must be a {ROLE}'s, it has a table {others[0]}, which none has")

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
-import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -23,15 +20,16 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.outputs import atomic_path
 from deniable.errors import MissingExtraError, StoreError
 from deniable.files.wire import Rows
-from deniable.service.stores.store import AT_A_TIME, Run, Store
+from deniable.service.stores.store import AT_A_TIME, Run, Store, Upgrade
 
 try:
     import psycopg
     from psycopg.abc import PQGen
-    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+    from psycopg.conninfo import conninfo_to_dict
+
+    from deniable.service.stores.postgres_programs import check_dump, restore_dump, write_dump
 except ImportError as missing:
     raise MissingExtraError('PostgreSQL needs psycopg: pip install "deniable[postgres]"') from missing
 
@@ -111,10 +109,10 @@ class _Lane:
         self._connection: _Connection | None = None
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[Run]:
+    def transaction(self, seconds: float | None = None) -> Iterator[Run]:
         with self.lock, _errors():
             connection = self.connected()
-            connection.until = time.monotonic() + self._seconds
+            connection.until = time.monotonic() + (seconds or self._seconds)
             try:
                 with connection.transaction(), connection.cursor() as cursor:
                     yield _runner(cursor)
@@ -180,8 +178,10 @@ class PostgresStore(Store):
     ----------
     url : str
         As libpq takes it: ``postgresql://user@host/name``.
-    migrate : bool
-        As in `open_store`.
+    create : bool
+        Make the tables if there are none.
+    upgrade : callable
+        As in `Store.prepare`.
 
     Raises
     ------
@@ -194,11 +194,11 @@ class PostgresStore(Store):
     _reads_key: ClassVar[str] = " FOR KEY SHARE"
     _changes: ClassVar[str] = " FOR UPDATE"
 
-    def __init__(self, url: str, *, migrate: bool) -> None:
+    def __init__(self, url: str, *, create: bool, upgrade: Upgrade) -> None:
         self.url = url
         self._lanes = [_Lane(url, seconds) for seconds in (_TAKING_SECONDS, _WORKING_SECONDS, _READING_SECONDS)]
         try:
-            self.prepare(migrate)
+            self.prepare(create, upgrade)
         except BaseException:
             self.close()
             raise
@@ -280,11 +280,16 @@ class PostgresStore(Store):
                     connection.execute(f"VACUUM {table}".encode())
 
     def backup(self, output: Path) -> None:
-        program = shutil.which("pg_dump")
-        if program is None:
-            raise StoreError("a backup of PostgreSQL needs its program pg_dump, which is not installed here")
-        with atomic_path(output, private=True) as temporary:
-            _run([program, "--format=custom", "--no-owner", f"--file={temporary}"], self.url)
+        write_dump(self.url, output)
+
+    def beside(self, what: str) -> Path:  # noqa: ARG002
+        raise StoreError("the backup of a PostgreSQL database needs a name: run deniable survey migrate -o FILE")
+
+    @contextlib.contextmanager
+    def _migrating(self) -> Iterator[Run]:
+        with self._lanes[1].transaction(math.inf) as run:
+            run("SET LOCAL statement_timeout = 0")
+            yield run
 
     def close(self) -> None:
         for lane in self._lanes:
@@ -295,47 +300,25 @@ class PostgresStore(Store):
 
 
 def restore(source: Path, url: str) -> None:
-    """Put a backup into an empty database.
+    """Put a backup into an empty database; one that has tables stays as it is.
 
     Raises
     ------
     StoreError
-        If the database has tables, or pg_restore fails.
+        If the database has tables, the backup is not a collector's, or pg_restore fails.
     """
     lane = _Lane(url, _WORKING_SECONDS)
     try:
         with lane.transaction() as run:
             if run("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() LIMIT 1"):
-                raise StoreError("the database is not empty: a backup is restored into a new one")
+                raise StoreError(
+                    "the database is not empty: a backup is restored into a new one, made by createdb; the one that is "
+                    "there stays as it is"
+                )
     finally:
         lane.close()
-    program = shutil.which("pg_restore")
-    if program is None:
-        raise StoreError("restoring into PostgreSQL needs its program pg_restore, which is not installed here")
-    _run([program, "--no-owner", "--exit-on-error", "--single-transaction", str(source)], url)
-
-
-def check_backup(path: Path) -> None:
-    """Raise StoreError unless a file is a whole backup that has a collector's tables."""
-    program = shutil.which("pg_restore")
-    if program is None:
-        raise StoreError("a backup of PostgreSQL is read by its program pg_restore, which is not installed here")
-    # The whole file is read: a list of its contents alone would stand in one that was cut short.
-    done = subprocess.run([program, "--file=-", str(path)], capture_output=True, check=False)
-    if done.returncode or b"COPY public.receipts" not in done.stdout or b"COPY public.meta" not in done.stdout:
-        raise StoreError(f"the backup {path} is damaged, or is not a collector's")
-
-
-def _run(command: list[str], url: str) -> None:
-    """Run a program of PostgreSQL's on a database; a password never stands where other users see it."""
-    parts = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
-    password = parts.pop("password", None)
-    environment = os.environ | ({} if password is None else {"PGPASSWORD": password})
-    whole = [*command, f"--dbname={make_conninfo('', **parts)}"]
-    done = subprocess.run(whole, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise StoreError(f"{Path(command[0]).name} failed: {said[-1]}")
+    check_dump(source)
+    restore_dump(source, url)
 
 
 def _runner(cursor: psycopg.Cursor[Any]) -> Run:

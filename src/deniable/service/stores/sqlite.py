@@ -8,7 +8,6 @@ log is cut whenever reports were drained or stirred, as far as no reader needs i
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import sqlite3
 import threading
@@ -16,18 +15,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar, final
-from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.outputs import atomic_path
-from deniable.errors import StoreError, StoreInUseError
+from deniable.errors import StoreError
 from deniable.files.wire import Rows
-from deniable.service.stores.store import AT_A_TIME, ROLE, Run, Store
-
-LOCK = ".lock"
-"""Ending of the name of the lock file, beside the database."""
+from deniable.service.stores.sqlite_files import TIMEOUT, dated, errors, hold_lock, read_only, write_backup
+from deniable.service.stores.store import AT_A_TIME, Run, Store, Upgrade
 
 # One statement, and at most one row of answer, however many rows are meant: each lets go of the interpreter once, and
 # waits for it again while requests are read.
@@ -53,9 +48,6 @@ _PRAGMAS = (
 MOST_REWRITTEN = 1 << 28
 """Bytes of a database that is rewritten after a deletion, which takes as much memory and keeps uploads waiting."""
 
-_TIMEOUT = 3
-"""Seconds to wait for another program that reads or writes."""
-
 _CLOSE_SECONDS = 0.5
 
 
@@ -67,29 +59,31 @@ class SqliteStore(Store):
     ----------
     path : Path
         The file, readable by its owner only; made if absent.
-    migrate : bool
-        As in `open_store`.
+    create : bool
+        Make the file and its tables if there are none.
+    upgrade : callable
+        As in `Store.prepare`.
     """
 
     bytes_type: ClassVar[str] = "BLOB"
     clustered: ClassVar[str] = " WITHOUT ROWID"
 
-    def __init__(self, path: Path, *, migrate: bool) -> None:
+    def __init__(self, path: Path, *, create: bool, upgrade: Upgrade) -> None:
         self.path = self.file = path
         self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
-        if not path.exists() and not migrate:
+        if not path.exists() and not create:
             raise StoreError(f"there is no database {path}: make it with deniable serve --migrate")
-        self._lock: int | None = _lock(path)
+        self._lock: int | None = hold_lock(path)
         try:
-            with _errors():
+            with errors():
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-                self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_TIMEOUT)
+                self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=TIMEOUT)
                 for pragma in _PRAGMAS:
                     self._writer.execute(f"PRAGMA {pragma}")
-                self.prepare(migrate)
-                self._reader = _read_only(path)
+                self.prepare(create, upgrade)
+                self._reader = read_only(path)
         except BaseException:
             self.close()
             raise
@@ -102,7 +96,7 @@ class SqliteStore(Store):
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Run]:
-        with self._write_lock, _errors():
+        with self._write_lock, errors():
             connection = self._open(self._writer)
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -116,7 +110,7 @@ class SqliteStore(Store):
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Run]:
-        with self._read_lock, _errors():
+        with self._read_lock, errors():
             connection = self._open(self._reader)
             connection.execute("BEGIN")
             try:
@@ -176,7 +170,7 @@ class SqliteStore(Store):
             try:
                 ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
-                connection.execute(f"PRAGMA busy_timeout = {1000 * _TIMEOUT}")
+                connection.execute(f"PRAGMA busy_timeout = {1000 * TIMEOUT}")
             return not busy
         return False
 
@@ -195,15 +189,10 @@ class SqliteStore(Store):
                 self._settle()
 
     def backup(self, output: Path) -> None:
-        with atomic_path(output, private=True) as temporary, _errors():
-            # A reader of its own sees one moment, and stops nobody.
-            source, target = _read_only(self.path), sqlite3.connect(temporary, isolation_level=None)
-            try:
-                source.backup(target)
-                target.execute("PRAGMA journal_mode = DELETE")
-            finally:
-                source.close()
-                target.close()
+        write_backup(self.path, output)
+
+    def beside(self, what: str) -> Path:
+        return dated(self.path, what)
 
     def close(self) -> None:
         # What a thread is still at, on a disk that does not answer, ends with the process.
@@ -217,62 +206,6 @@ class SqliteStore(Store):
             if self._lock is not None:
                 os.close(self._lock)
             self._lock = None
-
-
-def restore(source: Path, path: Path) -> None:
-    """Put a backup in the place of a database that nobody serves.
-
-    Raises
-    ------
-    StoreInUseError
-        If a collector runs on it.
-    StoreError
-        If the backup is no collector's database.
-    """
-    descriptor = _lock(path)
-    try:
-        with _errors():
-            copy = _read_only(source)
-            try:
-                if copy.execute("PRAGMA integrity_check").fetchone() != ("ok",):
-                    raise StoreError(f"the backup {source} is damaged")
-                with atomic_path(path, private=True) as temporary:
-                    target = sqlite3.connect(temporary, isolation_level=None)
-                    copy.backup(target)
-                    target.close()
-                    _empty_log(path)
-            finally:
-                copy.close()
-    finally:
-        os.close(descriptor)
-
-
-def check_backup(path: Path) -> None:
-    """Raise StoreError unless a file is a whole database of a collector."""
-    with _errors():
-        copy = _read_only(path)
-        try:
-            whole = copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-            role = copy.execute("SELECT value FROM meta WHERE key = 'role'").fetchone() if whole else None
-        finally:
-            copy.close()
-    if role != (ROLE,):
-        raise StoreError(f"the backup {path} is damaged, or is not a {ROLE}'s")
-
-
-def _empty_log(path: Path) -> None:
-    """Move what the log of a database holds into its file, and remove the log.
-
-    A log that stays would be applied to the database that takes this one's place; one that was only removed would be
-    missed if the process were killed before that.
-    """
-    if path.exists():
-        # A database that cannot be read is why there are backups.
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as old:
-            old.execute("PRAGMA synchronous = FULL")
-            old.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    for ending in ("-wal", "-shm"):
-        path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -291,39 +224,8 @@ def _pieces(rows: Rows) -> tuple[bytes, int, int]:
     return np.ascontiguousarray(rows).tobytes(), rows.shape[1], len(rows)
 
 
-def _read_only(path: Path) -> sqlite3.Connection:
-    address = f"file:{quote(path.absolute().as_posix())}?mode=ro"
-    connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=_TIMEOUT)
-    connection.execute("PRAGMA temp_store = MEMORY")
-    return connection
-
-
-def _lock(path: Path) -> int:
-    """Hold the lock file of a database; it stays, and its lock ends with the process."""
-    try:
-        descriptor = os.open(path.with_name(path.name + LOCK), os.O_CREAT | os.O_RDWR, 0o600)
-    except OSError as error:
-        raise StoreError(f"cannot write beside {path}: {error.strerror}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise StoreInUseError(f"the database {path} is served by another process") from error
-    return descriptor
-
-
 def _runner(connection: sqlite3.Connection) -> Run:
     def run(statement: str, *values: Any) -> list[Any]:
         return connection.execute(statement, values).fetchall()
 
     return run
-
-
-@contextlib.contextmanager
-def _errors() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StoreError(f"the database refused: {error}") from error
-    except OSError as error:
-        raise StoreError(f"the database cannot be opened: {error.strerror or error}") from error

@@ -29,13 +29,10 @@ from deniable.core.randomness import SecureRandomness
 from deniable.errors import StoreError
 from deniable.files.jobs.shuffling import permutation
 from deniable.files.wire import ID_BYTES, Rows
-from deniable.service.stores.migrations import STEPS, VERSION
+from deniable.service.stores.migrations import ROLE, STEPS, VERSION, checked_version
 from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 
 State = Literal["draft", "open", "paused", "closing", "closed"]
-
-ROLE = "collector"
-"""What this database is of: a dealer's is never opened as a collector's."""
 
 RECEIPT_DAYS = 30
 """Days after the close for which receipts are kept."""
@@ -120,6 +117,9 @@ _ROWS = (
     " FROM collections c LEFT JOIN releases r ON r.collection = c.id"
     " AND r.batches = (SELECT max(o.batches) FROM releases o WHERE o.collection = c.id)"
 )
+Upgrade = Callable[["Store", int], None]
+"""Called with a store and the version of its tables before they are changed; raises StoreError if they shall not be."""
+
 _NUMBER = "(SELECT number FROM collections WHERE id = ?)"
 
 
@@ -186,6 +186,16 @@ class Store(ABC):
         """Overwrite or give back what the database files hold of a deleted survey, as far as that can be asked for."""
 
     @abstractmethod
+    def beside(self, what: str) -> Path:
+        """Return a name for a file beside the database.
+
+        Raises
+        ------
+        StoreError
+            If there is no such place.
+        """
+
+    @abstractmethod
     def backup(self, output: Path) -> None:
         """Write a consistent copy of everything into a file, while the collector runs.
 
@@ -204,26 +214,40 @@ class Store(ABC):
     # ---------------------------------------------------------------- tables
 
     @final
-    def prepare(self, migrate: bool) -> None:
-        """Check that this is a collector's database of this release; make or change its tables if `migrate`."""
+    def prepare(self, create: bool, upgrade: Upgrade) -> None:
+        """Check that this is a collector's database of this release, or make it one.
+
+        Parameters
+        ----------
+        create : bool
+            Make the tables of a database that has none.
+        upgrade : callable
+            Called with this store and the version of its tables if they are older, before they are changed: to back
+            them up, or to refuse.
+        """
         with self._working() as run:
-            new = not self._tables(run)
-            if new and not migrate:
-                raise StoreError("the database has no tables yet: make them with deniable serve --migrate")
-            found = {} if new else dict(run("SELECT key, value FROM meta"))
-            if not new and found.get("role") != ROLE:
-                raise StoreError(f"the database must be a {ROLE}'s, it is of a {found.get('role', 'stranger')}")
-            version = int(found.get("version", 0))
-            if version > VERSION:
-                raise StoreError(f"the database is of a newer release: its tables are version {version}, not {VERSION}")
-            if version < VERSION and not migrate:
-                raise StoreError(f"the database has tables of version {version}: run deniable serve --migrate once")
-            for step in STEPS[version:]:
+            version = self._version(run)
+        if version is None and not create:
+            raise StoreError("the database has no tables yet: make them with deniable serve --migrate")
+        if version is not None and version < VERSION:
+            upgrade(self, version)
+        if version == VERSION:
+            return
+        with self._migrating() as run:
+            # Again: another collector may have been here.
+            for step in STEPS[self._version(run) or 0 :]:
                 for statement in step:
                     run(statement.format(bytes=self.bytes_type, clustered=self.clustered))
-            if version < VERSION:
-                for key, value in (("role", ROLE), ("version", str(VERSION))):
-                    run("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = ?", key, value, value)
+            for key, value in (("role", ROLE), ("version", str(VERSION))):
+                run("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = ?", key, value, value)
+
+    def _version(self, run: Run) -> int | None:
+        """Return the version of the tables, None if there are none."""
+        return checked_version(dict(run("SELECT key, value FROM meta"))) if self._tables(run) else None
+
+    def _migrating(self) -> AbstractContextManager[Run]:
+        """Open a transaction on the lane of work that may take long."""
+        return self._working()
 
     @final
     def ready(self) -> None:

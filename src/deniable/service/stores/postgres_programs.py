@@ -1,0 +1,70 @@
+"""PostgreSQL's own programs: a backup by pg_dump, and what a file must be before pg_restore is let at a database."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from deniable.core.outputs import atomic_path
+from deniable.errors import StoreError
+from deniable.service.stores.migrations import checked_tables, checked_version
+
+_ENTRY = re.compile(r"\d+; \d+ \d+ (TABLE DATA|TABLE|CONSTRAINT|INDEX|SCHEMA|COMMENT|ACL|[A-Z ]+?) (\S+) (\S+)")
+_KNOWN = frozenset({"TABLE DATA", "TABLE", "CONSTRAINT", "INDEX", "SCHEMA", "COMMENT", "ACL"})
+
+
+def write_dump(url: str, output: Path) -> None:
+    """Write a backup of a database, of one moment, which its owner only can read."""
+    program = _program("pg_dump", "a backup of PostgreSQL")
+    with atomic_path(output, private=True) as temporary:
+        _run([program, "--format=custom", "--no-owner", f"--file={temporary}"], url)
+
+
+def check_dump(source: Path) -> None:
+    """Check that a file is a backup of a collector's database, and that nothing else is in it.
+
+    Raises
+    ------
+    StoreError
+        If it is not; what it is instead.
+    """
+    program, what = _program("pg_restore", "restoring into PostgreSQL"), f"the backup {source}"
+    found = [match for line in _run([program, "--list", str(source)]).splitlines() if (match := _ENTRY.match(line))]
+    if others := sorted({match[1] for match in found} - _KNOWN):
+        raise StoreError(f"{what} must have tables only, it has a {others[0].lower()}, which no collector makes")
+    checked_tables({match[3] for match in found if match[1] == "TABLE"}, what)
+    lines = _run([program, "--data-only", "--table=meta", "--file=-", str(source)]).splitlines()
+    checked_version({key: value for key, _, value in (line.partition("\t") for line in lines) if value}, what)
+
+
+def restore_dump(source: Path, url: str) -> None:
+    """Put a backup into an empty database, all of it or nothing."""
+    program = _program("pg_restore", "restoring into PostgreSQL")
+    _run([program, "--no-owner", "--exit-on-error", "--single-transaction", str(source)], url)
+
+
+def _program(name: str, what: str) -> str:
+    program = shutil.which(name)
+    if program is None:
+        raise StoreError(f"{what} needs its program {name}, which is not installed here: install PostgreSQL's client")
+    return program
+
+
+def _run(command: list[str], url: str | None = None) -> str:
+    """Run a program, on a database or on a file; a password never stands where other users see it."""
+    environment = dict(os.environ)
+    if url is not None:
+        parts = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
+        password = parts.pop("password", None)
+        environment |= {} if password is None else {"PGPASSWORD": password}
+        command = [*command, f"--dbname={make_conninfo('', **parts)}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise StoreError(f"{Path(command[0]).name} failed: {said[-1]}")
+    return done.stdout

@@ -1,0 +1,170 @@
+"""Files of SQLite databases: backups, what they must be, and how one takes the place of a database.
+
+A file that takes a database's place is looked at before anything is touched: that SQLite can read all of it, that it is
+a collector's, of this release or an earlier one, and that nothing else is in it. What was there is kept beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from deniable.core.outputs import atomic_path
+from deniable.errors import StoreError, StoreInUseError
+from deniable.service.stores.migrations import checked_tables, checked_version
+
+LOCK = ".lock"
+"""Ending of the name of the lock file, beside the database."""
+
+TIMEOUT = 3
+"""Seconds to wait for another program that reads or writes."""
+
+_LOG = "-wal"
+_MAGIC = b"SQLite format 3\0"
+
+
+def dated(path: Path, what: str) -> Path:
+    """Return a name beside a file that says what it is and when it was made, and that no file has."""
+    stem = f"{path.name}.{what}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    names = (path.with_name(stem + (f"-{i}" if i else "")) for i in range(1000))
+    return next(name for name in names if not name.exists())
+
+
+def write_backup(source: Path, output: Path) -> None:
+    """Write a copy of a database, of one moment, which its owner only can read.
+
+    A reader of its own makes it, which stops nobody. It is a new database with the rows of the first, and without what
+    that keeps of deleted ones.
+    """
+    with atomic_path(output, private=True) as temporary, errors(), contextlib.closing(read_only(source)) as reader:
+        reader.execute("VACUUM INTO ?", (str(temporary),))
+
+
+def restore(source: Path, path: Path) -> Path | None:
+    """Put a backup in the place of a database that nobody serves.
+
+    Returns
+    -------
+    Path or None
+        Where what was there is kept.
+
+    Raises
+    ------
+    StoreInUseError
+        If a collector runs on the database, or another program writes it.
+    StoreError
+        If the backup is no whole database of a collector, or of a newer release.
+    OutputError
+        If the disk has no room for both.
+    """
+    descriptor = hold_lock(path)
+    try:
+        if path.exists() and path.samefile(source):
+            raise StoreError(f"the backup must be another file than the database, got {path} as both")
+        with errors():
+            check(source)
+            kept = None
+            if path.exists():
+                _end_log(path)
+                kept = _keep(path)
+            with atomic_path(path, private=True) as temporary:
+                with contextlib.closing(read_only(source)) as reader:
+                    reader.execute("VACUUM INTO ?", (str(temporary),))
+                # A log that stays would be applied to the database that takes this one's place.
+                for ending in (_LOG, "-shm"):
+                    path.with_name(path.name + ending).unlink(missing_ok=True)
+        return kept
+    finally:
+        os.close(descriptor)
+
+
+def check(source: Path) -> None:
+    """Check that a file is a whole database of a collector.
+
+    Raises
+    ------
+    StoreError
+        If it is not; what it is instead.
+    """
+    with source.open("rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise StoreError(f"the backup {source} must be an SQLite database, it is another file")
+    with contextlib.closing(read_only(source)) as copy:
+        if copy.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+            raise StoreError(f"the backup {source} is damaged: SQLite finds errors in it; take another one")
+        found = copy.execute(
+            "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+        ).fetchall()
+        checked_tables({str(name) for kind, name in found if kind == "table"}, f"the backup {source}")
+        if others := sorted({str(kind) for kind, _ in found} - {"table", "index"}):
+            raise StoreError(
+                f"the backup {source} must have tables only, it has a {others[0]}, which no collector makes"
+            )
+        checked_version(dict(copy.execute("SELECT key, value FROM meta")), f"the backup {source}")
+
+
+def _end_log(path: Path) -> None:
+    """Move what the log of a database holds into its file, so that nothing is missed if the process is killed next."""
+    try:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=TIMEOUT)) as old:
+            old.execute("PRAGMA synchronous = FULL")
+            old.execute("BEGIN IMMEDIATE")
+            old.execute("ROLLBACK")
+            old.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise StoreInUseError(f"the database {path} is being written by another program") from error
+    except sqlite3.Error:
+        # A database that cannot be read is why there are backups.
+        pass
+
+
+def _keep(path: Path) -> Path:
+    """Copy a database as it is, with what its log still holds, to a dated name beside it."""
+    kept = dated(path, "replaced")
+    log = path.with_name(path.name + _LOG)
+    for one, name in ((log, kept.with_name(kept.name + _LOG)), (path, kept)):
+        if one == path or (one.exists() and one.stat().st_size):
+            with atomic_path(name, private=True) as temporary:
+                shutil.copyfile(one, temporary)
+    return kept
+
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """Return a connection that only reads."""
+    address = f"file:{quote(path.absolute().as_posix())}?mode=ro"
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=TIMEOUT)
+    connection.execute("PRAGMA temp_store = MEMORY")
+    return connection
+
+
+def hold_lock(path: Path) -> int:
+    """Hold the lock file of a database; it stays, and its lock ends with the process."""
+    try:
+        descriptor = os.open(path.with_name(path.name + LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise StoreError(f"cannot write beside {path}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise StoreInUseError(f"the database {path} is served by another process") from error
+    return descriptor
+
+
+@contextlib.contextmanager
+def errors() -> Iterator[None]:
+    """Turn errors of SQLite and of files into StoreError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"the database refused: {error}") from error
+    except OSError as error:
+        raise StoreError(f"the database cannot be opened: {error.strerror or error}") from error
