@@ -234,6 +234,7 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/cli.md", 5): _guess,
     ("docs/crosstabs.md", 0): lambda: _questionnaire("team", "content"),
     ("docs/deployment.md", 0): _database,
+    ("docs/deployment.md", 1): _database,
     ("docs/engines.md", 0): _parts,
     ("docs/planning.md", 0): _guess,
     ("docs/planning.md", 1): _guess,

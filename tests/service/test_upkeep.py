@@ -58,6 +58,13 @@ def changed(*statements: str) -> Callable[[Path], None]:
     return change
 
 
+def written(text: str) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        path.write_text(text)
+
+    return write
+
+
 def damaged(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[4096 : 4096 * 12] = b"\x7f" * (4096 * 11)
@@ -77,8 +84,8 @@ NO_BACKUPS: dict[str, tuple[Callable[[Path], None], str]] = {
         "it has a trigger, which no collector makes",
     ),
     "damaged": (damaged, "damaged|malformed"),
-    "text": (lambda path: path.write_text("no database" * 1000) and None, "must be an SQLite database"),
-    "empty": (lambda path: path.write_text("") and None, "must be an SQLite database"),
+    "text": (written("no database" * 1000), "must be an SQLite database"),
+    "empty": (written(""), "must be an SQLite database"),
 }
 
 
