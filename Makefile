@@ -11,6 +11,7 @@
 # make crash-files   kill -9 at 30 random moments of every command that writes (minutes)
 # make crash    kill -9 and database stops under load, 20 and 10 at random moments, both databases (minutes); results/crash.json
 # make e2e      6,366 women answer through the public port, 500 of them in browsers, at two budgets; results/e2e.json
+# make drill    backup, restore, upgrade and rollback with real processes, both databases; results/drill.json
 # make load     how many reports a collector takes, and what they cost; results/load.json
 # make fuzz     every reader of files against atheris, a minute each, results/fuzz.json
 # make ways     how many modules a command walks through, and calls that climb; results/ways.json
@@ -36,7 +37,7 @@ FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds 
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test long check quick answers intervals mutants soak crash-files crash e2e load fuzz ways coverage engines docs guides screenshots client client-law vectors bench bench-compare fast dist clean
+.PHONY: demo test long check quick answers intervals mutants soak crash-files crash drill e2e load fuzz ways coverage engines docs guides screenshots client client-law vectors bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -81,6 +82,9 @@ crash: $(VENV)/.installed-dev
 
 e2e: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.end_to_end -o results/e2e.json
+
+drill: $(VENV)/.installed-dev
+	$(RUN)/python -m benchmarks.drill -o results/drill.json
 
 load: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks.load --postgres -o results/load.json

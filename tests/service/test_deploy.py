@@ -295,7 +295,8 @@ def _replay(tmp_path: Path) -> None:
         time.sleep(1)
         (inner,) = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
         for kind in ("uid_map", "gid_map"):
-            Path(f"/proc/{inner}/{kind}").write_text("0 100000 65536")
+            # Its root owns what ours does, without any right of ours; everybody else in it is nobody here.
+            Path(f"/proc/{inner}/{kind}").write_text("0 0 1\n1 100001 65535\n")
         inside = ["nsenter", "--target", inner, "--user", "--mount", "--setuid", "0", "--setgid", "0"]
         command = [*inside, "sh", "-ec", HOST, "sh", str(folder), str(source), "\n".join(script)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

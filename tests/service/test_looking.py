@@ -26,7 +26,7 @@ from deniable.files.wire import Body, from_wire, to_wire
 from deniable.service.auth import hash_password
 from deniable.service.config import read_configuration
 from deniable.service.server import Running
-from deniable.service.stores import open_store
+from deniable.service.stores import migrate_store, open_store
 from deniable.service.stores.migrations import STEPS
 from deniable.service.stores.releases import Release, is_due
 from deniable.service.stores.store import Posted
@@ -264,7 +264,8 @@ def test_tables_of_before_keep_what_analysts_had_seen(database: str, monkeypatch
         for number, (day, n) in enumerate((("2026-04-29", 25), ("2026-04-30", 35)), 1):
             run("INSERT INTO batches VALUES (?, ?, ?, ?, NULL)", ASKED.id, number, day, n)
     store.close()
-    store = open_store(database, migrate=True)
+    migrate_store(database, backup=False)
+    store = open_store(database)
     assert store.releases(ASKED.id) == [Release("2026-04-29", 1, 25), Release("2026-04-30", 2, 60)]
     assert store.released(ASKED.id) == (Release("2026-04-30", 2, 60), summed)
     surveys = Surveys(store, Clock())

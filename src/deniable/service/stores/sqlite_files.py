@@ -96,7 +96,7 @@ def check(source: Path) -> None:
     with source.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise StoreError(f"the backup {source} must be an SQLite database, it is another file")
-    with contextlib.closing(read_only(source)) as copy:
+    with errors(), contextlib.closing(read_only(source)) as copy:
         if copy.execute("PRAGMA integrity_check").fetchone() != ("ok",):
             raise StoreError(f"the backup {source} is damaged: SQLite finds errors in it; take another one")
         found = copy.execute(
