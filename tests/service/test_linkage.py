@@ -147,6 +147,7 @@ def test_the_files_link_no_report_to_its_id_once_it_was_looked_at(
     store.close()
 
 
+@pytest.mark.long
 def test_reports_that_wait_lie_in_no_order_of_arrival(database: str) -> None:
     store = open_store(database, migrate=True)
     people = People(store, least=1000)

@@ -241,6 +241,7 @@ def test_whoever_waits_for_a_commit_that_hangs_is_answered_and_the_receipt_decid
     assert "the database does not answer" in caplog.text
 
 
+@pytest.mark.long
 def test_a_database_that_another_program_locks_is_said_in_time(tmp_path: Path) -> None:
     with asked(sqlite(tmp_path)) as (here, call):
         other = sqlite3.connect(tmp_path / "survey.db", isolation_level=None)

@@ -335,8 +335,12 @@ def test_a_restore_that_is_killed_leaves_the_database_with_its_log(
         (tmp_path / name).write_bytes(content)
     assert len(kept["survey.db-wal"]) > 0
 
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+    replace = Path.replace
+
+    def killed(path: Path, target: Path) -> Path:
+        if target == tmp_path / "survey.db":
+            raise KeyboardInterrupt
+        return replace(path, target)
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", killed)

@@ -185,6 +185,7 @@ def test_a_backup_has_nothing_of_reports_that_were_drained(tmp_path: Path) -> No
 # -------------------------------------------------------------------- PostgreSQL
 
 
+@pytest.mark.long
 def test_a_dump_that_is_no_collectors_is_not_restored(postgres_server: postgres.Server, tmp_path: Path) -> None:
     changes = {
         "UPDATE meta SET value = 'dealer' WHERE key = 'role'": "must be a collector's, it is of a dealer",

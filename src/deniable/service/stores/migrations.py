@@ -69,7 +69,7 @@ VERSION = len(STEPS)
 TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", " ".join(statement for step in STEPS for statement in step)))
 """Of all versions."""
 
-_FIRST = frozenset(re.findall(r"CREATE TABLE (\w+)", " ".join(STEPS[0])))
+_ALWAYS = ("batches", "collections", "inbox", "meta", "receipts")
 
 
 def checked_version(meta: Mapping[str, str], what: str = "the database") -> int:
@@ -101,7 +101,7 @@ def checked_tables(found: set[str], what: str) -> None:
     StoreError
         If one is absent, or is another program's.
     """
-    if missing := sorted(_FIRST - found):
+    if missing := sorted({*_ALWAYS} - found):
         raise StoreError(f"{what} must be a {ROLE}'s, it has no table {missing[0]}")
     if others := sorted(found - TABLES):
         raise StoreError(f"{what} must be a {ROLE}'s, it has a table {others[0]}, which none has")
