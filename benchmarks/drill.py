@@ -165,7 +165,7 @@ def drill(name: str, new_database: Callable[[], str], folder: Path, before: Revi
     before.run("survey", "backup", "-o", kept, "--database", old)
 
     def upgrade() -> None:
-        now.run("survey", "migrate", "--database", old)
+        now.run("survey", "migrate", "-o", folder / f"{name}-upgrade.backup", "--database", old)
 
     timed("upgrade", upgrade)
     with now.serving(old) as call:

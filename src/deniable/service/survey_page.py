@@ -107,7 +107,7 @@ class SurveyPage(Document):
     retention : {"aggregate", "reports"}
         What is kept: the sum alone, or the reports in shuffled batches as well.
     min_batch : int
-        Reports are added to the sum in batches of at least so many, so that two looks at it differ by as many people.
+        Reports are added to the sum in batches of at least this many.
     opens_at, closes_at : str or None
         When answers are taken (RFC 3339, "2026-05-01T00:00:00Z"); by hand only if null.
     grace_hours : float
