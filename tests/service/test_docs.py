@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from benchmarks.drill import Drill, quoted as drilled
 from benchmarks.load import quoted
 from typer.testing import CliRunner
 
@@ -60,6 +61,9 @@ def test_figures_are_those_that_were_measured() -> None:
         assert run["held"]
         said = f"{run['kills']} kills and {run['stops']} stops: {run['acknowledged']:,} acknowledged, 0 lost, 0 twice"
         assert said in " ".join(DEPLOYMENT.split())
+    drills = [Drill(**one) for one in json.loads((DOCS / "results" / "drill.json").read_text())]
+    assert drilled(DEPLOYMENT, drills) == DEPLOYMENT
+    assert all(one.lost == one.new_again and one.upgraded == one.rolled_back for one in drills)
     one, four = json.loads((DOCS / "results" / "collector-e2e.json").read_text())
     assert [(e["contributors"], e["browsers"], e["repetitions"]) for e in (one, four)] == [(6366, 500, 200)] * 2
     said = (
