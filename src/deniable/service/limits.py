@@ -165,13 +165,22 @@ class Limits:
 
     def _found(self, text: str) -> tuple[str, Allowance]:
         found = _unmapped(_address(text))
-        if found is None:
-            return "none", self._usual
-        for network, allowance in self._named:
-            if found in network:
-                return str(network), allowance
-        width = 24 if found.version == 4 else 56
-        return str(ipaddress.ip_network(f"{found}/{width}", strict=False)), self._usual
+        named = ((str(network), allowance) for network, allowance in self._named if found in network)
+        return next(named, (network_of(text), self._usual)) if found else (network_of(text), self._usual)
+
+
+def network_of(text: str) -> str:
+    """Return the network of an address: an IPv4 /24 or an IPv6 /56; "none" for what is no address.
+
+    Examples
+    --------
+    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2ff::1"), network_of("a socket")
+    ('192.0.2.0/24', '2001:db8:1:200::/56', 'none')
+    """
+    found = _unmapped(_address(text))
+    if found is None:
+        return "none"
+    return str(ipaddress.ip_network(f"{found}/{24 if found.version == 4 else 56}", strict=False))
 
 
 def _unmapped(address: Address | None) -> Address | None:
