@@ -31,7 +31,6 @@ import numpy as np
 from deniable import SPL, SimulationRandomness
 from deniable.core.outputs import write_text
 from deniable.files.wire import BINARY_TYPE, ID_BYTES, JSON_TYPE, Body, to_wire
-from deniable.service.auth import hash_password
 from deniable.service.control import ask
 from deniable.service.survey_page import draft_page
 from deniable.survey.attribute import Attribute
@@ -132,7 +131,7 @@ def served(database: str, most_per_commit: int = 4096) -> Iterator[Served]:
     text = page.model_copy(update={"languages": {"en": words}, "contact": "x"}).to_json()
     ask(database, {"verb": "new", "slug": "load", "document": ASKED.to_json(), "page": text, "folder": "."})
     ask(database, {"verb": "open", "slug": "load"})
-    sender = {"verb": "analyst", "name": "sender", "role": "sender", "password": hash_password(secrets.token_hex())}
+    sender = {"verb": "add-analyst", "name": "load", "role": "sender"}
     here = Served(database, most_per_commit, ask(database, sender | {"token": True})["token"])
     try:
         yield here

@@ -210,6 +210,16 @@ def _database() -> None:
     )
 
 
+def _accounts() -> None:
+    _questionnaire("team")
+    Path("password.txt").write_text("correct horse battery")
+    _run(
+        "deniable collection --schema schema.json --epsilon 2 -o survey.json",
+        "deniable survey new smoking survey.json",
+        "deniable analyst add ann --role owner --password-file password.txt",
+    )
+
+
 def _staff() -> None:
     _questionnaire("stars", "department", name="staff.json")
     _run("deniable collection --schema staff.json --epsilon 3 --pairs -o survey.json")
@@ -232,6 +242,8 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/cli.md", 3): _two_phases,
     ("docs/cli.md", 4): _dealt,
     ("docs/cli.md", 5): _guess,
+    ("docs/collecting.md", 2): _accounts,
+    ("docs/collecting.md", 3): _accounts,
     ("docs/crosstabs.md", 0): lambda: _questionnaire("team", "content"),
     ("docs/deployment.md", 0): _database,
     ("docs/deployment.md", 1): _database,

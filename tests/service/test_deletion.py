@@ -94,7 +94,7 @@ def test_nothing_of_a_deleted_survey_is_in_the_files(database: str, request: pyt
     assert surveys.export("colours")
     assert [row["slug"] for row in surveys.list()] == ["colours"]
     # The audit has that it was deleted, by whom and when.
-    assert [line[1:] for line in surveys.store.noted()] == [("ann", "delete", "smoking")]
+    assert [(e.who, e.act, e.survey) for e in surveys.store.noted()] == [("ann", "delete", "smoking")]
     surveys.store.close()
 
 
@@ -155,7 +155,7 @@ def test_the_command_line_asks_for_the_name(tmp_path: Path) -> None:
         assert "backups and exports that were made still hold this survey" in done.output
         assert surveys.list() == []
         assert call("GET", f"/api/v1/collections/{ASKED.id}").problem == "unknown-collection"
-        assert [line[1:] for line in surveys.store.noted()] == [("command line", "delete", "smoking")]
+        assert [(e.who, e.act, e.survey) for e in surveys.store.noted()] == [("command line", "delete", "smoking")]
     ask(
         sqlite(tmp_path), {"verb": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."}
     )

@@ -166,7 +166,7 @@ def test_an_analyst_is_added_with_a_password_from_a_file(database: str, folder: 
     result = run(*arguments, "--database", database)
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
-    assert set(said) == {"name", "role", "token"}
+    assert set(said) == {"name", "role", "surveys", "token"}
     result = run("survey", "list", "--database", database, "--json")
     assert PASSWORD not in result.output
 
@@ -192,7 +192,7 @@ def test_the_socket_is_its_owners_and_goes_with_the_collector(folder: Path) -> N
             with pytest.raises(Exception, match=said):
                 ask(url, request)
         (entry, *_) = here.collector.store.noted()
-        assert entry[1:] == ("command line", "pause", "smoking")
+        assert (entry.who, entry.act, entry.survey) == ("command line", "pause", "smoking")
     assert not path.exists()
     # A database that is held by no collector is in use, and nobody answers.
     store = open_store(url)
@@ -501,7 +501,7 @@ def test_the_demonstration_runs_with_one_command(tmp_path: Path) -> None:
         call = Caller(admin, {"origin": admin})
         secret = login.partition("#")[2]
         cookie = call("POST", "/session", {"link": secret}).headers["set-cookie"].partition(";")[0]
-        assert call("POST", "/session", {"link": secret}).problem == "login"
+        assert call("POST", "/session", {"link": secret}).problem == "wrong-login"
         me = Caller(admin, {"cookie": cookie})
         # On a slow machine they come in several batches, and fewer reports than a batch wait for more.
         until(lambda: me("GET", "/surveys/demo/results.json").json["n"] > 60 - MIN_BATCH, PATIENCE)

@@ -54,7 +54,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "rehearse": ("rehearse", "Try a survey on invented people."),
     "serve": ("serve", "Collect reports from people's own devices."),
     "survey": ("survey", "Make, open, pause, close, export and delete surveys."),
-    "analyst": ("survey", "Let somebody log in to the dashboard."),
+    "analyst": ("analyst", "Manage accounts and tokens, and read the audit."),
     "send": ("send", "Randomise answers once, keep the reports, and send them."),
     "leakage": ("leakage", "Say what a release reveals through correlation."),
     "calibrate": ("leakage", "Find the largest budgets that keep leakage below a cap."),

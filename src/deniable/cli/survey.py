@@ -1,4 +1,4 @@
-"""What who collects from real people does beside serving: survey, analyst."""
+"""Surveys of a collector: make, open, pause, close, export, delete, back up and restore."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from deniable.cli._app import check_output, note, verb, writing
 from deniable.core.documents import read_document
 from deniable.core.outputs import atomic_path, write_text
-from deniable.errors import InvalidParameterError, OutputError
+from deniable.errors import InvalidParameterError, OutputError, StoreError
 
 Database = Annotated[
     str,
@@ -38,21 +38,6 @@ class Action(StrEnum):
     backup = "backup"
     restore = "restore"
     migrate = "migrate"
-
-
-class AnalystAction(StrEnum):
-    """What is done to analysts."""
-
-    add = "add"
-
-
-class RoleName(StrEnum):
-    """What an analyst may do."""
-
-    owner = "owner"
-    analyst = "analyst"
-    sender = "sender"
-    monitor = "monitor"
 
 
 @verb("survey")
@@ -210,11 +195,17 @@ def _written(database: str, request: dict[str, Any], output: Path, reports: bool
 
 
 def _restore(database: str, source: Path) -> None:
+    from deniable.service.control import note_restore
     from deniable.service.stores import restore_store
 
     kept = restore_store(database, source)
+    try:
+        note_restore(database, source)
+    except StoreError as error:
+        note(f"warning: the restore is not in the audit: {error}")
     if kept is not None:
         note(f"the database that was there is kept as {kept}")
+    note("accounts, passwords and tokens are those of the backup: see deniable analyst list")
     note(f"restored {source}: what was acknowledged since is lost, and exports made since must not be merged with it")
 
 
@@ -225,42 +216,3 @@ def _migrate(database: str, output: Path | None, *, backup: bool) -> None:
         check_output(output, keep="a backup takes no other's place")
     made = migrate_store(database, output, backup=backup)
     note("the database is up to date" + ("" if made is None else f"; as it was before, it is kept as {made}"))
-
-
-@verb("analyst")
-def analyst(
-    action: Annotated[AnalystAction, typer.Argument(metavar="ACTION", help="add.")],  # noqa: ARG001
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Who logs in.")],
-    role: Annotated[
-        RoleName,
-        typer.Option(
-            "--role", help="owner: opens and closes; analyst: reads; sender: sends batches; monitor: /metrics."
-        ),
-    ] = RoleName.analyst,
-    database: Database = DEFAULT_DATABASE,
-    password_file: Annotated[
-        Path | None, typer.Option("--password-file", help="Take the password from a file instead of asking for it.")
-    ] = None,
-    token: Annotated[bool, typer.Option("--token", help="Print a token for programs as well.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Let somebody log in to the dashboard.
-
-    For collectors. Adding a name again changes role and password, and ends its sessions.
-    """
-    from deniable.service.auth import hash_password
-    from deniable.service.control import ask
-
-    password = (
-        read_document(password_file).rstrip("\r\n")
-        if password_file is not None
-        else typer.prompt("Password", hide_input=True, confirmation_prompt=True)
-    )
-    request = {"verb": "analyst", "name": name, "role": role.value, "password": hash_password(password)}
-    result = ask(database, request | {"token": token})
-    if as_json:
-        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
-        return
-    note(f"{name} can log in, as {role.value}")
-    if token:
-        typer.echo(result["token"])

@@ -1,17 +1,16 @@
 """The admin port: a dashboard for analysts who are logged in, and what owners do to surveys.
 
 It is another origin than the public port, and by default only this machine reaches it. Whoever posts must come from a
-page of this origin, or have a token; roles are `owner` and `analyst`, who reads.
+page of this origin, or have a token. Owners and analysts see the surveys that they have rights for; to them, others are
+not there. What is about accounts and the audit stands in `deniable.service.admin_accounts`.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any
 
-from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -22,33 +21,19 @@ from starlette.types import ASGIApp, Scope
 from deniable.core.documents import Document
 from deniable.errors import DeniableError, StoreError
 from deniable.report import render_fragment, render_html, sheet
-from deniable.service.auth import SESSION, Analyst, Logins
+from deniable.service.admin_accounts import AccountEndpoints, check_origin, html, read
+from deniable.service.auth import Analyst
 from deniable.service.collector import Collector, Held
 from deniable.service.control import perform
 from deniable.service.limits import Network
 from deniable.service.metrics import machine_gauges
 from deniable.service.problems import Problem
 from deniable.service.public import TEMPLATES, Access, bundles, handlers, render_template
-from deniable.service.receiving import read_body
 from deniable.service.results import Results, results
 from deniable.service.shield import Shield
 from deniable.service.surveys import link_path
 
-COOKIE = "__Host-deniable"
-MOST = 4096
-"""Bytes of a request's body here."""
-
 _ACTS = ("open", "pause", "close", "delete")
-
-Shape = TypeVar("Shape", bound=Document)
-
-
-class Credentials(Document):
-    """A name with its password, or the secret of a one-time link."""
-
-    name: str = ""
-    password: str = ""
-    link: str = ""
 
 
 class Act(Document):
@@ -65,13 +50,19 @@ def admin_app(
 
     A page elsewhere whose name is made to lead here could otherwise read what an analyst may.
     """
-    desk = _Desk(collector)
+    people = AccountEndpoints(collector, trusted)
+    desk = _Desk(collector, people)
     app = Starlette(
         routes=[
             Route("/", desk.home),
-            Route("/login", desk.login_page),
-            Route("/session", desk.log_in, methods=["POST"]),
-            Route("/session", desk.log_out, methods=["DELETE"]),
+            Route("/login", people.login_page),
+            Route("/session", people.log_in, methods=["POST"]),
+            Route("/session", people.log_out, methods=["DELETE"]),
+            Route("/sessions", people.log_out_everywhere, methods=["DELETE"]),
+            Route("/account", people.account_page),
+            Route("/password", people.change_password, methods=["POST"]),
+            Route("/audit", people.audit_page),
+            Route("/audit.json", people.audit_json),
             Route("/surveys/{slug}", desk.dashboard),
             Route("/surveys/{slug}/results.json", desk.results_json),
             Route("/surveys/{slug}/results.csv", desk.results_csv),
@@ -95,79 +86,47 @@ def admin_app(
 class _Desk:
     """What analysts and owners ask for."""
 
-    def __init__(self, collector: Collector) -> None:
-        self._collector = collector
-        self._logins = Logins(collector.store, collector.clock)
+    def __init__(self, collector: Collector, people: AccountEndpoints) -> None:
+        self._collector, self._people = collector, people
 
     async def store_error(self, _: Request, error: Exception) -> Response:
         self._collector.outages.refused(str(error))
         return Problem("store").response()
 
-    # ---------------------------------------------------------------- who
-
-    async def _who(self, request: Request) -> Analyst | None:
-        kind, _, secret = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer":
-            return await run_in_threadpool(self._logins.who, secret, "token")
-        cookie = request.cookies.get(COOKIE)
-        return await run_in_threadpool(self._logins.who, cookie, "session") if cookie else None
-
-    async def _analyst(self, request: Request) -> Analyst:
-        who = await self._who(request)
-        if who is None:
-            raise Problem("login")
-        if not who.reads:
-            raise Problem("not-allowed", f"a {who.role} may not read results")
-        return who
-
-    def _held(self, request: Request) -> Held:
+    def _held(self, request: Request, who: Analyst) -> Held:
+        """Return the survey that a request names; one that the account has no rights for is not there."""
         held = self._collector.of_slug(request.path_params["slug"])
-        if held is None:
+        if held is None or not who.may(held.row.slug):
             raise Problem("not-found", "there is no survey of this name")
         return held
 
-    async def log_in(self, request: Request) -> Response:
-        _check_origin(request)
-        if seconds := self._logins.wait():
-            raise Problem("too-many", "wrong passwords came before", retry=seconds)
-        given = await _read(request, Credentials)
-        if given.link:
-            secret = await run_in_threadpool(self._logins.redeem, given.link)
-        else:
-            secret = await run_in_threadpool(self._logins.log_in, given.name, given.password)
-        if secret is None:
-            raise Problem("login", "this is not known, or was used before")
-        response = Response(status_code=204, headers={"Cache-Control": "no-store"})
-        lifetime = int(SESSION.total_seconds())
-        response.set_cookie(COOKIE, secret, lifetime, secure=True, httponly=True, samesite="strict")
-        return response
-
-    async def log_out(self, request: Request) -> Response:
-        _check_origin(request)
-        if cookie := request.cookies.get(COOKIE):
-            await run_in_threadpool(self._logins.log_out, cookie)
-        response = Response(status_code=204)
-        response.delete_cookie(COOKIE, secure=True, httponly=True, samesite="strict")
-        return response
+    async def _read(self, request: Request, download: str = "") -> Held:
+        """Return the survey that somebody reads; a download is written into the audit first."""
+        who = await self._people.reader(request)
+        held = self._held(request, who)
+        if download:
+            await self._people.note(who.name, "download", held.row.slug, download, together=True)
+        return held
 
     # ---------------------------------------------------------------- pages
 
-    async def login_page(self, _: Request) -> Response:
-        return _html(render_template("login.html"))
-
     async def home(self, request: Request) -> Response:
-        who = await self._who(request)
-        if who is None or not who.reads:
+        who = await self._people.page_reader(request)
+        if who is None:
             return RedirectResponse("/login", 303)
-        surveys = sorted(self._collector.all_held(), key=lambda held: (held.row.slug, held.row.position))
-        return _html(render_template("surveys.html", surveys=[(h.row, h.survey.collection.title) for h in surveys]))
+        surveys = sorted(
+            (held for held in self._collector.all_held() if who.may(held.row.slug)),
+            key=lambda held: (held.row.slug, held.row.position),
+        )
+        listed = [(held.row, held.survey.collection.title) for held in surveys]
+        return html(render_template("surveys.html", surveys=listed, who=who))
 
     async def dashboard(self, request: Request) -> Response:
-        who = await self._who(request)
-        if who is None or not who.reads:
+        who = await self._people.page_reader(request)
+        if who is None:
             return RedirectResponse("/login", 303)
-        held = self._held(request)
-        found, owner = await self._results(held), who.role == "owner"
+        held = self._held(request, who)
+        found, owner = await self._results(held), who.changes
         # What is not released yet concerns those who can pause the survey.
         alarm = await run_in_threadpool(self._collector.arrivals.look, held.row, held.survey) if owner else None
         page = await run_in_threadpool(found.page)
@@ -183,7 +142,7 @@ class _Desk:
             fragment=None if page is None else render_fragment(page),
             guarantee=str(held.survey.collection.privacy()).splitlines(),
         )
-        return _html(shown)
+        return html(shown)
 
     # ---------------------------------------------------------------- data
 
@@ -191,8 +150,10 @@ class _Desk:
         return await run_in_threadpool(results, held, self._collector.store, self._collector.clock)
 
     async def results_json(self, request: Request) -> Response:
-        await self._analyst(request)
-        content = (await self._results(self._held(request))).to_json()
+        # The dashboard looks every ten seconds, which is no download.
+        downloaded = "authorization" in request.headers or "download" in request.query_params
+        held = await self._read(request, "results.json" if downloaded else "")
+        content = (await self._results(held)).to_json()
         tag = f'"{hashlib.sha256(content).hexdigest()}"'
         headers = {"ETag": tag, "Cache-Control": "no-cache"}
         if tag in request.headers.get("if-none-match", ""):
@@ -200,22 +161,19 @@ class _Desk:
         return Response(content, headers=headers, media_type="application/json")
 
     async def results_csv(self, request: Request) -> Response:
-        await self._analyst(request)
-        held = self._held(request)
+        held = await self._read(request, "results.csv")
         text = (await self._results(held)).to_csv()
         return _download(text.encode(), "text/csv; charset=utf-8", f"{held.row.slug}.csv")
 
     async def report(self, request: Request) -> Response:
-        await self._analyst(request)
-        held = self._held(request)
+        held = await self._read(request, "report.html")
         page = (await self._results(held)).page()
         if page is None:
             raise Problem("not-found", "there is no estimate yet")
         return _download(render_html(page).encode(), "text/html; charset=utf-8", f"{held.row.slug}.html")
 
     async def aggregate(self, request: Request) -> Response:
-        await self._analyst(request)
-        held = self._held(request)
+        held = await self._read(request, "aggregate")
 
         def exported() -> bytes:
             released = self._collector.store.released(held.row.id)
@@ -225,11 +183,8 @@ class _Desk:
         return _download(content, "application/octet-stream", f"{held.row.slug}.aggregate")
 
     async def metrics(self, request: Request) -> Response:
-        who = await self._who(request)
-        if who is None:
-            raise Problem("login")
-        if not who.watches:
-            raise Problem("not-allowed", f"a {who.role} may not read metrics")
+        if not (await self._people.known(request)).watches:
+            raise Problem("not-allowed", "metrics are for monitors, and for owners of all surveys")
         gauges = await run_in_threadpool(self._collector.gauges)
         gauges |= await run_in_threadpool(machine_gauges, self._collector.store.file)
         return Response(self._collector.metrics.text(gauges), media_type="text/plain; version=0.0.4")
@@ -237,16 +192,16 @@ class _Desk:
     # ---------------------------------------------------------------- acts
 
     async def act(self, request: Request) -> Response:
-        _check_origin(request)
-        who = await self._analyst(request)
-        if who.role != "owner":
+        check_origin(request)
+        who = await self._people.reader(request)
+        if not who.changes:
             raise Problem("not-allowed", "an analyst reads; owners change surveys")
         act = request.path_params["act"]
         if act not in _ACTS:
             raise Problem("not-found", f"an owner can {', '.join(_ACTS)}")
-        held = self._held(request)
+        held = self._held(request, who)
         asked: dict[str, Any] = {"verb": act, "slug": held.row.slug}
-        given = await _read(request, Act)
+        given = await read(request, Act)
         if act == "close":
             asked["now"] = given.now
         if act == "delete" and given.name != held.row.slug:
@@ -259,27 +214,6 @@ class _Desk:
             raise Problem("malformed", str(error)) from None
         await run_in_threadpool(self._collector.refresh)
         return JSONResponse(result, headers={"Cache-Control": "no-store"})
-
-
-async def _read(request: Request, shape: type[Shape]) -> Shape:
-    content = await read_body(request.headers, request.receive, MOST)
-    try:
-        return shape.model_validate_json(content or b"{}")
-    except ValidationError:
-        raise Problem("malformed", f"the body must be JSON with {', '.join(shape.model_fields)}") from None
-
-
-def _check_origin(request: Request) -> None:
-    """Raise not-allowed unless a request comes from a page of this origin, or by a program with a token."""
-    origin = request.headers.get("origin")
-    if origin is None and request.headers.get("authorization", "").lower().startswith("bearer "):
-        return
-    if origin is None or urlsplit(origin).netloc != request.headers.get("host"):
-        raise Problem("not-allowed", "the request must come from a page of this address")
-
-
-def _html(text: str) -> Response:
-    return Response(text, headers={"Cache-Control": "no-store"}, media_type="text/html; charset=utf-8")
 
 
 def _download(content: bytes, media_type: str, name: str) -> Response:

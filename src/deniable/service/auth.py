@@ -1,21 +1,20 @@
-"""Who may look at results, and who may change surveys: passwords, sessions, tokens and one-time links.
+"""Roles and rights of accounts: passwords, sessions, tokens and one-time links.
 
 Of a secret only a digest is stored: of passwords scrypt's, of random ones SHA-256. Sessions end after twelve hours.
+How often passwords can be tried is decided in `deniable.service.guessing`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import secrets
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, get_args
 
-from deniable.errors import InvalidParameterError
+from deniable.errors import InvalidParameterError, StoreError
 from deniable.service.stores.store import Store
 from deniable.service.surveys import Clock
 
@@ -28,10 +27,6 @@ LINK = timedelta(minutes=15)
 
 LEAST_PASSWORD = 12
 """Characters of a password."""
-
-FREE_FAILURES = 5
-"""Wrong passwords before anybody must wait; then twice as long each time, up to `LONGEST_WAIT` seconds."""
-LONGEST_WAIT = 60
 
 _COST, _BLOCK, _PARALLEL = 1 << 15, 8, 1
 _MEMORY = 1 << 26
@@ -58,7 +53,7 @@ def hash_password(password: str) -> str:
 
 
 def is_password(password: str, stored: str) -> bool:
-    """Whether this is the password of which that was stored."""
+    """Whether a password is the one that was stored."""
     salt, known = (bytes.fromhex(part) for part in stored.split("$")[-2:])
     return hmac.compare_digest(_scrypt(password, salt), known)
 
@@ -67,44 +62,65 @@ def _scrypt(password: str, salt: bytes) -> bytes:
     return hashlib.scrypt(password.encode(), salt=salt, n=_COST, r=_BLOCK, p=_PARALLEL, maxmem=_MEMORY)
 
 
-_NOBODY = f"scrypt${_COST}${_BLOCK}${_PARALLEL}${bytes(16).hex()}${bytes(64).hex()}"
-"""Compared with where there is no analyst of a name, so that a wrong name takes as long as a wrong password."""
+NO_PASSWORD = f"scrypt${_COST}${_BLOCK}${_PARALLEL}${bytes(16).hex()}${bytes(64).hex()}"
+"""Stored for accounts of programs, which have tokens only; no password is known that it would be the digest of.
+
+Where there is no account of a name, a password is compared with it as well: that takes as long as a wrong password.
+"""
 
 
 @dataclass(frozen=True)
 class Analyst:
-    """Somebody who is logged in.
+    """An account that is logged in, or whose token came with a request.
 
     Parameters
     ----------
     name : str
-        Who.
+        Its name.
     role : {"owner", "analyst", "sender", "monitor"}
-        Whether they may change surveys, read only, only send batches of reports to the public port, or only watch.
+        An owner reads results and changes surveys, an analyst reads results, a sender sends batches of reports to the
+        public port, and a monitor reads the metrics.
+    surveys : frozenset of str or None
+        Names of the surveys that it has these rights for; None for all.
     """
 
     name: str
     role: Role
+    surveys: frozenset[str] | None = None
+
+    def may(self, slug: str) -> bool:
+        """Whether the account has any rights for a survey.
+
+        Examples
+        --------
+        >>> Analyst("ann", "owner", frozenset({"smoking"})).may("sleep"), Analyst("bob", "analyst").may("sleep")
+        (False, True)
+        """
+        return self.surveys is None or slug in self.surveys
 
     @property
     def reads(self) -> bool:
-        """Whether they may read results."""
+        """Whether the account may read results."""
         return self.role in ("owner", "analyst")
 
     @property
-    def watches(self) -> bool:
-        """Whether they may read the numbers that operators watch."""
-        # Not an analyst: how many reports have come, one by one, would tell who is the last of a batch.
-        return self.role in ("owner", "monitor")
+    def changes(self) -> bool:
+        """Whether the account may change surveys and read the audit."""
+        return self.role == "owner"
 
     @property
     def sends(self) -> bool:
-        """Whether they may send batches of reports."""
+        """Whether the account may send batches of reports."""
         return self.role in ("owner", "sender")
+
+    @property
+    def watches(self) -> bool:
+        """Whether the account may read the metrics, which are about all surveys."""
+        return self.role in ("owner", "monitor") and self.surveys is None
 
 
 class Logins:
-    """Sessions of one collector's analysts.
+    """Sessions, tokens and links of one collector's accounts.
 
     Parameters
     ----------
@@ -112,65 +128,89 @@ class Logins:
         The collector's.
     clock : callable
         The time.
-    now : callable
-        Seconds, for the waits after wrong passwords.
     """
 
-    def __init__(self, store: Store, clock: Clock, now: Callable[[], float] = time.monotonic) -> None:
-        self._store, self._clock, self._now = store, clock, now
-        self._lock, self._one = threading.Lock(), threading.Lock()
-        self._failures, self._until = 0, 0.0
-
-    def wait(self) -> int:
-        """Return how many seconds nobody can log in after wrong passwords."""
-        with self._lock:
-            return max(0, int(self._until - self._now() + 0.999))
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
 
     def log_in(self, name: str, password: str) -> str | None:
-        """Return the secret of a new session, None if the name or the password is wrong, or nobody can log in now.
+        """Return the secret of a new session, None if the name or the password is wrong.
 
-        One after the other: of a thousand that are tried at once, all but the first few meet the wait.
+        Both, and any name, take the same time: a digest is computed and compared in each case.
         """
-        with self._one:
-            return None if self.wait() else self._log_in(name, password)
-
-    def _log_in(self, name: str, password: str) -> str | None:
         found = self._store.analyst(name)
-        right = is_password(password, found[1] if found else _NOBODY)
-        with self._lock:
-            if found is None or not right:
-                self._failures += 1
-                if self._failures >= FREE_FAILURES:
-                    self._until = self._now() + min(LONGEST_WAIT, 2 ** (self._failures - FREE_FAILURES))
-                return None
-            self._failures, self._until = 0, 0.0
-        return self.issue(name, "session", SESSION)
+        stored = found[1] if found else NO_PASSWORD
+        if not is_password(password, stored) or found is None:
+            return None
+        return self._issue(name, "session", SESSION, password=stored)
 
-    def issue(self, name: str, kind: Kind, lifetime: timedelta | None) -> str:
-        """Return a new secret of an analyst's; None lasts until the analyst is entered again."""
-        secret = secrets.token_urlsafe(32)
-        expires = None if lifetime is None else (self._clock() + lifetime).isoformat()
-        self._store.add_session(digest(secret), name, kind, expires)
+    def issue(self, name: str, kind: Kind, lifetime: timedelta | None, label: str = "") -> str:
+        """Return a new secret of an account; it lasts until it is revoked if `lifetime` is None.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is no such account, or it has a token of this label.
+        """
+        secret = self._issue(name, kind, lifetime, label=label)
+        if secret is None:
+            raise InvalidParameterError(
+                f"token must have a name that the account {name!r} has not used yet, got {label!r}; choose another "
+                "name, or revoke that token first"
+            )
         return secret
 
-    def who(self, secret: str, kind: Kind) -> Analyst | None:
-        """Return whose secret it is, None if it is nobody's or has expired."""
-        found = self._store.session(digest(secret), kind)
-        if found is None or (found[2] is not None and datetime.fromisoformat(found[2]) <= self._clock()):
-            return None
-        role = next((role for role in ROLES if role == found[1]), None)
-        return None if role is None else Analyst(found[0], role)
+    def _issue(
+        self, name: str, kind: Kind, lifetime: timedelta | None, *, label: str = "", password: str | None = None
+    ) -> str | None:
+        secret, now = secrets.token_urlsafe(32), self._clock()
+        expires = None if lifetime is None else (now + lifetime).isoformat()
+        added = self._store.add_session(
+            digest(secret), name, kind, expires, label=label, day=now.date().isoformat(), password=password
+        )
+        return secret if added else None
 
-    def redeem(self, secret: str) -> str | None:
-        """Return the secret of a new session for a one-time link's, None if it was used or has expired."""
+    def who(self, secret: str, kind: Kind) -> Analyst | None:
+        """Return whose secret it is, None if it is nobody's or has expired; of a token's use the day is kept."""
+        found = self._store.session(digest(secret), kind)
+        now = self._clock()
+        if found is None or (found.expires is not None and datetime.fromisoformat(found.expires) <= now):
+            return None
+        role = next((role for role in ROLES if role == found.account.role), None)
+        if role is None:
+            return None
+        today = now.date().isoformat()
+        if kind == "token" and found.used != today:
+            # A monitor reads metrics on a full disk, too.
+            with contextlib.suppress(StoreError):
+                self._store.use_session(digest(secret), today)
+        return Analyst(found.account.name, role, found.account.surveys)
+
+    def redeem(self, secret: str) -> tuple[str, str] | None:
+        """Return the name and a new session's secret for a one-time link's, None if it was used or has expired."""
         analyst = self.who(secret, "link")
         if analyst is None or not self._store.end_session(digest(secret)):
             return None
-        return self.issue(analyst.name, "session", SESSION)
+        session = self._issue(analyst.name, "session", SESSION)
+        return None if session is None else (analyst.name, session)
 
-    def log_out(self, secret: str) -> None:
-        """End a session."""
-        self._store.end_session(digest(secret))
+    def change_password(self, name: str, old: str, new: str, session: str) -> bool:
+        """Change a password if `old` is the one until now, and end all other sessions; whether that was done.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the new one is too short.
+        """
+        hashed = hash_password(new)
+        found = self._store.analyst(name)
+        if found is None or not is_password(old, found[1]):
+            return False
+        return self._store.set_password(name, hashed, before=found[1], keep=digest(session))
+
+    def log_out(self, secret: str) -> bool:
+        """End a session; whether there was one."""
+        return self._store.end_session(digest(secret))
 
 
 def digest(secret: str) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import DeniableError, InvalidParameterError, StoreError, StoreInUseError
-from deniable.service.auth import Logins
+from deniable.service.accounts import ACCOUNT_VERBS, COMMAND_LINE
 from deniable.service.stores import open_store, sqlite_path
 from deniable.service.surveys import Surveys
 
@@ -36,7 +36,7 @@ log = logging.getLogger("deniable.service")
 Answer = dict[str, Any]
 
 
-def perform(surveys: Surveys, request: Answer, actor: str = "command line") -> Answer:
+def perform(surveys: Surveys, request: Answer, actor: str = COMMAND_LINE) -> Answer:
     """Do what a request says to a store, write down who did it, and return the result as JSON data.
 
     Raises
@@ -48,11 +48,20 @@ def perform(surveys: Surveys, request: Answer, actor: str = "command line") -> A
     verb = values.pop("verb")
     if verb not in _VERBS:
         raise InvalidParameterError(f"verb must be one of {', '.join(_VERBS)}, got verb={verb!r}")
-    result = _VERBS[verb](surveys, values)
-    if verb not in ("status", "list"):
-        about = values.get("slug") or values.get("name") or ""
-        surveys.store.note(surveys.clock().isoformat(), actor, verb, about)
+    result = _VERBS[verb](surveys, dict(values))
+    if verb not in _READS:
+        surveys.store.note(surveys.clock(), actor, verb, values.get("slug", ""), _about(values))
     return result
+
+
+def _about(values: Answer) -> str:
+    """Return what the audit says of a request besides its verb and its survey."""
+    said = [values.get("role"), *(values.get("surveys") or ()), values.get("label")]
+    said += [key for key in ("now", "reports", "token") if values.get(key)]
+    if "output" in values:
+        said.append(Path(values["output"]).name)
+    text = ", ".join(part for part in said if part)
+    return ": ".join(part for part in (values.get("name", ""), text) if part)
 
 
 def _export(surveys: Surveys, values: Answer) -> Answer:
@@ -66,15 +75,6 @@ def _backup(surveys: Surveys, values: Answer) -> Answer:
     return {}
 
 
-def _analyst(surveys: Surveys, values: Answer) -> Answer:
-    """Enter an analyst; the password comes as what is stored of it."""
-    logins = Logins(surveys.store, surveys.clock)
-    surveys.store.add_analyst(values["name"], values["role"], values["password"])
-    return {"name": values["name"], "role": values["role"]} | (
-        {"token": logins.issue(values["name"], "token", None)} if values.get("token") else {}
-    )
-
-
 _VERBS: dict[str, Callable[[Surveys, Answer], Answer]] = {
     "new": lambda surveys, values: surveys.new(**values),
     "open": lambda surveys, values: surveys.open(**values),
@@ -85,8 +85,11 @@ _VERBS: dict[str, Callable[[Surveys, Answer], Answer]] = {
     "list": lambda surveys, _: {"surveys": surveys.list()},
     "export": _export,
     "backup": _backup,
-    "analyst": _analyst,
+    **ACCOUNT_VERBS,
 }
+
+_READS = ("status", "list", "list-analysts", "audit")
+"""Verbs that the audit does not keep."""
 
 
 def ask(url: str, request: Answer) -> Answer:
@@ -98,7 +101,7 @@ def ask(url: str, request: Answer) -> Answer:
         If it cannot be done.
     """
     try:
-        store = open_store(url, create=request["verb"] in ("new", "analyst"))
+        store = open_store(url, create=request["verb"] in ("new", "add-analyst"))
     except StoreInUseError:
         path = sqlite_path(url)
         if path is None:
@@ -106,6 +109,22 @@ def ask(url: str, request: Answer) -> Answer:
         return _ask_collector(path, request)
     try:
         return perform(Surveys(store), request)
+    finally:
+        store.close()
+
+
+def note_restore(url: str, source: Path) -> None:
+    """Write into a database that was just restored that it was, and end the sessions that the backup had.
+
+    Raises
+    ------
+    StoreError
+        If the database needs migrating, or cannot be written.
+    """
+    store = open_store(url)
+    try:
+        store.end_sessions()
+        store.note(Surveys(store).clock(), COMMAND_LINE, "restore", about=source.name)
     finally:
         store.close()
 

@@ -34,6 +34,8 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "busy": (503, "Too many reports are waiting."),
     "store": (503, "Reports cannot be stored now."),
     "login": (401, "Log in first."),
+    "wrong-login": (401, "The name or the password is wrong."),
+    "wait": (429, "Too many wrong passwords came."),
     "token": (401, "Batches of reports need a token."),
     "wrong-host": (421, "This port does not answer to that name."),
 }

@@ -39,7 +39,7 @@ from deniable.files.wire import (
     from_binary,
     from_json,
 )
-from deniable.service.auth import Logins, digest
+from deniable.service.auth import Analyst, Logins, digest
 from deniable.service.browsers import unknown_to_browsers
 from deniable.service.collector import Collector, Held
 from deniable.service.ingest import Outcome
@@ -281,7 +281,7 @@ class _Reports:
         if held is None:
             raise Problem("unknown-collection")
         authorization = headers.get("authorization")
-        sender = await self._senders.is_known(authorization) if authorization else False
+        sender = await self._senders.may_send(authorization, held.row.slug) if authorization else False
         if not sender:
             self._access.check(scope, headers)
         state = held.state(self._collector.clock)
@@ -316,10 +316,10 @@ class _Senders:
 
     def __init__(self, logins: Logins) -> None:
         self._logins = logins
-        self._known: dict[str, tuple[float, bool]] = {}
+        self._known: dict[str, tuple[float, Analyst | None]] = {}
 
-    async def is_known(self, authorization: str) -> bool:
-        """Whether a header has such a token.
+    async def may_send(self, authorization: str, slug: str) -> bool:
+        """Whether a header has a token that may send batches to a survey.
 
         Raises
         ------
@@ -328,18 +328,17 @@ class _Senders:
         """
         kind, _, secret = authorization.partition(" ")
         name, now = digest(secret), time.monotonic()
-        until, known = self._known.get(name, (0.0, False))
+        until, who = self._known.get(name, (0.0, None))
         if now >= until:
             try:
                 who = await run_in_threadpool(self._logins.who, secret, "token")
             except StoreError:
                 raise Problem("store") from None
-            known = who is not None and who.sends
             if len(self._known) >= _TOKENS:
                 self._known.clear()
-            self._known[name] = now + _TOKEN_SECONDS, known
-        if kind.lower() != "bearer" or not known:
-            raise Problem("token", "the token is not known, or is of somebody who may not send reports")
+            self._known[name] = now + _TOKEN_SECONDS, who
+        if kind.lower() != "bearer" or who is None or not who.sends or not who.may(slug):
+            raise Problem("token", "the token is not known, or its account may not send reports to this survey")
         return True
 
 

@@ -61,6 +61,23 @@ STEPS: tuple[tuple[str, ...], ...] = (
         " e.collection = b.collection AND e.number <= b.number), substr(c.counts, 1, 0) FROM batches b"
         " JOIN collections c ON c.id = b.collection AND c.batches > b.number",
     ),
+    (
+        # Names of surveys between blanks, or NULL for all of them.
+        "ALTER TABLE analysts ADD COLUMN surveys TEXT",
+        "ALTER TABLE sessions ADD COLUMN label TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE sessions ADD COLUMN created TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE sessions ADD COLUMN used TEXT NOT NULL DEFAULT ''",
+        "UPDATE sessions SET label = substr(digest, 1, 8) WHERE kind = 'token'",
+        "CREATE UNIQUE INDEX tokens_by_label ON sessions (analyst, label) WHERE kind = 'token'",
+        "ALTER TABLE audit RENAME TO audit_of_before",
+        "CREATE TABLE audit (number BIGINT NOT NULL, at TEXT NOT NULL, until TEXT NOT NULL, who TEXT NOT NULL,"
+        " act TEXT NOT NULL, survey TEXT NOT NULL, about TEXT NOT NULL, times BIGINT NOT NULL)",
+        "INSERT INTO audit SELECT 0, at, at, analyst, CASE act WHEN 'analyst' THEN 'add-analyst' ELSE act END,"
+        " CASE act WHEN 'analyst' THEN '' ELSE about END, CASE act WHEN 'analyst' THEN about ELSE '' END, 1"
+        " FROM audit_of_before",
+        "DROP TABLE audit_of_before",
+        "CREATE INDEX audit_by_time ON audit (at)",
+    ),
 )
 
 VERSION = len(STEPS)

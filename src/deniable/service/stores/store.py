@@ -14,7 +14,7 @@ another, and the third reads. What this file promises:
 from __future__ import annotations
 
 import secrets
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -29,6 +29,7 @@ from deniable.core.randomness import SecureRandomness
 from deniable.errors import StoreError
 from deniable.files.jobs.shuffling import permutation
 from deniable.files.wire import ID_BYTES, Rows
+from deniable.service.stores.accounts import Accounts
 from deniable.service.stores.migrations import ROLE, STEPS, VERSION, checked_version
 from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 
@@ -123,7 +124,7 @@ Upgrade = Callable[["Store", int], None]
 _NUMBER = "(SELECT number FROM collections WHERE id = ?)"
 
 
-class Store(ABC):
+class Store(Accounts):
     """A collector's database. Every method either happened or raised; after StoreError nobody knows which."""
 
     bytes_type: ClassVar[str]
@@ -148,14 +149,6 @@ class Store(ABC):
     @abstractmethod
     def _taking(self) -> AbstractContextManager[Run]:
         """Open a transaction on the lane of reports."""
-
-    @abstractmethod
-    def _working(self) -> AbstractContextManager[Run]:
-        """Open a transaction on the lane of work."""
-
-    @abstractmethod
-    def _reading(self) -> AbstractContextManager[Run]:
-        """Open a transaction that only reads."""
 
     @abstractmethod
     def _tables(self, run: Run) -> int:
@@ -332,7 +325,7 @@ class Store(ABC):
         """Delete a draft or a closed collection with all that is kept of it; False in any other state."""
         with self._working() as run:
             self._claim(run, collection, wait=True)
-            found = run(f"SELECT state, number FROM collections WHERE id = ?{self._changes}", collection)
+            found = run(f"SELECT state, number, slug FROM collections WHERE id = ?{self._changes}", collection)
             if not found or found[0][0] not in ("draft", "closed"):
                 return False
             for table in ("receipts", "inbox"):
@@ -340,6 +333,8 @@ class Store(ABC):
             for table in ("batches", "releases", "rejections", "dictionaries"):
                 run(f"DELETE FROM {table} WHERE collection = ?", collection)
             run("DELETE FROM collections WHERE id = ?", collection)
+            if not run("SELECT 1 FROM collections WHERE slug = ?", found[0][2]):
+                self._forget_rights(run, found[0][2])
         self._erase()
         return True
 
@@ -546,63 +541,3 @@ class Store(ABC):
                 collection,
             )
         return {reason: int(count) for reason, count in found}
-
-    # ---------------------------------------------------------------- analysts
-
-    @final
-    def add_analyst(self, name: str, role: str, password: str) -> None:
-        """Enter an analyst; one of this name gets the new role and password, and is logged out everywhere."""
-        with self._working() as run:
-            run(
-                "INSERT INTO analysts VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET role = ?, password = ?",
-                *(name, role, password, role, password),
-            )
-            run("DELETE FROM sessions WHERE analyst = ?", name)
-
-    @final
-    def analyst(self, name: str) -> tuple[str, str] | None:
-        """Return an analyst's role and password hash, None if there is none of this name."""
-        with self._reading() as run:
-            found = run("SELECT role, password FROM analysts WHERE name = ?", name)
-        return (found[0][0], found[0][1]) if found else None
-
-    @final
-    def add_session(self, digest: str, analyst: str, kind: str, expires: str | None) -> None:
-        """Enter a session, a token or a one-time link by the digest of its secret."""
-        with self._working() as run:
-            run("INSERT INTO sessions VALUES (?, ?, ?, ?)", digest, analyst, kind, expires)
-
-    @final
-    def session(self, digest: str, kind: str) -> tuple[str, str, str | None] | None:
-        """Return name and role of whose session this is and when it expires, None if there is no such session."""
-        with self._reading() as run:
-            found = run(
-                "SELECT a.name, a.role, s.expires FROM sessions s JOIN analysts a ON a.name = s.analyst"
-                " WHERE s.digest = ? AND s.kind = ?",
-                *(digest, kind),
-            )
-        return (found[0][0], found[0][1], found[0][2]) if found else None
-
-    @final
-    def end_session(self, digest: str) -> bool:
-        """Drop a session; whether there was one, so that of two who use a one-time link one succeeds."""
-        with self._working() as run:
-            return bool(run("DELETE FROM sessions WHERE digest = ? RETURNING 1", digest))
-
-    @final
-    def end_expired(self, now: str) -> None:
-        """Drop the sessions that have expired."""
-        with self._working() as run:
-            run("DELETE FROM sessions WHERE expires < ?", now)
-
-    @final
-    def note(self, at: str, analyst: str, act: str, about: str) -> None:
-        """Write down what somebody did."""
-        with self._working() as run:
-            run("INSERT INTO audit VALUES (?, ?, ?, ?)", at, analyst, act, about)
-
-    @final
-    def noted(self) -> list[tuple[str, str, str, str]]:
-        """Return what was done: when, by whom, what, to which survey."""
-        with self._reading() as run:
-            return run("SELECT at, analyst, act, about FROM audit ORDER BY at")

@@ -20,7 +20,14 @@ if (login) {
   const value = (id) => document.getElementById(id).value;
   login.addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (await send("POST", "/session", { name: value("name"), password: value("password") })) location.assign("/");
+    say("");
+    if (await send("POST", "/session", { name: value("name"), password: value("password") })) {
+      location.assign("/");
+      return;
+    }
+    const password = document.getElementById("password");
+    password.value = "";
+    password.focus();
   });
   // A one-time link has its secret in the fragment, which no server and no proxy sees.
   const link = location.hash.slice(1);
@@ -32,6 +39,31 @@ if (login) {
 
 document.getElementById("logout")?.addEventListener("click", async () => {
   if (await send("DELETE", "/session")) location.assign("/login");
+});
+
+document.getElementById("everywhere")?.addEventListener("click", async () => {
+  if (await send("DELETE", "/sessions")) location.assign("/login");
+});
+
+const change = document.getElementById("change");
+change?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const field = (id) => document.getElementById(id);
+  if (field("new").value !== field("again").value) {
+    say("The new passwords differ.");
+    return;
+  }
+  if (await send("POST", "/password", { old: field("old").value, new: field("new").value })) {
+    change.reset();
+    say("The password is changed. All other sessions have ended.");
+  }
+});
+
+// The policy of these pages lets no form be sent.
+const filter = document.getElementById("filter");
+filter?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  location.assign(`/audit?${new URLSearchParams(new FormData(filter))}`);
 });
 
 const dashboard = document.getElementById("dashboard");

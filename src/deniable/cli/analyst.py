@@ -1,0 +1,176 @@
+"""Accounts of a collector: who can log in to the dashboard, the tokens of programs, and the audit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deniable.cli._app import note, verb
+from deniable.cli.survey import DEFAULT_DATABASE, AsJson, Database
+from deniable.core.documents import read_document
+from deniable.errors import InvalidParameterError
+
+
+class AnalystAction(StrEnum):
+    """What is done to accounts."""
+
+    add = "add"
+    list = "list"
+    remove = "remove"
+    password = "password"
+    role = "role"
+    token = "token"
+    revoke = "revoke"
+    audit = "audit"
+
+
+class RoleName(StrEnum):
+    """What an account may do."""
+
+    owner = "owner"
+    analyst = "analyst"
+    sender = "sender"
+    monitor = "monitor"
+
+
+_PEOPLE = (RoleName.owner, RoleName.analyst)
+
+
+@verb("analyst")
+def analyst(
+    action: Annotated[
+        AnalystAction, typer.Argument(metavar="ACTION", help="add, list, remove, password, role, token, revoke, audit.")
+    ],
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The account's name.")] = None,
+    label: Annotated[str | None, typer.Argument(metavar="TOKEN", help="The token's name, for token and revoke.")] = (
+        None
+    ),
+    role: Annotated[
+        RoleName | None,
+        typer.Option("--role", help="owner, analyst, sender or monitor; default for add: analyst."),
+    ] = None,
+    survey: Annotated[
+        list[str] | None,
+        typer.Option("--survey", metavar="SLUG", help="Survey that the rights are for, repeatable; default: all."),
+    ] = None,
+    database: Database = DEFAULT_DATABASE,
+    password_file: Annotated[
+        Path | None, typer.Option("--password-file", help="Take the password from a file instead of asking for it.")
+    ] = None,
+    token: Annotated[bool, typer.Option("--token", help="With add: make and print a token.")] = False,
+    valid_days: Annotated[
+        int | None, typer.Option("--valid-days", help="With token: days until it expires; default: never.", min=1)
+    ] = None,
+    day: Annotated[str | None, typer.Option("--day", metavar="DATE", help="With audit: day in UTC, 2026-05-01.")] = (
+        None
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Manage accounts and tokens, and read the audit.
+
+    For collectors. An owner reads results and opens, pauses and closes surveys; an analyst reads
+    results; a sender sends batches of reports; a monitor reads the metrics. Senders and monitors
+    are programs, which have tokens and no password.
+
+    A new password ends the account's sessions. "role" replaces the role and the surveys. "revoke"
+    without TOKEN ends everything that is open: all tokens and all sessions. "audit" prints who did
+    what and when: of one account, one survey or one day, if these are given.
+    """
+    from deniable.service.control import ask
+
+    if action is AnalystAction.list:
+        _show_list(ask(database, {"verb": "list-analysts"}), as_json)
+        return
+    if action is AnalystAction.audit:
+        if survey and len(survey) > 1:
+            raise InvalidParameterError(f"survey must be given once with audit, got {', '.join(survey)}")
+        asked = {"verb": "audit", "survey": survey[0] if survey else None, "who": name, "day": day}
+        _show_audit(ask(database, asked), as_json)
+        return
+    request: dict[str, Any] = {"name": _given(name, "NAME", "the account's name")}
+    if action is AnalystAction.add:
+        chosen = role or RoleName.analyst
+        password = _password(password_file) if chosen in _PEOPLE or password_file is not None else None
+        request |= {"verb": "add-analyst", "role": chosen.value, "surveys": survey or None, "token": token}
+        request |= {"password": password}
+        said = f"{name} was added, as {chosen.value}"
+    elif action is AnalystAction.remove:
+        request |= {"verb": "remove-analyst"}
+        said = f"{name} was removed; its sessions and tokens have ended"
+    elif action is AnalystAction.password:
+        request |= {"verb": "set-password", "password": _password(password_file)}
+        said = f"{name} has a new password; its sessions have ended, its tokens have not"
+    elif action is AnalystAction.role:
+        chosen = _given(role, "--role", "owner, analyst, sender or monitor")
+        request |= {"verb": "set-rights", "role": chosen.value, "surveys": survey or None}
+        said = f"{name} is {chosen.value} of {', '.join(survey) if survey else 'all surveys'}"
+    elif action is AnalystAction.token:
+        request |= {"verb": "add-token", "label": _given(label, "TOKEN", "a name for the token"), "days": valid_days}
+        said = "the token is shown this once"
+    else:
+        request |= {"verb": "revoke-token", "label": label}
+        said = f"{name}: {label} was revoked" if label else f"all tokens and sessions of {name} have ended"
+    result = ask(database, request)
+    if as_json:
+        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        return
+    note(said)
+    if "token" in result:
+        typer.echo(result["token"])
+
+
+def _given(value: Any, what: str, why: str) -> Any:
+    if value is None:
+        raise InvalidParameterError(f"{what} must be given: {why}")
+    return value
+
+
+def _password(file: Path | None) -> str:
+    """Return what is stored of a password from a file or the terminal."""
+    from deniable.service.auth import hash_password
+
+    if file is not None:
+        return hash_password(read_document(file).rstrip("\r\n"))
+    return hash_password(typer.prompt("Password", hide_input=True, confirmation_prompt=True))
+
+
+def _show_list(result: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        return
+    rows = []
+    for account in result["accounts"]:
+        surveys = "all" if account["surveys"] is None else ", ".join(account["surveys"])
+        rows.append((account["name"], account["role"], surveys, "", "", "", ""))
+        for one in account["tokens"]:
+            days = (one["created"] or "unknown", one["used"] or "never", one["expires"] or "never")
+            rows.append(("", "", "", one["name"], *days))
+    _print_table(("account", "role", "surveys", "token", "created", "last used", "expires"), rows)
+
+
+def _show_audit(result: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        return
+    rows = []
+    for entry in result["entries"]:
+        times = "" if entry["times"] == 1 else f"{entry['times']} times, until {entry['until'][11:19]}"
+        when = f"{entry['at'][:10]} {entry['at'][11:19]}"
+        rows.append((when, entry["who"], entry["act"], entry["survey"], entry["about"], times))
+    _print_table(("when (UTC)", "who", "act", "survey", "about", ""), rows)
+
+
+def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under a header, in columns as wide as their texts; control characters are written as escapes."""
+    from deniable.report.page import visible
+
+    shown = [[visible(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo(line.rstrip())

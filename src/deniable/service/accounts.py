@@ -1,0 +1,204 @@
+"""What the command line does to accounts and their tokens, and how it reads the audit.
+
+Every function takes the surveys of a collector and the values of a request, and returns JSON data. A secret is in the
+result of the request that makes a token, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from deniable.errors import InvalidParameterError
+from deniable.service.auth import NO_PASSWORD, ROLES, Logins
+from deniable.service.stores.accounts import Token
+from deniable.service.surveys import Surveys
+
+Values = dict[str, Any]
+
+COMMAND_LINE = "command line"
+"""Who acts in the audit when somebody on the machine does."""
+
+UNKNOWN_NAME = "unknown name"
+"""Who is named in the audit when somebody tried to log in with a name that no account has: it may be a password."""
+
+PROGRAMS = ("sender", "monitor")
+"""Roles of programs, which have tokens and no password."""
+
+MOST_CHARACTERS = 64
+"""Characters of the name of an account or a token."""
+
+_FIRST = "first"
+"""Name of the token that is made with an account."""
+
+
+def add(surveys: Surveys, values: Values) -> Values:
+    """Enter an account; the password comes as what is stored of it, or None for a program's."""
+    name, role = _new_name("name", values["name"]), _role(values["role"])
+    slugs = _rights(surveys, role, values.get("surveys"))
+    password = values.get("password")
+    if (password is None) != (role in PROGRAMS):
+        raise InvalidParameterError(
+            f"password must be given for an owner or an analyst, and only for them, got role={role!r}"
+        )
+    if not surveys.store.add_analyst(name, role, password or NO_PASSWORD, slugs):
+        raise InvalidParameterError(
+            f"name must be new, there is an account {name!r}: change it with deniable analyst role or password, or "
+            "remove it first"
+        )
+    added = {"name": name, "role": role, "surveys": _listed(slugs)}
+    if not values.get("token"):
+        return added
+    return added | {"token": Logins(surveys.store, surveys.clock).issue(name, "token", None, _FIRST)}
+
+
+def accounts(surveys: Surveys, _: Values) -> Values:
+    """Return all accounts with their rights and their tokens, without secrets."""
+    tokens = surveys.store.tokens()
+    return {
+        "accounts": [
+            {
+                "name": account.name,
+                "role": account.role,
+                "surveys": _listed(account.surveys),
+                "tokens": described(token for token in tokens if token.account == account.name),
+            }
+            for account in surveys.store.analysts()
+        ]
+    }
+
+
+def described(tokens: Any) -> list[Values]:
+    """Return tokens as data: name, day of making, day of last use and of expiry, where they are known."""
+    return [_described(token) for token in tokens]
+
+
+def _described(token: Token) -> Values:
+    return {
+        "name": token.label,
+        "created": token.created or None,
+        "used": token.used or None,
+        "expires": token.expires and token.expires[:10],
+    }
+
+
+def remove(surveys: Surveys, values: Values) -> Values:
+    """Remove an account and end its sessions and tokens."""
+    _found(surveys.store.remove_analyst(values["name"]), values["name"])
+    return {"name": values["name"]}
+
+
+def set_rights(surveys: Surveys, values: Values) -> Values:
+    """Change the role of an account and the surveys that it has rights for."""
+    name, role = values["name"], _role(values["role"])
+    slugs = _rights(surveys, role, values.get("surveys"))
+    _found(surveys.store.set_rights(name, role, slugs), name)
+    if role in PROGRAMS:
+        surveys.store.set_password(name, NO_PASSWORD)
+    return {"name": name, "role": role, "surveys": _listed(slugs)}
+
+
+def set_password(surveys: Surveys, values: Values) -> Values:
+    """Change a password, which comes as what is stored of it, and end the account's sessions."""
+    name = values["name"]
+    found = surveys.store.analyst(name)
+    _found(found is not None, name)
+    if found is not None and found[0] in PROGRAMS:
+        raise InvalidParameterError(
+            f"name must be that of an owner or an analyst, {name!r} is a {found[0]}, which has tokens only"
+        )
+    _found(surveys.store.set_password(name, values["password"]), name)
+    return {"name": name}
+
+
+def add_token(surveys: Surveys, values: Values) -> Values:
+    """Make a token of an account, under a name of its own."""
+    name, label, days = values["name"], _new_name("token", values["label"]), values.get("days")
+    _found(surveys.store.analyst(name) is not None, name)
+    lifetime = None if days is None else timedelta(days=days)
+    return {"name": name, "token": Logins(surveys.store, surveys.clock).issue(name, "token", lifetime, label)}
+
+
+def revoke(surveys: Surveys, values: Values) -> Values:
+    """Revoke one token of an account by its name; without one, all of them, and end the account's sessions."""
+    name, label = values["name"], values.get("label")
+    _found(surveys.store.analyst(name) is not None, name)
+    if label is None:
+        labels = [token.label for token in surveys.store.tokens() if token.account == name]
+        surveys.store.end_sessions(name)
+    else:
+        labels = [label]
+    gone = [one for one in labels if surveys.store.revoke(name, one)]
+    if label is not None and not gone:
+        raise InvalidParameterError(
+            f"token must be one of the account {name!r}, got {label!r}; deniable analyst list names them"
+        )
+    return {"name": name, "revoked": gone}
+
+
+def audit(surveys: Surveys, values: Values) -> Values:
+    """Return entries of the audit in their order, of a survey, an account or a day."""
+    day = values.get("day")
+    if day is not None:
+        try:
+            day = date.fromisoformat(day).isoformat()
+        except ValueError:
+            raise InvalidParameterError(f"day must be a date as 2026-05-01, got {day!r}") from None
+    found = surveys.store.noted(survey=values.get("survey"), who=values.get("who"), day=day)
+    return {"entries": [entry._asdict() for entry in found]}
+
+
+ACCOUNT_VERBS: Mapping[str, Callable[[Surveys, Values], Values]] = {
+    "add-analyst": add,
+    "list-analysts": accounts,
+    "remove-analyst": remove,
+    "set-rights": set_rights,
+    "set-password": set_password,
+    "add-token": add_token,
+    "revoke-token": revoke,
+    "audit": audit,
+}
+
+
+def _found(found: bool, name: str) -> None:
+    if not found:
+        raise InvalidParameterError(f"name must be that of an account, got {name!r}; deniable analyst list names them")
+
+
+def _role(role: str) -> str:
+    if role not in ROLES:
+        raise InvalidParameterError(f"role must be one of {', '.join(ROLES)}, got role={role!r}")
+    return role
+
+
+def _new_name(what: str, name: str) -> str:
+    """Return the name of a new account or token, which is shown to people."""
+    if name.casefold() in (COMMAND_LINE, UNKNOWN_NAME):
+        raise InvalidParameterError(f"{what} must not be {name!r}, which has a meaning of its own in the audit")
+    if not 0 < len(name) <= MOST_CHARACTERS or name != name.strip() or ":" in name or not name.isprintable():
+        raise InvalidParameterError(
+            f"{what} must have 1 to {MOST_CHARACTERS} printable characters without a colon, and no blank at its ends, "
+            f"got {name!r}"
+        )
+    return name
+
+
+def _rights(surveys: Surveys, role: str, slugs: Sequence[str] | None) -> frozenset[str] | None:
+    """Return the surveys that rights are for, each of which must exist: a slip must not become a right later."""
+    if slugs is None:
+        return None
+    if role == "monitor":
+        raise InvalidParameterError("survey must be left out for a monitor: the metrics are about all surveys")
+    known = {row.slug for row in surveys.store.collections()}
+    for slug in slugs:
+        if slug not in known:
+            raise InvalidParameterError(
+                f"survey must name a survey of this collector, {slug!r} is not there; make it with deniable survey new "
+                "first"
+            )
+    return frozenset(slugs)
+
+
+def _listed(slugs: frozenset[str] | None) -> list[str] | None:
+    return None if slugs is None else sorted(slugs)

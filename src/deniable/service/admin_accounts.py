@@ -1,0 +1,255 @@
+"""Endpoints of the admin port about accounts: who sends a request, log-in and log-out, the own password, the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import date
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from deniable.core.documents import Document
+from deniable.errors import InvalidParameterError
+from deniable.service.accounts import UNKNOWN_NAME, described
+from deniable.service.auth import SESSION, Analyst, Logins
+from deniable.service.collector import Collector
+from deniable.service.guessing import Guesses, TooSoonError
+from deniable.service.limits import Network, client_address
+from deniable.service.problems import Problem
+from deniable.service.public import render_template
+from deniable.service.receiving import read_body
+from deniable.service.stores.accounts import AUDIT_DAYS, Entry
+
+COOKIE = "__Host-deniable"
+MOST = 4096
+"""Bytes of a request's body here."""
+
+MOST_ENTRIES = 500
+"""Entries of the audit that the page shows; the command line prints all."""
+
+Shape = TypeVar("Shape", bound=Document)
+
+
+class Credentials(Document):
+    """A name with its password, or the secret of a one-time link."""
+
+    name: str = ""
+    password: str = ""
+    link: str = ""
+
+
+class NewPassword(Document):
+    """The password until now, and the one from now on."""
+
+    old: str
+    new: str
+
+
+class AccountEndpoints:
+    """Endpoints about accounts, and the check of who sends a request.
+
+    Parameters
+    ----------
+    collector : Collector
+        Whose accounts they are.
+    trusted : tuple of network
+        Proxies whose word on addresses is taken.
+    """
+
+    def __init__(self, collector: Collector, trusted: tuple[Network, ...]) -> None:
+        self._collector, self._trusted = collector, trusted
+        self._logins, self._guesses = Logins(collector.store, collector.clock), Guesses()
+
+    # ---------------------------------------------------------------- who
+
+    async def who(self, request: Request) -> Analyst | None:
+        """Return the account whose session or token comes with a request, None without one."""
+        kind, _, secret = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            return await run_in_threadpool(self._logins.who, secret, "token")
+        cookie = request.cookies.get(COOKIE)
+        return await run_in_threadpool(self._logins.who, cookie, "session") if cookie else None
+
+    async def known(self, request: Request) -> Analyst:
+        """Return the account that a request is of; raise login without one."""
+        who = await self.who(request)
+        if who is None:
+            raise Problem("login")
+        return who
+
+    async def reader(self, request: Request) -> Analyst:
+        """Return the account that a request is of; raise login without one, not-allowed if it may read no results."""
+        who = await self.known(request)
+        if not who.reads:
+            raise Problem("not-allowed", f"a {who.role} reads no results")
+        return who
+
+    async def page_reader(self, request: Request) -> Analyst | None:
+        """Return the account that a page is shown to, None if it must log in first."""
+        who = await self.who(request)
+        return who if who is not None and who.reads else None
+
+    async def note(self, who: str, act: str, survey: str = "", about: str = "", *, together: bool = False) -> None:
+        """Write into the audit what somebody did; raise StoreError if that is not possible."""
+        store, now = self._collector.store, self._collector.clock()
+        await run_in_threadpool(lambda: store.note(now, who, act, survey, about, together=together))
+
+    # ---------------------------------------------------------------- log-in and log-out
+
+    async def login_page(self, _: Request) -> Response:
+        return html(render_template("login.html"))
+
+    async def log_in(self, request: Request) -> Response:
+        check_origin(request)
+        given = await read(request, Credentials)
+        if given.link:
+            redeemed = await run_in_threadpool(self._logins.redeem, given.link)
+            if redeemed is None:
+                raise Problem("wrong-login", "This link was used before, or it is older than 15 minutes.")
+            name, secret = redeemed
+        else:
+            name, secret = given.name, await self._with_password(request, given)
+        await self.note(name, "log-in", about="link" if given.link else "")
+        response = Response(status_code=204, headers={"Cache-Control": "no-store"})
+        lifetime = int(SESSION.total_seconds())
+        response.set_cookie(COOKIE, secret, lifetime, secure=True, httponly=True, samesite="strict")
+        return response
+
+    async def _with_password(self, request: Request, given: Credentials) -> str:
+        found: list[str] = []
+
+        async def right() -> bool:
+            secret = await run_in_threadpool(self._logins.log_in, given.name, given.password)
+            found.extend([secret] if secret else [])
+            return secret is not None
+
+        await self._guess(request, given.name, right)
+        return found[0]
+
+    async def _guess(self, request: Request, name: str, right: Callable[[], Awaitable[bool]]) -> None:
+        """Compare a password when that is allowed; raise wrong-login or wait otherwise."""
+        peer = request.client.host if request.client else ""
+        address = client_address(peer, request.headers, self._trusted)
+        try:
+            found = await self._guesses.attempt(name, address, right)
+        except TooSoonError as error:
+            said = f"Try again in {error.seconds} second{'' if error.seconds == 1 else 's'}."
+            raise Problem("wait", said, retry=error.seconds) from None
+        if found:
+            return
+        known = await run_in_threadpool(self._collector.store.analyst, name)
+        # What was typed as a name may be a password.
+        await self.note(name if known else UNKNOWN_NAME, "log-in failed", together=True)
+        raise Problem("wrong-login")
+
+    async def log_out(self, request: Request) -> Response:
+        check_origin(request)
+        if cookie := request.cookies.get(COOKIE):
+            who = await run_in_threadpool(self._logins.who, cookie, "session")
+            if await run_in_threadpool(self._logins.log_out, cookie) and who is not None:
+                await self.note(who.name, "log-out")
+        return _logged_out()
+
+    async def log_out_everywhere(self, request: Request) -> Response:
+        check_origin(request)
+        who, _ = await self._session(request)
+        await run_in_threadpool(self._collector.store.end_sessions, who.name)
+        await self.note(who.name, "log-out", about="everywhere")
+        return _logged_out()
+
+    # ---------------------------------------------------------------- the own account
+
+    async def _session(self, request: Request) -> tuple[Analyst, str]:
+        """Return whose session a request comes in, and its secret; a token is none."""
+        cookie = request.cookies.get(COOKIE, "")
+        who = await run_in_threadpool(self._logins.who, cookie, "session")
+        if who is None:
+            raise Problem("login")
+        return who, cookie
+
+    async def account_page(self, request: Request) -> Response:
+        who = await self.page_reader(request)
+        if who is None:
+            return RedirectResponse("/login", 303)
+        store = self._collector.store
+        sessions = await run_in_threadpool(store.sessions, who.name)
+        tokens = [token for token in await run_in_threadpool(store.tokens) if token.account == who.name]
+        shown = {"sessions": sessions, "tokens": described(tokens)}
+        return html(render_template("account.html", who=who, **shown))
+
+    async def change_password(self, request: Request) -> Response:
+        check_origin(request)
+        who, cookie = await self._session(request)
+        given = await read(request, NewPassword)
+
+        async def right() -> bool:
+            return await run_in_threadpool(self._logins.change_password, who.name, given.old, given.new, cookie)
+
+        try:
+            await self._guess(request, who.name, right)
+        except InvalidParameterError as error:
+            raise Problem("malformed", str(error)) from None
+        await self.note(who.name, "set-password", about=who.name)
+        return Response(status_code=204, headers={"Cache-Control": "no-store"})
+
+    # ---------------------------------------------------------------- audit
+
+    async def audit_page(self, request: Request) -> Response:
+        who = await self.page_reader(request)
+        if who is None:
+            return RedirectResponse("/login", 303)
+        entries = await self._audit(request, who)
+        asked = {key: request.query_params.get(key, "") for key in ("survey", "name", "day")}
+        shown = {"entries": entries[-MOST_ENTRIES:][::-1], "most": MOST_ENTRIES, "days": AUDIT_DAYS, "asked": asked}
+        return html(render_template("audit.html", who=who, **shown))
+
+    async def audit_json(self, request: Request) -> Response:
+        entries = await self._audit(request, await self.known(request))
+        content = {"entries": [entry._asdict() for entry in entries]}
+        return JSONResponse(content, headers={"Cache-Control": "no-store"})
+
+    async def _audit(self, request: Request, who: Analyst) -> list[Entry]:
+        """Return the entries that an owner asks for; owners of some surveys see those about these and their own."""
+        if not who.changes:
+            raise Problem("not-allowed", "only owners read the audit")
+        asked = {key: request.query_params.get(key) or None for key in ("survey", "name", "day")}
+        try:
+            day = asked["day"] and date.fromisoformat(asked["day"]).isoformat()
+        except ValueError:
+            raise Problem("malformed", "day must be a date as 2026-05-01") from None
+        noted = self._collector.store.noted
+        found = await run_in_threadpool(lambda: noted(survey=asked["survey"], who=asked["name"], day=day))
+        return [entry for entry in found if who.surveys is None or entry.survey in who.surveys or entry.who == who.name]
+
+
+async def read(request: Request, shape: type[Shape]) -> Shape:
+    """Return the body of a request; raise malformed if it is of another shape."""
+    content = await read_body(request.headers, request.receive, MOST)
+    try:
+        return shape.model_validate_json(content or b"{}")
+    except ValidationError:
+        raise Problem("malformed", f"the body must be JSON with {', '.join(shape.model_fields)}") from None
+
+
+def check_origin(request: Request) -> None:
+    """Raise not-allowed unless a request comes from a page of this origin, or by a program with a token."""
+    origin = request.headers.get("origin")
+    if origin is None and request.headers.get("authorization", "").lower().startswith("bearer "):
+        return
+    if origin is None or urlsplit(origin).netloc != request.headers.get("host"):
+        raise Problem("not-allowed", "the request must come from a page of this address")
+
+
+def html(text: str) -> Response:
+    """Return a page that nobody keeps."""
+    return Response(text, headers={"Cache-Control": "no-store"}, media_type="text/html; charset=utf-8")
+
+
+def _logged_out() -> Response:
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE, secure=True, httponly=True, samesite="strict")
+    return response

@@ -1,0 +1,297 @@
+"""Accounts, their sessions and tokens, and the audit: the tables about staff. No row of them is about a contributor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, final
+
+if TYPE_CHECKING:
+    from deniable.service.stores.store import Run
+
+AUDIT_DAYS = 400
+"""Days for which an entry of the audit is kept: a yearly review finds all of the year."""
+
+TOGETHER = timedelta(hours=1)
+"""Within this time the same act by the same account can be counted in one entry."""
+
+
+class Account(NamedTuple):
+    """An account: its name, its role, and the surveys that it has rights for (None for all)."""
+
+    name: str
+    role: str
+    surveys: frozenset[str] | None
+
+
+class Session(NamedTuple):
+    """A session, a token or a one-time link: whose it is, when it expires, and the day of its last use."""
+
+    account: Account
+    expires: str | None
+    used: str
+
+
+class Token(NamedTuple):
+    """A token without its secret: whose, its name, the days on which it was made and last used, and when it expires."""
+
+    account: str
+    label: str
+    created: str
+    used: str
+    expires: str | None
+
+
+class Entry(NamedTuple):
+    """An entry of the audit: from when to when, who did what to which survey, about what, and how many times."""
+
+    at: str
+    until: str
+    who: str
+    act: str
+    survey: str
+    about: str
+    times: int
+
+
+class Accounts(ABC):
+    """The part of a store that is about staff."""
+
+    _changes: ClassVar[str]
+
+    @abstractmethod
+    def _working(self) -> AbstractContextManager[Run]:
+        """Open a transaction on the lane of work."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Run]:
+        """Open a transaction that only reads."""
+
+    # ---------------------------------------------------------------- accounts
+
+    @final
+    def add_analyst(self, name: str, role: str, password: str, surveys: frozenset[str] | None = None) -> bool:
+        """Enter an account; False if there is one of this name, which stays as it is."""
+        with self._working() as run:
+            added = run(
+                "INSERT INTO analysts (name, role, password, surveys) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (name) DO NOTHING RETURNING 1",
+                *(name, role, password, _joined(surveys)),
+            )
+            if added:
+                # A session that began while an account of this name was removed must not open the new one.
+                run("DELETE FROM sessions WHERE analyst = ?", name)
+        return bool(added)
+
+    @final
+    def analysts(self) -> list[Account]:
+        """Return all accounts, by name."""
+        with self._reading() as run:
+            found = run("SELECT name, role, surveys FROM analysts ORDER BY name")
+        return [_account(*row) for row in found]
+
+    @final
+    def analyst(self, name: str) -> tuple[str, str] | None:
+        """Return an account's role and password hash, None if there is none of this name."""
+        with self._reading() as run:
+            found = run("SELECT role, password FROM analysts WHERE name = ?", name)
+        return (found[0][0], found[0][1]) if found else None
+
+    @final
+    def set_rights(self, name: str, role: str, surveys: frozenset[str] | None) -> bool:
+        """Change the role and the surveys of an account; whether there is one of this name."""
+        with self._working() as run:
+            return bool(
+                run(
+                    "UPDATE analysts SET role = ?, surveys = ? WHERE name = ? RETURNING 1",
+                    *(role, _joined(surveys), name),
+                )
+            )
+
+    @final
+    def set_password(self, name: str, password: str, *, before: str | None = None, keep: str = "") -> bool:
+        """Change a password hash and end the account's sessions and links, except the one with the digest `keep`.
+
+        With `before`, do so only if that is the hash until now. Tokens stay. Return whether it was changed.
+        """
+        condition, values = ("", ()) if before is None else (" AND password = ?", (before,))
+        with self._working() as run:
+            changed = run(
+                f"UPDATE analysts SET password = ? WHERE name = ?{condition} RETURNING 1", password, name, *values
+            )
+            if changed:
+                run("DELETE FROM sessions WHERE analyst = ? AND kind <> 'token' AND digest <> ?", name, keep)
+        return bool(changed)
+
+    @final
+    def remove_analyst(self, name: str) -> bool:
+        """Remove an account with its sessions and tokens; whether there was one of this name."""
+        with self._working() as run:
+            run("DELETE FROM sessions WHERE analyst = ?", name)
+            return bool(run("DELETE FROM analysts WHERE name = ? RETURNING 1", name))
+
+    def _forget_rights(self, run: Run, slug: str) -> None:
+        """Take a survey out of all rights, or they would be rights for another survey of its name."""
+        for account in [_account(*row) for row in run("SELECT name, role, surveys FROM analysts")]:
+            if account.surveys is not None and slug in account.surveys:
+                run("UPDATE analysts SET surveys = ? WHERE name = ?", _joined(account.surveys - {slug}), account.name)
+
+    # ---------------------------------------------------------------- sessions, tokens and links
+
+    @final
+    def add_session(
+        self,
+        digest: str,
+        analyst: str,
+        kind: str,
+        expires: str | None,
+        *,
+        label: str = "",
+        day: str = "",
+        password: str | None = None,
+    ) -> bool:
+        """Enter a session, a token or a one-time link by the digest of its secret.
+
+        Return False if there is no such account, if `password` is given and no longer its hash, or if the account has a
+        token of this label.
+        """
+        with self._working() as run:
+            # Whoever changes or removes the account at this moment is waited for.
+            found = run(f"SELECT password FROM analysts WHERE name = ?{self._changes}", analyst)
+            if not found or (password is not None and found[0][0] != password):
+                return False
+            return bool(
+                run(
+                    "INSERT INTO sessions (digest, analyst, kind, expires, label, created, used)"
+                    " VALUES (?, ?, ?, ?, ?, ?, '') ON CONFLICT DO NOTHING RETURNING 1",
+                    *(digest, analyst, kind, expires, label or digest[:8], day),
+                )
+            )
+
+    @final
+    def session(self, digest: str, kind: str) -> Session | None:
+        """Return what a session opens, None if there is no such session."""
+        with self._reading() as run:
+            found = run(
+                "SELECT a.name, a.role, a.surveys, s.expires, s.used FROM sessions s"
+                " JOIN analysts a ON a.name = s.analyst WHERE s.digest = ? AND s.kind = ?",
+                *(digest, kind),
+            )
+        return Session(_account(*found[0][:3]), found[0][3], found[0][4]) if found else None
+
+    @final
+    def use_session(self, digest: str, day: str) -> None:
+        """Write down the day on which a token was used last."""
+        with self._working() as run:
+            run("UPDATE sessions SET used = ? WHERE digest = ?", day, digest)
+
+    @final
+    def sessions(self, analyst: str) -> int:
+        """Return how many sessions an account has."""
+        with self._reading() as run:
+            ((found,),) = run("SELECT count(*) FROM sessions WHERE analyst = ? AND kind = 'session'", analyst)
+        return int(found)
+
+    @final
+    def tokens(self) -> list[Token]:
+        """Return all tokens without their secrets, by account and name."""
+        with self._reading() as run:
+            found = run(
+                "SELECT analyst, label, created, used, expires FROM sessions WHERE kind = 'token'"
+                " ORDER BY analyst, label"
+            )
+        return [Token(*row) for row in found]
+
+    @final
+    def end_session(self, digest: str) -> bool:
+        """Drop a session; whether there was one, so that of two who use a one-time link one succeeds."""
+        with self._working() as run:
+            return bool(run("DELETE FROM sessions WHERE digest = ? RETURNING 1", digest))
+
+    @final
+    def end_sessions(self, analyst: str | None = None) -> None:
+        """Drop the sessions and links of an account, or of all; tokens stay."""
+        where, values = ("", ()) if analyst is None else (" AND analyst = ?", (analyst,))
+        with self._working() as run:
+            run(f"DELETE FROM sessions WHERE kind <> 'token'{where}", *values)
+
+    @final
+    def revoke(self, analyst: str, label: str) -> bool:
+        """Drop a token; whether there was one of this name."""
+        with self._working() as run:
+            return bool(
+                run(
+                    "DELETE FROM sessions WHERE analyst = ? AND label = ? AND kind = 'token' RETURNING 1",
+                    *(analyst, label),
+                )
+            )
+
+    @final
+    def end_expired(self, now: str) -> None:
+        """Drop sessions that have expired, and entries of the audit that are older than `AUDIT_DAYS`."""
+        oldest = datetime.fromisoformat(now) - timedelta(days=AUDIT_DAYS)
+        with self._working() as run:
+            run("DELETE FROM sessions WHERE expires < ?", now)
+            run("DELETE FROM audit WHERE until < ?", _moment(oldest))
+
+    # ---------------------------------------------------------------- audit
+
+    @final
+    def note(
+        self, at: datetime, who: str, act: str, survey: str = "", about: str = "", *, together: bool = False
+    ) -> None:
+        """Write down what somebody did; `together`, count it in an entry that began less than an hour ago."""
+        same, now = (who, act, survey, about), _moment(at)
+        with self._working() as run:
+            if together and run(
+                "UPDATE audit SET until = ?, times = times + 1 WHERE who = ? AND act = ? AND survey = ? AND about = ?"
+                " AND at > ? RETURNING 1",
+                *(now, *same, _moment(at - TOGETHER)),
+            ):
+                return
+            run(
+                "INSERT INTO audit (number, at, until, who, act, survey, about, times) VALUES"
+                " ((SELECT coalesce(max(number), 0) + 1 FROM audit), ?, ?, ?, ?, ?, ?, 1)",
+                *(now, now, *same),
+            )
+
+    @final
+    def noted(
+        self, *, survey: str | None = None, who: str | None = None, day: str | None = None, most: int | None = None
+    ) -> list[Entry]:
+        """Return the entries of the audit in their order: of a survey, of an account, of a day (UTC), the last `most`.
+
+        An act of an account on another one is about both.
+        """
+        where, values = ["1 = 1"], list[str | int]()
+        if survey is not None:
+            where.append("survey = ?")
+            values.append(survey)
+        if who is not None:
+            where.append("(who = ? OR (survey = '' AND (about = ? OR substr(about, 1, ?) = ?)))")
+            values += [who, who, len(who) + 1, f"{who}:"]
+        if day is not None:
+            where.append("substr(at, 1, 10) <= ? AND substr(until, 1, 10) >= ?")
+            values += [day, day]
+        limit = "" if most is None else f" LIMIT {most}"
+        with self._reading() as run:
+            found = run(
+                "SELECT at, until, who, act, survey, about, times FROM audit WHERE"
+                f" {' AND '.join(where)} ORDER BY at DESC, number DESC{limit}",
+                *values,
+            )
+        return [Entry(*row) for row in reversed(found)]
+
+
+def _moment(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _joined(surveys: frozenset[str] | None) -> str | None:
+    """Return what is stored of surveys; none at all is not the same as all."""
+    return None if surveys is None else " ".join(sorted(surveys))
+
+
+def _account(name: str, role: str, surveys: str | None) -> Account:
+    return Account(name, role, None if surveys is None else frozenset(surveys.split()))
