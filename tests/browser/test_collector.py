@@ -164,3 +164,66 @@ def test_owners_pause_with_a_button_and_log_out(tmp_path: Path, open_page: Open)
         page.wait_for_url(f"{here.admin}/login")
         page.goto(f"{here.admin}/surveys/smoking")
         page.wait_for_url(f"{here.admin}/login")
+
+
+def test_wrong_passwords_are_said_in_words_and_the_own_one_is_changed(tmp_path: Path, browser: Browser) -> None:
+    with collecting(sqlite(tmp_path)) as here:
+        collector = here.collector
+        collector.store.add_analyst("ann", "owner", hash_password(PASSWORD))
+        open_survey(collector.surveys)
+        collector.refresh()
+        # Chromium writes every refusal to the console.
+        page = browser.new_page()
+        page.set_default_timeout(15_000)
+        page.goto(f"{here.admin}/login")
+
+        def tried(password: str) -> None:
+            page.fill("#name", "ann")
+            page.fill("#password", password)
+            page.click("#login button")
+
+        for _ in range(5):
+            tried("wrong password")
+            page.wait_for_selector("#said:text-is('The name or the password is wrong.')")
+            # What was wrong is not left there, and the next one can be typed at once.
+            assert page.input_value("#password") == ""
+            assert page.evaluate("document.activeElement.id") == "password"
+        tried(PASSWORD)
+        page.wait_for_selector("#said:text-matches('^Too many wrong passwords came. Try again in [0-9]+ seconds?.$')")
+        pictured(page, "login-wait")
+        accessible(page)
+        page.wait_for_timeout(1500)
+        tried(PASSWORD)
+        page.wait_for_url(f"{here.admin}/")
+
+        page.click("text=ann")
+        page.wait_for_url(f"{here.admin}/account")
+        pictured(page, "account")
+        accessible(page)
+        new = "another long password"
+        page.fill("#old", PASSWORD)
+        page.fill("#new", new)
+        page.fill("#again", new + "!")
+        page.click("#change button")
+        page.wait_for_selector("#said:text-is('The new passwords differ.')")
+        page.fill("#again", new)
+        page.click("#change button")
+        page.wait_for_selector("#said:text-is('The password is changed. All other sessions have ended.')")
+        page.click("text=Log out everywhere")
+        page.wait_for_url(f"{here.admin}/login")
+        tried(new)
+        page.wait_for_url(f"{here.admin}/")
+
+        page.click("text=Audit")
+        page.wait_for_url(f"{here.admin}/audit")
+        acts = "[...document.querySelectorAll('.entries tbody tr')].map(row => row.cells[2].textContent)"
+        assert page.evaluate(acts) == ["log-in", "log-out", "set-password", "log-in", "log-in failed"]
+        page.set_viewport_size({"width": 320, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+        pictured(page, "audit")
+        accessible(page)
+        page.fill("#survey", "smoking & more")
+        page.click("#filter button")
+        page.wait_for_selector("text=There are no entries.")
+        assert page.input_value("#survey") == "smoking & more"
+        page.close()
