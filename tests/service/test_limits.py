@@ -137,6 +137,23 @@ def test_named_networks_are_configured(tmp_path: Path) -> None:
         LimitsShape(networks={"school": AllowanceShape()}).limits()
 
 
+def test_tokens_are_not_guessed_faster_than_reports_may_be_sent(tmp_path: Path) -> None:
+    with collecting(sqlite(tmp_path), limits=True) as here:
+        open_survey(here.collector.surveys)
+        here.collector.refresh()
+        looked, who = list[str](), Logins.who
+
+        def counting(self: Logins, secret: str, kind: Any) -> Any:
+            looked.append(secret)
+            return who(self, secret, kind)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Logins, "who", counting)
+            call = Caller(here.public)
+            problems = [call.post(body(2), authorization=f"Bearer {guess}").problem for guess in range(305)]
+        assert (problems[0], problems[-1], len(looked)) == ("token", "too-many", 300)
+
+
 # -------------------------------------------------------------------- the queue
 
 
@@ -267,8 +284,14 @@ def test_what_frames_a_body_is_bounded_as_well(here: Running, start: bytes) -> N
 def test_long_bodies_and_many_requests_on_one_connection_are_no_heads(here: Running) -> None:
     answer = talk(here, *[LIVE + b"\r\n"] * 2000, LIVE + b"connection: close\r\n\r\n")
     assert answer.count(b"HTTP/1.1 200 ") == 2001
+    # Batches one after the other, in pieces that hold the end of one and the start of the next.
+    content = body(10_000).to_binary()
+    head = f"POST {REPORTS} HTTP/1.1\r\nhost: x\r\ncontent-type: {BINARY_TYPE}\r\nauthorization: Bearer {TOKEN}\r\n"
+    batch = f"{head}content-length: {len(content)}\r\n\r\n".encode() + content
+    both = batch + batch + LIVE + b"connection: close\r\n\r\n"
+    assert talk(here, both).count(b"HTTP/1.1 20") == 3
     # A body in chunks of one byte each.
-    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in bodies(1)[0].to_json()) + b"0\r\n\r\n"
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in bodies(1, 50_000)[0].to_json()) + b"0\r\n\r\n"
     assert talk(here, CHUNKED, chunks).startswith(b"HTTP/1.1 201 ")
 
 

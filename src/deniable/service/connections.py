@@ -82,6 +82,7 @@ class _Requests(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self.bodies += len(body)
+        self.overhead -= len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -130,12 +131,9 @@ class Connection(asyncio.Protocol):
         if inner.transport is None or transport is None or transport.is_closing():
             return
         self._connections.used(self)
-        # A finished request begins the count anew; of the next, what is in this piece counts in whole.
+        # What is body is taken off again, and a finished request begins the count anew.
         inner.overhead += len(data)
-        before = inner.bodies
         inner.data_received(data)
-        if inner.bodies:
-            inner.overhead -= inner.bodies - before
         if inner.overhead > MAX_HEAD + _FRAMING * inner.bodies and not transport.is_closing():
             cycle = inner.cycle
             if cycle is None or cycle.response_complete:

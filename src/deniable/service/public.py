@@ -45,6 +45,7 @@ from deniable.service.collector import Collector, Held
 from deniable.service.ingest import Outcome
 from deniable.service.limits import Limits, Network, client_address, is_trusted
 from deniable.service.openapi import description
+from deniable.service.outages import Outages
 from deniable.service.problems import Problem
 from deniable.service.receiving import GoneError, read_body
 from deniable.service.shield import Shield
@@ -256,7 +257,7 @@ class _Reports:
 
     def __init__(self, collector: Collector, access: Access) -> None:
         self._collector, self._access = collector, access
-        self._senders, self._batches = _Senders(Logins(collector.store, collector.clock)), _Batches()
+        self._senders, self._batches = _Senders(Logins(collector.store, collector.clock)), _Batches(collector.outages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -281,9 +282,12 @@ class _Reports:
         if held is None:
             raise Problem("unknown-collection")
         authorization = headers.get("authorization")
-        sender = await self._senders.may_send(authorization, held.row.slug) if authorization else False
-        if not sender:
+        sender = False
+        if not authorization or not self._senders.remembers(authorization):
+            # A token that is looked up counts as well: nobody guesses more of them than they may send reports.
             self._access.check(scope, headers)
+        if authorization:
+            sender = await self._senders.may_send(authorization, held.row.slug)
         state = held.state(self._collector.clock)
         if state == "closed":
             raise Problem("closed")
@@ -318,6 +322,11 @@ class _Senders:
         self._logins = logins
         self._known: dict[str, tuple[float, Analyst | None]] = {}
 
+    def remembers(self, authorization: str) -> bool:
+        """Whether a header was looked up a moment ago."""
+        known = self._known.get(digest(authorization.partition(" ")[2]))
+        return known is not None and time.monotonic() < known[0]
+
     async def may_send(self, authorization: str, slug: str) -> bool:
         """Whether a header has a token that may send batches to a survey.
 
@@ -345,8 +354,8 @@ class _Senders:
 class _Batches:
     """Batches that are read and written at a time; others wait for their turn before their bodies are read."""
 
-    def __init__(self) -> None:
-        self._free = asyncio.Semaphore(BATCHES_AT_ONCE)
+    def __init__(self, outages: Outages) -> None:
+        self._free, self._outages = asyncio.Semaphore(BATCHES_AT_ONCE), outages
 
     @contextlib.asynccontextmanager
     async def room(self) -> AsyncIterator[None]:
@@ -360,6 +369,7 @@ class _Batches:
         try:
             await asyncio.wait_for(self._free.acquire(), BATCH_SECONDS)
         except TimeoutError:
+            self._outages.refused("too many batches wait for their turn")
             raise Problem("busy") from None
         try:
             yield
