@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable.service.survey_page import LANGUAGES, draft_page, page_hash
 from tests.client.tampering import (
     Tampered,
     dumped,
@@ -31,6 +33,32 @@ def verdicts(documents: list[Tampered], place: Path) -> list[str]:
     subprocess.run(command, check=True, timeout=120)
     found: list[str] = json.loads(answered.read_text())
     return found
+
+
+PAGES = [
+    '{"b": 72.0, "a": "\\u00e9"}',
+    '{ "a":"é",\n "b":72.0 }',
+    '{"b": 72, "a": "é"}',
+    '{"b": 7.20e1, "a": "é", "c": -0, "d": 1E400, "e": 0.10}',
+    '{"\\ud83d\\ude00": 1, "\\uffff": 2, "z": {"y": [true, null, {}], "x": []}}',
+    '{"quote": "\\" \\\\ \\/ \\b\\f\\n\\r\\t \\u007f \\u2028 \\u0000"}',
+]
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_client_and_the_library_agree_on_the_hash_of_a_page(tmp_path: Path) -> None:
+    """White space, escapes and the order of keys do not matter; how a number is written does."""
+    pages = [*PAGES, *(draft_page(one, 7, LANGUAGES).to_json() for one in surveys())]
+    asked, answered = tmp_path / "pages.json", tmp_path / "hashes.json"
+    asked.write_text(json.dumps(pages))
+    command = ["node", str(ROOT / "client" / "test" / "hashes.mjs"), str(asked), str(answered)]
+    subprocess.run(command, check=True, timeout=120)
+    found = json.loads(answered.read_text())
+    assert found == [page_hash(page) for page in pages]
+    assert found[0] == found[1]
+    assert len(set(found)) == len(pages) - 1
+    canonical = '{"a":"\\u00e9","b":72.0}'
+    assert found[0] == hashlib.sha256(canonical.encode()).hexdigest()
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
