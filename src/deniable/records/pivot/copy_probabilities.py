@@ -7,9 +7,20 @@ Seam, Zheng, Hu (Corr-RR), 3.2.2. Rows of P are targets and columns are pivots; 
 
 a regression slope between two *marginals*. It depends neither on epsilon nor on any dependence of the attributes.
 
+An older preprint has another rule (its 3.2.2, Theorem 4, Proposition 1), ``rule="preprint"``. With f_j of the target,
+f_s of the pivot, d0 = 1 - f_j - f_s, a0 = f_j - f_s and e = 2 f_s - 1 it minimises
+
+    sum over values of [(d0 + p e)/2]^2 + [1/4 - (Delta (a0 + p e)/2)^2]/(n2 Delta^2)
+
+over p in [0, 1]. For two values that is the pairwise rule. For more it is not the error of any estimate: the proof
+spreads a copy that fails with 1 - f_s where (1 - f_s)/(k - 1) is right. Its p is near one unless the marginals differ
+much.
+
 Errata. Proposition 1 lacks the minus sign that its proof has. Of its two n the second should be n2. The comparison with
 the end points 0 and 1 changes nothing: the objective is convex, so clipping finds the same. Algorithm 1 indexes
-p_{j,s} with j the pivot, Theorem 5 with j the target; the theorem is right, `as_printed=True` is the algorithm.
+p_{j,s} with j the pivot, Theorem 5 with j the target; the theorem is right, `as_printed=True` is the algorithm. The
+preprint's Proposition 1 lacks the minus sign and a factor 1/2 that its proof has, and its "average over both
+attributes" is the sum over one.
 """
 
 from __future__ import annotations
@@ -29,6 +40,7 @@ from deniable.records.pivot.alignment import Alignment, checked_alignment, copie
 CopyProbabilities = tuple[tuple[Any, ...], ...]
 
 METHODS = ("pairwise", "joint")
+RULES = ("popets", "preprint")
 _UNIFORM = 1e-14
 """A marginal this close to the uniform is the uniform, up to rounding."""
 _COLLINEAR = 1e-9
@@ -36,7 +48,12 @@ _RIDGE = 1e-5
 
 
 def pairwise_copy_probabilities(
-    marginals: Sequence[ArrayLike], n2: int, *, as_printed: bool = False, alignment: Sequence[Any] = ()
+    marginals: Sequence[ArrayLike],
+    n2: int,
+    *,
+    rule: str = "popets",
+    as_printed: bool = False,
+    alignment: Sequence[Any] = (),
 ) -> Floats:
     """Analyst: P that minimises the expected error of every pair of attributes on its own (Proposition 1).
 
@@ -46,29 +63,39 @@ def pairwise_copy_probabilities(
         Frequencies of every attribute, for instance raw estimates of phase one; they may be negative.
     n2 : int
         Number of contributors of phase two, >= 2.
+    rule : {"popets", "preprint"}
+        Whose objective is minimised: of the published version, which is the error, or of the preprint, for comparisons.
     as_printed : bool
-        Exchange target and pivot, as Algorithm 1 prints the indices.
+        Exchange target and pivot, as Algorithm 1 of the published version prints the indices.
     alignment : sequence of (larger, smaller, map)
         Maps between domains that differ, contiguous where not given; see `deniable.records.pivot.alignment`.
 
     Returns
     -------
     float64[d, d]
-        P, rows = target, columns = pivot, diagonal one; 1/k where the pivot's marginal is uniform.
+        P, rows = target, columns = pivot, diagonal one; 1/k where the objective does not depend on it: with
+        "popets" for a uniform pivot, with "preprint" for a uniform pivot of two values.
 
     Raises
     ------
     InvalidInputError
         If a marginal has fewer than two entries, or one that is not finite.
     InvalidParameterError
-        If n2 < 2, or the alignment does not fit.
+        If n2 < 2, the alignment does not fit, the rule is unknown, or "preprint" is asked for domains that differ, with
+        an alignment, or as printed.
 
     Examples
     --------
     >>> pairwise_copy_probabilities([[0.5, 0.3, 0.2], [0.4, 0.3, 0.3]], n2=1000).round(3)
     array([[1.   , 1.   ],
            [0.572, 1.   ]])
+    >>> pairwise_copy_probabilities([[0.5, 0.3, 0.2], [0.4, 0.3, 0.3]], n2=1000, rule="preprint").round(3)
+    array([[1.   , 1.   ],
+           [0.885, 1.   ]])
     """
+    _check_rule(rule, "pairwise", as_printed)
+    if rule == "preprint":
+        return _preprint(checked_marginals(marginals), n2, alignment)
     ratio, (shares, images) = _ratio(n2, 2), _shares_and_images(marginals, alignment)
     d = len(shares)
     result = np.ones((d, d))
@@ -134,25 +161,24 @@ def learn_copy_probabilities(
     n2: int,
     method: str = "pairwise",
     *,
+    rule: str = "popets",
     as_printed: bool = False,
     alignment: Sequence[Any] = (),
 ) -> Floats:
-    """Analyst: P by the rule of this name, "pairwise" or "joint"; `as_printed` is for the pairwise rule only.
+    """Analyst: P by the method of this name, "pairwise" or "joint"; `rule` and `as_printed` are for pairs only.
 
     Raises
     ------
     InvalidParameterError
-        If the method is unknown, `as_printed` is no truth value, or "joint" is asked as printed.
+        If the method or the rule is unknown, `as_printed` is neither True nor False, or "joint" is asked by the
+        preprint's rule or as printed.
     """
     if method not in METHODS:
         raise InvalidParameterError(f"method must be one of {', '.join(METHODS)}, got method={method!r}")
-    if not isinstance(as_printed, bool):
-        raise InvalidParameterError(f"as_printed must be True or False, got as_printed={as_printed!r}")
-    if method == "pairwise":
-        return pairwise_copy_probabilities(marginals, n2, as_printed=as_printed, alignment=alignment)
-    if as_printed:
-        raise InvalidParameterError('as_printed must be False for method="joint", which no paper prints')
-    return joint_copy_probabilities(marginals, n2, alignment=alignment)
+    _check_rule(rule, method, as_printed)
+    if method == "joint":
+        return joint_copy_probabilities(marginals, n2, alignment=alignment)
+    return pairwise_copy_probabilities(marginals, n2, rule=rule, as_printed=as_printed, alignment=alignment)
 
 
 def checked_copy_probabilities(probabilities: Any, d: int) -> CopyProbabilities:
@@ -183,6 +209,36 @@ def checked_marginals(marginals: Sequence[ArrayLike]) -> list[Floats]:
         if share.ndim != 1 or len(share) < 2 or not np.isfinite(share).all():
             raise InvalidInputError(f"marginals[{j}] must be at least two finite frequencies, got {share}")
         result.append(share)
+    return result
+
+
+def _check_rule(rule: str, method: str, as_printed: bool) -> None:
+    if rule not in RULES:
+        raise InvalidParameterError(f"rule must be one of {', '.join(RULES)}, got rule={rule!r}")
+    if not isinstance(as_printed, bool):
+        raise InvalidParameterError(f"as_printed must be True or False, got as_printed={as_printed!r}")
+    if method == "joint" and rule != "popets":
+        raise InvalidParameterError(f'rule must be "popets" for method="joint", got rule={rule!r}')
+    if as_printed and (method == "joint" or rule == "preprint"):
+        raise InvalidParameterError(
+            f"as_printed must be False for method={method!r} with rule={rule!r}, which no paper prints with indices"
+        )
+
+
+def _preprint(shares: list[Floats], n2: int, alignment: Sequence[Any]) -> Floats:
+    """Return P by the preprint's rule; its objective is convex in p, so that clipping finds the best of [0, 1]."""
+    sizes = sorted({len(share) for share in shares})
+    if len(sizes) > 1 or alignment:
+        raise InvalidParameterError(
+            f'rule must be "popets" for domains that differ or are aligned, got rule="preprint" for sizes {sizes}'
+        )
+    count, d = checked_integer("n2", n2, 2), len(shares)
+    result = np.ones((d, d))
+    for s, j in permutations(range(d), 2):
+        e = 2 * shares[s] - 1
+        norm = (1 - 1 / count) * float(e @ e)
+        pull = (1 - shares[j] - shares[s]) - (shares[j] - shares[s]) / count
+        result[j, s] = min(max(-float(pull @ e) / norm, 0.0), 1.0) if norm > _UNIFORM**2 else 1 / sizes[0]
     return result
 
 

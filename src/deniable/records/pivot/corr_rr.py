@@ -109,6 +109,7 @@ class CorrRR(OnePivot):
         n2: int,
         method: str = "pairwise",
         *,
+        rule: str = "popets",
         as_printed: bool = False,
         alignment: Sequence[Any] = (),
     ) -> CorrRR:
@@ -122,6 +123,8 @@ class CorrRR(OnePivot):
             Number of contributors who are expected in phase two, >= 2.
         method : {"pairwise", "joint"}
             How P is found; see `deniable.records.pivot.copy_probabilities`.
+        rule : {"popets", "preprint"}
+            Which version's objective the pairwise method minimises; the preprint's is there for comparisons.
         as_printed : bool
             Exchange target and pivot as Algorithm 1 does (erratum), for comparisons.
         alignment : sequence of (larger, smaller, map)
@@ -135,12 +138,12 @@ class CorrRR(OnePivot):
         Raises
         ------
         InvalidParameterError
-            If n2, the method or the alignment is out of bounds.
+            If n2, the method, the rule or the alignment is out of bounds.
         MismatchError, EmptyAggregateError
             If the aggregate is not of a record mechanism, or has no reports of some attribute.
         """
         first, marginals = phase_one_marginals(aggregate)
-        found = learn_copy_probabilities(marginals, n2, method, as_printed=as_printed, alignment=alignment)
+        found = learn_copy_probabilities(marginals, n2, method, rule=rule, as_printed=as_printed, alignment=alignment)
         return cls(first.sizes, first.epsilon, tuple(map(tuple, found.tolist())), tuple(alignment))
 
     @cached_property

@@ -75,6 +75,84 @@ def test_a_uniform_pivot_says_nothing() -> None:
     assert joint_copy_probabilities([[0.1] * 10] * 3, 100)[0].tolist() == pytest.approx([1, 0.1, 0.1])
 
 
+# -------------------------------------------------------------------- the preprint's rule
+
+
+def _preprint_objective(p: Floats, f_j: Floats, f_s: Floats, n2: int, epsilon: float) -> Floats:
+    """The preprint's Theorem 4, summed over values, at every p: float64[p]."""
+    delta = (math.exp(epsilon) - 1) / (math.exp(epsilon) + len(f_j) - 1)
+    d0, a0, e = 1 - f_j - f_s, f_j - f_s, 2 * f_s - 1
+    bias = (d0 + p[:, np.newaxis] * e) / 2
+    b = delta / 2 * (a0 + p[:, np.newaxis] * e)
+    return np.asarray((bias**2 + (0.25 - b**2) / (n2 * delta**2)).sum(axis=1))
+
+
+def test_the_preprints_rule_minimises_its_objective() -> None:
+    """Against all p on a grid, whatever epsilon is, on 300 random pairs in both directions."""
+    rng, grid = np.random.default_rng(6), np.linspace(0, 1, 2001)
+    chosen = []
+    for _ in range(300):
+        k, n2, epsilon = int(rng.integers(2, 9)), int(rng.integers(2, 5000)), float(rng.uniform(0.05, 5))
+        pair = _marginals(rng, 2, k)
+        if rng.random() < 0.5:  # noise of a small phase one, which pushes p away from one
+            noise = rng.normal(0, 1.5, (2, k))
+            pair = [share + one for share, one in zip(pair, noise - noise.mean(axis=1, keepdims=True), strict=True)]
+        found = pairwise_copy_probabilities(pair, n2, rule="preprint")
+        assert np.diag(found).tolist() == [1, 1]
+        for j, s in ((0, 1), (1, 0)):
+            values = _preprint_objective(grid, pair[j], pair[s], n2, epsilon)
+            assert found[j, s] == pytest.approx(grid[values.argmin()], abs=grid[1])
+            assert (
+                _preprint_objective(np.array([found[j, s]]), pair[j], pair[s], n2, epsilon)[0] <= values.min() + 1e-12
+            )
+            chosen.append(found[j, s])
+    assert min(chosen.count(0), chosen.count(1), sum(0 < p < 1 for p in chosen)) > 20
+
+
+def test_the_rules_agree_for_two_values_and_for_no_more() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(50):
+        binary = _marginals(rng, 3, 2)
+        popets, preprint = (pairwise_copy_probabilities(binary, 500, rule=rule) for rule in ("popets", "preprint"))
+        assert preprint == pytest.approx(popets, abs=1e-9)
+    # A binary pivot that is uniform says nothing; of three values it is copied, and the two rules part.
+    assert pairwise_copy_probabilities([[0.7, 0.3], [0.5, 0.5]], 500, rule="preprint")[0, 1] == 0.5
+    three = [[0.4, 0.4, 0.2], [1 / 3] * 3]
+    assert pairwise_copy_probabilities(three, 500)[0, 1] == pytest.approx(1 / 3)
+    assert pairwise_copy_probabilities(three, 500, rule="preprint")[0, 1] == 1.0
+
+
+@pytest.mark.parametrize(("k", "right"), [(2, True), (3, False), (10, False)])
+def test_the_preprints_bias_is_right_for_two_values_only(k: int, right: bool) -> None:
+    """A(v) = (d0 + p e)/2 beside all reports of all contributors: pivot, GRR, copy or another value."""
+    rng, p, epsilon = np.random.default_rng(k), 0.6, 1.0
+    f_j, f_s = rng.dirichlet(np.ones(k), 2)
+    grr = np.full((k, k), 1 / (math.exp(epsilon) + k - 1))
+    np.fill_diagonal(grr, math.exp(epsilon) / (math.exp(epsilon) + k - 1))
+    copies = np.full((k, k), (1 - p) / (k - 1))
+    np.fill_diagonal(copies, p)
+    reported = (f_j @ grr + f_s @ grr @ copies) / 2
+    bias = (reported - grr[0, 1]) / (grr[0, 0] - grr[0, 1]) - f_j
+    stated = (1 - f_j - f_s + p * (2 * f_s - 1)) / 2
+    assert bool(np.abs(bias - stated).max() < 1e-12) is right
+
+
+def test_the_preprints_rule_has_one_domain_and_no_printed_indices() -> None:
+    unequal = [[0.6, 0.4], [0.5, 0.3, 0.2]]
+    with pytest.raises(InvalidParameterError, match=r'rule must be "popets" for domains that differ .* sizes \[2, 3\]'):
+        pairwise_copy_probabilities(unequal, 100, rule="preprint")
+    with pytest.raises(InvalidParameterError, match="rule must be one of popets, preprint, got rule='v1'"):
+        pairwise_copy_probabilities([[0.5, 0.5]] * 2, 100, rule="v1")
+    with pytest.raises(
+        InvalidParameterError, match="as_printed must be False for method='pairwise' with rule='preprint'"
+    ):
+        pairwise_copy_probabilities([[0.5, 0.5]] * 2, 100, rule="preprint", as_printed=True)
+    with pytest.raises(InvalidParameterError, match='rule must be "popets" for method="joint"'):
+        learn_copy_probabilities([[0.5, 0.5]] * 2, 100, "joint", rule="preprint")
+    with pytest.raises(InvalidParameterError, match="n2 must be >= 2"):
+        pairwise_copy_probabilities([[0.5, 0.5]] * 2, 1, rule="preprint")
+
+
 def _total_error(gains: Floats, j: int, marginals: list[Floats], n2: int, epsilon: float) -> float:
     """Sum over v of Theorem 5's error of target j, with 1/d for the printed 1/2."""
     k, d = len(marginals[0]), len(marginals)
@@ -185,6 +263,11 @@ def test_learning_is_a_pure_function_of_phase_one() -> None:
     assert np.array_equal(np.array(joint.copy_probabilities), joint_copy_probabilities(raw, 5000))
     printed = CorrRR.learn(first, 5000, as_printed=True)
     assert printed.copy_probabilities == tuple(zip(*learned.copy_probabilities, strict=True))
+    preprint = CorrRR.learn(first, 5000, rule="preprint")
+    assert np.array_equal(
+        np.array(preprint.copy_probabilities), pairwise_copy_probabilities(raw, 5000, rule="preprint")
+    )
+    assert preprint != learned
 
 
 def test_learning_refuses() -> None:
