@@ -11,6 +11,8 @@ NAMES: tuple[str, ...] = (
     "claims",
     "statements",
     "data_tables",
+    "readings",
+    "ideas",
     "variants",
     "decoder",
     "coverage",
@@ -19,7 +21,18 @@ NAMES: tuple[str, ...] = (
 
 MODULES = tuple(import_module(f"experiments.corr_rr.{name}") for name in NAMES)
 
-NEED_DATA = ("figure-11", "v1-figure-14", "claims", "statements", "real-data", "variants", "decoder", "held-out")
+NEED_DATA = (
+    "figure-11",
+    "v1-figure-14",
+    "claims",
+    "statements",
+    "real-data",
+    "readings",
+    "per-value",
+    "variants",
+    "decoder",
+    "held-out",
+)
 """They come last, so that `all` stops there, and not before, if there are no data."""
 
 PAPER.experiments = dict(sorted(PAPER.experiments.items(), key=lambda item: item[0] in NEED_DATA))

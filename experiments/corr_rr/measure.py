@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from deniable import SimulationRandomness
-from experiments.corr_rr.methods import Setting, errors, estimates, two_phases
+from experiments.corr_rr.methods import Setting, errors, estimates, four, two_phases
 from experiments.corr_rr.populations import People, synthetic
 from experiments.corr_rr.real import ENCODINGS, sample
 from experiments.harness import Cell
@@ -23,7 +24,10 @@ def draw(cell: Cell, rng: SimulationRandomness) -> People:
 
 
 def repetitions(cell: Cell) -> list[dict[str, float]]:
-    """Return the errors in every repetition: of every method, or if the cell is `brief` of those with printed cells."""
+    """Return the errors in every repetition: of every method, or of those that a cell marked so needs, raw.
+
+    A cell marked `brief` has those with printed cells, one marked `four` the paper's four mechanisms.
+    """
     result = []
     for run in range(cell["runs"]):
         rng = randomness(cell, run)
@@ -32,6 +36,8 @@ def repetitions(cell: Cell) -> list[dict[str, float]]:
         setting = Setting(cell["epsilon"], n1, cell.get("known_priors", False))
         if cell.get("brief", False):
             result.append(errors(group.frequencies, two_phases(group, setting, rng), ["raw"]))
+        elif cell.get("four", False):
+            result.append(errors(group.frequencies, four(group, setting, rng), ["raw"]))
         else:
             result.append(errors(group.frequencies, estimates(group, setting, rng)))
     return result
@@ -46,6 +52,58 @@ def summary(repeated: list[dict[str, float]]) -> Cell:
             for line, values in table.items()
         }
     }
+
+
+class Ratio(NamedTuple):
+    """A ratio of two mean errors.
+
+    Parameters
+    ----------
+    value, error : float
+        The ratio and its standard error.
+    """
+
+    value: float
+    error: float
+
+    def verdict(self, low: float, high: float) -> str:
+        """Return "yes" or "no" two standard errors inside or outside of the bounds, and "undecided" between."""
+        wide = 2 * self.error
+        if low + wide <= self.value <= high - wide:
+            return "yes"
+        return "no" if self.value < low - wide or self.value > high + wide else "undecided"
+
+
+def together(cell: Cell) -> Cell:
+    """Measure a cell and keep how errors of one repetition vary together: two of its methods share contributors."""
+    return moments(repetitions(cell))
+
+
+def moments(repeated: list[dict[str, float]]) -> Cell:
+    """Return means and covariances of the errors of one repetition."""
+    lines = list(repeated[0])
+    values = np.array([[one[line] for line in lines] for one in repeated])
+    return {"lines": lines, "mean": values.mean(axis=0).tolist(), "covariance": np.cov(values.T).tolist()}
+
+
+def paired_ratio(cell: Cell, method: str, other: str) -> Ratio:
+    """Return one method's mean error over another's in a cell of `together`; the delta method for pairs."""
+    a, b = (cell["lines"].index(f"{name}|raw") for name in (method, other))
+    mean, covariance = cell["mean"], cell["covariance"]
+    ratio = mean[a] / mean[b]
+    variance = covariance[a][a] - 2 * ratio * covariance[a][b] + ratio**2 * covariance[b][b]
+    return Ratio(ratio, math.sqrt(max(variance, 0.0) / cell["runs"]) / mean[b])
+
+
+def ratio_between(cell: Cell, other: Cell, method: str) -> Ratio:
+    """Return a method's mean error in a cell of `together` over its own in another cell, independent of it."""
+    means, relative = [], []
+    for one in (cell, other):
+        place = one["lines"].index(f"{method}|raw")
+        means.append(one["mean"][place])
+        relative.append(math.sqrt(one["covariance"][place][place] / one["runs"]) / one["mean"][place])
+    ratio = means[0] / means[1]
+    return Ratio(ratio, ratio * math.hypot(*relative))
 
 
 def measure(cell: Cell) -> Cell:

@@ -6,6 +6,7 @@
   the phases are combined, as the paper's numbers need; ``RS+RFD truth``: one phase, the true frequencies as priors,
   which nobody has (preprint only);
 * ``Corr-RR``: copy probabilities pair by pair; ``Corr-RR joint``: by the joint optimum, for more than two attributes;
+  ``Corr-RR preprint``: by the preprint's rule; ``Corr-RR copying``: always copied, whatever phase one says;
 * ``default``: what the library recommends; ``phase one``: what phase one alone says; ``uniform``: 1/k.
 """
 
@@ -44,6 +45,22 @@ class Setting(NamedTuple):
     known_priors: bool = False
 
 
+def copying(first: Aggregate, _: int) -> CorrRR:
+    """Return Corr-RR that always copies: what both rules find for marginals that are exactly equal."""
+    sizes = first.mechanism.sizes
+    return CorrRR(sizes, first.mechanism.epsilon, ((1.0,) * len(sizes),) * len(sizes))
+
+
+COPIES: dict[str, Callable[[Aggregate, int], CorrRR]] = {
+    "Corr-RR": CorrRR.learn,
+    "Corr-RR joint": lambda first, n2: CorrRR.learn(first, n2, "joint"),
+    "Corr-RR preprint": lambda first, n2: CorrRR.learn(first, n2, rule="preprint"),
+    "Corr-RR copying": copying,
+}
+"""How P is found from phase one. The draws depend on the order: a new one comes last, or older results change."""
+RULES = ("Corr-RR", "Corr-RR preprint")
+"""As the two papers have it."""
+
 Collect = Callable[[Any, People, SimulationRandomness], Aggregate]
 """(mechanism, contributors, randomness) -> aggregate."""
 
@@ -79,8 +96,19 @@ def estimates(
     return found | two_phases(group, setting, rng, collect)
 
 
+def four(group: People, setting: Setting, rng: SimulationRandomness) -> dict[str, RecordEstimate]:
+    """Collect by the paper's four mechanisms only, Corr-RR by every rule for its copies."""
+    one_phase = {"SPL": SPL(group.sizes, setting.epsilon), "RS+FD": RSFD(group.sizes, setting.epsilon)}
+    found = {name: one.estimate(simulated(one, group, rng)) for name, one in one_phase.items()}
+    return found | two_phases(group, setting, rng, copies=RULES)
+
+
 def two_phases(
-    group: People, setting: Setting, rng: SimulationRandomness, collect: Collect = simulated
+    group: People,
+    setting: Setting,
+    rng: SimulationRandomness,
+    collect: Collect = simulated,
+    copies: Sequence[str] = tuple(COPIES),
 ) -> dict[str, RecordEstimate]:
     """Collect from the same contributors in two phases; all methods share phase one."""
     first_group, second_group = group.split(setting.n1, rng.generator)
@@ -92,10 +120,10 @@ def two_phases(
         "RS+RFD": combine(one, fakes.estimate(second)),
         "RS+RFD clipped": combine(one, fakes.clipped(second)),
     }
-    learned = {"Corr-RR": "pairwise"} | ({"Corr-RR joint": "joint"} if len(group.sizes) > 2 else {})
-    for name, method in learned.items():
-        corr_rr = CorrRR.learn(first, second_group.n, method)
-        found[name] = combine(one, corr_rr.estimate(collect(corr_rr, second_group, rng)))
+    for name in copies:
+        if name != "Corr-RR joint" or len(group.sizes) > 2:
+            corr_rr = COPIES[name](first, second_group.n)
+            found[name] = combine(one, corr_rr.estimate(collect(corr_rr, second_group, rng)))
     return found | {"phase one": one, "uniform": uniform(one)}
 
 

@@ -21,6 +21,9 @@ from experiments.ocms.statistics import Comparison, randomness, rounding_error
 LINES = {"RS+RFD": "RS+RFD clipped|raw", "Corr-RR": "Corr-RR|raw"}
 """What the printed rows are compared with."""
 
+READINGS = LINES | {name: f"{name}|raw" for name in ("Corr-RR preprint", "Corr-RR copying")}
+"""Other readings of the printed Corr-RR, by its rule for copies."""
+
 TABLES = ("4", "5", "6", "7", "8", "9")
 LIMIT = 3.0
 """Cells beyond this |z| are counted as disagreeing; of 180 correct ones half a cell is expected to be."""
@@ -43,17 +46,17 @@ def compared(cell: Cell, method: str, printed: str) -> Comparison:
     The paper averages 100 repetitions and prints no error. Its repetitions are taken to scatter as ours do, so that its
     cell has the standard error s/sqrt(100), ours s/sqrt(runs); rounding to the printed digits is added.
     """
-    mean, deviation = cell["mse"][LINES[method]]
+    mean, deviation = cell["mse"][READINGS[method]]
     theirs = math.hypot(deviation / math.sqrt(expected()["runs"]), rounding_error(printed))
     return Comparison(mean, deviation / math.sqrt(cell["runs"]), float(printed), theirs)
 
 
-def comparisons(table: str, cells: Sequence[Cell]) -> list[Cell]:
-    """Return one row per printed cell: method, epsilon, n1, the paper's number, ours with its error, and z."""
+def comparisons(table: str, cells: Sequence[Cell], methods: Sequence[str] = tuple(LINES)) -> list[Cell]:
+    """Return one row per method and printed cell: epsilon, n1, the paper's number, ours with its error, and z."""
     printed = expected()["tables"][table]
     rows = []
-    for method, by_epsilon in printed["cells"].items():
-        numbers = [number for row in by_epsilon.values() for number in row]
+    for method in methods:
+        numbers = [number for row in printed["cells"][method.split()[0]].values() for number in row]
         for cell, number in zip(cells, numbers, strict=True):
             both = compared(cell, method, number)
             rows.append(
@@ -105,10 +108,24 @@ def summarise(run: Run, rows: Sequence[Cell]) -> list[Cell]:
         {"data": source, "method": method}
         | verdict([row for row in rows if (row["data"], row["method"]) == (source, method)])
         for source in dict.fromkeys(row["data"] for row in rows)
-        for method in LINES
+        for method in dict.fromkeys(row["method"] for row in rows)
     ]
     run.show(found, title="agreement with the printed cells")
     return found
+
+
+def by_table(rows: Sequence[Cell]) -> list[Cell]:
+    """Return chi-squared per cell and the largest |z| of every reading of the printed Corr-RR, table by table."""
+    return [
+        {"data": source, "method": method, "table": table}
+        | {name: value for name, value in found.items() if name in ("cells", "|z| > 3", "chi2/cell", "largest |z|")}
+        for source in GENERATORS
+        for method in list(READINGS)[1:]
+        for table in TABLES
+        for found in [
+            verdict([row for row in rows if (row["data"], row["method"], row["table"]) == (source, method, table)])
+        ]
+    ]
 
 
 def _side_by_side(rows: Sequence[Cell]) -> list[Cell]:
@@ -160,10 +177,12 @@ def agreement(run: Run) -> None:
     for source in GENERATORS:
         for table in TABLES:
             brief = [cell | {"brief": True} for cell in settings(table, source)]
-            rows += comparisons(table, run.cells(brief, measure))
+            rows += comparisons(table, run.cells(brief, measure, version=2), tuple(READINGS))
     run.save_table(rows)
     run.save_table(summarise(run, rows), "-summary")
-    run.save_table([row for row in rows if row["data"] == "equal_marginals" and abs(row["z"]) > LIMIT], "-beyond")
+    run.save_table(by_table(rows), "-readings")
+    equal = [row for row in rows if row["data"] == "equal_marginals" and row["method"] in LINES]
+    run.save_table([row for row in equal if abs(row["z"]) > LIMIT], "-beyond")
     raw = [cell["mse"]["RS+RFD|raw"][0] / row["paper"] for cell, row in _noisiest(run)]
     run.save_table([{"cells": len(raw), "least": min(raw), "most": max(raw)}], "-unclipped")
     for source in GENERATORS:
@@ -180,7 +199,7 @@ def _noisiest(run: Run) -> list[tuple[Cell, Cell]]:
     found = []
     for source in SOURCES:
         for table in ("4", "7"):
-            cells = run.cells([cell | {"brief": True} for cell in settings(table, source)], measure)
+            cells = run.cells([cell | {"brief": True} for cell in settings(table, source)], measure, version=2)
             rows = comparisons(table, cells)[: len(cells)]  # of RS+RFD, which the printed tables have first
             found += [
                 (cell, row) for cell, row in zip(cells, rows, strict=True) if row["epsilon"] == 0.1 and row["n1"] <= 20
