@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import csv
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments.corr_rr import claims, figures, measure, methods, populations, real, tables, variants
+from experiments.corr_rr import claim_page, claims, figures, measure, methods, populations, real, tables, variants
 from experiments.corr_rr.__main__ import MODULES
 from experiments.corr_rr.coverage import draw_coverage
 from experiments.corr_rr.layouts import LAYOUTS, Layout
@@ -19,6 +20,7 @@ from experiments.corr_rr.optimum import probability
 from experiments.corr_rr.paper import PAPER, expected
 from experiments.corr_rr.populations import People, Synthetic, people, synthetic
 from experiments.harness import Cell, MissingDataError, Run
+from experiments.pages import Results
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -426,6 +428,35 @@ def test_claims_are_decided_by_their_cells() -> None:
     assert claims.check(falls, "figure-3", "as_described", "PoPETs", cells)["largest"] == pytest.approx(0.25)
     order = claims.Claim(("figure-3",), "order", {}, ("SPL",), claims.NEVER, 1, of="RS+FD")
     assert claims.check(order, "figure-3", "as_described", "", cells)["largest"] == pytest.approx(0.5)
+
+
+def test_the_page_takes_its_verdicts_from_the_results(tmp_path: Path) -> None:
+    """One ratio: value, error, verdict; many: yes/no/undecided and the ends; "up to": the best."""
+    columns = "figure,claim,data,rule,smallest,smallest error,largest,largest error,yes,no,undecided,verdict"
+
+    def shown(row: claim_page.Row, *lines: str) -> str:
+        (tmp_path / "claims.csv").write_text("\n".join([columns, *lines]), encoding="utf-8")
+        return re.sub("[⟨⟩]", "", claim_page.cell(Results(tmp_path), row, "as described", "PoPETs"))
+
+    half = claim_page.Row("Figures 5, 6", "half", "figure-5 figure-6", "half of RS+RFD")
+    five, six = (f"figure-{i},half of RS+RFD,as described,PoPETs" for i in (5, 6))
+    no = ".546,.014,.546,.014,0,1,0,no"
+    assert shown(half, f"{five},{no}", f"{six},{no}") == ".55 (.01), .55 (.01): no"
+    assert shown(half, f"{five},{no}", f"{six},.51,.02,.51,.02,0,0,1,undecided") == ".55 (.01) no, .51 (.02) undecided"
+    best = claim_page.Row("Figures 3, 4", "best", "figure-3", claim_page.BEST)
+    three = f"figure-3,{claim_page.BEST},as described,PoPETs"
+    assert shown(best, f"{three},.3,.01,1.2,.02,13,1,1,no") == "13/1/1, .30 to 1.20: no"
+    assert shown(best, f"{three},.3,.01,.9,.02,15,0,0,yes") == "15/0/0, .30 to .90: yes"
+    some = claim_page.Row("4.5", "up to 80%", "figure-3", "up to 80% below all")
+    assert shown(some, "figure-3,up to 80% below all,as described,PoPETs,.19,.01,12.5,.1,0,9,1,undecided") == (
+        ".19 (.01) at best: undecided"
+    )
+    words = {claim.words for claim in claims.CLAIMS}
+    rows = (*claim_page.ROWS, *claim_page.PREPRINT_ROWS, *claim_page.REAL_ROWS, *claim_page.BASELINE_ROWS)
+    assert {row.claim for row in rows} == words
+    for row in rows:
+        for figure in row.figures.split():
+            assert any(figure in claim.figures for claim in claims.CLAIMS if claim.words == row.claim), row
 
 
 def test_the_share_of_phase_one_with_the_smallest_error() -> None:
