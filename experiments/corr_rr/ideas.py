@@ -143,27 +143,28 @@ def people_of(cell: Cell) -> People:
 OWN = ("family", "share", "runs", "seed", "place")
 
 
-FEW = 4
-"""Most attributes of a setting in which copies are chosen value by value: tables of more take minutes."""
+ATTRIBUTES, CELLS = 4, 500
+"""Most attributes of a held-out setting, and most cells of its tables where copies are chosen value by value."""
 
 
-def held_out_alike(most: int = 8) -> list[Cell]:
-    """Return the held-out settings of at most so many attributes that have one domain, which the rules are for."""
+def held_out_alike(cells: float = math.inf) -> list[Cell]:
+    """Return the held-out settings of a few attributes that have one domain, which the rules are for."""
     found = []
     for place, cell in enumerate(held_out()):
-        people = population(cell).people
-        if len(set(people.sizes)) == 1 and 1 < len(people.sizes) <= most:
+        sizes = population(cell).people.sizes
+        d, k = len(sizes), sizes[0]
+        if len(set(sizes)) == 1 and 1 < d <= ATTRIBUTES and d * (d - 1) * k**2 <= cells:
             found.append(cell | {"family": "held out", "place": place})
     return found
 
 
-def own_settings(epsilons: Sequence[float]) -> list[Cell]:
+def own_settings(epsilons: Sequence[float], contributors: Sequence[int] = (20_000,)) -> list[Cell]:
     """Return the paper's settings: SynA as described, and its real data."""
     drawn = [
         {"family": "SynA as described", "d": d, "rho": rho, "n": n, "epsilon": epsilon}
         for d in (2, 4)
         for rho in (0.1, 0.9)
-        for n in (2000, 20_000)
+        for n in contributors
         for epsilon in epsilons
     ]
     return drawn + [
@@ -191,7 +192,7 @@ def geometric_mean(ratios: Sequence[Ratio]) -> Ratio:
 @PAPER.experiment("per-value", "4.4: a copy probability for every value instead of one per pair", runs=100)
 def per_value(run: Run) -> None:
     """Compare the rules on the paper's own settings and on held-out ones."""
-    settings = [cell | {"share": 0.1} for cell in (*own_settings((0.1, 0.3, 0.5)), *held_out_alike(FEW))]
+    settings = [cell | {"share": 0.1} for cell in (*own_settings((0.1, 0.3, 0.5)), *held_out_alike(CELLS))]
     cells = run.cells(settings, measure_values)
     rows = []
     for cell in cells:
@@ -267,7 +268,7 @@ def planned(people: People, epsilon: float) -> float:
 )
 def phase_one(run: Run) -> None:
     """Measure Corr-RR at eight sizes of phase one; choose a rule on the paper's settings, and check it elsewhere."""
-    settings = [*own_settings((0.1, 0.3, 0.5, 1.0)), *held_out_alike()]
+    settings = [*own_settings((0.1, 0.3, 0.5, 1.0), (2000, 20_000)), *held_out_alike()]
     measured = run.cells([cell | {"share": share} for cell in settings for share in SHARES], measure_share)
     rows = []
     for place, cell in enumerate(settings):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from deniable.records.pivot.copy_probabilities import pairwise_copy_probabilities
 from deniable.records.pivot.corr_rr_error import expected_error
-from experiments.corr_rr.claims import BASELINES, RFD
+from experiments.corr_rr.claims import BASELINES
 from experiments.corr_rr.layouts import LAYOUTS, SOURCES, Layout
 from experiments.corr_rr.measure import measure
 from experiments.corr_rr.methods import DEFAULT
@@ -127,17 +126,3 @@ def statements(run: Run) -> None:
     ]
     run.save_table(spread, "-ranges")
     run.show(spread)
-
-    rows = []
-    for cell in real:
-        own, other = cell["mse"]["Corr-RR|raw"], cell["mse"][f"{RFD}|raw"]
-        ratio = own[0] / other[0]
-        relative = math.hypot(own[1] / own[0], other[1] / other[0]) / math.sqrt(cell["runs"])
-        row = {"data": cell["data"], "epsilon": cell["epsilon"], "Corr-RR over RS+RFD": ratio}
-        rows.append(
-            row
-            | {"two standard errors": 2 * ratio * relative}
-            | {"place": 1 + sum(error(cell, method) < own[0] for method in BASELINES)}
-        )
-    run.save_table(rows, "-real")
-    run.show(rows)

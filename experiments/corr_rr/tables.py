@@ -117,7 +117,7 @@ def summarise(run: Run, rows: Sequence[Cell]) -> list[Cell]:
 def by_table(rows: Sequence[Cell]) -> list[Cell]:
     """Return chi-squared per cell and the largest |z| of every reading of the printed Corr-RR, table by table."""
     return [
-        {"data": source, "method": method, "table": table}
+        {"data": source, "method": method, "in table": table}
         | {name: value for name, value in found.items() if name in ("cells", "|z| > 3", "chi2/cell", "largest |z|")}
         for source in GENERATORS
         for method in list(READINGS)[1:]

@@ -387,8 +387,10 @@ def test_ratios_have_the_standard_error_of_pairs() -> None:
     assert np.mean(stated) == pytest.approx(np.std(ratios), rel=5 / math.sqrt(2 * 400))
     assert np.mean(unpaired) > 1.25 * np.std(ratios)
     # The same method in two cells: independent repetitions.
-    cells = [_together({}, {"Corr-RR": list(rng.gamma(4, size=200) * scale), "SPL": [1.0] * 200}) for scale in (1, 2)]
-    between = measure.ratio_between(*cells, "Corr-RR")
+    first, second = (
+        _together({}, {"Corr-RR": list(rng.gamma(4, size=200) * scale), "SPL": [1.0] * 200}) for scale in (1, 2)
+    )
+    between = measure.ratio_between(first, second, "Corr-RR")
     assert between.value == pytest.approx(0.5, abs=5 * between.error)
     assert between.error == pytest.approx(0.5 * math.sqrt(2 / 4 / 200), rel=0.2)
 

@@ -29,8 +29,8 @@ def _expected(p: Floats, target: Floats, pivot: Floats, n2: int, epsilon: float,
         reported[sent] += pivot[truth] * grr[truth, drawn] * chance / 2
     reported += target @ grr / 2
     if levelled:  # bias alone, with what uniform lies become taken out
-        sent = np.array([sum(p[u] if u == v else (1 - p[u]) / (k - 1) for u in range(k)) for v in range(k)])
-        return np.asarray(((reported - q * (1 + sent) / 2) / delta - target) ** 2)
+        lies = np.array([sum(p[u] if u == v else (1 - p[u]) / (k - 1) for u in range(k)) for v in range(k)])
+        return np.asarray(((reported - q * (1 + lies) / 2) / delta - target) ** 2)
     return np.asarray(((reported - q) / delta - target) ** 2 + reported * (1 - reported) / (n2 * delta**2))
 
 
@@ -146,7 +146,7 @@ def test_other_rules_are_held_to_the_printed_corr_rr(tmp_path: Path, monkeypatch
         rows = list(csv.DictReader(file))
     assert len(rows) == 3 * 3 * 6
     assert {row["method"] for row in rows} == {"Corr-RR", "Corr-RR preprint", "Corr-RR copying"}
-    by_place = {(row["data"], row["method"], row["table"]): float(row["chi2/cell"]) for row in rows}
+    by_place = {(row["data"], row["method"], row["in table"]): float(row["chi2/cell"]) for row in rows}
     for source, table in product(("as_described", "shared_marginals"), tables.TABLES):
         assert by_place[source, "Corr-RR copying", table] == pytest.approx(by_place[source, "Corr-RR", table])
     with (run.folder / "agreement-summary.csv").open(encoding="utf-8", newline="") as file:
