@@ -11,26 +11,26 @@ from experiments.corr_rr.layouts import LAYOUTS, NAMES, Layout
 from experiments.corr_rr.measure import measure, rows_of
 from experiments.corr_rr.methods import DEFAULT
 from experiments.corr_rr.paper import PAPER
-from experiments.corr_rr.pictures import GREY, HEADINGS, STYLES, curves, dress, legend, line, panels, shown
+from experiments.corr_rr.pictures import GREY, HEADINGS, PREPRINT, STYLES, curves, dress, legend, line, panels, shown
 from experiments.harness import Cell, Run
 
 POSTS = ("raw", "simplex")
-SHORT = {"RS+RFD clipped": "RS+RFD", DEFAULT: "default", "uniform": "1/k"}
+SHORT = {"RS+RFD clipped": "RS+RFD", DEFAULT: "default", "uniform": "1/k", PREPRINT: "by its rule"}
 
 
 def draw_layout(layout: Layout, cells: list[Cell], post: str) -> Figure:
     """Draw one figure: a row of panels per generator."""
     figure, axes = panels(len(layout.sources), len(layout.panel[1]))
-    axis, place = layout.axis[0], iter(cells)
+    axis, place, names = layout.axis[0], iter(cells), shown(post, layout.preprint)
     for source, row in zip(layout.sources, axes, strict=True):
         for value, panel in zip(layout.panel[1], row, strict=True):
             own = [next(place) for _ in layout.axis[1]]
-            lines = {name: [cell["mse"][line(name, post)][0] for cell in own] for name in shown(post)}
+            lines = {name: [cell["mse"][line(name, post)][0] for cell in own] for name in names}
             curves(panel, layout.axis[1], lines)
             title = f"{value}" if layout.panel[0] == "data" else f"{layout.panel[0]} = {value}"
             heading = f"{HEADINGS[source]}, {title}" if source else title
             dress(panel, heading, NAMES[axis], "mean squared error" if panel is row[0] else "")
-    legend(figure, shown(post))
+    legend(figure, names)
     what = "raw estimates" if post == "raw" else "estimates projected onto the simplex"
     figure.suptitle(f"{what}; {cells[0]['runs']} runs, seed {cells[0]['seed']}", x=0.01, ha="left", size=9, color=GREY)
     return figure
@@ -49,23 +49,26 @@ def perform(layout: Layout, run: Run) -> None:
         run.show(summarised, title=f"{layout.title}; {HEADINGS[source] or 'raw'}; mean squared error, {run.runs} runs")
     for post in POSTS:
         run.save_figure(draw_layout(layout, cells, post), "" if post == "raw" else f"-{post}")
-    wins = {post: np.mean([corr_rr_wins(cell, post) for cell in cells]) for post in POSTS}
-    run.say(
-        f"Corr-RR is below SPL, RS+FD and RS+RFD in {wins['raw']:.0%} of the cells, {wins['simplex']:.0%} projected."
-    )
+    own = PREPRINT if layout.preprint else "Corr-RR"
+    wins = {post: np.mean([corr_rr_wins(cell, post, own) for cell in cells]) for post in POSTS}
+    run.say(f"{own} is below SPL, RS+FD and RS+RFD in {wins['raw']:.0%} of the cells, {wins['simplex']:.0%} projected.")
     for sentence in layout.open:
         run.say(sentence)
 
 
 def short_row(cell: Cell, post: str) -> Cell:
     """Return the errors of the drawn lines, short enough for a terminal."""
-    return {SHORT.get(name, name): f"{cell['mse'][line(name, post)][0]:.1e}".replace("e-0", "e-") for name in STYLES}
+    return {
+        SHORT.get(name, name): f"{cell['mse'][line(name, post)][0]:.1e}".replace("e-0", "e-")
+        for name in STYLES
+        if name != PREPRINT or cell.get("known_priors", False)
+    }
 
 
-def corr_rr_wins(cell: Cell, post: str) -> bool:
-    """Whether Corr-RR has the smallest error of the papers' four lines."""
+def corr_rr_wins(cell: Cell, post: str, own: str) -> bool:
+    """Whether Corr-RR by the paper's own rule has the smallest error of the papers' four lines."""
     others = min(cell["mse"][f"{name}|{post}"][0] for name in ("SPL", "RS+FD", "RS+RFD clipped"))
-    return bool(cell["mse"][f"Corr-RR|{post}"][0] < others)
+    return bool(cell["mse"][f"{own}|{post}"][0] < others)
 
 
 QUICK = ("figure-3", "figure-6", "figure-7", "figure-10", "v1-figure-4")

@@ -59,6 +59,11 @@ class Layout(NamedTuple):
     open: tuple[str, ...]
 
     @property
+    def preprint(self) -> bool:
+        """Whether it is a figure of the preprint, whose rule for copies is another one."""
+        return bool(self.base.get("known_priors", False))
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """The generators; real data have none."""
         return ("",) if self.panel[0] == "data" else SOURCES

@@ -195,7 +195,7 @@ def _beside(r: Results) -> list[str]:
             f"{number_of(one, 'default better', '.0f')}, {number_of(one, 'default ratio', '.2f')}, "
             f"{number_of(one, 'default largest', '.2f')} |"
         )
-    (one,) = r.rows("statements-beside", cells="preprint")
+    (one,) = r.rows("preprint-default", cells="all")
     quotes.append(
         f"In {number_of(one, 'number', '.0f')} cells of the preprint's figures, epsilon 1 to 5, the default is better in "
         f"{number_of(one, 'default better', '.0f')}; it loses by up to {number_of(one, 'default largest', '.1f')}"

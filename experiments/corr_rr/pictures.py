@@ -16,6 +16,10 @@ from experiments.corr_rr.methods import DEFAULT
 INK, GREY = "#1a1a1a", "#5f5f5f"
 
 
+PREPRINT = "Corr-RR preprint"
+"""Drawn in the preprint's figures only."""
+
+
 class Style(NamedTuple):
     """How one line looks."""
 
@@ -30,6 +34,7 @@ STYLES = {
     "RS+FD": Style("RS+FD", "#E69F00", "s"),
     "RS+RFD clipped": Style("RS+RFD (clipped)", "#009E73", "^"),
     "Corr-RR": Style("Corr-RR", "#D55E00", "o"),
+    PREPRINT: Style("Corr-RR, preprint's rule", "#D55E00", "x", "--"),
     "SMP": Style("SMP (papers omit it)", "#0072B2", "D", "--"),
     "default": Style("default", "#000000", "P", "--"),
     DEFAULT: Style("default, hierarchical decoder", "#000000", "", "-."),
@@ -45,9 +50,9 @@ HEADINGS = {
 }
 
 
-def shown(post: str) -> list[str]:
+def shown(post: str, preprint: bool = False) -> list[str]:
     """Return the lines of a picture: like beside like, so the decoder only where everything else is projected."""
-    return [name for name in STYLES if post != "raw" or name != DEFAULT]
+    return [name for name in STYLES if (post != "raw" or name != DEFAULT) and (preprint or name != PREPRINT)]
 
 
 def line(name: str, post: str) -> str:

@@ -69,8 +69,9 @@ def corr_rr_plan(
     """Return Corr-RR's expected error, bias included, before anybody is asked.
 
     P is the one that the pairwise rule learns from the *true* marginals, and the contributors are split between the
-    phases in the best way with at most half of them in phase one: both flatter Corr-RR, whose real phase one is noisy.
-    Over domains that differ the induced channel is solved, which is unbiased.
+    phases in the best way with a tenth to half of them in phase one: both flatter Corr-RR, whose real phase one is
+    noisy. Over domains that differ the induced channel is solved, which is unbiased. The split is a recommendation:
+    over one domain it was measured beside fixed shares, on settings that chose nothing (docs/papers/corr_rr.md).
 
     Parameters
     ----------

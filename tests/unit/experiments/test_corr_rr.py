@@ -11,7 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments.corr_rr import claim_page, claims, figures, measure, methods, populations, real, tables, variants
+from experiments.corr_rr import (
+    claim_page,
+    claims,
+    figures,
+    measure,
+    methods,
+    pictures,
+    populations,
+    real,
+    statements,
+    tables,
+    variants,
+)
 from experiments.corr_rr.__main__ import MODULES
 from experiments.corr_rr.coverage import draw_coverage
 from experiments.corr_rr.layouts import LAYOUTS, Layout
@@ -480,6 +492,19 @@ def test_the_share_of_phase_one_with_the_smallest_error() -> None:
     printed = claims.printed_shares()
     assert len(printed) == 18
     assert {row["best"] for row in printed} == {0.05, 0.1}
+
+
+def test_the_preprints_figures_and_counts_have_its_own_rule() -> None:
+    for name, layout in LAYOUTS.items():
+        drawn = pictures.shown("raw", layout.preprint)
+        assert (claims.RULES["preprint"] in drawn) is name.startswith("v1-"), name
+        assert "Corr-RR" in drawn
+    lines = {f"{name}|simplex": [1.0, 0.1] for name in (*claims.BASELINES, "SMP", "Corr-RR")}
+    cell = {"mse": lines | {"Corr-RR preprint|simplex": [0.5, 0.1], methods.DEFAULT: [0.6, 0.1]}}
+    ours = statements.beside_default("all", [cell])
+    theirs = statements.beside_default("all", [cell], statements.PREPRINT_FOUR)
+    assert (ours["default better"], ours["default ratio"]) == (1, pytest.approx(0.6))
+    assert (theirs["Corr-RR best"], theirs["default better"], theirs["default largest"]) == (1, 0, pytest.approx(1.2))
 
 
 def test_a_figure_is_saved_and_resumed(tmp_path: Path) -> None:
