@@ -7,7 +7,7 @@ import { type Answer, AnswerError, type Attribute, encode, withWords, words } fr
 import { deliver } from "./send.js";
 import { exported, imported, keep, type Kept, kept, leave, ledger, note, total } from "./store.js";
 import { check, type Survey } from "./survey.js";
-import { type Language, linked, matches, OTHER_TEXTS, type PageDocument, pageHash, terms } from "./terms.js";
+import { type Language, LINK, linked, matches, OTHER_TEXTS, type PageDocument, pageHash, terms } from "./terms.js";
 import { ENGLISH, FREE, type Key, shipped } from "./text.js";
 import { SecureWords } from "./words.js";
 
@@ -623,8 +623,10 @@ const base64 = (bytes: Uint8Array): string =>
 export function mountAll(): void {
   for (const root of document.querySelectorAll<HTMLElement>("[data-collection]")) {
     const { collection = "", api = "/api/v1", pinned } = root.dataset;
-    // A page that was written for one survey has the digits of its link; elsewhere the address has to.
-    const link = pinned ?? decodeURIComponent(location.hash.slice(1));
+    // A page that was written for one survey has the digits of its link; elsewhere the address has to. Where the address
+    // has them, whoever serves the page cannot name others.
+    const hash = location.hash.slice(1);
+    const link = pinned === undefined || LINK.test(hash) ? hash : pinned;
     void mount(root, { api, collection, link });
   }
 }

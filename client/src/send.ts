@@ -25,6 +25,9 @@ function pause(milliseconds: number): Promise<void> {
   });
 }
 
+/** The name of a problem, which is shown in a sentence; whatever else a collector writes there is not. */
+const problemName = (type: unknown): string => /^urn:deniable:problem:([a-z]+(?:-[a-z]+){0,2})$/.exec(String(type))?.[1]?.slice(0, 24) ?? "?";
+
 const post = (url: string, body: string): Promise<Response> =>
   fetch(url, {
     method: "POST",
@@ -63,7 +66,7 @@ export async function deliver(collection: string, response: Kept, progress: Prog
         const known = await counted(collection, reports[0].id);
         if (known) return { ...response, state: "counted" };
         // Where nobody says, both are asked again.
-        if (known === false) return { ...response, state: "stopped", problem: String(said.type ?? "").replace(/^urn:deniable:problem:/, "") };
+        if (known === false) return { ...response, state: "stopped", problem: problemName(said.type) };
       }
       // An hour at most: a timer of a month would end at once.
       least = Math.min(1000 * Number(answer.headers.get("Retry-After")) || 0, 36e5);

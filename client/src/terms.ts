@@ -34,9 +34,12 @@ const TIME = /^.{10}T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2
 /** The hash of a survey document: SHA-256 of its canonical text, so that white space and the order of keys do not matter. */
 export const pageHash = (text: string): Promise<string> => sha256(canonical(parse(text)));
 
+/** The digits of a link. */
+export const LINK = /^[0-9a-f]{32}$/;
+
 /** What a link says of the collection's id and of the survey document's hash: 16 digits of each. */
 export function linked(digits: string): [string, string] {
-  must(/^[0-9a-f]{32}$/.test(digits), "The link to this survey is not complete: it must end in # and 32 digits.");
+  must(LINK.test(digits), "The link to this survey is not complete: it must end in # and 32 digits.");
   return [digits.slice(0, 16), digits.slice(16)];
 }
 

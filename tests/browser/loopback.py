@@ -49,6 +49,7 @@ class Loopback:
     headers: list[dict[str, str]] = field(default_factory=list)
     posts: list[str] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
+    problem: str = ""
     page_origin: str = ""
     """The origin that hosts the page, where that is another; its script may ask here."""
     connect: str = "'self'"
@@ -154,7 +155,7 @@ class Loopback:
             self.bodies.append(content)
             if self.failures:
                 status = self.failures.pop(0)
-                return problem(status, {410: "closed", 403: "not-invited"}.get(status, "busy"))
+                return problem(status, self.problem or {410: "closed", 403: "not-invited"}.get(status, "busy"))
             if data["collection"] != self.collection.id:
                 return problem(409, "wrong-collection")
             (one,) = data["reports"]

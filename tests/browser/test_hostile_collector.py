@@ -18,7 +18,7 @@ from deniable import GRR
 from deniable.service.survey_page import draft_page
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
-from tests.browser.loopback import Loopback
+from tests.browser.loopback import SHELL, Loopback
 from tests.browser.test_survey_page import Visit, answer, one_question, own_page, state, visit
 from tests.client.test_docs import english
 
@@ -150,6 +150,27 @@ def test_a_page_of_another_survey_is_refused_though_its_texts_are_the_same(visit
         collector.document = weaker.to_json()
         collector.page = {**collector.page, "collection": weaker.id}
         assert "another survey" in refused(context.new_page(), address, collector)
+
+
+def test_a_page_that_the_collector_serves_cannot_name_other_digits(visit: Visit) -> None:
+    with served(None, False) as (collector, address), visit() as context:
+        collector.page["languages"]["en"]["intro"] = LIE
+        collector.html["/s/demo"] = SHELL.format(id=ASKED.id).replace(
+            "data-slug", f'data-pinned="{collector.digits}" data-slug'
+        )
+        assert "not those that your link was made for" in refused(context.new_page(), address, collector)
+
+
+def test_a_problem_is_named_and_says_nothing_else(visit: Visit) -> None:
+    with served(None, False) as (collector, address), visit() as context:
+        collector.failures, collector.problem = [403], f"counted. {LIE}"
+        page = context.new_page()
+        page.goto(address)
+        state(page, "form")
+        answer(page)
+        state(page, "stopped")
+        assert "did not take it (?)" in page.inner_text("[role=status]")
+        assert LIE not in page.inner_text("body")
 
 
 def test_a_drafted_page_says_nothing_that_the_client_says() -> None:
