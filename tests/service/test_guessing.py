@@ -177,6 +177,40 @@ def test_a_flood_from_many_networks_keeps_no_owner_out(known: bool) -> None:
     in_time(test)
 
 
+def test_a_flood_from_ever_new_networks_delays_and_keeps_nobody_out() -> None:
+    """In the order of arrival, and with the last one sent away, nobody else would come in as long as it lasts."""
+
+    async def test() -> None:
+        guesses = Guesses()
+
+        async def flood() -> None:
+            tries = set[asyncio.Task[int | bool]]()
+            for number in range(100_000):
+                address = f"10.{number // 256 % 256}.{number % 256}.1"
+                tries.add(asyncio.create_task(tried(guesses, address, name=str(number))))
+                tries = {one for one in tries if not one.done()}
+                await asyncio.sleep(1 / 20)
+
+        stranger = asyncio.create_task(flood())
+        await asyncio.sleep(60)
+        assert len(guesses._waiting) == MOST_WAITING
+        # One try in about seven is compared; that 300 in a row are not has a probability below 10^-19.
+        for _ in range(300):
+            if await tried(guesses, OWNER, right=True) is True:
+                break
+            await asyncio.sleep(1)
+        else:
+            pytest.fail("the owner never came in")
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        assert await tried(guesses, OWNER, right=True) is True
+        assert loop.time() - began <= 5 * COST + 1e-9
+        stranger.cancel()
+        await asyncio.gather(stranger, return_exceptions=True)
+
+    in_time(test)
+
+
 def test_who_goes_away_leaves_the_turn_to_others() -> None:
     async def test() -> None:
         guesses = Guesses()

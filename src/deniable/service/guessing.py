@@ -5,8 +5,8 @@ networks and other names do not wait, so nobody can lock somebody else out. Name
 same way. Networks are kept as keyed digests, in memory: those of wrong passwords for an hour.
 
 Passwords are compared one at a time, and after a wrong one comes a rest, so that guessing takes at most a quarter of a
-core. Networks from which somebody has logged in come first, then those with the fewest wrong passwords: strangers who
-fill the queue do not keep staff out.
+core. Networks from which somebody has logged in come first, then those with the fewest wrong passwords, and chance
+decides among equals: who fills the queue from many new networks delays people from other new ones, and uses them up.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Failures:
 class _Turn:
     stranger: bool
     failures: int
-    number: int
+    chance: int
     given: asyncio.Future[None] = field(compare=False)
 
 
@@ -76,7 +76,7 @@ class Guesses:
         # In the order of their last log-in.
         self._known = dict[bytes, None]()
         self._waiting, self._here = list[_Turn](), Counter[bytes]()
-        self._busy, self._number = False, 0
+        self._busy = False
 
     async def attempt(self, name: str, address: str, right: Callable[[], Awaitable[bool]]) -> bool:
         """Return what `right` returns, which compares a password, when it is this request's turn.
@@ -130,9 +130,8 @@ class Guesses:
         if not self._busy:
             self._busy = True
             return
-        self._number += 1
         rank = self._by_network[network] + self._here[network]
-        turn = _Turn(network not in self._known, rank, self._number, asyncio.get_running_loop().create_future())
+        turn = _Turn(network not in self._known, rank, secrets.randbits(64), asyncio.get_running_loop().create_future())
         self._waiting.append(turn)
         self._here[network] += 1
         if len(self._waiting) > MOST_WAITING:
