@@ -116,6 +116,7 @@ async function show(
   let cover = (): void => {};
   /** Responses whose person has left: they are not sent again. */
   const gone = new Set<Kept>();
+  const tabs = new BroadcastChannel("deniable");
   const tags = Object.keys(texts.languages);
   const wanted = navigator.languages.map((one) => one.toLowerCase());
   const fits = (tag: string, one: string): boolean => one === tag.toLowerCase() || one.split("-")[0] === tag.toLowerCase();
@@ -412,6 +413,12 @@ async function show(
   /** Show what became of a response, and on request what was sent while this page still has it. */
   async function showKept(response: Kept): Promise<void> {
     if (response.state === "left") return showLeft(response);
+    // Whoever leaves in another tab of this device has left here as well.
+    tabs.onmessage = ({ data }) => {
+      if (data !== survey.id) return;
+      forget(response);
+      void showLeft(response);
+    };
     const status = h("p", { role: "status", class: "status" });
     const again = say(h("button", { type: "button", hidden: true, click: () => void send(response, status, again) }), "again");
     const heading = say(h("h2", { tabindex: "-1" }), "sentTitle");
@@ -469,11 +476,9 @@ async function show(
   /** Leave this device; what was not counted yet is deleted only if its person says so. */
   function askToLeave(response: Kept, ask: HTMLElement): void {
     const go = async (): Promise<void> => {
-      gone.add(response);
-      cover();
-      cover = () => {};
-      main.replaceChildren();
+      forget(response);
       await leave(response);
+      tabs.postMessage(survey.id);
       await showLeft(response);
     };
     if (root.dataset.state === "counted") return void go();
@@ -482,6 +487,14 @@ async function show(
       say(h("button", { type: "button", click: go }), "leaveAnyway"),
       say(h("button", { type: "button", click: () => ask.replaceChildren() }), "stay"),
     );
+  }
+
+  /** Drop everything that this page has of a response. */
+  function forget(response: Kept): void {
+    gone.add(response);
+    cover();
+    cover = () => {};
+    main.replaceChildren();
   }
 
   async function showLeft(response: Kept): Promise<void> {

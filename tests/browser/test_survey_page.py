@@ -614,6 +614,28 @@ def test_whoever_leaves_the_device_leaves_one_mark(visit: Visit, smoker: Loopbac
     assert len(smoker.counted) == 1
 
 
+def test_whoever_leaves_in_one_tab_has_left_in_all(visit: Visit, smoker: Loopback) -> None:
+    smoker.failures, smoker.retry_after = [503] * 9, "1"
+    with visit() as context:
+        page, other = context.new_page(), context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        state(page, "retry")
+        other.goto(smoker.link)
+        state(other, "retry")
+        page.click("text=Leave this device")
+        page.click("text=Delete it and leave")
+        state(page, "left")
+        state(other, "left")
+        tries = len(smoker.bodies)
+        smoker.failures = []
+        page.wait_for_timeout(2500)
+        assert len(smoker.bodies) == tries
+        assert [one["state"] for one in stored(page)] == ["left"]
+    assert smoker.counted == {}
+
+
 def test_leaving_before_the_report_was_counted_is_asked_about(visit: Visit, smoker: Loopback) -> None:
     smoker.failures, smoker.retry_after = [503, 503], "1"
     with visit() as context:
@@ -683,8 +705,17 @@ def test_another_person_answers_on_the_same_device_with_a_report_of_their_own(vi
     assert len(survey.counted) == 2
 
 
-@pytest.mark.parametrize(("name", "chosen"), [("SPL", False), ("SPL[OUE]", False), ("SMP", True), ("SMP[OUE]", True),
-    ("SMP[ADP]", True), ("PivotCoded", True), ("PairSample", True)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "chosen"),
+    [
+        ("SPL", False),
+        ("PairSample", True),
+        *(
+            pytest.param(name, name != "SPL[OUE]", marks=pytest.mark.long)
+            for name in ("SPL[OUE]", "SMP", "SMP[OUE]", "SMP[ADP]", "PivotCoded")
+        ),
+    ],
+)
 def test_only_of_a_drawn_question_the_page_says_that_coins_chose_it(visit: Visit, name: str, chosen: bool) -> None:
     three = Schema(tuple(Attribute(one, ("yes", "no", "perhaps")) for one in ("smoker", "drinker", "runner")))
     asked = Collection(three, mechanism(name, sizes=three.sizes, epsilon="1"), title="Habits")

@@ -21,7 +21,7 @@ from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidParameterError, UploadError
 from deniable.files import write_reports
 from deniable.files.wire import BINARY_TYPE, Body, from_wire
-from deniable.service import ingest, public
+from deniable.service import ingest, public, server
 from deniable.service.auth import Logins, digest, hash_password
 from deniable.service.config import AllowanceShape, LimitsShape, read_configuration
 from deniable.service.connections import MAX_HEAD, Connections
@@ -316,6 +316,22 @@ def test_idle_connections_are_closed_first() -> None:
     first.idle = more.idle = False
     assert not kept.opened(_Idle(True))
     assert len(kept) == 3
+
+
+def test_a_head_that_never_ends_holds_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty connections with one byte each, where forty may be: everybody else is answered."""
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", server.ADMIN_CONNECTIONS + 40)
+    held = []
+    with collecting(sqlite(tmp_path)) as here:
+        host, _, port = urlsplit(here.public).netloc.partition(":")
+        try:
+            for _ in range(60):
+                held.append(socket.create_connection((host, int(port)), timeout=5))
+                held[-1].sendall(b"G")
+            assert Caller(here.public)("GET", "/health/live").status == 200
+        finally:
+            for one in held:
+                one.close()
 
 
 SMALL = """

@@ -223,35 +223,38 @@ class Collector:
         surveys = {held.row.id: held.survey for held in self.all_held()}
         self.surveys.tick(surveys, final=self._steady())
 
+    def _attempt(self, act: Callable[[], object]) -> bool:
+        """Do something now or, if it fails, the next time; whether it was done. The watch goes on in any case."""
+        try:
+            act()
+        except StoreError as error:
+            self.metrics.store_error()
+            log.warning("%s", error)
+        except DeniableError as error:
+            log.error("%s", error)
+        except Exception as error:
+            # Its text could quote what was sent.
+            log.error("the watch could not do it: %s", type(error).__name__)
+        else:
+            return True
+        return False
+
     def _watch(self) -> None:
         drained = time.monotonic()
         while not self._stop.wait(min(_WATCH_SECONDS, self._drain_seconds)):
             self.outages.look()
-            _attempt(self.refresh)
-            _attempt(self._tick)
+            self._attempt(self.refresh)
+            self._attempt(self._tick)
             if time.monotonic() - drained >= self._drain_seconds:
                 drained = time.monotonic()
                 self.ingest.write_rejections()
-                for held in self.all_held():
-                    # What is wrong with one survey keeps no other from its drain.
-                    _attempt(functools.partial(self._drain, held))
-                self._watched_at = time.time()
-                _attempt(self.store.settle)
+                # What is wrong with one survey keeps no other from its drain.
+                done = [self._attempt(functools.partial(self._drain, held)) for held in self.all_held()]
+                if all(done):
+                    self._watched_at = time.time()
+                self._attempt(self.store.settle)
         with contextlib.suppress(DeniableError):
             self.ingest.write_rejections()
-
-
-def _attempt(act: Callable[[], object]) -> None:
-    """Do something now or, if it fails, the next time: whatever is wrong, the watch goes on."""
-    try:
-        act()
-    except StoreError as error:
-        log.warning("%s", error)
-    except DeniableError as error:
-        log.error("%s", error)
-    except Exception as error:
-        # Its text could quote what was sent.
-        log.error("the watch could not do it: %s", type(error).__name__)
 
 
 def warm(survey: Survey) -> None:

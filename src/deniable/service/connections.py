@@ -108,9 +108,9 @@ class Connection(asyncio.Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is under way, nor the head of one."""
+        """Whether no request is under way; a head that is still to end is none, or one byte would hold a place."""
         cycle = self._inner.cycle
-        return self._inner.overhead == 0 and (cycle is None or bool(cycle.response_complete))
+        return cycle is None or bool(cycle.response_complete)
 
     def close(self) -> None:
         """Close the connection."""

@@ -180,9 +180,10 @@ class Ingest:
         with self._wake:
             room = queue.reports + body.n <= most and queue.bytes + body.rows.size <= MAX_QUEUE_BYTES
             if self._hangs:
-                raise self._refused("store", HANGS)
+                raise self._refused("store", HANGS, body.n)
             if self._stopping or not room:
-                raise self._refused("busy", "the collector ends" if self._stopping else "too many reports are waiting")
+                cause = "the collector ends" if self._stopping else "too many reports are waiting"
+                raise self._refused("busy", cause, body.n)
             for item in items:
                 queue.add(item)
             self._wake.notify()
@@ -214,8 +215,9 @@ class Ingest:
             with self._wake:
                 self._rejected.update(counts)
 
-    def _refused(self, problem: str, cause: str) -> Problem:
+    def _refused(self, problem: str, cause: str, reports: int) -> Problem:
         self._outages.refused(cause)
+        self._metrics.reports(problem, reports)
         return Problem(problem)
 
     # ---------------------------------------------------------------- the threads

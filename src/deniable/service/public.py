@@ -257,7 +257,8 @@ class _Reports:
 
     def __init__(self, collector: Collector, access: Access) -> None:
         self._collector, self._access = collector, access
-        self._senders, self._batches = _Senders(Logins(collector.store, collector.clock)), _Batches(collector.outages)
+        self._senders = _Senders(Logins(collector.store, collector.clock), collector.outages)
+        self._batches = _Batches(collector.outages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -318,8 +319,8 @@ async def _read_single(headers: Headers, receive: Receive, width: int) -> bytes:
 class _Senders:
     """Who may send batches: tokens of owners and senders, looked up once in a few seconds."""
 
-    def __init__(self, logins: Logins) -> None:
-        self._logins = logins
+    def __init__(self, logins: Logins, outages: Outages) -> None:
+        self._logins, self._outages = logins, outages
         self._known: dict[str, tuple[float, Analyst | None]] = {}
 
     def remembers(self, authorization: str) -> bool:
@@ -341,7 +342,8 @@ class _Senders:
         if now >= until:
             try:
                 who = await run_in_threadpool(self._logins.who, secret, "token")
-            except StoreError:
+            except StoreError as error:
+                self._outages.refused(str(error))
                 raise Problem("store") from None
             if len(self._known) >= _TOKENS:
                 self._known.clear()
