@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 from deniable import GRR
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage import Calibration, TreePrior, calibrate, calibrate_unequal, exact_totals, total_leakage
-from deniable.leakage.calibration import budget_allocation
+from deniable.leakage.calibration import budget_allocation, calibration as search
 from deniable.leakage.calibration.calibration import largest_below, rounded_down
 from deniable.leakage.calibration.criteria import CRITERIA
 from deniable.oracles.comparators.exponential import Exponential
@@ -348,3 +348,22 @@ def test_budgets_that_can_be_raised_alone_are_raised_up_to_their_caps() -> None:
     filled = problem.filled(np.array([1.0, 3.0]))
     assert filled == pytest.approx([2.0, 3.0], rel=1e-6)
     assert (filled <= problem.caps).all()
+
+
+def test_the_search_ends_where_nine_digits_are_coarser_than_its_bracket(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounding the middle of the bracket to its lower end made the search endless for one figure in twenty."""
+    calls = 0
+
+    def counted(epsilon: float) -> float:
+        nonlocal calls
+        calls += 1
+        assert calls < 200, "the search does not end"
+        return rounded_down(epsilon)
+
+    monkeypatch.setattr(search, "rounded_down", counted)
+
+    def figure(x: float) -> float:
+        return 10.562219778473672 * x**1.3
+
+    found = largest_below(figure, 1.0, 1 / 21, 1.0)
+    assert figure(found) <= 1 < figure(found + 2e-9)

@@ -195,7 +195,8 @@ def largest_below(
     over = min(x for x, value in tried.items() if value > 0)
     below = max(x for x, value in tried.items() if value <= 0 and x <= over)
     while over - below > 2e-9 * over:
-        middle = rounded_down((below + over) / 2)
+        # Not rounded: nine digits can be coarser than the bracket, and the middle would be its lower end for ever.
+        middle = (below + over) / 2
         below, over = (middle, over) if excess(middle) <= 0 else (below, middle)
     tidy = rounded_down(below)
     return tidy if excess(tidy) <= 0 else below
