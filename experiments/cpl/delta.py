@@ -1,4 +1,4 @@
-"""What delta is: a statement about events, and the tight curve (epsilon', delta') through a correlation.
+"""What delta is: a statement about events; the tight curve (epsilon', delta') through a correlation; sums that fail.
 
 Erratum: the paper reads (epsilon, delta) output by output, from its (14) on. So read, delta bounds nothing: a mechanism
 that adds a nonce to the plain value has likelihood differences as small as one likes for every single output.
@@ -10,14 +10,26 @@ import math
 
 import numpy as np
 
-from deniable.leakage import channel_delta, conditional_from_joint, joint_from_records, worst_case_cpl
+from deniable import SimulationRandomness
+from deniable.leakage import (
+    channel_delta,
+    conditional_from_joint,
+    joint_from_records,
+    revealing_channel,
+    total_delta,
+    total_leakage,
+    worst_case_cpl,
+)
+from experiments.cpl.additive import NEIGHBOURS, exclusive_or, independent_given_target
 from experiments.cpl.data import celeba
 from experiments.cpl.paper import PAPER, Floats
-from experiments.harness import Run
+from experiments.harness import Cell, Run
 from experiments.pictures import BLUE, GREY, VERMILLION, dress, note, panels
 
 EPSILON, DELTA = 1.0, 0.01
 NONCES = 1000
+MANY = 8
+"""Most neighbours whose totals with a delta are enumerated: 4 outputs each."""
 
 
 def nonce(k: int, nonces: int) -> Floats:
@@ -82,3 +94,66 @@ def curve(run: Run) -> None:
     note(panel, (0, DELTA), "delta of the release", GREY, (4, 6))
     panel.set_ylim(bottom=0.0035)
     run.save_figure(figure)
+
+
+def sums(joint: Floats, epsilon: float, delta: float) -> tuple[float, float, float]:
+    """Return the paper's (6) about attribute 0, epsilon and delta, and the smallest delta that is valid there.
+
+    Releases are the worst (epsilon, delta)-LDP mechanisms; exact where all other attributes have two values.
+    """
+    channels = [revealing_channel(k, epsilon, delta) for k in joint.shape]
+    worst = [
+        worst_case_cpl(conditional_from_joint(joint, 0, j), epsilon, delta) for j in range(1, joint.ndim)
+    ]
+    added = epsilon + math.fsum(one.epsilon for one in worst), delta + math.fsum(one.delta for one in worst)
+    return (*added, float(total_delta(joint, channels, [added[0]] * joint.ndim)[0]))
+
+
+@PAPER.experiment("delta-sums", "The deltas of (6): sums against exact ones", runs=300)
+def summed(run: Run) -> None:
+    """The exclusive or, `--runs` random sets of CelebA's attributes by size, and joints where (6) does hold."""
+    xor = exclusive_or()
+    epsilon, delta, at_sum = sums(xor, EPSILON, DELTA)
+    channels = [revealing_channel(2, EPSILON, DELTA)] * 3
+    total = float(total_leakage(xor, [channel[:, :2] / (1 - DELTA) for channel in channels]).exact[0])
+    rows: list[Cell] = [
+        {"joint": "exclusive or of two fair bits", "(6), epsilon": epsilon, "(6), delta": delta, "delta there": at_sum,
+         "total": total, "delta at the total": float(total_delta(xor, channels, total)[0])},
+        {"joint": "the same, epsilon 0, delta .1",
+         **dict(zip(("(6), epsilon", "(6), delta", "delta there"), sums(xor, 0.0, 0.1), strict=True))},
+    ]  # fmt: skip
+    run.show(rows)
+    run.save_table(rows, "-examples")
+
+    def compute(cell: Cell) -> Cell:
+        rng = SimulationRandomness(cell["seed"]).generator
+        found = []
+        for _ in range(cell["runs"]):
+            if cell["neighbours"]:
+                columns = rng.choice(len(celeba().names), cell["neighbours"] + 1, replace=False)
+                joint = joint_from_records(celeba().records[:, columns], (2,) * len(columns))
+            else:
+                joint = _of_bits(independent_given_target(rng))
+            found.append(sums(joint, EPSILON, DELTA)[1:])
+        return {"(6)": [pair[0] for pair in found], "exact": [pair[1] for pair in found]}
+
+    counts = [n for n in NEIGHBOURS if n <= MANY]
+    cells = run.cells([{"neighbours": n, "epsilon": EPSILON, "delta": DELTA} for n in (*counts, 0)], compute)
+    table = []
+    for cell in cells:
+        ratio = np.array(cell["exact"]) / np.array(cell["(6)"])
+        share = float((ratio > 1 + 1e-9).mean())
+        name = f"CelebA, {cell['neighbours']} neighbours" if cell["neighbours"] else "independent given target"
+        table.append({"joint": name, "tried": len(ratio), "exact above (6)": int((ratio > 1 + 1e-9).sum()),
+                      "share": share, "standard error": math.sqrt(share * (1 - share) / len(ratio)),
+                      "median exact/(6)": float(np.median(ratio)), "largest exact/(6)": float(ratio.max())})  # fmt: skip
+    run.show(table, title=f"Delta at (6)'s epsilon against (6)'s delta; releases ({EPSILON:g}, {DELTA:g})")
+    run.save_table(table)
+
+
+def _of_bits(joint: Floats) -> Floats:
+    """Return the joint with two values for each attribute but the first: the first value, or another one."""
+    for axis in range(1, joint.ndim):
+        first, rest = joint.take([0], axis), joint.take(range(1, joint.shape[axis]), axis)
+        joint = np.concatenate([first, rest.sum(axis=axis, keepdims=True)], axis=axis)
+    return joint

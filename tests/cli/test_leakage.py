@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from deniable.leakage.totals.total import ADDITIVE_LABEL
+from deniable.leakage.totals.total import ADDITIVE_DELTA, ADDITIVE_LABEL
 from tests.cli.conftest import Run
 from tests.cli.test_bad_input import refused
 
@@ -103,6 +103,34 @@ def test_leakage_writes_json_a_picture_and_a_page(run: Run) -> None:
     assert Path("a.png").read_bytes().startswith(b"\x89PNG")
     assert Path("a.html").read_text().startswith("<!doctype html>")
     assert "wrote a.png" in result.stderr
+
+
+def test_leakage_and_calibration_state_deltas(run: Run) -> None:
+    options = ("linked.csv", "--schema", "linked.json", "--delta", "0.01", "--json")
+    data = json.loads(run("leakage", *options, "--epsilon", "1").stdout)
+    assert data["release"]["delta"] == 0.01
+    assert data["any_prior"]["delta"] == pytest.approx(1 - 0.99**3)
+    assert all(0 < pair["delta"] <= 0.01 for pair in data["pairs"])
+    assert all(total["total"]["delta"] >= 0.01 and total[ADDITIVE_DELTA] > 0.01 for total in data["totals"])
+    text = run("leakage", *options[:-1], "--epsilon", "1").stdout
+    assert "its delta" in text
+    assert "with epsilon = 1 and delta = 0.01." in " ".join(text.split())
+    found = json.loads(run("calibrate", *options, "--epsilon-total", "2").stdout)
+    assert all(row["total"]["delta"] >= 0.01 for row in found["attributes"])
+    plain = json.loads(run("calibrate", *options[:3], "--json", "--epsilon-total", "2").stdout)
+    assert [row["epsilon"] for row in plain["attributes"]] == [row["epsilon"] for row in found["attributes"]]
+    assert "delta" not in json.dumps(plain)
+
+
+def test_a_delta_is_refused_where_a_guarantee_needs_none(run: Run) -> None:
+    for command, budget in (("leakage", "--epsilon"), ("calibrate", "--epsilon-total")):
+        options = ("linked.csv", "--schema", "linked.json", budget, "1")
+        named = (*options, "--delta", "0.01", "--mechanism", "GRR")
+        refused(run, command, *named, says="delta must be 0 for a mechanism that is named")
+        refused(run, command, *options, "--delta", "2", says="delta must be in [0, 1], got delta=2")
+    collection(run, "SPL")
+    told = ("leakage", "linked.csv", "--collection", "survey.json", "--delta", "0.01")
+    refused(run, *told, says="delta is stated by the collection: leave out --delta")
 
 
 @pytest.mark.parametrize("mechanism", ["GRR", "oue", "OLH", "RAPPOR", "SubsetSelection", "SHE"])

@@ -51,6 +51,11 @@ Released = Annotated[
     typer.Option("--attributes", metavar="A,B,...", help="The attributes that are released; all by default."),
 ]
 
+Delta = Annotated[
+    str | None,
+    typer.Option("--delta", help="Delta of each release, for any mechanism with its epsilon and this delta."),
+]
+
 ANY = "any"
 """The name of all mechanisms together: figures are those of the worst."""
 
@@ -64,6 +69,7 @@ def leakage(
     epsilon: Annotated[
         str | None, typer.Option("--epsilon", help="Budget of each attribute's release, an exact decimal.")
     ] = None,
+    delta: Delta = None,
     mechanism: MechanismName = ANY,
     settings: Settings = None,
     collection: Annotated[
@@ -93,7 +99,7 @@ def leakage(
     check_outputs([answers, *filter(None, (collection, schema))], plot, html)
     released = None if attributes is None else parse_names(attributes)
     if collection is not None:
-        own = {"epsilon": epsilon, "set": settings, "schema": schema, "attributes": released}
+        own = {"epsilon": epsilon, "delta": delta, "set": settings, "schema": schema, "attributes": released}
         given = [name for name, value in own.items() if value is not None] + ["mechanism"] * (mechanism != ANY)
         if given:
             raise InvalidParameterError(f"{given[0]} is stated by the collection: leave out --{given[0]}")
@@ -104,7 +110,7 @@ def leakage(
         names = released if released is None or target in (None, *released) else (*released, str(target))
         listed = None if schema is None else Schema.load(schema)
         read = _read_answers(answers, listed, names, max_categories, target=target, quiet=as_json, delimiter=delimiter)
-        by, chosen = _releases(mechanism, read.schema.sizes, epsilon, settings or [])
+        by, chosen = _releases(mechanism, read.schema.sizes, epsilon, delta, settings or [])
         summary = summarize(
             read.codes,
             read.schema,
@@ -117,6 +123,7 @@ def leakage(
             target=target,
             strongest=strongest,
             notes=read.notes,
+            delta=_share(delta),
         )
     print_result(summary, leakage_page(summary), as_json, plot, html)
 
@@ -161,6 +168,7 @@ def calibrate(
             help="What is kept below the cap: the first that is in reach; additive is no bound and no guarantee.",
         ),
     ] = None,
+    delta: Delta = None,
     mechanism: MechanismName = ANY,
     settings: Settings = None,
     cap: Annotated[
@@ -204,6 +212,7 @@ def calibrate(
             unequal=unequal,
             caps=_caps(cap or []),
             notes=read.notes,
+            delta=_share(delta),
         )
     except TooLargeError as error:
         # The library's own way out is in the library's language.
@@ -216,11 +225,19 @@ def calibrate(
         note(f"for larger budgets: {_WAYS[summary.calibration.criterion]}")
 
 
-def _releases(name: str, sizes: tuple[int, ...], epsilon: str, settings: Sequence[str]) -> tuple[str, Any]:
+def _share(delta: str | None) -> float:
+    """Return a delta; the library refuses one that is out of range."""
+    return 0.0 if delta is None else float(exact(delta, "delta"))
+
+
+def _releases(
+    name: str, sizes: tuple[int, ...], epsilon: str, delta: str | None, settings: Sequence[str]
+) -> tuple[str, Any]:
     """Return how attributes are released, in words and as mechanisms (or as one budget, for any mechanism)."""
     make = _factory(name, settings)
     if make is None:
-        return f"each by any mechanism with epsilon = {epsilon}", epsilon
+        rarely = f" and delta = {delta}" if delta else ""
+        return f"each by any mechanism with epsilon = {epsilon}{rarely}", epsilon
     made = {k: make(k, epsilon) for k in set(sizes)}
     return f"each by {make.name} with epsilon = {epsilon}", [made[k] for k in sizes]
 

@@ -57,5 +57,10 @@ from .totals.bounds import (
     prior_free_bound as prior_free_bound,
 )
 from .totals.collections import SampledLeakage as SampledLeakage, sampled_leakage as sampled_leakage
+from .totals.deltas import (
+    composed_delta as composed_delta,
+    revealing_channel as revealing_channel,
+    total_delta as total_delta,
+)
 from .totals.total import TotalLeakage as TotalLeakage, exact_totals as exact_totals, total_leakage as total_leakage
 from .totals.tree_totals import TreeLeakage as TreeLeakage, tree_leakage as tree_leakage

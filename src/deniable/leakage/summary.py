@@ -30,13 +30,15 @@ from deniable.leakage.prior.pairwise import (
     Pair,
     PairwiseLeakage,
     leakage_text,
+    own_deltas,
     pairwise_leakage,
     strongest_pairs,
     with_ranges,
 )
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.collections import sampled_leakage
-from deniable.leakage.totals.total import ADDITIVE_LABEL, totals
+from deniable.leakage.totals.deltas import composed_delta, worst_deltas
+from deniable.leakage.totals.total import ADDITIVE_DELTA, ADDITIVE_LABEL, totals
 from deniable.leakage.totals.tree_totals import tree_leakage
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
@@ -44,6 +46,12 @@ from deniable.survey.schema import Schema
 ADDITIVE_REMARK = (
     f"The {ADDITIVE_LABEL} is an attribute's own epsilon plus the leakages of all single others. Several attributes "
     "together can say more than that: it is printed for comparison with the literature, not to be relied on."
+)
+
+DELTA_REMARK = (
+    "A figure with a delta means: given one answer, no set of reports is likelier than e to the figure times its "
+    "probability given another answer, plus delta. The additive delta is an attribute's own delta plus those of all "
+    "single others. Like the additive figure, it is not a bound."
 )
 
 _GROUP_STATES = 1 << 20
@@ -93,6 +101,8 @@ class Released(Result):
         Whether figures are the largest over all mechanisms with these epsilons.
     epsilon : mapping of names to floats
         What each released attribute's own release says about it, nats.
+    delta : float
+        Delta of each release, over events.
     """
 
     also: ClassVar = {"text": "text"}
@@ -100,6 +110,7 @@ class Released(Result):
     how: str = field(metadata=HIDDEN)
     worst_case: bool = field(metadata={"json": "worst_case_over_mechanisms"})
     epsilon: Mapping[str, float]
+    delta: float = field(default=0.0, metadata=OPTIONAL)
 
     @property
     def text(self) -> str:
@@ -124,6 +135,8 @@ class Total(Result):
         The same if attributes depend on each other along a fitted tree only; None where `total` is exact.
     additive_figure_not_a_bound : float or None
         The paper's (6); None where attributes are not released one by one.
+    additive_delta_not_a_bound : float
+        The delta of (6), own delta plus those of the pairs; 0 where releases have none.
     """
 
     about: str
@@ -131,6 +144,7 @@ class Total(Result):
     total: Leakage
     along_a_tree: Leakage | None = field(default=None, metadata=OPTIONAL)
     additive_figure_not_a_bound: float | None = field(default=None, metadata={"json": ADDITIVE_LABEL, **OPTIONAL})
+    additive_delta_not_a_bound: float = field(default=0.0, metadata={"json": ADDITIVE_DELTA, **OPTIONAL})
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,10 +165,14 @@ class LeakageSummary(Result):
         matrix[i, j]: leakage about i by the release of j alone; zero on the diagonal.
     strongest : tuple of Pair
         The strongest pairs, strongest first.
+    deltas : float64[d, d] or None
+        Delta beside each entry of `matrix`; None where releases have none.
     all_totals : tuple of Total
         About each attribute; `totals` has those that are asked about.
     prior_free : float
         Bound on every total, whatever the prior.
+    prior_free_delta : float
+        Delta of that bound.
     target : str or None
         The only attribute that is asked about.
     notes : tuple of str
@@ -195,6 +213,8 @@ class LeakageSummary(Result):
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     guarantee: Guarantee | None = field(default=None, metadata=HIDDEN)
+    deltas: Floats | None = field(default=None, metadata=HIDDEN)
+    prior_free_delta: float = field(default=0.0, metadata=HIDDEN)
     collection: str = ""
     title: str = ""
 
@@ -218,6 +238,7 @@ class LeakageSummary(Result):
         """Every leakage about an attribute that is asked about by the release of another one."""
         return [
             {"about": self.names[i], "released": self.names[j], "leakage": float(self.matrix[i, j])}
+            | ({} if self.deltas is None else {"delta": float(self.deltas[i, j])})
             for i in self.about
             for j in self.columns
             if i != j
@@ -243,8 +264,10 @@ class LeakageSummary(Result):
     @property
     def any_prior(self) -> dict[str, Any]:
         """The bound that needs no prior."""
-        text = f"For any prior whatever, no total is larger than {self.number(self.prior_free)}."
-        return {"epsilon": self.prior_free, "status": "upper bound", "text": text}
+        rarely = f", with delta {self.prior_free_delta:.3g}" if self.prior_free_delta else ""
+        text = f"For any prior whatever, no total is larger than {self.number(self.prior_free)}{rarely}."
+        delta = {"delta": self.prior_free_delta} if self.prior_free_delta else {}
+        return {"epsilon": self.prior_free, **delta, "status": "upper bound", "text": text}
 
     @property
     def exact(self) -> bool:
@@ -267,7 +290,7 @@ class LeakageSummary(Result):
                 "assumption that nobody checked.",
             ]
         additive = any(total.additive_figure_not_a_bound is not None for total in self.all_totals)
-        return [*remarks, *([ADDITIVE_REMARK] if additive else [])]
+        return [*remarks, *([ADDITIVE_REMARK] if additive else []), *([DELTA_REMARK] if self.release.delta else [])]
 
     def sources(self, i: int) -> list[int]:
         """Return the positions of the released attributes other than i, those that reveal most about i first."""
@@ -296,12 +319,15 @@ class RecordLeakage:
         Total leakage if attributes depend on each other along a fitted tree only; empty where `totals` is exact.
     prior_free : float
         Sum of all epsilons, constant attributes included: bounds everybody's total for any joint distribution.
+    prior_free_delta : float
+        Delta of that bound.
     """
 
     pairwise: PairwiseLeakage
     totals: tuple[Leakage, ...]
     tree: tuple[Leakage, ...]
     prior_free: float
+    prior_free_delta: float = 0.0
 
     @property
     def additive_figure_not_a_bound(self) -> Floats:
@@ -315,13 +341,17 @@ class RecordLeakage:
         for i, (name, total) in enumerate(zip(self.pairwise.names, self.totals, strict=True)):
             tree = f"  along a tree {self.tree[i].epsilon:.3f} (assumption)" if self.tree else ""
             figure = self.additive_figure_not_a_bound[i]
+            rarely = f", delta {total.delta:.3g}" if total.delta else ""
+            added = f", delta {self.pairwise.additive_delta_not_a_bound[i]:.3g}" if total.delta else ""
             lines.append(
-                f"{name:<{width}}  direct {self.pairwise.direct[i]:.3f}  total {total.epsilon:.3f} ({total.status})"
-                f"{tree}  {ADDITIVE_LABEL} {figure:.3f}"
+                f"{name:<{width}}  direct {self.pairwise.direct[i]:.3f}  total {total.epsilon:.3f}{rarely} "
+                f"({total.status}){tree}  {ADDITIVE_LABEL} {figure:.3f}{added}"
             )
         lines += [
             f"figures hold {_OWN}",
-            f"for any joint distribution at most {self.prior_free:.3f} (upper bound)",
+            f"for any joint distribution at most {self.prior_free:.3f}"
+            + (f", delta {self.prior_free_delta:.3g}" if self.prior_free_delta else "")
+            + " (upper bound)",
             *map(str, self.pairwise.strongest(pairs)),
             *(f"note: {note}" for note in self.pairwise.notes),
         ]
@@ -337,6 +367,7 @@ def record_leakage(
     releases: Releases = 1.0,
     names: Sequence[str] | None = None,
     *,
+    delta: float = 0.0,
     max_states: int = DEFAULT_STATES,
 ) -> RecordLeakage:
     """Pairwise and total leakage under the empirical distribution of the records.
@@ -354,6 +385,9 @@ def record_leakage(
         How each attribute is released. A float is everybody's epsilon, of any mechanism.
     names : sequence of str, optional
         Attribute names.
+    delta : float
+        Delta of each release over events; releases are then any mechanisms that are (epsilon, delta)-LDP. Each total
+        has the epsilon of delta = 0, and the smallest known delta that is valid there.
     max_states : int
         Largest product of output counts that is contracted, up to 2^24.
 
@@ -370,7 +404,7 @@ def record_leakage(
     releasing Male reveals up to 0.67 of a possible 1.00 about Bald
     """
     data = records if isinstance(records, Observed) else observed(records, sizes, names)
-    pairs = pairwise_leakage(data, releases=releases)
+    pairs = pairwise_leakage(data, releases=releases, delta=delta)
     restricted = data.restricted(releases)
     channels = [enumerated(release) for release in restricted]
     everyone = releases if isinstance(releases, Sequence) else [releases] * len(data.domains)
@@ -388,11 +422,32 @@ def record_leakage(
             found[j] = Leakage(float(total) + outside, "exact" if whole else "upper bound", note)
     anything = Leakage(float(pairs.direct.sum()), "upper bound", "for any joint distribution")
     tree = () if whole or d < 2 else tree_leakage(TreePrior.from_records(data), restricted).totals
+    bounds = [found.get(j, anything) for j in range(d)]
     return RecordLeakage(
         pairs,
-        tuple(found.get(j, anything) for j in range(d)),
-        tree,
+        _with_deltas(bounds, pairs, data, data.joint() if whole and delta else None),
+        tree if not delta else _with_deltas(tree, pairs, data, None),
         math.fsum(map(release_epsilon, everyone)),
+        composed_delta(own_deltas(delta, everyone).tolist()),
+    )
+
+
+def _with_deltas(
+    totals: Sequence[Leakage], pairs: PairwiseLeakage, data: Observed, joint: Floats | None
+) -> tuple[Leakage, ...]:
+    """Return totals with the deltas that are valid beside them; the joint is needed for exact ones."""
+    if not totals or not pairs.direct_delta.any():
+        return tuple(totals)
+    found = worst_deltas(
+        joint,
+        data.sizes,
+        pairs.direct.tolist(),
+        pairs.direct_delta.tolist(),
+        [total.epsilon for total in totals],
+    )
+    return tuple(
+        replace(total, delta=float(delta), note=total.note if sure else f"{total.note}; delta perhaps too high")
+        for total, delta, sure in zip(totals, found.deltas, found.attained, strict=True)
     )
 
 
@@ -428,6 +483,7 @@ def summarize(
     target: str | None = None,
     strongest: int = 10,
     notes: Sequence[str] = (),
+    delta: float = 0.0,
 ) -> LeakageSummary:
     """Data-protection officer: what a release attribute by attribute says about everybody in a data set.
 
@@ -452,11 +508,15 @@ def summarize(
         Number of pairs that are put into words.
     notes : sequence of str
         What a reader must know about the records.
+    delta : float
+        Delta of each release over events, for any mechanism with this epsilon and delta.
 
     Raises
     ------
     InvalidInputError
         If fewer than two attributes vary, the target or a released attribute is unknown or constant.
+    InvalidParameterError
+        If delta is out of range, or not 0 with mechanisms that are named.
 
     Examples
     --------
@@ -475,23 +535,34 @@ def summarize(
     chosen = _chosen(schema, releases, released)
     # Where the whole joint does not fit, groups stay as small as can be contracted in a second.
     limit = DEFAULT_STATES if math.prod(data.sizes) <= DEFAULT_STATES else _GROUP_STATES
-    found = record_leakage(data, releases=chosen, max_states=limit)
-    pairs = _strongest(found.pairwise.matrix, found.pairwise.direct, data, target, strongest)
+    found = record_leakage(data, releases=chosen, delta=delta, max_states=limit)
+    deltas = found.pairwise.deltas
+    pairs = _strongest(found.pairwise.matrix, found.pairwise.direct, data, target, strongest, deltas)
     worst = isinstance(releases, str) or not isinstance(releases, Sequence)
     direct, additive = found.pairwise.direct, found.additive_figure_not_a_bound
+    additive_deltas = found.pairwise.additive_delta_not_a_bound
     totals = tuple(map(_attained, found.totals)) if worst else found.totals
     return LeakageSummary(
         prior=Prior(source, len(codes)),
-        release=Released(release, worst, _epsilons(data, direct, released)),
+        release=Released(release, worst, _epsilons(data, direct, released), float(delta)),
         names=data.names,
         direct=direct,
         matrix=found.pairwise.matrix,
+        deltas=deltas if delta else None,
         strongest=with_ranges(pairs, data, chosen),
         all_totals=tuple(
-            Total(name, float(direct[i]), totals[i], found.tree[i] if found.tree else None, float(additive[i]))
+            Total(
+                name,
+                float(direct[i]),
+                totals[i],
+                found.tree[i] if found.tree else None,
+                float(additive[i]),
+                float(additive_deltas[i]),
+            )
             for i, name in enumerate(data.names)
         ),
         prior_free=found.prior_free,
+        prior_free_delta=found.prior_free_delta,
         target=target,
         notes=(*notes, *left_out(data, schema)),
         warnings=warnings_of(data, schema, exact=not found.tree),
@@ -651,8 +722,11 @@ def _attained(total: Leakage) -> Leakage:
     """Return an exact total for the worst mechanism as what it is for any other."""
     if total.status != "exact":
         return total
-    return Leakage(total.epsilon, "upper bound", f"{total.note}; attained by some mechanism with these epsilons")
+    return replace(total, status="upper bound", note=f"{total.note}; attained by some mechanism with these epsilons")
 
 
-def _strongest(matrix: Floats, direct: Floats, data: Observed, target: str | None, count: int) -> list[Pair]:
-    return [pair for pair in strongest_pairs(matrix, direct, data.names, count, target) if pair.epsilon > 0]
+def _strongest(
+    matrix: Floats, direct: Floats, data: Observed, target: str | None, count: int, deltas: Floats | None = None
+) -> list[Pair]:
+    pairs = strongest_pairs(matrix, direct, data.names, count, target, deltas)
+    return [pair for pair in pairs if pair.epsilon > 0]

@@ -7,7 +7,7 @@ import numpy as np
 from deniable.leakage.adversary.collection_audit import AuditSummary
 from deniable.leakage.calibration.budgets import Budgets
 from deniable.leakage.summary import LeakageSummary
-from deniable.leakage.totals.total import ADDITIVE_LABEL
+from deniable.leakage.totals.total import ADDITIVE_DELTA, ADDITIVE_LABEL
 from deniable.report.page import Card, HeatMap, IntervalChart, Mark, Page, Section, Table, Text
 
 HOW_TO_READ = (
@@ -83,7 +83,8 @@ def budgets_page(budgets: Budgets) -> Page:
     if_tree = "" if found.is_guarantee else ", if attributes depend along a tree only"
     title = f"Budgets that keep every total within {cap}{if_tree}"
     worst = " Totals are the largest over all such mechanisms." if budgets.worst_case else ""
-    released = f"Released: {len(budgets.names)} attributes, each by {found.mechanism}.{worst}"
+    delta = f" and delta = {found.delta:g}" if found.delta else ""
+    released = f"Released: {len(budgets.names)} attributes, each by {found.mechanism}{delta}.{worst}"
     warning = [] if budgets.warning is None else [Card(budgets.warning, warning=True)]
     statuses = {
         "exact": "worst case" if budgets.worst_case else "exact",
@@ -99,10 +100,16 @@ def budgets_page(budgets: Budgets) -> Page:
         [f"{total.epsilon:.4f}{mark}" for total, mark in zip(found.totals, marks, strict=True)],
         [statuses[total.status] for total in found.totals],
     ]
+    if found.delta:
+        header.append("its delta")
+        columns.append([f"{total.delta:.3g}" for total in found.totals])
     if budgets.additive:
         title = f"Budgets at which the {ADDITIVE_LABEL} is {cap}"
         header.append(ADDITIVE_LABEL)
         columns.append([f"{float(figure):.4f}" for figure in found.figures])
+    if found.figure_deltas is not None:
+        header.append(ADDITIVE_DELTA)
+        columns.append([f"{float(figure):.3g}" for figure in found.figure_deltas])
     return Page(
         title=title,
         cards=(*warning, Card(released, (budgets.prior.text, *budgets.notes)), *_few_records(budgets.warnings)),
@@ -209,6 +216,10 @@ def _totals(summary: LeakageSummary) -> IntervalChart:
         ADDITIVE_LABEL: [figure for total in totals if (figure := total.additive_figure_not_a_bound) is not None],
     }
     known = {name: list(map(summary.number, column)) for name, column in columns.items() if column}
+    if summary.release.delta:
+        deltas = {"its delta": [f"{total.total.delta:.3g}" for total in totals]}
+        known = {total_name: known.pop(total_name)} | deltas | known
+        known[ADDITIVE_DELTA] = [f"{total.additive_delta_not_a_bound:.3g}" for total in totals]
     return IntervalChart(
         Table.of(["about", *known], [[total.about for total in totals], *known.values()]),
         (

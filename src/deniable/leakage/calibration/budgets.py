@@ -19,7 +19,7 @@ from deniable.leakage.prior.correlation import MAX_DOMAIN, Leakage, any_mechanis
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, left_out, varying, warnings_of
 from deniable.leakage.prior.tree import TreePrior
-from deniable.leakage.totals.total import ADDITIVE_LABEL
+from deniable.leakage.totals.total import ADDITIVE_DELTA, ADDITIVE_LABEL
 from deniable.survey.schema import Schema
 
 _Prior: TypeAlias = Floats | TreePrior
@@ -79,6 +79,8 @@ class Budget(Result):
         What everything together says about it.
     additive_figure_not_a_bound : float or None
         The criterion's figure, where that bounds nothing.
+    additive_delta_not_a_bound : float or None
+        Its delta, where releases have one.
     """
 
     attribute: str
@@ -86,6 +88,7 @@ class Budget(Result):
     cap: float
     total: Leakage
     additive_figure_not_a_bound: float | None = field(default=None, metadata={"json": ADDITIVE_LABEL, **OPTIONAL})
+    additive_delta_not_a_bound: float | None = field(default=None, metadata={"json": ADDITIVE_DELTA, **OPTIONAL})
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +131,10 @@ class Budgets(Result):
         """The budgets, one attribute at a time."""
         found = self.calibration
         figures: Sequence[float | None] = found.figures.tolist() if self.additive else [None] * len(self.names)
-        rows = zip(self.names, map(float, found.epsilons), found.caps, found.totals, figures, strict=True)
+        deltas: Sequence[float | None] = [None] * len(self.names)
+        if found.figure_deltas is not None:
+            deltas = found.figure_deltas.tolist()
+        rows = zip(self.names, map(float, found.epsilons), found.caps, found.totals, figures, deltas, strict=True)
         return tuple(Budget(*row) for row in rows)
 
     @property
@@ -188,6 +194,7 @@ def calibrate_records(
     unequal: bool = False,
     caps: Mapping[str, EpsilonLike] | None = None,
     notes: Sequence[str] = (),
+    delta: float = 0.0,
 ) -> Budgets:
     """Data-protection officer: the largest budgets per attribute that keep what is leaked about each below a cap.
 
@@ -214,6 +221,8 @@ def calibrate_records(
         Caps of single attributes, in place of epsilon_total; they make budgets unequal.
     notes : sequence of str
         What a reader must know about the records.
+    delta : float
+        Delta of each release over events, for any mechanism with its budget and this delta.
 
     Raises
     ------
@@ -240,6 +249,11 @@ def calibrate_records(
     limits = _limits(data, total, caps or {})
     if (unequal or caps) and mechanism is None:
         raise InvalidParameterError("mechanism must be named for unequal budgets, which minimise its variance")
+    if delta and mechanism is not None:
+        raise InvalidParameterError(
+            f"delta must be 0 for a mechanism that is named, got delta={delta}: leave out the mechanism to have budgets "
+            "for any mechanism with this delta"
+        )
     chosen = _UNNAMED if criterion is None else ((criterion, ""),)
     for used, why in chosen:
         note = [why] if why else []
@@ -251,7 +265,7 @@ def calibrate_records(
                 found = calibrate_unequal(prior, limits, used, mechanism)
             else:
                 stand_in = _AnyMechanism(data.names) if used in ("exact", "additive") else None
-                found = calibrate(prior, total, used, stand_in if mechanism is None else mechanism)
+                found = calibrate(prior, total, used, stand_in if mechanism is None else mechanism, delta=delta)
             break
         except TooLargeError:
             if used == chosen[-1][0]:

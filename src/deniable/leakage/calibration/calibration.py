@@ -11,14 +11,14 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from typing import ClassVar
 
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from deniable.core.result import HIDDEN, Result
+from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.thresholds import EPSILON_MAX, EpsilonLike, checked_epsilon, exact
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.leakage.calibration.criteria import (
@@ -27,13 +27,17 @@ from deniable.leakage.calibration.criteria import (
     Epsilon,
     Figure,
     MechanismFactory,
+    additive_deltas,
     checked_prior,
     figure_of,
+    releases_of,
     sizes_of,
 )
 from deniable.leakage.prior.correlation import Leakage
 from deniable.leakage.prior.distributions import Floats
+from deniable.leakage.prior.pairwise import own_deltas
 from deniable.leakage.prior.tree import TreePrior
+from deniable.leakage.totals.deltas import composed_delta, worst_deltas
 from deniable.leakage.totals.total import ADDITIVE_LABEL
 from deniable.oracles.grr import GRR
 
@@ -71,6 +75,10 @@ class Calibration(Result):
         Name of the mechanism, or "any mechanism".
     caveat : str
         What the figures are relative to, or the warning that they are no bounds.
+    delta : float
+        Delta of each release; the totals have theirs.
+    figure_deltas : float64[d] or None
+        Deltas of the additive figures, which bound nothing either; None for other criteria, and without a delta.
     """
 
     also: ClassVar = {"is_guarantee": "is_guarantee", "figures_are": "figures_are"}
@@ -83,6 +91,8 @@ class Calibration(Result):
     totals: tuple[Leakage, ...]
     mechanism: str
     caveat: str
+    delta: float = field(default=0.0, metadata=OPTIONAL)
+    figure_deltas: Floats | None = field(default=None, metadata=HIDDEN)
 
     @property
     def is_guarantee(self) -> bool:
@@ -104,8 +114,10 @@ class Calibration(Result):
     def __str__(self) -> str:
         budgets = sorted(set(map(float, self.epsilons)))
         span = f"{budgets[0]:.6g}" if len(budgets) == 1 else f"{budgets[0]:.6g} to {budgets[-1]:.6g}"
+        delta = f", delta {self.delta:.3g}" if self.delta else ""
         lines = [
-            f"epsilon {span} for each of {len(self.epsilons)} attributes, {self.mechanism}, criterion {self.criterion}",
+            f"epsilon {span}{delta} for each of {len(self.epsilons)} attributes, {self.mechanism}, criterion "
+            f"{self.criterion}",
             f"  largest {self.figures_are}: {self.figures.max():.6g} of {_shown_caps(self.caps)}; {self.caveat}",
         ]
         largest = max(self.totals, key=lambda total: total.epsilon)
@@ -119,6 +131,8 @@ def calibrate(
     criterion: Criterion = "exact",
     mechanism: MechanismFactory | None = GRR,
     blocks: Blocks | None = None,
+    *,
+    delta: float = 0.0,
 ) -> Calibration:
     """Return the largest budget, the same for every attribute, that keeps every attribute's figure <= epsilon_total.
 
@@ -139,11 +153,15 @@ def calibrate(
         How attributes are released. None: any mechanism with these epsilons (Algorithm 2), not with "exact".
     blocks : partition of the attributes, or mapping from each attribute to a partition of the others; optional
         For "blocks": parts that are independent given the attribute, which is checked on the joint.
+    delta : float
+        Delta of each release over events, for any mechanism. Budgets are those of delta = 0; each total then has the
+        smallest known delta that is valid beside its epsilon.
 
     Raises
     ------
     InvalidParameterError
-        If epsilon_total is not positive and finite, or the criterion does not fit the other arguments.
+        If epsilon_total is not positive and finite, or the criterion does not fit the other arguments, or delta is
+        not 0 with a mechanism that is named.
     TooLargeError
         If exact totals are out of reach; the message names the size and the alternatives.
 
@@ -163,12 +181,15 @@ def calibrate(
     prior = checked_prior(joint)
     cap = checked_cap("epsilon_total", epsilon_total)
     d = len(sizes_of(prior))
+    if delta:
+        own_deltas(delta, releases_of(sizes_of(prior), mechanism)([cap / d] * d))
     figure = figure_of(prior, criterion, mechanism, blocks)
     if criterion == "prior-free":
         common: Epsilon = checked_epsilon(exact(epsilon_total) / d)
     else:
         common = largest_below(lambda epsilon: float(figure([epsilon] * d).max()), cap, cap / d, cap)
-    return finished(prior, [common] * d, [cap] * d, criterion, mechanism, figure)
+    found = finished(prior, [common] * d, [cap] * d, criterion, mechanism, figure)
+    return _with_delta(found, prior, delta) if delta else found
 
 
 def largest_below(
@@ -238,6 +259,22 @@ def finished(
         totals = [Leakage(math.fsum(map(float, epsilons)), "upper bound", _ANY)] * len(epsilons)
     name = "any mechanism" if mechanism is None else str(getattr(mechanism, "name", mechanism))
     return Calibration(tuple(epsilons), tuple(caps), criterion, figures, exact_totals, tuple(totals), name, caveat)
+
+
+def _with_delta(found: Calibration, prior: Floats | TreePrior, delta: float) -> Calibration:
+    """Return the calibration with the delta of each release, and of each total."""
+    d = len(found.epsilons)
+    if all(total.note == _ANY for total in found.totals):
+        totals = [replace(total, delta=composed_delta([delta] * d)) for total in found.totals]
+    else:
+        joint = None if isinstance(prior, TreePrior) else prior
+        budgets = [float(epsilon) for epsilon in found.epsilons]
+        deltas = worst_deltas(
+            joint, sizes_of(prior), budgets, [delta] * d, [total.epsilon for total in found.totals]
+        ).deltas
+        totals = [replace(total, delta=float(one)) for total, one in zip(found.totals, deltas, strict=True)]
+    added = additive_deltas(prior, found.epsilons, delta) if found.criterion == "additive" else None
+    return replace(found, totals=tuple(totals), delta=delta, figure_deltas=added)
 
 
 def checked_cap(name: str, cap: EpsilonLike) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.leakage.prior.correlation import mechanism_cpl, release_epsilon
+from deniable.leakage.prior.correlation import mechanism_cpl, release_epsilon, worst_case_cpl
 from deniable.leakage.prior.distributions import Floats, checked_joint, conditional_from_joint, pair_tables
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.bounds import block_cpl, independent_blocks
@@ -45,7 +45,7 @@ def figure_of(
         raise InvalidParameterError(
             'blocks must be given with criterion="blocks" and a joint table only; a tree has its branches for blocks'
         )
-    release = _releases(sizes_of(prior), mechanism)
+    release = releases_of(sizes_of(prior), mechanism)
     if criterion == "prior-free":
         return lambda epsilons: np.full(len(epsilons), math.fsum(map(release_epsilon, release(epsilons))))
     if criterion == "additive":
@@ -78,7 +78,9 @@ def sizes_of(prior: Floats | TreePrior) -> tuple[int, ...]:
 _Releases: TypeAlias = Callable[[Sequence[Epsilon]], list[Any]]
 
 
-def _releases(sizes: Sequence[int], mechanism: MechanismFactory | None) -> _Releases:
+def releases_of(sizes: Sequence[int], mechanism: MechanismFactory | None) -> _Releases:
+    """Return the function from epsilons, one per attribute, to releases: mechanisms, or the epsilons themselves."""
+
     def release(epsilons: Sequence[Epsilon]) -> list[Any]:
         if mechanism is None:
             return [float(epsilon) for epsilon in epsilons]
@@ -103,7 +105,8 @@ def _tree(prior: TreePrior, release: _Releases, *, exact: bool) -> Figure:
     return figure
 
 
-def _additive(prior: Floats | TreePrior, release: _Releases) -> Figure:
+def _conditionals(prior: Floats | TreePrior) -> dict[tuple[int, int], Floats]:
+    """Return P(X_j | X_i) of every ordered pair (i, j)."""
     d = len(sizes_of(prior))
     conditionals: dict[tuple[int, int], Floats] = {}
     if isinstance(prior, TreePrior):
@@ -111,6 +114,25 @@ def _additive(prior: Floats | TreePrior, release: _Releases) -> Figure:
     else:
         for i, j, pair in pair_tables(prior):
             conditionals[i, j], conditionals[j, i] = conditional_from_joint(pair), conditional_from_joint(pair.T)
+    return conditionals
+
+
+def additive_deltas(prior: Floats | TreePrior, epsilons: Sequence[Epsilon], delta: float) -> Floats:
+    """Return the deltas of the paper's (6), own plus those of the pairs, float64[d]; they bound nothing.
+
+    Examples
+    --------
+    >>> additive_deltas(np.array([[0.4, 0.1], [0.1, 0.4]]), [1.0, 1.0], 0.01).round(4)
+    array([0.0145, 0.0145])
+    """
+    found = np.full(len(epsilons), delta)
+    for (i, j), conditional in _conditionals(prior).items():
+        found[i] += worst_case_cpl(conditional, float(epsilons[j]), delta).delta
+    return found
+
+
+def _additive(prior: Floats | TreePrior, release: _Releases) -> Figure:
+    conditionals = _conditionals(prior)
 
     def figure(epsilons: Sequence[Epsilon]) -> Floats:
         releases = release(epsilons)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.privacy import Status
+from deniable.core.result import OPTIONAL
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage.prior.distributions import Floats, checked_conditional, checked_distribution, merged_channel
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
@@ -64,20 +65,26 @@ class Leakage:
         `note` does.
     note : str
         The condition, or a remark.
+    delta : float
+        What is added: P(event | x) <= e^epsilon P(event | x') + delta. 0 unless releases have a delta of their own.
 
     Examples
     --------
     >>> print(Leakage(0.5694, "exact"))
     0.5694 (exact)
+    >>> print(Leakage(0.5694, "exact", delta=0.0045))
+    0.5694, delta 0.0045 (exact)
     """
 
     epsilon: float
     status: Status
     note: str = ""
+    delta: float = field(default=0.0, metadata=OPTIONAL)
 
     def __str__(self) -> str:
         note = f"; {self.note}" if self.note else ""
-        return f"{self.epsilon:.4f} ({self.status}{note})"
+        delta = f", delta {self.delta:.3g}" if self.delta else ""
+        return f"{self.epsilon:.4f}{delta} ({self.status}{note})"
 
 
 def cpl(channel: ArrayLike, conditional: ArrayLike) -> float:

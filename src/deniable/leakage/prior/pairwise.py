@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from math import floor, fsum, inf, isinf, log10
+from math import expm1, floor, fsum, inf, isfinite, isinf, log10
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deniable.core.checks import checked_probability
 from deniable.core.privacy import Status
 from deniable.core.randomness import SimulationRandomness
-from deniable.core.result import Result
-from deniable.errors import InvalidInputError
-from deniable.leakage.prior.correlation import Release, mechanism_cpl, release_epsilon
+from deniable.core.result import OPTIONAL, Result
+from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.leakage.prior.correlation import (
+    MAX_DOMAIN,
+    Release,
+    any_mechanism_channel,
+    is_budget,
+    mechanism_cpl,
+    release_epsilon,
+    worst_case_cpl,
+)
 from deniable.leakage.prior.distributions import Floats, conditional_from_joint
 from deniable.leakage.prior.empirical_prior import SMALL_CELL, Observed, Releases, observed
 from deniable.leakage.prior.uncertain_prior import range_from_counts
@@ -39,6 +48,8 @@ class Pair(Result):
     plausible : (float, float) or None
         Where the leakage lies for 90% of the populations that these records could have come from, widened to hold
         `epsilon` itself, which few records push up; given where cells hold so few records that it matters.
+    delta : float
+        What is added, P(event | x) <= e^epsilon P(event | x') + delta; 0 unless the source's release has a delta.
     """
 
     also: ClassVar = {"text": "text"}
@@ -48,6 +59,7 @@ class Pair(Result):
     epsilon: float
     possible: float
     plausible: tuple[float, float] | None = None
+    delta: float = field(default=0.0, metadata=OPTIONAL)
 
     @property
     def text(self) -> str:
@@ -56,7 +68,8 @@ class Pair(Result):
         leaked, possible, *ends = (leakage_text(figure, self.possible) for figure in figures)
         much = " to ".join(ends) if ends else f"up to {leaked}"
         few = f" ({leaked} in these records, of which few tell)" if ends else ""
-        return f"releasing {self.source} reveals {much} of a possible {possible} about {self.target}{few}"
+        rarely = f", with delta {self.delta:.3g}" if self.delta else ""
+        return f"releasing {self.source} reveals {much} of a possible {possible} about {self.target}{few}{rarely}"
 
     def __str__(self) -> str:
         return self.text
@@ -80,6 +93,10 @@ class PairwiseLeakage:
         How sure column j is, which depends on the mechanism of j.
     notes : tuple of str
         What was left out, by name.
+    direct_delta : float64[d]
+        Delta of each attribute's own release.
+    deltas : float64[d, d]
+        deltas[i, j]: smallest delta beside matrix[i, j], zero without `direct_delta`; the paper's relaxation (20).
     """
 
     names: tuple[str, ...]
@@ -88,6 +105,8 @@ class PairwiseLeakage:
     direct: Floats
     statuses: tuple[Status, ...]
     notes: tuple[str, ...]
+    direct_delta: Floats
+    deltas: Floats
 
     @property
     def tcpl(self) -> float:
@@ -100,18 +119,30 @@ class PairwiseLeakage:
         figure: Floats = self.direct + self.matrix.sum(axis=1)
         return figure
 
+    @property
+    def additive_delta_not_a_bound(self) -> Floats:
+        """Own delta plus the sum of the pairs' deltas, float64[d]: the paper's (6). It can lie below the true delta."""
+        figure: Floats = self.direct_delta + self.deltas.sum(axis=1)
+        return figure
+
     def strongest(self, count: int = 10) -> list[Pair]:
         """Return the pairs with the largest leakage, largest first."""
-        return strongest_pairs(self.matrix, self.direct, self.names, count)
+        return strongest_pairs(self.matrix, self.direct, self.names, count, deltas=self.deltas)
 
 
 def strongest_pairs(
-    matrix: Floats, direct: Floats, names: Sequence[str], count: int, target: str | None = None
+    matrix: Floats,
+    direct: Floats,
+    names: Sequence[str],
+    count: int,
+    target: str | None = None,
+    deltas: Floats | None = None,
 ) -> list[Pair]:
     """Return the pairs with the largest entries of a matrix of leakages, largest first; about the target only."""
     order = (divmod(int(place), len(names)) for place in np.argsort(-matrix, axis=None, kind="stable"))
+    rare = np.zeros_like(matrix) if deltas is None else deltas
     pairs = (
-        Pair(names[i], names[j], float(matrix[i, j]), float(direct[j]))
+        Pair(names[i], names[j], float(matrix[i, j]), float(direct[j]), delta=float(rare[i, j]))
         for i, j in order
         if i != j and target in (None, names[i])
     )
@@ -123,6 +154,8 @@ def pairwise_leakage(
     sizes: Sequence[int] = (),
     releases: Releases = 1.0,
     names: Sequence[str] | None = None,
+    *,
+    delta: float = 0.0,
 ) -> PairwiseLeakage:
     """CPL between all pairs of attributes under the empirical distribution of the records.
 
@@ -137,11 +170,16 @@ def pairwise_leakage(
         case over all mechanisms.
     names : sequence of str, optional
         Attribute names.
+    delta : float
+        Delta of each release over events, in [0, 1]. The releases are then any mechanisms that are (epsilon,
+        delta)-LDP, and each figure is Algorithm 2's with its smallest delta.
 
     Raises
     ------
     InvalidInputError
         If a code is out of range, or every attribute is constant.
+    InvalidParameterError
+        If delta is out of range, or not 0 with a mechanism that is named.
     TooLargeError
         If all attributes together have more than MAX_CATEGORIES categories.
 
@@ -164,7 +202,54 @@ def pairwise_leakage(
     chosen = data.chosen(releases)
     matrix, statuses = _matrix(data, chosen)
     direct = np.array([release_epsilon(release) for release in chosen])
-    return PairwiseLeakage(data.names, data.attributes, matrix, direct, tuple(statuses), data.notes)
+    own = own_deltas(delta, chosen)
+    deltas = _deltas(data, matrix, direct, own)
+    return PairwiseLeakage(data.names, data.attributes, matrix, direct, tuple(statuses), data.notes, own, deltas)
+
+
+def own_deltas(delta: float, releases: Sequence[Release]) -> Floats:
+    """Return the delta of each release: of any mechanisms with a budget, and 0 for what is not released.
+
+    Raises
+    ------
+    InvalidParameterError
+        If delta is out of range, or not 0 with a mechanism or a channel of its own.
+
+    Examples
+    --------
+    >>> own_deltas(0.01, [1.0, np.ones((2, 1))])
+    array([0.01, 0.  ])
+    """
+    share = checked_probability("delta", delta)
+    shares = np.array([0.0 if np.shape(release)[-1:] == (1,) else share for release in releases])
+    for release, own in zip(releases, shares, strict=True):
+        if own and not (is_budget(release) or _is_any_mechanism(release)):
+            raise InvalidParameterError(
+                f"delta must be 0 for a mechanism that is named, got delta={share}: its guarantee needs none. Give an "
+                "epsilon alone to ask about any mechanism with this epsilon and delta"
+            )
+    return shares
+
+
+def _is_any_mechanism(release: Release) -> bool:
+    """Tell whether a release is the channel that stands for all mechanisms with its epsilon."""
+    k, *outputs = np.shape(release) or (0,)
+    if not 2 <= k <= MAX_DOMAIN or outputs != [2**k - 2]:
+        return False
+    epsilon = release_epsilon(release)
+    return isfinite(epsilon) and bool(np.allclose(release, any_mechanism_channel(k, epsilon), rtol=1e-12, atol=0))
+
+
+def _deltas(data: Observed, matrix: Floats, direct: Floats, own: Floats) -> Floats:
+    """Return the smallest delta beside each worst-case leakage L, delta (e^L - 1)/(e^epsilon - 1)."""
+    deltas = np.zeros_like(matrix)
+    for j in np.flatnonzero(own).tolist():
+        if direct[j] > 0:
+            deltas[:, j] = own[j] * np.expm1(matrix[:, j]) / expm1(direct[j])
+        else:
+            others = [i for i in range(len(direct)) if i != j]
+            deltas[others, j] = [worst_case_cpl(data.conditional(i, j), 0.0, own[j]).delta for i in others]
+    return deltas
 
 
 def leakage_matrix(data: Observed, releases: Sequence[Release]) -> Floats:

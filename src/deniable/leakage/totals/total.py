@@ -45,6 +45,9 @@ _NARROW = 16
 ADDITIVE_LABEL = "additive figure (not a bound)"
 """The only name under which (6) is shown."""
 
+ADDITIVE_DELTA = "additive delta (not a bound)"
+"""The name of its delta."""
+
 
 @dataclass(frozen=True, eq=False)
 class TotalLeakage:

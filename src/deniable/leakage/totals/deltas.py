@@ -1,0 +1,212 @@
+"""Delta of totals: what releases that are private up to a delta say together about one attribute.
+
+A release is (epsilon, delta)-LDP if P(event | u) <= e^epsilon P(event | v) + delta for all values u, v and all events. A
+total is then such a pair, too: its epsilon is that of delta = 0, and its delta is the smallest one that is valid there
+(``docs/theory/leakage.md``).
+
+* Whatever the prior: the epsilons add up and 1 - (1 - delta)^d is attained (`composed_delta`).
+* Under a prior, the other attributes having two values each, or there being one other attribute: exact. The worst
+  release reveals the value with probability delta and is the worst epsilon-LDP one otherwise (`revealing_channel`).
+* Otherwise an upper bound. An (epsilon, delta)-LDP mechanism over k values is an epsilon-LDP one but for a probability
+  of at most (k - 1) delta.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable.core.checks import checked_probability
+from deniable.errors import InvalidParameterError
+from deniable.leakage.prior.correlation import MAX_DOMAIN, any_mechanism_channel
+from deniable.leakage.prior.distributions import Floats, checked_joint, marginals, merged_channel
+from deniable.leakage.totals.total import check_no_empty_category, check_states, checked_channels, targets
+from deniable.oracles.oracle import FrequencyOracle
+
+MAX_DELTA_STATES = 1 << 22
+"""Largest product of output counts up to which deltas of totals are enumerated."""
+
+
+def composed_delta(deltas: Iterable[float]) -> float:
+    """Return 1 - prod(1 - delta): together with the sum of all epsilons it holds for every prior, and is attained.
+
+    Examples
+    --------
+    >>> round(composed_delta([0.01, 0.01]), 6)
+    0.0199
+    """
+    return -math.expm1(math.fsum(math.log1p(-delta) if delta < 1 else -math.inf for delta in deltas))
+
+
+def revealing_channel(k: int, epsilon: float, delta: float) -> Floats:
+    """Return the channel that reveals the value with probability delta, and else leaks all that epsilon allows.
+
+    It is (epsilon, delta)-LDP. Over two values every mechanism that is (epsilon, delta)-LDP can be made from its report.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2..MAX_DOMAIN.
+    epsilon : float
+        Nats, >= 0.
+    delta : float
+        In [0, 1].
+
+    Returns
+    -------
+    float64[k, 2^k - 2 + k]
+        Rows sum to one; the last k outputs are the values.
+
+    Examples
+    --------
+    >>> revealing_channel(2, 1.0, 0.1).round(4)
+    array([[0.242, 0.658, 0.1  , 0.   ],
+           [0.658, 0.242, 0.   , 0.1  ]])
+    """
+    share = checked_probability("delta", delta)
+    return np.hstack([(1 - share) * any_mechanism_channel(k, epsilon), share * np.eye(k)])
+
+
+def total_delta(
+    joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike], epsilon: float | Sequence[float]
+) -> Floats:
+    """Smallest delta with which everything together is (epsilon, delta)-private about each attribute, by enumeration.
+
+    Parameters
+    ----------
+    joint : float[k_1, ..., k_d]
+        The adversary's prior.
+    mechanisms : sequence of d mechanisms or channels
+        How each attribute is released; channels may rule out values.
+    epsilon : float, or sequence of d floats
+        Nats, >= 0; one for each attribute.
+
+    Returns
+    -------
+    float64[d]
+        max over x, x' of sum over outputs y of [P(y | x) - e^epsilon P(y | x')]_+ .
+
+    Raises
+    ------
+    InvalidInputError
+        If a shape does not fit, or a category has probability zero.
+    InvalidParameterError
+        If an epsilon is negative.
+    TooLargeError
+        If the outputs have too many combinations.
+
+    Examples
+    --------
+    Two bits and their exclusive or. The paper's (6) says (1, 0.01) about each of them.
+
+    >>> import numpy as np
+    >>> xor = np.zeros((2, 2, 2))
+    >>> xor[0, 0, 0] = xor[0, 1, 1] = xor[1, 0, 1] = xor[1, 1, 0] = 0.25
+    >>> total_delta(xor, [revealing_channel(2, 1.0, 0.01)] * 3, 1.0).round(4)
+    array([0.1682, 0.1682, 0.1682])
+    """
+    table = checked_joint(joint)
+    check_no_empty_category(table)
+    channels = checked_channels(table.shape, mechanisms)
+    check_states([max(channel.shape) for channel in channels])
+    asked = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (table.ndim,))
+    if not (asked >= 0).all():
+        raise InvalidParameterError(f"epsilon must be >= 0, got epsilon={epsilon}")
+    masses, found = marginals(table), np.zeros(table.ndim)
+    for target, others in targets(table, channels):
+        rows = np.moveaxis(others, target, 0).reshape(table.shape[target], -1) / masses[target][:, None]
+        found[target] = _worst_pair(rows, [(own, own) for own in channels[target].T], float(asked[target]))
+    return found
+
+
+def _worst_pair(rows: Floats, own: Sequence[tuple[Floats, Floats]], epsilon: float) -> float:
+    """Return max over x, x' of the sum over own outputs (weights of x, of x') and columns of the positive parts."""
+    factor, values = math.exp(epsilon), range(len(rows))
+    return max(
+        sum(float(np.maximum(a[x] * rows[x] - factor * b[other] * rows[other], 0).sum()) for a, b in own)
+        for x in values
+        for other in values
+        if x != other
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Deltas:
+    """Deltas of totals; what `worst_deltas` returns.
+
+    Parameters
+    ----------
+    deltas : float64[d]
+        Valid beside the epsilon of each total.
+    attained : tuple of bool
+        Whether some releases attain it.
+    """
+
+    deltas: Floats
+    attained: tuple[bool, ...]
+
+
+def worst_deltas(
+    joint: Floats | None,
+    sizes: Sequence[int],
+    epsilons: Sequence[float],
+    deltas: Sequence[float],
+    totals: Sequence[float],
+) -> Deltas:
+    """Return deltas for the totals of any mechanisms that are (epsilon, delta)-LDP.
+
+    Parameters
+    ----------
+    joint : float64[k_1, ..., k_d] or None
+        The prior; None if only the sizes are known.
+    sizes : sequence of int
+        Number of values of every attribute.
+    epsilons : sequence of d floats
+        Budget of each release.
+    deltas : sequence of d floats
+        Delta of each release, over events; with an epsilon of 0, too, an attribute is not released.
+    totals : sequence of d floats
+        Total leakage about each attribute at delta = 0, or an upper bound of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noisy = np.array([[0.4, 0.1], [0.1, 0.4]])
+    >>> found = worst_deltas(noisy, (2, 2), [1.0, 1.0], [0.01, 0.01], [1.5694, 1.5694])
+    >>> found.deltas.round(4), found.attained
+    (array([0.0133, 0.0133]), (True, True))
+    """
+    own, d = [checked_probability("delta", delta) for delta in deltas], len(sizes)
+    if not any(own):
+        return Deltas(np.zeros(d), (True,) * d)
+    spread = [min(1.0, (k - 1) * delta) for k, delta in zip(sizes, own, strict=True)]
+    found = np.array([composed_delta([own[i], *(spread[j] for j in range(d) if j != i)]) for i in range(d)])
+    released = [j for j in range(d) if epsilons[j] or own[j]]
+    others = [[j for j in released if j != i] for i in range(d)]
+    # Of a single other attribute only what it reveals outright counts at the total: whatever its size, see the proof.
+    simple = [len(rest) <= 1 or all(sizes[j] == 2 for j in rest) for rest in others]
+    outputs = [2**k - 2 + k if k <= MAX_DOMAIN else math.inf for k in (sizes[j] for j in released)]
+    if joint is None or not any(simple) or math.prod(outputs) > MAX_DELTA_STATES:
+        return Deltas(found, (False,) * d)
+    channels = [
+        merged_channel(revealing_channel(k, epsilon, delta)) if j in released else np.ones((k, 1))
+        for j, (k, epsilon, delta) in enumerate(zip(sizes, epsilons, own, strict=True))
+    ]
+    masses = marginals(joint)
+    for target, table in targets(joint, channels):
+        if simple[target]:
+            rows = np.moveaxis(table, target, 0).reshape(sizes[target], -1) / masses[target][:, None]
+            found[target] = min(found[target], _own_worst(rows, epsilons[target], own[target], totals[target]))
+    return Deltas(found, tuple(simple))
+
+
+def _own_worst(rows: Floats, epsilon: float, delta: float, total: float) -> float:
+    """Return the delta at a total if the own release is the worst for a pair: it reveals, or says which of the two."""
+    ones = np.ones(len(rows))
+    high, low = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+    return delta + (1 - delta) * _worst_pair(rows, [(high * ones, low * ones), (low * ones, high * ones)], total)
