@@ -140,7 +140,7 @@ def common_faces(count: int | None = None) -> tuple[Table, Table]:
 
 
 LOADERS: dict[str, Callable[[], Table]] = {"CelebA": celeba, "Adult": cache(adult), "Cardio": cache(cardio)}
-"""The paper's data sets that are to be had, loaded once."""
+"""The paper's data sets that were available to us, loaded once."""
 
 
 def _read(name: str, delimiter: str = ",") -> pa.Table:

@@ -99,19 +99,17 @@ def curve(run: Run) -> None:
 def sums(joint: Floats, epsilon: float, delta: float) -> tuple[float, float, float]:
     """Return the paper's (6) about attribute 0, epsilon and delta, and the smallest delta that is valid there.
 
-    Releases are the worst (epsilon, delta)-LDP mechanisms; exact where all other attributes have two values.
+    All attributes have two values, so that `revealing_channel` is the worst (epsilon, delta)-LDP mechanism.
     """
     channels = [revealing_channel(k, epsilon, delta) for k in joint.shape]
-    worst = [
-        worst_case_cpl(conditional_from_joint(joint, 0, j), epsilon, delta) for j in range(1, joint.ndim)
-    ]
+    worst = [worst_case_cpl(conditional_from_joint(joint, 0, j), epsilon, delta) for j in range(1, joint.ndim)]
     added = epsilon + math.fsum(one.epsilon for one in worst), delta + math.fsum(one.delta for one in worst)
     return (*added, float(total_delta(joint, channels, [added[0]] * joint.ndim)[0]))
 
 
 @PAPER.experiment("delta-sums", "The deltas of (6): sums against exact ones", runs=300)
 def summed(run: Run) -> None:
-    """The exclusive or, `--runs` random sets of CelebA's attributes by size, and joints where (6) does hold."""
+    """Try the exclusive or, `--runs` random sets of CelebA's attributes by size, and joints where (6) does hold."""
     xor = exclusive_or()
     epsilon, delta, at_sum = sums(xor, EPSILON, DELTA)
     channels = [revealing_channel(2, EPSILON, DELTA)] * 3
@@ -146,13 +144,15 @@ def summed(run: Run) -> None:
         name = f"CelebA, {cell['neighbours']} neighbours" if cell["neighbours"] else "independent given target"
         table.append({"joint": name, "tried": len(ratio), "exact above (6)": int((ratio > 1 + 1e-9).sum()),
                       "share": share, "standard error": math.sqrt(share * (1 - share) / len(ratio)),
-                      "median exact/(6)": float(np.median(ratio)), "largest exact/(6)": float(ratio.max())})  # fmt: skip
+                      "median exact/(6)": float(np.median(ratio)),
+                      "largest exact/(6)": float(ratio.max())})  # fmt: skip
     run.show(table, title=f"Delta at (6)'s epsilon against (6)'s delta; releases ({EPSILON:g}, {DELTA:g})")
     run.save_table(table)
 
 
 def _of_bits(joint: Floats) -> Floats:
-    """Return the joint with two values for each attribute but the first: the first value, or another one."""
+    """Return the joint given the first two values of attribute 0, the others being "the first value" or not."""
+    joint = joint[:2] / joint[:2].sum()
     for axis in range(1, joint.ndim):
         first, rest = joint.take([0], axis), joint.take(range(1, joint.shape[axis]), axis)
         joint = np.concatenate([first, rest.sum(axis=axis, keepdims=True)], axis=axis)

@@ -2,6 +2,7 @@
 
 from experiments.cpl import (
     additive,
+    adult_encodings,
     algorithms,
     attacks,
     calibration,
@@ -21,6 +22,7 @@ from experiments.cpl.paper import PAPER
 __all__ = [
     "PAPER",
     "additive",
+    "adult_encodings",
     "algorithms",
     "attacks",
     "calibration",
