@@ -133,6 +133,32 @@ def test_a_delta_is_refused_where_a_guarantee_needs_none(run: Run) -> None:
     refused(run, *told, says="delta is stated by the collection: leave out --delta")
 
 
+def test_calibrated_budgets_are_checked_against_other_answers(run: Run) -> None:
+    """The other answers are those of people whose smoking depends more on their sex."""
+    generator = np.random.default_rng(4)
+    sex = generator.choice(["f", "m"], 2000)
+    smoker = np.where(generator.random(2000) < np.where(sex == "m", 0.9, 0.05), "yes", "no")
+    cough = generator.choice(["daily", "often", "never"], 2000)
+    rows = [f"{a},{b},{c}" for a, b, c in zip(sex, smoker, cough, strict=True)]
+    Path("others.csv").write_text("sex,smoker,cough\n" + "\n".join(rows) + "\n")
+    options = ("linked.csv", "--schema", "linked.json", "--epsilon-total", "2", "--mechanism", "GRR")
+    found = json.loads(run("calibrate", *options, "--check", "others.csv", "--json").stdout)
+    there = {one["attribute"]: one for one in found["check"]["totals"]}
+    assert there["sex"]["within"] is False
+    assert there["sex"]["total"]["epsilon"] > 2
+    epsilon = next(row["epsilon"] for row in found["attributes"] if row["attribute"] == "sex")
+    told = ("leakage", "others.csv", "--schema", "linked.json", "--mechanism", "GRR", "--json")
+    leaked = json.loads(run(*told, "--epsilon", str(epsilon)).stdout)
+    assert [one["total"]["epsilon"] for one in leaked["totals"]] == [
+        pytest.approx(one["total"]["epsilon"]) for one in found["check"]["totals"]
+    ]
+    text = " ".join(run("calibrate", *options, "--check", "others.csv").stdout.split())
+    assert "Checked against others.csv" in text
+    assert "these budgets do not hold: the cap is exceeded for" in text
+    same = " ".join(run("calibrate", *options, "--check", "linked.csv").stdout.split())
+    assert "For somebody who knows linked.csv (3,000 records) every cap holds, too." in same
+
+
 @pytest.mark.parametrize("mechanism", ["GRR", "oue", "OLH", "RAPPOR", "SubsetSelection", "SHE"])
 def test_leakage_of_named_mechanisms(run: Run, mechanism: str) -> None:
     result = run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +22,7 @@ from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeEr
 from deniable.files import open_answers
 from deniable.files.formats.tables import with_progress
 from deniable.leakage.calibration.budgets import calibrate_records
+from deniable.leakage.checking import check_budgets
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
 from deniable.report import budgets_page, leakage_page
 from deniable.survey.collection import Collection
@@ -182,6 +183,10 @@ def calibrate(
         bool,
         typer.Option("--tree", help="Assume that attributes depend along a tree only, where they are too many."),
     ] = False,
+    check: Annotated[
+        Path | None,
+        typer.Option("--check", metavar="AGAINST", help="Other answers: say whether the caps hold for them, too."),
+    ] = None,
     schema: SchemaFile = None,
     max_categories: MaxCategories = 50,
     delimiter: Delimiter = None,
@@ -195,7 +200,7 @@ def calibrate(
     leaks at most --epsilon-total about each, for an adversary who knows the joint distribution of
     ANSWERS.
     """
-    check_outputs([answers, *filter(None, [schema])], html)
+    check_outputs([answers, *filter(None, [schema, check])], html)
     exact(epsilon_total, "epsilon_total")
     listed = None if schema is None else Schema.load(schema)
     names = None if attributes is None else parse_names(attributes)
@@ -220,6 +225,11 @@ def calibrate(
         raise TooLargeError(
             f"{reason}; leave out --criterion, which takes a bound that is in reach, or have fewer --attributes"
         ) from error
+    if check is not None:
+        other = _read_answers(check, read.schema, None, max_categories, quiet=as_json, delimiter=delimiter)
+        factory = _factory(mechanism, settings or [])
+        checked = check_budgets(summary, other.codes, read.schema, source=check.name, mechanism=factory)
+        summary = replace(summary, check=checked)
     print_result(summary, budgets_page(summary), as_json, None, html)
     if criterion is None and summary.calibration.criterion != "exact":
         note(f"for larger budgets: {_WAYS[summary.calibration.criterion]}")

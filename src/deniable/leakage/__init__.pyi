@@ -15,7 +15,13 @@ from .adversary.benchmarks import (
 from .adversary.collection_audit import AuditSummary as AuditSummary, audit_collection as audit_collection
 from .calibration.budget_allocation import calibrate_unequal as calibrate_unequal
 from .calibration.budgets import Budgets as Budgets, calibrate_records as calibrate_records
-from .calibration.calibration import Calibration as Calibration, calibrate as calibrate
+from .calibration.calibration import (
+    Calibration as Calibration,
+    calibrate as calibrate,
+    calibrate_worst as calibrate_worst,
+)
+from .calibration.checked import CheckedBudgets as CheckedBudgets
+from .checking import check_budgets as check_budgets
 from .prior.correlation import (
     Leakage as Leakage,
     WorstCase as WorstCase,
@@ -64,3 +70,4 @@ from .totals.deltas import (
 )
 from .totals.total import TotalLeakage as TotalLeakage, exact_totals as exact_totals, total_leakage as total_leakage
 from .totals.tree_totals import TreeLeakage as TreeLeakage, tree_leakage as tree_leakage
+from .totals.wrong_prior import cpl_within as cpl_within, totals_within as totals_within

@@ -6,6 +6,7 @@ import numpy as np
 
 from deniable.leakage.adversary.collection_audit import AuditSummary
 from deniable.leakage.calibration.budgets import Budgets
+from deniable.leakage.calibration.checked import CheckedBudgets
 from deniable.leakage.summary import LeakageSummary
 from deniable.leakage.totals.total import ADDITIVE_DELTA, ADDITIVE_LABEL
 from deniable.report.page import Card, HeatMap, IntervalChart, Mark, Page, Section, Table, Text
@@ -113,7 +114,10 @@ def budgets_page(budgets: Budgets) -> Page:
     return Page(
         title=title,
         cards=(*warning, Card(released, (budgets.prior.text, *budgets.notes)), *_few_records(budgets.warnings)),
-        sections=(Section("Budget of each attribute", (Table.of(header, columns), Text((budgets.comparison,)))),),
+        sections=(
+            Section("Budget of each attribute", (Table.of(header, columns), Text((budgets.comparison,)))),
+            *_check(budgets.check),
+        ),
         brief=released,
         footer=_PRIVATE,
         private=True,
@@ -152,6 +156,22 @@ def audit_page(summary: AuditSummary) -> Page:
     others = [result.verdict for _, result in found if not result.exceeds_claim][:1]
     verdicts += [f"others: {verdict}" if verdicts else verdict for verdict in others]
     return Page("Audit", (), (Section("Epsilon of each client", (table, Text(tuple(verdicts)))),))
+
+
+def _check(check: CheckedBudgets | None) -> list[Section]:
+    if check is None:
+        return []
+    marks = {True: "", False: "*", None: "?"}
+    columns = [
+        [one.attribute for one in check.totals],
+        [f"{one.cap:.6g}" for one in check.totals],
+        [f"{one.total.epsilon:.4f}{marks[one.within]}" for one in check.totals],
+        [one.total.status for one in check.totals],
+    ]
+    table = Table.of(["attribute", "cap", "total", ""], columns)
+    return [
+        Section(f"Checked against {check.source}", (Text((check.text,)), table, Text((*check.notes, *check.warnings))))
+    ]
 
 
 def _few_records(warnings: tuple[str, ...]) -> list[Card]:

@@ -51,9 +51,7 @@ def _rays(k: int, bound: float) -> list[Floats]:
 def _worst(gains: Sequence[float], rays: Sequence[Floats], bound: float, delta: float) -> float:
     """Return the largest sum of gains over all mechanisms whose outputs' likelihoods are multiples of rays."""
     k = len(rays[0])
-    above = [
-        [max(0.0, float(ray[u] - bound * ray[v])) for ray in rays] for u, v in itertools.permutations(range(k), 2)
-    ]
+    above = [[max(0.0, float(ray[u] - bound * ray[v])) for ray in rays] for u, v in itertools.permutations(range(k), 2)]
     solved = linprog(
         -np.array(gains), A_ub=np.array(above), b_ub=np.full(len(above), delta), A_eq=np.array(rays).T, b_eq=np.ones(k)
     )

@@ -14,6 +14,7 @@ from deniable.core.thresholds import EpsilonLike
 from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage.calibration.budget_allocation import calibrate_unequal
 from deniable.leakage.calibration.calibration import ADDITIVE_WARNING, Calibration, calibrate, checked_cap
+from deniable.leakage.calibration.checked import CheckedBudgets
 from deniable.leakage.calibration.criteria import Criterion, Epsilon, MechanismFactory
 from deniable.leakage.prior.correlation import MAX_DOMAIN, Leakage, any_mechanism_channel
 from deniable.leakage.prior.distributions import Floats
@@ -107,6 +108,8 @@ class Budgets(Result):
         Whether totals are the largest over all mechanisms with these epsilons.
     notes, warnings : tuple of str
         What was left out or changed; why figures may be larger than in a population.
+    check : Result or None
+        What the budgets come to under another prior (`check_budgets`), if that was asked.
     """
 
     format = "deniable calibration"
@@ -125,6 +128,7 @@ class Budgets(Result):
     worst_case: bool = field(default=False, metadata={"json": "worst_case_over_mechanisms"})
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    check: CheckedBudgets | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def attributes(self) -> tuple[Budget, ...]:
@@ -251,8 +255,8 @@ def calibrate_records(
         raise InvalidParameterError("mechanism must be named for unequal budgets, which minimise its variance")
     if delta and mechanism is not None:
         raise InvalidParameterError(
-            f"delta must be 0 for a mechanism that is named, got delta={delta}: leave out the mechanism to have budgets "
-            "for any mechanism with this delta"
+            f"delta must be 0 for a mechanism that is named, got delta={delta}: leave out the mechanism to have "
+            "budgets for any mechanism with this delta"
         )
     chosen = _UNNAMED if criterion is None else ((criterion, ""),)
     for used, why in chosen:

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from typing import ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.core.thresholds import EPSILON_MAX, EpsilonLike, checked_epsilon, exact
-from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeError
 from deniable.leakage.calibration.criteria import (
     Blocks,
     Criterion,
@@ -34,7 +35,7 @@ from deniable.leakage.calibration.criteria import (
     sizes_of,
 )
 from deniable.leakage.prior.correlation import Leakage
-from deniable.leakage.prior.distributions import Floats
+from deniable.leakage.prior.distributions import Floats, checked_joint
 from deniable.leakage.prior.pairwise import own_deltas
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.deltas import composed_delta, worst_deltas
@@ -190,6 +191,63 @@ def calibrate(
         common = largest_below(lambda epsilon: float(figure([epsilon] * d).max()), cap, cap / d, cap)
     found = finished(prior, [common] * d, [cap] * d, criterion, mechanism, figure)
     return _with_delta(found, prior, delta) if delta else found
+
+
+def calibrate_worst(
+    joints: Sequence[ArrayLike],
+    epsilon_total: float,
+    criterion: Criterion = "exact",
+    mechanism: MechanismFactory | None = GRR,
+) -> Calibration:
+    """Return the largest common budget that holds for an adversary with any one of several priors.
+
+    Parameters
+    ----------
+    joints : sequence of float[k_1, ..., k_d]
+        The priors, all of one shape.
+    epsilon_total, criterion, mechanism
+        As for `calibrate`.
+
+    Returns
+    -------
+    Calibration
+        Its figures and totals are the largest over the priors.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no prior, or they differ in shape.
+
+    Examples
+    --------
+    >>> public, other = [[0.4, 0.1], [0.1, 0.4]], [[0.45, 0.05], [0.05, 0.45]]
+    >>> [round(float(calibrate(joint, 1.0).epsilons[0]), 4) for joint in (public, other)]
+    [0.6299, 0.5579]
+    >>> round(float(calibrate_worst([public, other], 1.0).epsilons[0]), 4)
+    0.5579
+    """
+    shapes = {np.shape(joint) for joint in joints}
+    if len(shapes) != 1:
+        raise InvalidInputError(f"joints must be at least one prior, all of one shape, got shapes={sorted(shapes)}")
+    found = [calibrate(joint, epsilon_total, criterion, mechanism) for joint in joints]
+    least = min(found, key=lambda one: float(one.epsilons[0]))
+    at_least = [
+        finished(
+            checked_joint(joint), least.epsilons, least.caps, criterion, mechanism,
+            figure_of(checked_joint(joint), criterion, mechanism),
+        )
+        for joint in joints
+    ]  # fmt: skip
+    known = [one.exact for one in at_least if one.exact is not None]
+    totals = zip(*(one.totals for one in at_least), strict=True)
+    relative = f"{_STATED}: any of {len(joints)} stated priors"
+    return replace(
+        least,
+        figures=np.max([one.figures for one in at_least], axis=0),
+        exact=np.max(known, axis=0) if len(known) == len(at_least) else None,
+        totals=tuple(max(each, key=lambda one: one.epsilon) for each in totals),
+        caveat=least.caveat if criterion in ("additive", "prior-free") else relative,
+    )
 
 
 def largest_below(

@@ -1,8 +1,8 @@
 """Delta of totals: what releases that are private up to a delta say together about one attribute.
 
-A release is (epsilon, delta)-LDP if P(event | u) <= e^epsilon P(event | v) + delta for all values u, v and all events. A
-total is then such a pair, too: its epsilon is that of delta = 0, and its delta is the smallest one that is valid there
-(``docs/theory/leakage.md``).
+A release is (epsilon, delta)-LDP if P(event | u) <= e^epsilon P(event | v) + delta for all values u, v and all events.
+A total is then such a pair, too: its epsilon is that of delta = 0, and its delta is the smallest one that is valid
+there (``docs/theory/leakage.md``).
 
 * Whatever the prior: the epsilons add up and 1 - (1 - delta)^d is attained (`composed_delta`).
 * Under a prior, the other attributes having two values each, or there being one other attribute: exact. The worst
@@ -46,7 +46,7 @@ def composed_delta(deltas: Iterable[float]) -> float:
 def revealing_channel(k: int, epsilon: float, delta: float) -> Floats:
     """Return the channel that reveals the value with probability delta, and else leaks all that epsilon allows.
 
-    It is (epsilon, delta)-LDP. Over two values every mechanism that is (epsilon, delta)-LDP can be made from its report.
+    It is (epsilon, delta)-LDP. Over two values, every (epsilon, delta)-LDP mechanism can be made from its report.
 
     Parameters
     ----------
