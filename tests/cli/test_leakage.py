@@ -159,6 +159,23 @@ def test_calibrated_budgets_are_checked_against_other_answers(run: Run) -> None:
     assert "For somebody who knows linked.csv (3,000 records) every cap holds, too." in same
 
 
+def test_rare_categories_are_named_and_merged(run: Run) -> None:
+    country = np.repeat(["fr", "de", "lu", "li"], [480, 480, 20, 20])
+    smoker = np.concatenate([np.tile(["yes", "no"], 480), np.repeat(["yes", "no"], 20)])
+    rows = [f"{a},{b}" for a, b in zip(country, smoker, strict=True)]
+    Path("rare.csv").write_text("country,smoker\n" + "\n".join(rows) + "\n")
+    for command, budget in (("leakage", "--epsilon"), ("calibrate", "--epsilon-total")):
+        told = json.loads(run(command, "rare.csv", budget, "1", "--json").stdout)
+        assert any("--merge-rare 0.05" in warning for warning in told["warnings"])
+        merged = json.loads(run(command, "rare.csv", budget, "1", "--merge-rare", "0.05", "--json").stdout)
+        assert not any("--merge-rare" in warning for warning in merged["warnings"])
+        assert any("country: 2 categories" in text for text in merged["notes"])
+    refused(
+        run, "calibrate", "rare.csv", "--epsilon-total", "1", "--merge-rare", "0.05", "--check", "rare.csv",
+        says="check must be without merge-rare",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("mechanism", ["GRR", "oue", "OLH", "RAPPOR", "SubsetSelection", "SHE"])
 def test_leakage_of_named_mechanisms(run: Run, mechanism: str) -> None:
     result = run(

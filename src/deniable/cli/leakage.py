@@ -23,6 +23,7 @@ from deniable.files import open_answers
 from deniable.files.formats.tables import with_progress
 from deniable.leakage.calibration.budgets import calibrate_records
 from deniable.leakage.checking import check_budgets
+from deniable.leakage.prior.rare_categories import merge_rare as merge_rare_categories
 from deniable.leakage.summary import LeakageSummary, summarize, summarize_collection
 from deniable.report import budgets_page, leakage_page
 from deniable.survey.collection import Collection
@@ -57,6 +58,11 @@ Delta = Annotated[
     typer.Option("--delta", help="Delta of each release, for any mechanism with its epsilon and this delta."),
 ]
 
+MergeRare = Annotated[
+    str | None,
+    typer.Option("--merge-rare", metavar="SHARE", help="Merge categories that less than this share of ANSWERS holds."),
+]
+
 ANY = "any"
 """The name of all mechanisms together: figures are those of the worst."""
 
@@ -79,6 +85,7 @@ def leakage(
     ] = None,
     schema: SchemaFile = None,
     max_categories: MaxCategories = 50,
+    merge_rare: MergeRare = None,
     delimiter: Delimiter = None,
     attributes: Released = None,
     target: Annotated[
@@ -100,7 +107,14 @@ def leakage(
     check_outputs([answers, *filter(None, (collection, schema))], plot, html)
     released = None if attributes is None else parse_names(attributes)
     if collection is not None:
-        own = {"epsilon": epsilon, "delta": delta, "set": settings, "schema": schema, "attributes": released}
+        own = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "merge-rare": merge_rare,
+            "set": settings,
+            "schema": schema,
+            "attributes": released,
+        }
         given = [name for name, value in own.items() if value is not None] + ["mechanism"] * (mechanism != ANY)
         if given:
             raise InvalidParameterError(f"{given[0]} is stated by the collection: leave out --{given[0]}")
@@ -111,6 +125,7 @@ def leakage(
         names = released if released is None or target in (None, *released) else (*released, str(target))
         listed = None if schema is None else Schema.load(schema)
         read = _read_answers(answers, listed, names, max_categories, target=target, quiet=as_json, delimiter=delimiter)
+        read = _merged(read, merge_rare)
         by, chosen = _releases(mechanism, read.schema.sizes, epsilon, delta, settings or [])
         summary = summarize(
             read.codes,
@@ -189,6 +204,7 @@ def calibrate(
     ] = None,
     schema: SchemaFile = None,
     max_categories: MaxCategories = 50,
+    merge_rare: MergeRare = None,
     delimiter: Delimiter = None,
     attributes: Released = None,
     html: Html = None,
@@ -204,7 +220,8 @@ def calibrate(
     exact(epsilon_total, "epsilon_total")
     listed = None if schema is None else Schema.load(schema)
     names = None if attributes is None else parse_names(attributes)
-    read = _read_answers(answers, listed, names, max_categories, quiet=as_json, delimiter=delimiter)
+    own = _read_answers(answers, listed, names, max_categories, quiet=as_json, delimiter=delimiter)
+    read = _merged(own, merge_rare)
     try:
         summary = calibrate_records(
             read.codes,
@@ -226,6 +243,8 @@ def calibrate(
             f"{reason}; leave out --criterion, which takes a bound that is in reach, or have fewer --attributes"
         ) from error
     if check is not None:
+        if merge_rare is not None:
+            raise InvalidParameterError("check must be without merge-rare: merge the categories in a schema (--schema)")
         other = _read_answers(check, read.schema, None, max_categories, quiet=as_json, delimiter=delimiter)
         factory = _factory(mechanism, settings or [])
         checked = check_budgets(summary, other.codes, read.schema, source=check.name, mechanism=factory)
@@ -337,6 +356,14 @@ def _read_answers(
                 first_row = reader.rows - batch.num_rows + 1
                 parts.append(schema.encode(batch, rounding, first_row=first_row).astype(width))
     return _Answers(np.concatenate(parts), schema, tuple(notes))
+
+
+def _merged(read: _Answers, share: str | None) -> _Answers:
+    """Return answers with rare categories merged, if a share is given."""
+    if share is None:
+        return read
+    codes, schema, notes = merge_rare_categories(read.codes, read.schema, float(exact(share, "merge_rare")))
+    return _Answers(codes, schema, (*read.notes, *notes))
 
 
 def _columns_named(attribute: Attribute, names: Sequence[str]) -> list[str]:

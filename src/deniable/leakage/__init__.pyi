@@ -38,6 +38,7 @@ from .prior.distributions import (
 )
 from .prior.empirical_prior import Observed as Observed, drop_unseen as drop_unseen, observed as observed
 from .prior.pairwise import PairwiseLeakage as PairwiseLeakage, pairwise_leakage as pairwise_leakage
+from .prior.rare_categories import merge_rare as merge_rare
 from .prior.tree import TreePrior as TreePrior
 from .prior.uncertain_prior import (
     LeakageRange as LeakageRange,

@@ -35,6 +35,7 @@ from deniable.leakage.prior.pairwise import (
     strongest_pairs,
     with_ranges,
 )
+from deniable.leakage.prior.rare_categories import rare_warnings
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.collections import sampled_leakage
 from deniable.leakage.totals.deltas import composed_delta, worst_deltas
@@ -428,7 +429,7 @@ def record_leakage(
         _with_deltas(bounds, pairs, data, data.joint() if whole and delta else None),
         tree if not delta else _with_deltas(tree, pairs, data, None),
         math.fsum(map(release_epsilon, everyone)),
-        composed_delta(own_deltas(delta, everyone).tolist()),
+        composed_delta(own_deltas(delta, everyone).tolist()) if delta else 0.0,
     )
 
 
@@ -565,7 +566,7 @@ def summarize(
         prior_free_delta=found.prior_free_delta,
         target=target,
         notes=(*notes, *left_out(data, schema)),
-        warnings=warnings_of(data, schema, exact=not found.tree),
+        warnings=(*warnings_of(data, schema, exact=not found.tree), *rare_warnings(data, direct)),
     )
 
 

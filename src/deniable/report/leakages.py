@@ -166,7 +166,7 @@ def _check(check: CheckedBudgets | None) -> list[Section]:
         [one.attribute for one in check.totals],
         [f"{one.cap:.6g}" for one in check.totals],
         [f"{one.total.epsilon:.4f}{marks[one.within]}" for one in check.totals],
-        [one.total.status for one in check.totals],
+        [str(one.total.status) for one in check.totals],
     ]
     table = Table.of(["attribute", "cap", "total", ""], columns)
     return [

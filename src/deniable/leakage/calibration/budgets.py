@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.core.checks import checked_records, listed
@@ -19,6 +20,7 @@ from deniable.leakage.calibration.criteria import Criterion, Epsilon, MechanismF
 from deniable.leakage.prior.correlation import MAX_DOMAIN, Leakage, any_mechanism_channel
 from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, left_out, varying, warnings_of
+from deniable.leakage.prior.rare_categories import rare_warnings
 from deniable.leakage.prior.tree import TreePrior
 from deniable.leakage.totals.total import ADDITIVE_DELTA, ADDITIVE_LABEL
 from deniable.survey.schema import Schema
@@ -280,7 +282,10 @@ def calibrate_records(
         prior=CalibrationPrior(source, len(codes), along_tree and used != "prior-free", used == "prior-free"),
         worst_case=mechanism is None,
         notes=(*notes, *left_out(data, schema), *note),
-        warnings=warnings_of(data, schema, exact=used == "exact" and not along_tree),
+        warnings=(
+            *warnings_of(data, schema, exact=used == "exact" and not along_tree),
+            *rare_warnings(data, np.array([float(epsilon) for epsilon in found.epsilons])),
+        ),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import expm1, floor, fsum, inf, isfinite, isinf, log10
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -207,7 +207,7 @@ def pairwise_leakage(
     return PairwiseLeakage(data.names, data.attributes, matrix, direct, tuple(statuses), data.notes, own, deltas)
 
 
-def own_deltas(delta: float, releases: Sequence[Release]) -> Floats:
+def own_deltas(delta: float, releases: Sequence[Any]) -> Floats:
     """Return the delta of each release: of any mechanisms with a budget, and 0 for what is not released.
 
     Raises
@@ -231,13 +231,15 @@ def own_deltas(delta: float, releases: Sequence[Release]) -> Floats:
     return shares
 
 
-def _is_any_mechanism(release: Release) -> bool:
+def _is_any_mechanism(release: Any) -> bool:
     """Tell whether a release is the channel that stands for all mechanisms with its epsilon."""
-    k, *outputs = np.shape(release) or (0,)
-    if not 2 <= k <= MAX_DOMAIN or outputs != [2**k - 2]:
+    shape: tuple[int, ...] = np.shape(release)
+    if len(shape) != 2 or not 2 <= shape[0] <= MAX_DOMAIN or shape[1] != 2 ** shape[0] - 2:
         return False
     epsilon = release_epsilon(release)
-    return isfinite(epsilon) and bool(np.allclose(release, any_mechanism_channel(k, epsilon), rtol=1e-12, atol=0))
+    return isfinite(epsilon) and bool(
+        np.allclose(release, any_mechanism_channel(shape[0], epsilon), rtol=1e-12, atol=0)
+    )
 
 
 def _deltas(data: Observed, matrix: Floats, direct: Floats, own: Floats) -> Floats:

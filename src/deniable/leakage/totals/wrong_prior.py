@@ -124,9 +124,9 @@ def totals_within(
         others = [channels[j] for j in range(table.ndim) if j != target]
         cells = np.prod([float(channel.size) for channel in others])
         if cells <= MAX_GREEDY_CELLS:
-            together = np.ones((1, 1))
+            together: Floats = np.ones((1, 1))
             for channel in others:
-                together = np.kron(together, channel)
+                together = np.asarray(np.kron(together, channel), dtype=np.float64)
             extremes = _extremes(conditional_from_joint(table, target), together, share)
         else:
             rows = np.moveaxis(contracted, target, 0).reshape(table.shape[target], -1) / masses[target][:, None]
