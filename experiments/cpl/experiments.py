@@ -7,6 +7,7 @@ from experiments.cpl import (
     attacks,
     calibration,
     choices,
+    chosen,
     definitions,
     delta,
     encodings,
@@ -16,6 +17,7 @@ from experiments.cpl import (
     sampled,
     saturation,
     theory,
+    wrong_prior,
 )
 from experiments.cpl.paper import PAPER
 
@@ -27,6 +29,7 @@ __all__ = [
     "attacks",
     "calibration",
     "choices",
+    "chosen",
     "definitions",
     "delta",
     "encodings",
@@ -36,4 +39,5 @@ __all__ = [
     "sampled",
     "saturation",
     "theory",
+    "wrong_prior",
 ]

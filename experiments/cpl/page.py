@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.cpl.attacks import TOLERANCE
-from experiments.cpl.page_calibration import adult, figure_8
+from experiments.cpl.page_calibration import adult, beyond, figure_8
 from experiments.pages import Page, Results, number_of, setting, traced
 
 DATA = ("CelebA", "Adult", "Cardio")
@@ -276,8 +276,10 @@ def _errata(results: Results) -> list[str]:
 
 PAGE = Page(
     "cpl",
-    (_pairs, _benchmarks, _table_1, adult, _tables_2_and_3, figure_8, _errata),
+    (_pairs, _benchmarks, _table_1, adult, _tables_2_and_3, figure_8, beyond, _errata),
     stated={
+        "figure | r = 0 | r = .01 | r = .05 | r = .1": "settings",
+        "first six shared attributes": "a setting",
         "categories below 5% merged": "a setting",
         "SPL for 21 of the attributes": "the paper, section V-C",
         "over cap/21": "a formula",

@@ -154,3 +154,30 @@ def _public(results: Results) -> list[str]:
                   (number_of(r, "median LFW/CelebA", ".2f") for r in rows)),
         ]  # fmt: skip
     return quotes
+
+
+def beyond(results: Results) -> list[str]:
+    """Return what the page says of wrong priors, and of which attributes to release."""
+    near = results.rows("wrong-prior")
+    radii = ("radius 0", "radius 0.01", "radius 0.05", "radius 0.1")
+    chosen = results.rows("selection")
+    spread = [
+        f"{number_of(row, 'greedy falls short', '.1%')} ± {number_of(row, 'standard error', '.1%')}" for row in chosen
+    ]
+    gaps = [number_of(row, "largest gap", ".0%") for row in chosen]
+    return [
+        *(
+            _line(
+                row["figure"],
+                [
+                    *(number_of(row, radius, ".3f") for radius in radii),
+                    number_of(row, "LFW's distance", ".2f"),
+                    number_of(row, "under LFW", ".3f"),
+                ],
+            )
+            for row in near
+        ),
+        f"for {spread[0]}, {spread[1]} and {spread[2]} of {number_of(chosen[0], 'tried', '.0f')} random sets of "
+        f"{setting(8)} attributes at caps of {setting('1.5, 2.5 and 4')} (epsilon 1), by at most "
+        f"{gaps[0]}, {gaps[1]} and {gaps[2]}",
+    ]

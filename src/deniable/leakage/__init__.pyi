@@ -21,6 +21,7 @@ from .calibration.calibration import (
     calibrate_worst as calibrate_worst,
 )
 from .calibration.checked import CheckedBudgets as CheckedBudgets
+from .calibration.selection import Selection as Selection, select_attributes as select_attributes
 from .checking import check_budgets as check_budgets
 from .prior.correlation import (
     Leakage as Leakage,

@@ -16,6 +16,7 @@ from experiments.cpl import (
     brute_force,
     calibration,
     choices,
+    chosen,
     delta,
     encodings,
     sampled,
@@ -37,9 +38,9 @@ from tests.real_data import requires_data
 NAMES = [
     *("fig4a", "fig4b", "fig4c", "celeba-map", "fig4d", "fig5", "fig6", "fig7", "fig8"),
     *("table1", "table2", "table3", "encodings", "additive", "delta", "observations", "brute-force"),
-    *("theory", "fig8-choices", "fig8-public-choices", "adult", "delta-sums"),
+    *("theory", "fig8-choices", "fig8-public-choices", "adult", "delta-sums", "selection", "wrong-prior"),
 ]
-WITHOUT_PICTURE = ("table2", "adult", "delta-sums", "fig8-public-choices")
+WITHOUT_PICTURE = ("table2", "adult", "delta-sums", "fig8-public-choices", "selection", "wrong-prior")
 DOCUMENTS = Path(__file__).parents[3]
 
 
@@ -66,7 +67,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> dict[str, Table]:
     public = _chain(4, 1500, (2,) * 8, FACES, 0.4)
     for name, table in tables.items():
         monkeypatch.setitem(LOADERS, name, partial(Table, *table))
-    for module in (additive, delta):
+    for module in (additive, chosen, delta):
         monkeypatch.setattr(module, "celeba", lambda: tables["CelebA"])
     monkeypatch.setattr(calibration, "lfw", lambda: public)
     monkeypatch.setattr(calibration, "COMMON_FACES", 4)
@@ -239,7 +240,7 @@ def test_calibration_on_a_tiny_table(tiny: dict[str, Table], tmp_path: Path, mon
 
 def test_budgets_of_choices_are_those_of_the_library(tiny: dict[str, Table]) -> None:
     """The closed form of (6) for all pairs at once, and a greedy choice that no random one beats."""
-    faces, count = calibration.common_faces()[0], calibration.COMMON_FACES
+    faces, count = choices.shared_faces(), 4
     assert tiny["CelebA"].sizes == (2,) * 8
     shares = choices.shares_of(faces.names)
     for cap in (1.0, 5.0):

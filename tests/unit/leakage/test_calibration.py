@@ -363,7 +363,7 @@ def test_the_search_ends_where_nine_digits_are_coarser_than_its_bracket(monkeypa
     monkeypatch.setattr(search, "rounded_down", counted)
 
     def figure(x: float) -> float:
-        return 10.562219778473672 * x**1.3
+        return 10.562219778473672 * math.pow(x, 1.3)
 
     found = largest_below(figure, 1.0, 1 / 21, 1.0)
     assert figure(found) <= 1 < figure(found + 2e-9)

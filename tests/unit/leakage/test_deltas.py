@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -56,6 +57,7 @@ def _worst(gains: Sequence[float], rays: Sequence[Floats], bound: float, delta: 
         -np.array(gains), A_ub=np.array(above), b_ub=np.full(len(above), delta), A_eq=np.array(rays).T, b_eq=np.ones(k)
     )
     assert solved.success
+    assert solved.fun is not None
     return -float(solved.fun)
 
 
@@ -186,12 +188,16 @@ def test_an_attribute_that_is_not_released_adds_no_delta() -> None:
     assert found.prior_free_delta == pytest.approx(0.01)
 
 
+def _any_mechanism(k: int, epsilon: float | Fraction) -> Floats:
+    return any_mechanism_channel(k, float(epsilon))
+
+
 def test_calibration_states_the_delta_of_its_totals() -> None:
     joint = np.array([[0.4, 0.1], [0.1, 0.4]])
-    found = calibrate(joint, 1.5, mechanism=any_mechanism_channel, delta=0.01)
+    found = calibrate(joint, 1.5, mechanism=_any_mechanism, delta=0.01)
     exact = total_delta(joint, [revealing_channel(2, float(found.epsilons[0]), 0.01)] * 2, found.totals[0].epsilon)
     assert found.totals[0].delta == pytest.approx(exact[0], abs=TIE)
-    assert calibrate(joint, 1.5, mechanism=any_mechanism_channel).epsilons == found.epsilons
+    assert calibrate(joint, 1.5, mechanism=_any_mechanism).epsilons == found.epsilons
     split = calibrate(joint, 1.5, "prior-free", None, delta=0.01)
     assert split.totals[0].delta == pytest.approx(1 - 0.99**2)
     added = calibrate(joint, 1.5, "additive", None, delta=0.01)

@@ -30,6 +30,7 @@ def _extreme(row: Floats, likelihoods: Floats, radius: float, sign: int) -> floa
         b_eq=[1.0],
     )
     assert solved.success
+    assert solved.fun is not None
     return -sign * float(solved.fun)
 
 
