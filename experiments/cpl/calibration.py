@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from deniable import GRR, SimulationRandomness
 from deniable.leakage import calibrate, exact_totals, joint_from_records
 from deniable.leakage.adversary.attacks import attack_success
-from experiments.cpl.data import COMMON_FACES, Table, common_faces, lfw
+from experiments.cpl.data import COMMON_FACES as COMMON_FACES, Table, common_faces as common_faces, lfw
 from experiments.cpl.paper import PAPER, Floats, expected
 from experiments.harness import Cell, Run
 from experiments.pictures import BLUE, GREEN, GREY, ORANGE, VERMILLION, apart, dress, note, panels
