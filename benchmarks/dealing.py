@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import nnls
 
-from deniable.dealt.mpc.plan import Plan, plan_of
-from deniable.dealt.mpc.processes import MODULE, run_helpers
-from deniable.dealt.quota.quota_rr import QuotaRR
+from deniable.research.dealt.mpc.plan import Plan, plan_of
+from deniable.research.dealt.mpc.processes import MODULE, run_helpers
+from deniable.research.dealt.quota.quota_rr import QuotaRR
 
 SIZES = (50, 100, 200, 300, 500)
 PARTIES = (3, 5)

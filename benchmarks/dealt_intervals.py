@@ -19,13 +19,13 @@ from scipy import special
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Target
 from deniable.core.estimate import Estimate
-from deniable.dealt.coupling.coupled_oue import CoupledOUE
-from deniable.dealt.coupling.jrr import JRR
-from deniable.dealt.coupling.kary_jrr import KaryJRR
-from deniable.dealt.coupling.report_coupling import ReportCoupledRR
-from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.dealt.quota.records import QuotaRecords
-from deniable.dealt.quota.unary import QuotaUnary
+from deniable.research.dealt.coupling.coupled_oue import CoupledOUE
+from deniable.research.dealt.coupling.jrr import JRR
+from deniable.research.dealt.coupling.kary_jrr import KaryJRR
+from deniable.research.dealt.coupling.report_coupling import ReportCoupledRR
+from deniable.research.dealt.quota.quota_rr import QuotaRR
+from deniable.research.dealt.quota.records import QuotaRecords
+from deniable.research.dealt.quota.unary import QuotaUnary
 
 LEAST = 0.935
 SHARES = (0.0, 0.003, 0.1, 0.5, 1.0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from deniable.dealt.mpc import helper
-from deniable.dealt.mpc.session import Session, Shares
-from deniable.dealt.mpc.shuffling import SHUFFLES
+from deniable.research.dealt.mpc import helper
+from deniable.research.dealt.mpc.session import Session, Shares
+from deniable.research.dealt.mpc.shuffling import SHUFFLES
 
 
 async def shuffle_by_mpyc(session: Session, values: Shares) -> Shares:

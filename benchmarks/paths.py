@@ -228,12 +228,12 @@ def prepared() -> Iterator[Path]:
     import numpy as np
 
     from deniable import SMP, SimulationRandomness
-    from deniable.dealt.coupling.coupled_oue import CoupledOUE
-    from deniable.dealt.interval import holder_bounds
-    from deniable.dealt.quota.interval import columns_of
-    from deniable.dealt.quota.quota_rr import QuotaRR
     from deniable.oracles.sketch.heavy_hitters import HeavyHitters
     from deniable.postprocess import hierarchical
+    from deniable.research.dealt.coupling.coupled_oue import CoupledOUE
+    from deniable.research.dealt.interval import holder_bounds
+    from deniable.research.dealt.quota.interval import columns_of
+    from deniable.research.dealt.quota.quota_rr import QuotaRR
 
     rng = SimulationRandomness(3)
     hunt = HeavyHitters(epsilon=4.0, max_bytes=16)

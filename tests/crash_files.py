@@ -27,13 +27,14 @@ import pytest
 from deniable import GRR, SimulationRandomness, cli
 from deniable.core.aggregate import Aggregate
 from deniable.core.outputs import PARTIAL
-from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.errors import AlreadyRandomizedError, DuplicateReportsError
-from deniable.files import aggregate_files, deal_file, merge_files, randomize_file
+from deniable.files import aggregate_files, merge_files, randomize_file
 from deniable.files.formats.reports import ReportReader, write_reports
-from deniable.files.formats.shares import ShareReader
 from deniable.files.jobs import checkpoint
 from deniable.files.jobs.ledger import LOCK, answers_ledger, share_ledger
+from deniable.research.dealt.files import deal_file
+from deniable.research.dealt.files.shares import ShareReader
+from deniable.research.dealt.quota.quota_rr import QuotaRR
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from deniable.cli import ORDER, app
+from deniable.cli import app, verbs
 from deniable.cli._mechanisms import constructor_names
 
 BEGIN, END = "<!-- made from --help: begin -->", "<!-- made from --help: end -->"
@@ -62,7 +62,7 @@ def with_tables(page: str) -> str:
     made = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
     for place, section in enumerate(sections):
         verb = section.partition("`deniable ")[2].partition("`")[0]
-        if verb in ORDER:
+        if verb in verbs():
             now = f"{BEGIN}\n\n{table(verb)}\n\n{END}"
             sections[place] = made.sub(lambda _, now=now: now, section)
     return "".join([before, *sections])

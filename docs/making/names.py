@@ -22,7 +22,7 @@ PAGES = {
     "deniable": ("deniable",),
     "oracles": ("deniable.oracles",),
     "records": ("deniable.records",),
-    "dealt": ("deniable.dealt",),
+    "dealt": ("deniable.research.dealt",),
     "answers": ("deniable.answers",),
     "postprocess": ("deniable.postprocess",),
     "leakage": ("deniable.leakage",),
@@ -38,7 +38,7 @@ PAGES = {
         "deniable.oracles.pure",
         "deniable.records.record",
         "deniable.records.joint",
-        "deniable.dealt.dealt",
+        "deniable.research.dealt.dealt",
     ),
 }
 """The namespaces of every page of names, in their order. A name in several has its docstring in the last of them."""

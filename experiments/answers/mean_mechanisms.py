@@ -3,7 +3,7 @@
 Answers are numbers t in [-1, 1]. Duchi, Jordan, Wainwright, *Minimax optimal procedures for locally private estimation*
 (2018); Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu, *Collecting and analyzing multidimensional data with local
 differential privacy* (2019), for Piecewise and Hybrid, which mixes the two. Variances are the published closed forms,
-which `tests/unit/experiments/test_ordered.py` holds against integrals of the published densities.
+which `tests/research/experiments/test_ordered.py` holds against integrals of the published densities.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import numpy as np
 from deniable import SMP, Aggregate, CorrRR, RecordEstimate, SimulationRandomness
 from deniable.planning.two_phase import corr_rr_plan
 from deniable.records import combine
-from deniable.records.pivot.cond_rr import CondRR
+from deniable.research.records.cond_rr import CondRR
 from experiments.corr_rr.decoder_data import population
 from experiments.corr_rr.decoder_settings import held_out
 from experiments.corr_rr.measure import Ratio, moments, paired_ratio

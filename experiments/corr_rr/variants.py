@@ -14,9 +14,9 @@ from deniable import Aggregate, CorrRR, RecordEstimate, SimulationRandomness
 from deniable.errors import TooLargeError
 from deniable.records import combine
 from deniable.records.phases.refinement import combine_rounds, refine
-from deniable.records.pivot.cond_rr import CondRR
-from deniable.records.pivot.grouping import GroupedCorrRR
-from deniable.records.pivot.two_pivots import TwoPivotRR
+from deniable.research.records.cond_rr import CondRR
+from deniable.research.records.grouping import GroupedCorrRR
+from deniable.research.records.two_pivots import TwoPivotRR
 from experiments.corr_rr.layouts import OPEN_SHARE
 from experiments.corr_rr.measure import draw, rows_of, summary
 from experiments.corr_rr.methods import DEFAULT, errors, recommended, simulated

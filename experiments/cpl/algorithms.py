@@ -1,7 +1,7 @@
 """Figure 6, benchmark 1: how far algorithms that estimate CPL are off, and the reference decides.
 
 CBP is left out: its privacy definition is missing from the text. GRF takes every correlated pair; the other reading,
-connected components, is in the table. ITS is inferred (`deniable.leakage.adversary.benchmarks.its`), and comes
+connected components, is in the table. ITS is inferred (`deniable.research.adversary.benchmarks.its`), and comes
 out equal to GRR-ANL, as in the paper.
 """
 
@@ -13,9 +13,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from deniable.leakage.adversary.attacks import attack_channel
-from deniable.leakage.adversary.benchmarks import MECHANISMS, benchmark_algorithms
 from deniable.leakage.prior.empirical_prior import observed
 from deniable.leakage.prior.pairwise import leakage_matrix
+from deniable.research.adversary.benchmarks import MECHANISMS, benchmark_algorithms
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER, Floats
 from experiments.cpl.pictures import DATA_COLOURS, DATA_MARKS

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from deniable.leakage import pairwise_leakage
-from deniable.leakage.adversary.benchmarks import benchmark_mechanisms
+from deniable.research.adversary.benchmarks import benchmark_mechanisms
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER
 from experiments.harness import Cell, Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deniable import GRR, SimulationRandomness
 from deniable.leakage import conditional_from_joint, joint_from_records, saturation, total_leakage
-from deniable.leakage.adversary.attack_workflow import statistical_cpl
+from deniable.research.adversary.attack_workflow import statistical_cpl
 from experiments.cpl.data import LOADERS
 from experiments.cpl.paper import PAPER
 from experiments.harness import Cell, Run

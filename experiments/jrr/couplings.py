@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from deniable import GRR, OLH, OUE, SimulationRandomness
-from deniable.dealt.coupling.coupled_oue import CoupledOUE
-from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing
-from deniable.dealt.coupling.kary_jrr import KaryJRR
-from deniable.dealt.coupling.report_coupling import ReportCoupledRR
+from deniable.research.dealt.coupling.coupled_oue import CoupledOUE
+from deniable.research.dealt.coupling.jrr_local_hashing import JRRLocalHashing
+from deniable.research.dealt.coupling.kary_jrr import KaryJRR
+from deniable.research.dealt.coupling.report_coupling import ReportCoupledRR
 from experiments.harness import Cell, Run
 from experiments.jrr.extensions import epsilon_at
 from experiments.jrr.methods import build, count_variance, setting

@@ -11,10 +11,10 @@ import numpy as np
 
 from deniable import SimulationRandomness
 from deniable.core.spec import content_hash
-from deniable.dealt.coupling.jrr import JRR
-from deniable.dealt.coupling.parameters import algorithm_1
-from deniable.dealt.coupling.report_coupling import ReportCoupledRR
-from deniable.dealt.quota.quota_rr import QuotaRR
+from deniable.research.dealt.coupling.jrr import JRR
+from deniable.research.dealt.coupling.parameters import algorithm_1
+from deniable.research.dealt.coupling.report_coupling import ReportCoupledRR
+from deniable.research.dealt.quota.quota_rr import QuotaRR
 from experiments.harness import Cell
 from experiments.jrr.paper import COLLUDERS, Floats
 from experiments.pictures import BLUE, GREEN, GREY, PURPLE, VERMILLION

@@ -8,9 +8,9 @@ from math import inf, log, prod, sqrt
 
 import numpy as np
 
-from deniable.dealt.coupling.jrr import JRR
-from deniable.dealt.coupling.parameters import theorem2_as_printed
-from deniable.dealt.quota.quota_rr import QuotaRR
+from deniable.research.dealt.coupling.jrr import JRR
+from deniable.research.dealt.coupling.parameters import theorem2_as_printed
+from deniable.research.dealt.quota.quota_rr import QuotaRR
 from experiments.harness import Cell, Run
 from experiments.jrr.attackers import ADVERSARIES, DELTA, learned
 from experiments.jrr.methods import build, count_variance, equivalent, setting

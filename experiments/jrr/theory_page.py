@@ -101,7 +101,7 @@ PAGE = Page(
         "base rate .05 known": "a setting",
         "Nominal .1, theta = .05:": "a setting",
         "delta = 0 | at 10^-6": "a setting",
-        "One 64-bit word": "`deniable.dealt.coupling.coins`; golden recordings",
+        "One 64-bit word": "`deniable.research.dealt.coupling.coins`; golden recordings",
         "ceil(2^64 (q - s))": "the same",
         "ceil(2^64 (q + s))": "the same",
         "rho within 10^-12 of the extreme": "`coins.coin`",

@@ -6,7 +6,7 @@ import numpy as np
 
 from deniable import SimulationRandomness
 from deniable.core.spec import content_hash
-from deniable.dealt.coupling.jrr import JRR
+from deniable.research.dealt.coupling.jrr import JRR
 from experiments.harness import Cell, Run
 from experiments.jrr.methods import METHODS, build, count_variance, estimated_counts, setting
 from experiments.jrr.paper import COLLUDERS, PAPER

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from deniable import CountMeanSketch
-from deniable.oracles.comparators.apple import AppleCMS
+from deniable.research.baselines.apple import AppleCMS
 from experiments.harness import Cell, Run
 from experiments.ocms.paper import PAPER
 from experiments.ocms.pictures import COLOURS, bare

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from deniable import SubsetSelection
-from deniable.oracles.comparators.hadamard import HadamardEncoding
-from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard
 from deniable.oracles.sketch.ocms import ocms_choice
+from deniable.research.baselines.hadamard import HadamardEncoding
+from deniable.research.baselines.recursive_hadamard import RecursiveHadamard
 from experiments.harness import Cell, Run
 from experiments.ocms.paper import PAPER
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import OLH, OUE, SUE, CountMeanSketch, SubsetSelection
-from deniable.oracles.comparators.apple import AppleCMS
-from deniable.oracles.comparators.apple_hadamard import AppleHCMS
-from deniable.oracles.comparators.hadamard import HadamardEncoding
-from deniable.oracles.comparators.projective_geometry import PGR
-from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.sketch.ocms import OCMS, Mode, ocms_choice
+from deniable.research.baselines.apple import AppleCMS
+from deniable.research.baselines.apple_hadamard import AppleHCMS
+from deniable.research.baselines.hadamard import HadamardEncoding
+from deniable.research.baselines.projective_geometry import PGR
+from deniable.research.baselines.recursive_hadamard import RecursiveHadamard
 from experiments.ocms.populations import Population
 
 Oracle = FrequencyOracle[Any]

@@ -1,6 +1,5 @@
 from . import (
     answers as answers,
-    dealt as dealt,
     errors as errors,
     files as files,
     leakage as leakage,
@@ -9,6 +8,7 @@ from . import (
     postprocess as postprocess,
     records as records,
     report as report,
+    research as research,
     testing as testing,
 )
 from .core.aggregate import Aggregate as Aggregate
@@ -17,7 +17,6 @@ from .core.estimate import Estimate as Estimate, RecordEstimate as RecordEstimat
 from .core.mechanism import Mechanism as Mechanism
 from .core.privacy import Guarantee as Guarantee, TrustModel as TrustModel
 from .core.randomness import SecureRandomness as SecureRandomness, SimulationRandomness as SimulationRandomness
-from .dealt.quota.quota_rr import QuotaRR as QuotaRR
 from .errors import DeniableError as DeniableError
 from .oracles.grr import GRR as GRR
 from .oracles.rappor import RAPPOR as RAPPOR

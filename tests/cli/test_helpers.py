@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from deniable import Attribute, Collection, Schema
-from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.files.formats.shares import ShareReader
+from deniable.research.dealt.files.shares import ShareReader
+from deniable.research.dealt.quota.quota_rr import QuotaRR
 from tests.cli.conftest import Run
 
 

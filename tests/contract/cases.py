@@ -12,20 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deniable as dn
-from deniable.oracles import BLH, SHE, THE, Exponential, SquareWave
-from deniable.oracles.comparators.hadamard import HadamardEncoding
-from deniable.oracles.comparators.projective_geometry import PGR
-from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard
+from deniable.oracles import BLH, SHE, THE, SquareWave
 from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.records import RSRFD
 from deniable.records.oracle_choice import oracles_for
 from deniable.records.pair_sample import PairSample
-from deniable.records.pivot.cond_rr import CondRR
-from deniable.records.pivot.grouping import GroupedCorrRR
 from deniable.records.pivot.pivot_coded import PivotCoded
-from deniable.records.pivot.two_pivots import TwoPivotRR
 from deniable.records.sample import AdaptiveSMP
 from deniable.records.split import SPLPairs
+from deniable.research.baselines import Exponential
+from deniable.research.baselines.hadamard import HadamardEncoding
+from deniable.research.baselines.projective_geometry import PGR
+from deniable.research.baselines.recursive_hadamard import RecursiveHadamard
+from deniable.research.records.cond_rr import CondRR
+from deniable.research.records.grouping import GroupedCorrRR
+from deniable.research.records.two_pivots import TwoPivotRR
 from tests.unit.records.phases.second_phase_laws import some_conditionals, some_pair_tables
 from tests.unit.records.pivot.corr_rr_laws import some_matrix
 

@@ -16,7 +16,6 @@ from deniable.core import randomness
 from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, WordStream, draw
 from deniable.errors import BrokenLawError
 from deniable.oracles import grr, square_wave, unary_bulk
-from deniable.oracles.comparators.projective_geometry import PGR
 from deniable.oracles.grr import randomize_codes
 from deniable.oracles.square_wave import SquareWave
 from deniable.oracles.subset_bulk import SIDE_BY_SIDE, plan_for, sort_sets
@@ -24,6 +23,7 @@ from deniable.records import RSRFD
 from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.records.sample import AdaptiveSMP
+from deniable.research.baselines.projective_geometry import PGR
 from deniable.testing import bulk, check_mechanism
 from tests.contract.cases import CASES, Case
 from tests.unit.records.pivot.corr_rr_laws import some_matrix

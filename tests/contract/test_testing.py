@@ -16,7 +16,7 @@ from deniable.oracles.grr import RandomizedResponse
 from deniable.oracles.pure import PureOracle
 from deniable.testing import check_mechanism, laws
 from tests.contract.cases import CASES
-from tests.contract.dealt_cases import DEALT_CASES
+from tests.research.dealt.dealt_cases import DEALT_CASES
 
 BY_NAME = {case.name: case for case in CASES}
 LAWS = {"GRR": 19, "SUE": 19, "RAPPOR": 19, "RHR": 17, "CMS-queries": 14, "SPL-GRR": 16, "SMP-OUE": 16, "Corr-RR": 16}

@@ -21,7 +21,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from deniable.cli import ORDER, app
+from deniable.cli import app, verbs as all_verbs
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -300,7 +300,7 @@ def test_reasons_and_stages_are_of_blocks_that_there_are() -> None:
 def test_commands_name_verbs_and_options_that_there_are() -> None:
     """Also those that are not run, and those inside of sentences."""
     verbs: Any = get_command(app)
-    options = {verb: {option for one in verbs.commands[verb].params for option in one.opts} for verb in ORDER}
+    options = {verb: {option for one in verbs.commands[verb].params for option in one.opts} for verb in all_verbs()}
     said = [line for block in BLOCKS if block.language in ("", "sh") for line in _lines(block)]
     for path in PAGES:
         said += re.findall(r"(?<!`)`(deniable [^`\n]+)`(?!`)", path.read_text(encoding="utf-8"))

@@ -13,8 +13,8 @@ from pygments.lexers import find_lexer_class_by_name
 
 from deniable import Dictionary
 from deniable.core.names import CLASSES, mechanism_class
-from deniable.dealt import Dealer, Shares
 from deniable.records import Phases
+from deniable.research.dealt import Dealer, Shares
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,7 +78,7 @@ def test_names_in_sentences_lead_to_their_docstrings_whatever_their_module() -> 
 def test_what_people_look_up_has_an_example_that_doctests_run() -> None:
     wanted = {cls.__name__: cls for cls in map(mechanism_class, CLASSES)}
     wanted |= {one.__name__: one for one in (Phases, Dictionary, Dealer, Shares)}
-    for namespace in ("deniable", "deniable.leakage", "deniable.dealt"):
+    for namespace in ("deniable", "deniable.leakage", "deniable.research.dealt"):
         wanted |= {name: one for name, one in names.public_names(namespace).items() if inspect.isroutine(one)}
     assert len(wanted) > 90
     assert not [name for name, one in wanted.items() if ">>> " not in (inspect.getdoc(one) or "")]

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from deniable import Aggregate, SimulationRandomness
-from deniable.dealt.quota.quota_rr import QuotaRR
 from deniable.errors import DeniableError
 from deniable.files.formats.reports import ReportReader, write_reports
-from deniable.files.formats.shares import ShareReader, write_shares
 from deniable.files.formats.tables import open_answers
+from deniable.research.dealt.files.shares import ShareReader, write_shares
+from deniable.research.dealt.quota.quota_rr import QuotaRR
 from deniable.survey.collection import Collection
 from deniable.survey.dictionary_file import read_dictionary, read_lines
 from deniable.survey.drafting import draft_schema

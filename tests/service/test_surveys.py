@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import GRR, CountMeanSketch, HeavyHitters, QuotaRR
+from deniable import GRR, CountMeanSketch, HeavyHitters
 from deniable.core.aggregate import Aggregate
 from deniable.errors import DuplicateReportsError, FileFormatError, InvalidParameterError, MismatchError, StoreError
 from deniable.files import aggregate_files
 from deniable.files.wire import from_wire
+from deniable.research.dealt import QuotaRR
 from deniable.service.collector import Collector
 from deniable.service.stores import open_store
 from deniable.service.survey_page import DRAFT, SurveyPage, draft_page, moment, read_page, unfinished

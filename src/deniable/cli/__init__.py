@@ -2,7 +2,4 @@
 
 from __future__ import annotations
 
-from deniable.cli._app import VERBS as VERBS, app as app, main as main
-
-ORDER = tuple(VERBS)
-"""The verbs in the order of the data's way, then what is asked about it, as help lists them."""
+from deniable.cli._app import app as app, main as main, verbs as verbs

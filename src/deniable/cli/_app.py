@@ -20,6 +20,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_command_from_info
 
+from deniable.core.extensions import extensions
 from deniable.errors import DeniableError, OutputError
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "heavy-hitters": ("heavy_hitters", "Find the frequent strings nobody listed."),
     "learn": ("learn", "Learn the next phase of a survey from those so far."),
     "combine": ("learn", "Print the estimates of all phases of a survey together."),
-    "deal": ("deal", "Deal a secret share to each contributor."),
-    "hand-out": ("deal", "Move shares out of a deal into a file."),
     "plan": ("plan", "Say how precise answers will be, before anybody is asked."),
     "rehearse": ("rehearse", "Try a survey on invented people."),
     "serve": ("serve", "Collect reports from people's own devices."),
@@ -61,27 +60,34 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "audit": ("audit", "Look for a client that breaks its promise."),
     "demo": ("demo", "Run everything on a real, sensitive survey."),
 }
-"""Every verb in the order of help: its module, and the first sentence of its help, for which nothing is imported."""
+"""Every verb of this package in the order of help: its module, and the first sentence of its help, for which nothing is
+imported. Other packages add theirs by entry points."""
+
+
+def verbs() -> dict[str, tuple[str, str]]:
+    """Return the module and the first sentence of every verb, those that other packages add last."""
+    own = {name: (f"deniable.cli.{module}", sentence) for name, (module, sentence) in VERBS.items()}
+    return {**own, **{point.name: point.load() for point in extensions("verbs") if point.name not in own}}
 
 
 class _Commands(dict[str, Any]):
     """The verbs' commands, each imported and translated when it is asked for, once."""
 
     def __missing__(self, name: str) -> Any:
-        importlib.import_module(f"deniable.cli.{VERBS[name][0]}")
+        importlib.import_module(f"deniable.cli.{VERBS[name][0]}" if name in VERBS else verbs()[name][0])
         (info,) = (one for one in app.registered_commands if one.name == name)
         self[name] = get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
         return self[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(VERBS)
+        return iter(verbs())
 
     def __len__(self) -> int:
-        return len(VERBS)
+        return len(verbs())
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the command of a verb; the default for what is none."""
-        return self[name] if name in VERBS else default
+        return self[name] if name in VERBS or name in verbs() else default
 
 
 _commands = _Commands()
@@ -95,11 +101,11 @@ class _Verbs(TyperGroup):
         self.commands = _commands
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        return list(VERBS)
+        return list(verbs())
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, sentence) for name, (_, sentence) in VERBS.items()])
+            formatter.write_dl([(name, sentence) for name, (_, sentence) in verbs().items()])
 
 
 app = typer.Typer(

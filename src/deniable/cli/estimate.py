@@ -27,8 +27,8 @@ from deniable.cli._options import (
     TargetName,
 )
 from deniable.core.aggregate import Aggregate
+from deniable.core.extensions import extension
 from deniable.core.outputs import write_text
-from deniable.dealt.several_deals import estimate_deals
 from deniable.errors import InvalidParameterError
 from deniable.files import read_truth
 from deniable.postprocess import postprocess as processed
@@ -142,7 +142,10 @@ def estimate(
         note(f"warning: {warning}")
     reports = Aggregate.load(aggregate)
     parts = [reports, *map(Aggregate.load, deals or [])]
-    estimates = estimate_deals(collection, parts) if deals else collection.estimate(reports, estimator=estimator)
+    if deals:
+        estimates = extension("dealing", "estimate")(collection, parts)
+    else:
+        estimates = collection.estimate(reports, estimator=estimator)
     if postprocess is not None:
         estimates = processed(postprocess, estimates, reports)
     counts = None

@@ -12,10 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deniable.core.card import Card
+from deniable.core.extensions import extensions
 from deniable.errors import InvalidParameterError
-
-GROUP = "deniable.mechanisms"
-"""The entry point of other packages."""
 
 CLASSES: Mapping[str, str] = {
     "GRR": "deniable.oracles.grr:GRR",
@@ -23,18 +21,18 @@ CLASSES: Mapping[str, str] = {
     "OUE": "deniable.oracles.unary:OUE",
     "RAPPOR": "deniable.oracles.rappor:RAPPOR",
     "SubsetSelection": "deniable.oracles.subset:SubsetSelection",
-    "Exponential": "deniable.oracles.comparators.exponential:Exponential",
+    "Exponential": "deniable.research.baselines.exponential:Exponential",
     "SHE": "deniable.oracles.histogram:SHE",
     "THE": "deniable.oracles.histogram_threshold:THE",
     "SquareWave": "deniable.oracles.square_wave:SquareWave",
     "CMS": "deniable.oracles.sketch.count_mean_sketch:CountMeanSketch",
     "CMS-queries": "deniable.oracles.sketch.query_sketch:QuerySketch",
     "HeavyHitters": "deniable.oracles.sketch.heavy_hitters:HeavyHitters",
-    "HE": "deniable.oracles.comparators.hadamard:HadamardEncoding",
-    "RHR": "deniable.oracles.comparators.recursive_hadamard:RecursiveHadamard",
-    "PGR": "deniable.oracles.comparators.projective_geometry:PGR",
-    "AppleCMS": "deniable.oracles.comparators.apple:AppleCMS",
-    "AppleHCMS": "deniable.oracles.comparators.apple_hadamard:AppleHCMS",
+    "HE": "deniable.research.baselines.hadamard:HadamardEncoding",
+    "RHR": "deniable.research.baselines.recursive_hadamard:RecursiveHadamard",
+    "PGR": "deniable.research.baselines.projective_geometry:PGR",
+    "AppleCMS": "deniable.research.baselines.apple:AppleCMS",
+    "AppleHCMS": "deniable.research.baselines.apple_hadamard:AppleHCMS",
     "SPL": "deniable.records.split:SPL",
     "SMP": "deniable.records.sample:SMP",
     "SMP[ADP]": "deniable.records.sample:AdaptiveSMP",
@@ -44,19 +42,19 @@ CLASSES: Mapping[str, str] = {
     "SPL pairs": "deniable.records.split:SPLPairs",
     "PairSample": "deniable.records.pair_sample:PairSample",
     "Corr-RR": "deniable.records.pivot.corr_rr:CorrRR",
-    "Corr-RR aligned": "deniable.records.pivot.corr_rr_aligned:AlignedCorrRR",
-    "Corr-RR groups": "deniable.records.pivot.grouping:GroupedCorrRR",
-    "Corr-RR two pivots": "deniable.records.pivot.two_pivots:TwoPivotRR",
-    "Cond-RR": "deniable.records.pivot.cond_rr:CondRR",
-    "QuotaRR": "deniable.dealt.quota.quota_rr:QuotaRR",
-    "QuotaUnary": "deniable.dealt.quota.unary:QuotaUnary",
-    "QuotaRecords": "deniable.dealt.quota.records:QuotaRecords",
-    "QuotaBatches": "deniable.dealt.quota.batches:QuotaBatches",
-    "JRR": "deniable.dealt.coupling.jrr:JRR",
-    "KaryJRR": "deniable.dealt.coupling.kary_jrr:KaryJRR",
-    "JRRLocalHashing": "deniable.dealt.coupling.jrr_local_hashing:JRRLocalHashing",
-    "CoupledOUE": "deniable.dealt.coupling.coupled_oue:CoupledOUE",
-    "ReportCoupledRR": "deniable.dealt.coupling.report_coupling:ReportCoupledRR",
+    "Corr-RR aligned": "deniable.research.records.corr_rr_aligned:AlignedCorrRR",
+    "Corr-RR groups": "deniable.research.records.grouping:GroupedCorrRR",
+    "Corr-RR two pivots": "deniable.research.records.two_pivots:TwoPivotRR",
+    "Cond-RR": "deniable.research.records.cond_rr:CondRR",
+    "QuotaRR": "deniable.research.dealt.quota.quota_rr:QuotaRR",
+    "QuotaUnary": "deniable.research.dealt.quota.unary:QuotaUnary",
+    "QuotaRecords": "deniable.research.dealt.quota.records:QuotaRecords",
+    "QuotaBatches": "deniable.research.dealt.quota.batches:QuotaBatches",
+    "JRR": "deniable.research.dealt.coupling.jrr:JRR",
+    "KaryJRR": "deniable.research.dealt.coupling.kary_jrr:KaryJRR",
+    "JRRLocalHashing": "deniable.research.dealt.coupling.jrr_local_hashing:JRRLocalHashing",
+    "CoupledOUE": "deniable.research.dealt.coupling.coupled_oue:CoupledOUE",
+    "ReportCoupledRR": "deniable.research.dealt.coupling.report_coupling:ReportCoupledRR",
 }
 """Every mechanism of this package: its name, as specifications carry it, and its class. The order settles ties."""
 
@@ -110,7 +108,7 @@ def mechanism_class(name: str) -> Any:
     if place := CLASSES.get(name) or SPECIAL_CASES.get(name):
         module, _, attribute = place.partition(":")
         return getattr(importlib.import_module(module), attribute)
-    for point in _entry_points():
+    for point in extensions("mechanisms"):
         if point.name == name:
             return point.load()
     raise InvalidParameterError(f"mechanism must be one of {', '.join(mechanism_names())}, got mechanism={name!r}")
@@ -155,11 +153,4 @@ def _alias(spelled: str) -> str | None:
 
 
 def _registered_elsewhere(spelled: str) -> str | None:
-    return next((point.name for point in _entry_points() if spelling(point.name) == spelled), None)
-
-
-def _entry_points() -> Any:
-    # A tenth of what numpy takes to import, for names that hardly anybody types.
-    from importlib.metadata import entry_points
-
-    return entry_points(group=GROUP)
+    return next((point.name for point in extensions("mechanisms") if spelling(point.name) == spelled), None)

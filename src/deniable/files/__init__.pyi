@@ -12,6 +12,5 @@ from .jobs.aggregating import (
     randomize_file as randomize_file,
     read_truth as read_truth,
 )
-from .jobs.dealing import DealResult as DealResult, deal_file as deal_file, hand_out as hand_out
 from .jobs.spending import Spending as Spending
 from .jobs.tidying import tidy_file as tidy_file

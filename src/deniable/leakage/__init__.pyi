@@ -1,4 +1,3 @@
-from .adversary.attack_workflow import StatisticalLeakage as StatisticalLeakage, statistical_cpl as statistical_cpl
 from .adversary.attacks import (
     attack_channel as attack_channel,
     attack_cpl as attack_cpl,
@@ -6,12 +5,6 @@ from .adversary.attacks import (
     effective_epsilon as effective_epsilon,
 )
 from .adversary.auditor import AuditResult as AuditResult, audit as audit, needed_samples as needed_samples
-from .adversary.benchmarks import (
-    AlgorithmScore as AlgorithmScore,
-    MechanismScore as MechanismScore,
-    benchmark_algorithms as benchmark_algorithms,
-    benchmark_mechanisms as benchmark_mechanisms,
-)
 from .adversary.collection_audit import AuditSummary as AuditSummary, audit_collection as audit_collection
 from .calibration.budget_allocation import calibrate_unequal as calibrate_unequal
 from .calibration.budgets import Budgets as Budgets, calibrate_records as calibrate_records

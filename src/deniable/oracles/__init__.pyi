@@ -1,9 +1,3 @@
-from .comparators.apple import AppleCMS as AppleCMS
-from .comparators.apple_hadamard import AppleHCMS as AppleHCMS
-from .comparators.exponential import Exponential as Exponential
-from .comparators.hadamard import HadamardEncoding as HadamardEncoding
-from .comparators.projective_geometry import PGR as PGR
-from .comparators.recursive_hadamard import RecursiveHadamard as RecursiveHadamard
 from .grr import GRR as GRR
 from .histogram import SHE as SHE
 from .histogram_threshold import THE as THE

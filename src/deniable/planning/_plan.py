@@ -10,11 +10,11 @@ from fractions import Fraction
 from numpy.typing import ArrayLike
 
 from deniable.core.checks import checked_integer, checked_probability, checked_sizes
+from deniable.core.extensions import extensions
 from deniable.core.spec import to_spec
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
 from deniable.planning.candidates import Candidate, build, candidates_for, preferred
-from deniable.planning.dealt import dealt_rows
 from deniable.planning.precision import MAX_CONTRIBUTORS, contributors_needed, mean_variance
 from deniable.planning.records import records_default
 from deniable.planning.rows import Plan, PlanRow, best_row
@@ -111,7 +111,9 @@ def plan(
     rows.sort(key=lambda row: math.inf if row.mean_variance is None else row.mean_variance)
     dealt: tuple[PlanRow, ...] = ()
     if contributors is not None and mechanisms is None:
-        dealt = dealt_rows(domains, budget, contributors, target_error, confidence, at)
+        added = [point.load() for point in extensions("plans")]
+        asked = (domains, budget, contributors, target_error, confidence, at)
+        dealt = tuple(row for rows_of in added for row in rows_of(*asked))
     return Plan(domains, budget, n, contributors, target_error, at, confidence, tuple(rows), dealt)
 
 

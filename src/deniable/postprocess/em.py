@@ -34,8 +34,6 @@ from deniable.core.checks import checked_integer
 from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidParameterError, MismatchError
-from deniable.oracles.comparators.exponential import Exponential
-from deniable.oracles.grr import GRR
 from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.oracles.support import FixedSize
 from deniable.records.record import is_direct, is_records
@@ -45,7 +43,7 @@ Linear = Callable[[Floats], Floats]
 
 @overload
 def iterative_bayes(
-    mechanism: GRR | Exponential, aggregate: Aggregate, *, max_iterations: int = ..., tolerance: float = ...
+    mechanism: FrequencyOracle[Any], aggregate: Aggregate, *, max_iterations: int = ..., tolerance: float = ...
 ) -> Estimate: ...
 @overload
 def iterative_bayes(

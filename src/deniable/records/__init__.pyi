@@ -6,11 +6,7 @@ from .pair_sample import PairReports as PairReports, PairSample as PairSample
 from .phases.phases import Phases as Phases, next_phase as next_phase
 from .phases.refinement import combine_rounds as combine_rounds, refine as refine
 from .phases.two_phase import combine as combine
-from .pivot.cond_rr import CondRR as CondRR
 from .pivot.corr_rr import CorrRR as CorrRR
-from .pivot.corr_rr_aligned import AlignedCorrRR as AlignedCorrRR
-from .pivot.grouping import GroupedCorrRR as GroupedCorrRR
 from .pivot.pivot_coded import PivotCoded as PivotCoded
-from .pivot.two_pivots import TwoPivotRR as TwoPivotRR
 from .sample import SMP as SMP, AdaptiveReports as AdaptiveReports, AdaptiveSMP as AdaptiveSMP
 from .split import SPL as SPL, SPLPairs as SPLPairs

@@ -31,8 +31,8 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.checks import TARGETS
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, NoIntervalError
 from deniable.oracles import SquareWave
-from deniable.oracles.comparators.recursive_hadamard import RecursiveHadamard
 from deniable.records.oracle_choice import oracles_for
+from deniable.research.baselines.recursive_hadamard import RecursiveHadamard
 from deniable.survey.collection import LearnedFrom
 
 SCORES = np.array([0.0, 1.0, 5.0, 2.0])

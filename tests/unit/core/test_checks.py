@@ -9,7 +9,8 @@ import pytest
 from deniable import GRR, SPL, SimulationRandomness, SubsetSelection
 from deniable.core.checks import MAX_ATTRIBUTES, checked_codes, checked_counts, checked_records, checked_sizes
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.oracles import SHE, RecursiveHadamard
+from deniable.oracles import SHE
+from deniable.research.baselines import RecursiveHadamard
 
 
 def test_records_are_refused_exactly_when_a_code_is_out_of_range() -> None:

@@ -10,7 +10,7 @@ import pytest
 from deniable import GRR, SimulationRandomness
 from deniable.core.spec import from_spec, to_spec
 from deniable.errors import InvalidParameterError, InvalidReportError, MismatchError
-from deniable.oracles.comparators.exponential import Exponential
+from deniable.research.baselines.exponential import Exponential
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 
 DOMAINS = (2, 3, 4, 5, 8)

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import GRR, OLH, OUE, RSFD, SMP, SPL, Estimate, QuotaRR, SimulationRandomness, SubsetSelection
+from deniable import GRR, OLH, OUE, RSFD, SMP, SPL, Estimate, SimulationRandomness, SubsetSelection
 from deniable.core import looks
 from deniable.core.estimate import affine_estimate
 from deniable.core.support_counts import Levers
 from deniable.errors import InvalidParameterError, NoIntervalError
-from deniable.oracles.comparators.hadamard import HadamardEncoding
 from deniable.postprocess import simplex
 from deniable.records import RSRFD
+from deniable.research.baselines.hadamard import HadamardEncoding
+from deniable.research.dealt import QuotaRR
 
 
 def _singles(mechanism: Any, attribute: int) -> Iterator[np.ndarray[Any, np.dtype[np.float64]]]:

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 import deniable as dn
 from deniable.cli import app
-from deniable.dealt import KaryJRR, QuotaUnary, Shares
-from deniable.dealt.quota.records import QuotaRecords
 from deniable.errors import InvalidInputError
 from deniable.files import open_answers, randomize_file, read_truth
+from deniable.research.dealt import KaryJRR, QuotaRR, QuotaUnary, Shares
+from deniable.research.dealt.quota.records import QuotaRecords
 from deniable.survey.drafting import draft_schema
 from deniable.survey.encoding import as_table
 
@@ -210,7 +210,7 @@ MECHANISMS: dict[str, tuple[Any, tuple[int, ...]]] = {
     "SPL": (dn.SPL(sizes=(4, 4), epsilon=1.0), (8, 2)),
     "SMP": (dn.SMP(sizes=(4, 4), epsilon=1.0), (8, 2)),
     "RS+FD": (dn.RSFD(sizes=(4, 4), epsilon=1.0), (8, 2)),
-    "QuotaRR": (dn.QuotaRR(epsilon=1.0, n=8, k=4, deal_id="d"), (8,)),
+    "QuotaRR": (QuotaRR(epsilon=1.0, n=8, k=4, deal_id="d"), (8,)),
     "QuotaUnary": (QuotaUnary(k=4, epsilon=1.0, n=8, deal_id="d"), (8,)),
     "QuotaRecords": (QuotaRecords(sizes=(4, 4), epsilon=1.0, n=8, deal_id="d"), (8, 2)),
     "KaryJRR": (KaryJRR.optimal(4, 8, 1.0, 0, deal_id="d"), (8,)),

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import GRR, RAPPOR, SMP, Attribute, Collection, QuotaRR, Schema
+from deniable import GRR, RAPPOR, SMP, Attribute, Collection, Schema
 from deniable.answers import summarize
 from deniable.core.privacy import Guarantee, bound_text, odds, odds_text
-from deniable.dealt import JRR, CoupledOUE, KaryJRR, ReportCoupledRR
-from deniable.dealt.mpc.guarantee import with_helpers
 from deniable.errors import InvalidParameterError, PrivacyLimitError
 from deniable.report import estimate_page, render_html
+from deniable.research.dealt import JRR, CoupledOUE, KaryJRR, QuotaRR, ReportCoupledRR
+from deniable.research.dealt.mpc.guarantee import with_helpers
 
 BITS = Schema((Attribute("smoker", ("yes", "no")),))
 

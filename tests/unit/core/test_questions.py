@@ -10,19 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import (
-    GRR,
-    OUE,
-    RSFD,
-    SMP,
-    SPL,
-    SUE,
-    AdaptiveSMP,
-    Estimate,
-    QuotaRR,
-    SimulationRandomness,
-    SubsetSelection,
-)
+from deniable import GRR, OUE, RSFD, SMP, SPL, SUE, AdaptiveSMP, Estimate, SimulationRandomness, SubsetSelection
 from deniable.core.aggregate import Aggregate
 from deniable.core.answer import Answer
 from deniable.core.checks import Target
@@ -31,11 +19,12 @@ from deniable.core.fieller import fieller
 from deniable.core.ordered import Quantile
 from deniable.core.support_counts import normal_quantile
 from deniable.errors import InvalidParameterError, NoIntervalError, UnknownCategoryError
-from deniable.oracles.comparators.hadamard import HadamardEncoding
-from deniable.oracles.comparators.projective_geometry import PGR
 from deniable.postprocess import simplex
 from deniable.records import RSRFD
 from deniable.records.phases.two_phase import combine
+from deniable.research.baselines.hadamard import HadamardEncoding
+from deniable.research.baselines.projective_geometry import PGR
+from deniable.research.dealt import QuotaRR
 
 NAN = math.nan
 

@@ -15,22 +15,23 @@ from numpy.typing import NDArray
 from deniable import GRR, OUE, SMP, Aggregate, CountMeanSketch, SimulationRandomness, SubsetSelection
 from deniable.core.names import CLASSES
 from deniable.core.state import absolute_sum
-from deniable.dealt.coupling.coupled_oue import CoupledOUE
-from deniable.dealt.coupling.jrr_local_hashing import JRRLocalHashing
-from deniable.dealt.quota.batches import QuotaBatches
-from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.dealt.quota.records import QuotaRecords
-from deniable.dealt.quota.unary import QuotaUnary
 from deniable.errors import DamagedStateError, FileFormatError, InvalidParameterError, TooLargeError
-from deniable.oracles import SHE, AppleCMS, AppleHCMS
+from deniable.oracles import SHE
 from deniable.oracles.bits import bit_outputs
-from deniable.oracles.comparators.hadamard import HadamardEncoding
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.oracles.sketch.query_sketch import QuerySketch
-from deniable.records.pivot.corr_rr_aligned import AlignedCorrRR
+from deniable.research.baselines import AppleCMS, AppleHCMS
+from deniable.research.baselines.hadamard import HadamardEncoding
+from deniable.research.dealt.coupling.coupled_oue import CoupledOUE
+from deniable.research.dealt.coupling.jrr_local_hashing import JRRLocalHashing
+from deniable.research.dealt.quota.batches import QuotaBatches
+from deniable.research.dealt.quota.quota_rr import QuotaRR
+from deniable.research.dealt.quota.records import QuotaRecords
+from deniable.research.dealt.quota.unary import QuotaUnary
+from deniable.research.records.corr_rr_aligned import AlignedCorrRR
 from deniable.testing.laws import length, take
 from tests.contract.cases import CASES, grid
-from tests.contract.dealt_cases import DEALT_CASES
+from tests.research.dealt.dealt_cases import DEALT_CASES
 
 PEOPLE = 6
 """Reports that are drawn at most; as many contributors as the dealt mechanisms are dealt to, or more."""

@@ -18,9 +18,8 @@ import pyarrow as pa
 import pytest
 
 from deniable.core.randomness import SimulationRandomness
-from deniable.dealt import QuotaRR
 from deniable.errors import AlreadyRandomizedError, DuplicateReportsError, FileFormatError, OutputError
-from deniable.files import aggregate_files, deal_file
+from deniable.files import aggregate_files
 from deniable.files.formats import csv_files
 from deniable.files.formats.reports import ReportReader
 from deniable.files.jobs.aggregating import randomize_file
@@ -35,6 +34,8 @@ from deniable.files.jobs.ledger import (
 )
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.records.split import SPL
+from deniable.research.dealt import QuotaRR
+from deniable.research.dealt.files import deal_file
 from deniable.survey.collection import Collection
 from deniable.survey.encoding import Readings
 from deniable.survey.schema import Attribute, Schema

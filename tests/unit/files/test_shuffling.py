@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from deniable import GRR, OUE, SMP, Collection, SecureRandomness, SimulationRandomness
 from deniable.core.randomness import draw
-from deniable.dealt.quota.quota_rr import QuotaRR
-from deniable.dealt.quota.records import QuotaRecords
-from deniable.dealt.shares import Shares
-from deniable.files import deal_file, randomize_file
+from deniable.files import randomize_file
 from deniable.files.formats.reports import ReportReader
-from deniable.files.formats.shares import ShareReader
 from deniable.files.jobs.shuffling import BLOCK_BYTES, BLOCK_ROWS, _exchange, block_rows, permutation, shuffled
 from deniable.records.split import SPL
+from deniable.research.dealt.files import deal_file
+from deniable.research.dealt.files.shares import ShareReader
+from deniable.research.dealt.quota.quota_rr import QuotaRR
+from deniable.research.dealt.quota.records import QuotaRecords
+from deniable.research.dealt.shares import Shares
 from deniable.survey.schema import Attribute, Schema
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 

@@ -13,11 +13,12 @@ import pytest
 from deniable import GRR, SMP, SPL, Collection, mechanism
 from deniable.core.privacy import Guarantee, TrustModel
 from deniable.errors import AlreadyRandomizedError, PrivacyLimitError
-from deniable.files import deal_file, randomize_file
+from deniable.files import randomize_file
 from deniable.files.jobs import randomizing
 from deniable.files.jobs.ledger import Entry, answers_ledger
 from deniable.files.jobs.spending import Spending, budget
 from deniable.oracles.rappor import RAPPOR
+from deniable.research.dealt.files import deal_file
 from deniable.survey.schema import Attribute, Schema
 from tests.unit.survey_files import SCHEMA, N, answers_file, files, rng
 

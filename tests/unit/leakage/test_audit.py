@@ -24,8 +24,9 @@ from deniable.leakage.adversary.auditor import (
     needed_samples,
     upper_bound,
 )
-from deniable.oracles import SHE, THE, Exponential
+from deniable.oracles import SHE, THE
 from deniable.oracles.oracle import FrequencyOracle
+from deniable.research.baselines import Exponential
 
 
 class Honest:

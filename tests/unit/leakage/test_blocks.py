@@ -25,8 +25,8 @@ from deniable.leakage import (
     worst_case_cpl,
 )
 from deniable.leakage.prior.pairwise import weakest
-from deniable.oracles.comparators.exponential import Exponential
 from deniable.oracles.unary import OUE
+from deniable.research.baselines.exponential import Exponential
 from tests.unit.leakage.leakage_laws import (
     conditionally_independent,
     enumerated_joint_cpl,

@@ -19,9 +19,9 @@ from deniable.leakage import Calibration, TreePrior, calibrate, calibrate_unequa
 from deniable.leakage.calibration import budget_allocation, calibration as search
 from deniable.leakage.calibration.calibration import largest_below, rounded_down
 from deniable.leakage.calibration.criteria import CRITERIA
-from deniable.oracles.comparators.exponential import Exponential
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE, SUE
+from deniable.research.baselines.exponential import Exponential
 from tests.unit.leakage.leakage_laws import conditionally_independent, random_joint
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "cpl.json").read_text())

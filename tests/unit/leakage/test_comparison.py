@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from deniable import GRR, SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.leakage.adversary.attacks import attack
-from deniable.leakage.adversary.benchmarks import (
+from deniable.leakage.prior.empirical_prior import observed
+from deniable.leakage.prior.pairwise import leakage_matrix
+from deniable.research.adversary.benchmarks import (
     MECHANISMS,
     MechanismScore,
     benchmark_algorithms,
@@ -23,9 +25,7 @@ from deniable.leakage.adversary.benchmarks import (
     score,
     spl_anl,
 )
-from deniable.leakage.prior.empirical_prior import observed
-from deniable.leakage.prior.pairwise import leakage_matrix
-from deniable.oracles import Exponential
+from deniable.research.baselines import Exponential
 from tests.real_data import Table, adult, cardio, celeba, common_faces, lfw, requires_data
 
 

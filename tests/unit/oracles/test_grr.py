@@ -12,8 +12,8 @@ from hypothesis import given, strategies as st
 
 from deniable import GRR, RSFD, SMP, SPL, CountMeanSketch, SimulationRandomness
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.oracles import Exponential
 from deniable.oracles.grr import count_codes, lie_threshold, randomize_codes
+from deniable.research.baselines import Exponential
 
 
 def _by_hand(code: int, word: int, lie: int, k: int) -> int:

@@ -24,7 +24,6 @@ from deniable.errors import (
     NoIntervalError,
     TooLargeError,
 )
-from deniable.oracles.comparators.exponential import Exponential
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE, SUE
@@ -41,6 +40,7 @@ from deniable.postprocess.steps import POSTPROCESS_NAMES, POSTPROCESSORS
 from deniable.records.fake_data import RSFD, RSRFD
 from deniable.records.sample import SMP
 from deniable.records.split import SPL
+from deniable.research.baselines.exponential import Exponential
 
 
 def an_estimate(frequencies: Any, n: int = 100, noise: float = 1.0) -> Estimate:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 from rich.console import Console
 
-from deniable import GRR, Attribute, Collection, Estimate, QuotaRR, Schema, SimulationRandomness
+from deniable import GRR, Attribute, Collection, Estimate, Schema, SimulationRandomness
 from deniable.answers import Summary, compare, summarize
 from deniable.errors import InvalidInputError, InvalidParameterError, OutputError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
@@ -37,6 +37,7 @@ from deniable.report.estimates import mechanism_text, percent
 from deniable.report.fonts import families_for, order_note
 from deniable.report.page import IntervalChart, Table, axis_limits, axis_ticks, shorten, visible
 from deniable.report.text import MAX_ROWS, chart_lines, print_line
+from deniable.research.dealt import QuotaRR
 
 HOSTILE = (
     "<script>alert(1)</script>",

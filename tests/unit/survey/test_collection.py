@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import GRR, QuotaRR, SimulationRandomness
+from deniable import GRR, SimulationRandomness
 from deniable.core.aggregate import Aggregate
 from deniable.core.mechanism import Mechanism
 from deniable.errors import (
@@ -23,11 +23,12 @@ from deniable.errors import (
     MismatchError,
     UnknownCategoryError,
 )
-from deniable.oracles.comparators.exponential import Exponential
 from deniable.oracles.unary import OUE
 from deniable.planning.default import collection
 from deniable.records.phases.second_phase import second_phases
 from deniable.records.split import SPL
+from deniable.research.baselines.exponential import Exponential
+from deniable.research.dealt import QuotaRR
 from deniable.survey.collection import Collection, LearnedFrom
 from deniable.survey.schema import Attribute, Schema
 

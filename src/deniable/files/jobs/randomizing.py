@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from deniable.core.extensions import extension
 from deniable.core.outputs import remove_left_over
 from deniable.core.randomness import SpawningRandomness, checked_randomness
 from deniable.core.thresholds import EpsilonLike
 from deniable.errors import AlreadyRandomizedError, InvalidParameterError, OutputError
 from deniable.files.formats.reports import BATCH_BYTES, batch_rows, write_reports
-from deniable.files.formats.shares import ShareReader, ShareStream
 from deniable.files.formats.tables import AnswerReader, Progress, open_answers, with_progress
 from deniable.files.jobs.ahead import Ahead
-from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger, share_ledger
+from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger
 from deniable.files.jobs.shuffling import shuffled
 from deniable.files.jobs.spending import Spending, budget
 from deniable.survey.collection import Collection
@@ -159,8 +159,7 @@ def randomize_file(
     collection.check_shares(shares is not None)
     stream = None
     if shares is not None:
-        reader_of_shares = ShareReader(shares, collection)
-        stream = ShareStream(reader_of_shares, share_ledger(reader_of_shares.directory))
+        stream = extension("dealing", "shares")(shares, collection)
     warnings: list[str] = []
     done: list[Spending] = []
     earlier = output.absolute().parent / EARLIER_FILE_NAME

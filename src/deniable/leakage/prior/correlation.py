@@ -427,7 +427,7 @@ def release_epsilon(release: Release) -> float:
 
     Examples
     --------
-    >>> from deniable.oracles.comparators.exponential import Exponential
+    >>> from deniable.research.baselines.exponential import Exponential
     >>> round(release_epsilon(Exponential(k=4, epsilon=2.0)), 6), release_epsilon(0.5)
     (1.0, 0.5)
     """

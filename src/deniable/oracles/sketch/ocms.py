@@ -18,7 +18,7 @@ from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families.hash_range import Objective
-from deniable.oracles.sketch.families.registry import FAMILIES
+from deniable.oracles.sketch.families.registry import FAMILIES, family_entry
 
 Mode = Literal["l2", "mse"]
 
@@ -127,7 +127,7 @@ decodes all values
     objective = _objective(checked_integer("k", k, 2), epsilon, mode, max_frequency)
     sketches = {name: sketch for name in PREFERENCE if (sketch := _best_sketch(name, k, epsilon, objective))}
     if not sketches:
-        largest = max(entry.largest_domain for entry in FAMILIES.values())
+        largest = max(family_entry(name).largest_domain for name in FAMILIES)
         raise InvalidParameterError(f"k must be <= {largest}, got k={k}")
     ideal = float(objective.cost(Fraction(objective.best_real)))
     options = tuple(_option(sketch, objective, ideal) for sketch in sketches.values())
@@ -189,8 +189,8 @@ def _objective(k: int, epsilon: EpsilonLike, mode: str, max_frequency: float | F
 
 def _best_sketch(family: str, k: int, epsilon: EpsilonLike, objective: Objective) -> CountMeanSketch | None:
     """Return the family's best sketch, or None if it has none of practical size."""
-    entry = FAMILIES.get(family)
-    if entry is None or k > entry.largest_domain:
+    entry = family_entry(family)
+    if k > entry.largest_domain:
         return None
     try:
         sketch = CountMeanSketch(k, checked_epsilon(epsilon), objective.best(entry.cells_around), family)
@@ -218,7 +218,7 @@ def _reason(chosen: SketchOption, options: tuple[SketchOption, ...], objective: 
     parts = [f"{chosen.family} with m={chosen.m}: {_above(chosen)} {ideal} (m={objective.best_real:.2f})"]
     passed = options[: options.index(chosen)]
     parts += [f"{one.family} could only have m={one.m}, {_above(one)} it" for one in passed]
-    return "; ".join(filter(None, [*parts, FAMILIES[chosen.family].remark]))
+    return "; ".join(filter(None, [*parts, family_entry(chosen.family).remark]))
 
 
 def _above(option: SketchOption) -> str:

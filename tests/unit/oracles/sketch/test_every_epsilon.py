@@ -12,12 +12,12 @@ import pytest
 import deniable as dn
 from deniable import CountMeanSketch, SimulationRandomness
 from deniable.errors import InvalidParameterError, TooLargeError
-from deniable.oracles.sketch.families.linear import prime_powers
-from deniable.oracles.sketch.families.registry import FAMILIES
+from deniable.oracles.sketch.families.registry import FAMILIES, family_entry
 from deniable.oracles.sketch.families.spread import SpreadFamily
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.oracles.sketch.local_hashing import OLH
 from deniable.oracles.sketch.ocms import OCMS
+from deniable.research.families.linear import prime_powers
 
 DOMAINS = (2, 3, 300, 65_536)
 EPSILONS = (1e-6, 0.01, 0.5, 1, 2, 4, 6, 8, 9, 10, 11, 14, 17, 20, 22, 22.5, 26, 32)
@@ -81,12 +81,14 @@ def test_the_number_of_cells_is_the_best_of_those_that_fit(family: str) -> None:
 
     for k in (*DOMAINS, 1 << 24, 1 << 27):
         for epsilon in (0.5, 4.0, 8.0, 10.0, 11.0, 20.0):
-            states = {m: FAMILIES[family].build(k, m).state_size for m in admissible[:: 1 if family == "spread" else 7]}
+            states = {
+                m: family_entry(family).build(k, m).state_size for m in admissible[:: 1 if family == "spread" else 7]
+            }
             chosen = CountMeanSketch(k, epsilon, family=family).m
             assert chosen is not None
-            states[chosen] = FAMILIES[family].build(k, chosen).state_size
+            states[chosen] = family_entry(family).build(k, chosen).state_size
             best = min(admissible, key=lambda m: cost(m, k, epsilon))
-            if FAMILIES[family].build(k, best).state_size <= 1 << 28:
+            if family_entry(family).build(k, best).state_size <= 1 << 28:
                 assert chosen == best
                 continue
             limit = 1 << 26 if min(states.values()) <= 1 << 26 else 1 << 28

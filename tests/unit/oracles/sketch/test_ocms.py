@@ -12,7 +12,7 @@ from deniable.core.thresholds import exact
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families.hash_range import Objective, any_integer
-from deniable.oracles.sketch.families.registry import FAMILIES
+from deniable.oracles.sketch.families.registry import family_entry
 from deniable.oracles.sketch.families.spread import powers_of_two_around
 from deniable.oracles.sketch.ocms import OCMS, ocms_choice
 
@@ -81,7 +81,7 @@ def test_what_whole_numbers_and_powers_of_two_cost(build: Any, around: Any, mean
 def test_spread_is_the_choice_for_dictionaries(k: int, epsilon: float) -> None:
     for sketch in (OCMS(k, epsilon), OCMS(k, epsilon, "mse", 0.1), OCMS(k, epsilon, mode="mse", max_frequency=0.01)):
         assert sketch.family == "spread"
-        assert sketch.m == FAMILIES["spread"].build(k, sketch.m or 0).m
+        assert sketch.m == family_entry("spread").build(k, sketch.m or 0).m
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 1.5, 3.0, 5.0, 6.0])

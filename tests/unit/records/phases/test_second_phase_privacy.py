@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from deniable import CorrRR
-from deniable.records.pivot.cond_rr import CondRR
-from deniable.records.pivot.grouping import GroupedCorrRR
-from deniable.records.pivot.two_pivots import TwoPivotRR
 from deniable.records.split import SPLPairs
+from deniable.research.records.cond_rr import CondRR
+from deniable.research.records.grouping import GroupedCorrRR
+from deniable.research.records.two_pivots import TwoPivotRR
 from deniable.testing import laws
 from tests.unit.records.phases.second_phase_laws import (
     cond_rr_law,

@@ -9,11 +9,11 @@ from scipy import stats
 
 from deniable import SMP, SPL, RecordEstimate, SimulationRandomness
 from deniable.core.estimate import affine_estimate
-from deniable.dealt import QuotaRecords
 from deniable.errors import InvalidParameterError, MismatchError, NoIntervalError
 from deniable.postprocess import simplex
 from deniable.records.phases.two_phase import combine, precision_at_uniform
 from deniable.records.pivot.corr_rr import CorrRR
+from deniable.research.dealt import QuotaRecords
 from tests.unit.records.pivot.corr_rr_laws import constant, some_matrix
 from tests.unit.records.record_laws import records
 

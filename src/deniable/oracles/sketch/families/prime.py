@@ -21,6 +21,8 @@ from deniable.core.randomness import Randomness, Words, draw, uniform_below
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.families._rotations import MAX_PRIME, count_all, count_queries
 from deniable.oracles.sketch.families.family import Column, CountedFamily
+from deniable.oracles.sketch.families.hash_range import any_integer
+from deniable.oracles.sketch.families.registry import FamilyEntry
 
 PRIME_FACTOR = 7
 """P is at least this many times m, so that the collision probability exceeds 1/m by a factor below 1 + 1/196.
@@ -232,3 +234,11 @@ def hash_codes(codes: Codes, a0: Codes, a1: Codes, prime: int, m: int, cells: Co
 def _hash_few(codes: Codes, a0: Codes, a1: Codes, prime: int, m: int, cells: Codes) -> None:
     rows = zip(codes.tolist(), a0.tolist(), a1.tolist(), strict=True)
     cells[:] = [(offset + slope * x) % prime % m for x, offset, slope in rows]
+
+
+ENTRY = FamilyEntry(
+    PrimeFamily.smallest,
+    any_integer,
+    remark="the collector compares every report with every value that is asked for",
+)
+"""How a count-mean sketch is built on this family."""

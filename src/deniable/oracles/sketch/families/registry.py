@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
+import functools
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from deniable.core.checks import MAX_DOMAIN
 from deniable.errors import InvalidParameterError
-from deniable.oracles.sketch.families.binary_field import BinaryFieldFamily
 from deniable.oracles.sketch.families.family import MAX_STATE_SIZE, HashFamily
-from deniable.oracles.sketch.families.hash_range import CellsAround, Objective, any_integer
-from deniable.oracles.sketch.families.linear import LinearFamily, prime_powers, prime_powers_around
-from deniable.oracles.sketch.families.partition import PartitionFamily, cells_up_to_65536
-from deniable.oracles.sketch.families.prime import PrimeFamily
-from deniable.oracles.sketch.families.spread import SpreadFamily, powers_of_two, powers_of_two_around
+from deniable.oracles.sketch.families.hash_range import CellsAround, Objective
 
 MAX_CHOSEN_STATE = 1 << 26
 """Largest state, in counters, that a number of cells is chosen for in place of a better one that has too many."""
@@ -67,36 +64,21 @@ class FamilyEntry:
         return best
 
 
-FAMILIES: dict[str, FamilyEntry] = {
-    "prime": FamilyEntry(
-        PrimeFamily.smallest,
-        any_integer,
-        remark="the collector compares every report with every value that is asked for",
-    ),
-    "spread": FamilyEntry(
-        SpreadFamily,
-        powers_of_two_around,
-        cells=powers_of_two,
-        remark="one integer per report, and one transform decodes all values",
-    ),
-    "partition": FamilyEntry(
-        PartitionFamily,
-        cells_up_to_65536,
-        remark="any number of cells, and one transform decodes all values",
-    ),
-    "linear": FamilyEntry(
-        LinearFamily,
-        prime_powers_around,
-        cells=prime_powers,
-        remark="any prime power of cells, and one transform decodes all values",
-    ),
-    "binary": FamilyEntry(
-        BinaryFieldFamily,
-        any_integer,
-        largest_domain=1 << 64,
-        remark="up to 2^64 values; the collector compares every report with every value that is asked for",
-    ),
+FAMILIES: Mapping[str, str] = {
+    "prime": "deniable.oracles.sketch.families.prime:ENTRY",
+    "spread": "deniable.oracles.sketch.families.spread:ENTRY",
+    "partition": "deniable.research.families.partition:ENTRY",
+    "linear": "deniable.research.families.linear:ENTRY",
+    "binary": "deniable.research.families.binary_field:ENTRY",
 }
+"""Where the entry of every family is, by its name: none is imported before it is asked for."""
+
+
+@functools.cache
+def _loaded(place: str) -> FamilyEntry:
+    module, _, attribute = place.partition(":")
+    entry: FamilyEntry = getattr(importlib.import_module(module), attribute)
+    return entry
 
 
 def family_entry(name: str) -> FamilyEntry:
@@ -109,4 +91,4 @@ def family_entry(name: str) -> FamilyEntry:
     """
     if not isinstance(name, str) or name not in FAMILIES:
         raise InvalidParameterError(f"family must be one of {', '.join(FAMILIES)}, got family={name!r}")
-    return FAMILIES[name]
+    return _loaded(FAMILIES[name])

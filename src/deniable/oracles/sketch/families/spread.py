@@ -61,6 +61,7 @@ from deniable.oracles.sketch.families.family import (
     check_counts,
     count_matches,
 )
+from deniable.oracles.sketch.families.registry import FamilyEntry
 
 MAX_CELLS = 1 << 16
 """Largest m; the state has at least m^2 counters."""
@@ -325,3 +326,12 @@ def powers_of_two_around(x: int) -> tuple[int, int]:
 def powers_of_two() -> tuple[int, ...]:
     """Return every admissible m, increasing."""
     return tuple(1 << bits for bits in range(1, MAX_CELLS.bit_length()))
+
+
+ENTRY = FamilyEntry(
+    SpreadFamily,
+    powers_of_two_around,
+    cells=powers_of_two,
+    remark="one integer per report, and one transform decodes all values",
+)
+"""How a count-mean sketch is built on this family."""

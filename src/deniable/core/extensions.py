@@ -1,0 +1,62 @@
+"""Extensions: what other packages add to this one, found by entry points and read only when it is asked for.
+
+`deniable.research` comes in by the same door: it registers in this distribution's own `pyproject.toml`, and nothing
+outside it imports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from deniable.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
+
+Group = Literal["mechanisms", "verbs", "plans", "dealing"]
+GROUPS: tuple[Group, ...] = get_args(Group)
+"""What can be added, each an entry point group ``deniable.GROUP``.
+
+* ``mechanisms``: a class, under the name that specifications carry.
+* ``verbs``: a pair of the module that defines a command and the first sentence of its help, under the command's name.
+* ``plans``: a function that returns rows of a plan that need one more party to be trusted.
+* ``dealing``: ``shares`` opens a file of a dealer's shares, and ``estimate`` estimates a survey of several deals.
+"""
+
+
+def extensions(group: Group) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a group, sorted by name; none of them is loaded yet.
+
+    Examples
+    --------
+    >>> [point.name for point in extensions("verbs")]
+    ['deal', 'hand-out']
+    """
+    return tuple(sorted(_entry_points(group), key=lambda point: point.name))
+
+
+def extension(group: Group, name: str) -> Any:
+    """Load what is registered under a name.
+
+    Raises
+    ------
+    MissingExtraError
+        If nothing is: the package that adds it is not installed, or was installed before it did.
+
+    Examples
+    --------
+    >>> extension("dealing", "estimate").__name__
+    'estimate_deals'
+    """
+    for point in _entry_points(group).select(name=name):
+        return point.load()
+    raise MissingExtraError(
+        f"no installed package adds {name!r} to deniable.{group}: install deniable again, or the package that has it"
+    )
+
+
+def _entry_points(group: Group) -> EntryPoints:
+    # A tenth of what numpy takes to import, for what hardly anybody asks for.
+    from importlib.metadata import entry_points
+
+    return entry_points(group=f"deniable.{group}")

@@ -1,1 +1,0 @@
-"""Mechanisms that are here to be compared with."""

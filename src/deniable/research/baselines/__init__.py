@@ -1,0 +1,5 @@
+"""Baselines: mechanisms of other papers and of industry, to compare with."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,6 @@
+from .apple import AppleCMS as AppleCMS
+from .apple_hadamard import AppleHCMS as AppleHCMS
+from .exponential import Exponential as Exponential
+from .hadamard import HadamardEncoding as HadamardEncoding
+from .projective_geometry import PGR as PGR
+from .recursive_hadamard import RecursiveHadamard as RecursiveHadamard

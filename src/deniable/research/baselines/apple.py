@@ -1,0 +1,255 @@
+"""Apple's private count-mean sketch as published, bias included.
+
+Differential Privacy Team, Apple, *Learning with privacy at scale* (2017), algorithms 1 to 4. It is here so that its
+bias can be shown (Pan, section 3.7); to collect data use `CountMeanSketch`, which has none and less variance.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_report_codes, code_dtype
+from deniable.core.kernels import kernel
+from deniable.core.mechanism import ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, uniform_below
+from deniable.core.state import Counts, counts_between, refuse
+from deniable.errors import InvalidReportError
+from deniable.oracles.bits import Bits, check_bit_outputs, check_padding, checked_bits, packed_width
+from deniable.oracles.oracle import holders_in_blocks
+from deniable.oracles.unary import SUE
+from deniable.research.baselines.fixed_sketch import FixedSketch
+from deniable.research.baselines.public_rows import add_reports
+
+
+class IndexedBits(NamedTuple):
+    """A batch of n reports of `AppleCMS`.
+
+    Parameters
+    ----------
+    hash_index : uint8[n], uint16[n] or uint32[n]
+        Index of the hash function, in 0..hashes-1.
+    bits : uint8[n, ceil(m/8)]
+        Noisy one-hot encoding of the cell, packed: cell c is bit c % 8 of byte c // 8, padding zero.
+    """
+
+    hash_index: NDArray[Any]
+    bits: Bits
+
+
+@final
+@dataclass(frozen=True)
+class AppleCMS(FixedSketch[IndexedBits]):
+    """Apple's count-mean sketch over {0, ..., k-1}: one of a fixed list of hash functions, and m noisy bits.
+
+    The m bits are the one-hot encoding of the cell h_j(x), each flipped with probability 1/(e^(epsilon/2) + 1).
+
+    **Biased**: the hash functions are the same in every collection, so two values that collide more often than 1/m
+    always do, and the estimate does not converge to the truth. `conditional_bias` says by how much; the Estimate has
+    neither standard errors nor intervals.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^31 - 1.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+    m : int
+        Number of cells, m >= 2; also the bits of a report.
+    hashes : int
+        Number of hash functions; the collector keeps hashes * m <= 2^31 counters. Apple's deployments used 65,536
+        functions of 1,024 cells.
+    seed : int
+        Public seed of the hash functions, 0 <= seed < 2^64.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable.research.baselines.apple import AppleCMS
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.errors import NoIntervalError
+    >>> import numpy as np
+    >>> sketch = AppleCMS(k=100, epsilon=4.0, m=16, hashes=8)
+    >>> reports = sketch.randomize(np.array([3, 3, 99]), SimulationRandomness(1))
+    >>> reports.hash_index.dtype, reports.bits.shape
+    (dtype('uint8'), (3, 2))
+    >>> estimate = sketch.estimate(sketch.aggregate(reports))
+    >>> try:
+    ...     estimate.interval(0.95)
+    ... except NoIntervalError as error:
+    ...     print(error)
+    no valid interval is known after Apple CMS (biased: collisions are fixed)
+    >>> truth = np.eye(100)[3]  # everybody holds 3; what an infinite number of contributors would show at 3 and 4
+    >>> (truth + sketch.conditional_bias(truth))[3:5].round(3)
+    array([ 1.   , -0.067])
+    """
+
+    k: int
+    epsilon: float | Fraction
+    m: int = 1024
+    hashes: int = 1024
+    seed: int = 0
+
+    report_type = IndexedBits
+    name = "AppleCMS"
+    published = "Apple CMS"
+    card = Card(
+        shelf="comparators",
+        when="to compare with: biased, because its hash functions are the same for everybody",
+        planned=False,
+        instead="it is here to be compared with; compare CMS[spread]",
+        decoding="compares",
+        wire="hash function and m bits",
+        page="theory/sketches.md",
+    )
+
+    def __post_init__(self) -> None:
+        self._check_parameters()
+
+    @cached_property
+    def response(self) -> SUE:
+        """How a cell is reported: symmetric unary encoding over m values."""
+        return SUE(self.m, self.epsilon)
+
+    # ---------------------------------------------------------------- contributor
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> IndexedBits:
+        index = uniform_below(rng, self.hashes, len(codes))
+        bits = self.response.randomize(self.functions.cells(codes, index), rng)
+        return IndexedBits(index.astype(code_dtype(self.hashes)), bits)
+
+    # ---------------------------------------------------------------- collector
+
+    def _checked(self, reports: Any) -> IndexedBits:
+        if not isinstance(reports, tuple) or len(reports) != len(IndexedBits._fields):
+            raise InvalidReportError(f"reports must be IndexedBits(hash_index, bits), got {type(reports).__name__}")
+        index, bits = checked_report_codes(reports[0], self.hashes, "hash_index"), checked_bits(reports[1], self.m)
+        check_padding(bits, self.m)
+        if len(index) != len(bits):
+            raise InvalidReportError(f"hash_index and bits must have one length, got {len(index)}, {len(bits)}")
+        return IndexedBits(index, bits)
+
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        index, bits = self._checked(reports)
+        counts = np.zeros((self.hashes, self.m), dtype=np.int64)
+        _add_bits(bits, index, counts)
+        return counts.ravel(), len(index)
+
+    def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which values have the bit of their cell set, bool[n, len(values)]."""
+        index, bits = self._checked(reports)
+        wide = np.repeat(index.astype(np.int64), len(values))
+        cells = (
+            self.functions.cells(np.tile(values, len(index)), wide).reshape(len(index), len(values)).astype(np.int64)
+        )
+        rows = np.arange(len(index))[:, None]
+        matrix: NDArray[np.bool_] = (bits[rows, cells >> 3] >> (cells & 7).astype(np.uint8) & 1).astype(np.bool_)
+        return matrix
+
+    # ---------------------------------------------------------------- analyst
+
+    def support_counts(self, aggregate: Aggregate) -> NDArray[np.int64]:
+        """Analyst: return int64[k], how many reports have the bit of each value's cell set; O(hashes k) time."""
+        self.check(aggregate)
+        return self.functions.gather(aggregate.counts.reshape(self.hashes, self.m))
+
+    # ---------------------------------------------------------------- guarantee and exact law
+
+    @property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """(p1, p0) that the estimator uses: p, and p/m + (1 - 1/m) q as if values collided with probability 1/m."""
+        p, q = self.response.support_probabilities
+        return p, (p - q) / self.m + q
+
+    def privacy(self) -> Guarantee:
+        return self._local_guarantee("the hash function in a report is public and independent of the answer")
+
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio (p/q)^2 of the implemented thresholds, exact wherever a function separates values.
+
+        A list of functions that all map every value to one cell tells nothing, and its ratio is 1.
+        """
+        return self.response.implemented_ratio()
+
+    def outputs(self) -> IndexedBits:
+        """Every possible report once, in the order of the columns of `channel`: the bits vary fastest."""
+        bits = self._cell_outputs()
+        index = np.repeat(np.arange(self.hashes, dtype=code_dtype(self.hashes)), len(bits))
+        return IndexedBits(index, np.tile(bits, (self.hashes, 1)))
+
+    def _channel(self) -> NDArray[Any]:
+        self._cell_outputs()
+        cells = self.response.channel(exact=True) / self.hashes
+        matrix: NDArray[Any] = np.concatenate([cells[self.functions.of_all(j)] for j in range(self.hashes)], axis=1)
+        return matrix
+
+    def _cell_outputs(self) -> Bits:
+        check_bit_outputs(self.m, repr(self))
+        self._check_channel(self.k, self.hashes << self.m)
+        return self.response.outputs()
+
+    # ---------------------------------------------------------------- simulation and files
+
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # First how many contributors fall into each cell of each function, then two binomials per cell: bits are
+        # independent. Time O(min(n, k hashes) + hashes m).
+        cells = np.zeros((self.hashes, self.m), dtype=np.int64)
+        many = counts > self.hashes
+        every = np.arange(self.hashes)
+        for x in np.flatnonzero(many):
+            spread = rng.generator.multinomial(counts[x], np.full(self.hashes, 1 / self.hashes))
+            cells[every, self.functions.cells(np.full(self.hashes, x), every)] += spread
+        for codes in holders_in_blocks(np.where(many, 0, counts), BLOCK_WORDS):
+            index = rng.generator.integers(self.hashes, size=len(codes))
+            add_reports(index * self.m + self.functions.cells(codes, index), cells.reshape(-1))
+        p, q = map(float, self.response.support_probabilities)
+        others = cells.sum(axis=1, keepdims=True) - cells
+        drawn = rng.generator.binomial(cells, p) + rng.generator.binomial(others, q)
+        flat: NDArray[np.int64] = drawn.ravel()
+        return flat
+
+    @property
+    def state_size(self) -> int:
+        """One counter per cell of every hash function."""
+        return self.hashes * self.m
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        counts_between(counts, 0, n)
+        reporters = int(counts.reshape(self.hashes, self.m).max(axis=1).sum())
+        if reporters > n:
+            refuse(f"every report has one hash function: the largest counts of all must sum to <= {n}, got {reporters}")
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        return (
+            ReportField("hash_index", code_dtype(self.hashes).name),
+            ReportField("bits", "uint8", packed_width(self.m)),
+        )
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, log2 hashes + m: the functions themselves are published once, as a seed."""
+        return math.log2(self.hashes) + self.m
+
+
+@kernel
+def _add_bits(bits: Bits, index: NDArray[np.integer[Any]], counts: NDArray[np.int64]) -> None:
+    """Add bit c of every row to counts[index, c]."""
+    m = counts.shape[1]
+    for i in range(bits.shape[0]):
+        row, counters = bits[i], counts[index[i]]
+        for c in range(m):
+            counters[c] += (row[c >> 3] >> (c & 7)) & 1

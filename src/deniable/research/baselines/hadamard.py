@@ -1,0 +1,115 @@
+"""Hadamard encoding (HE), also called Hadamard response: report one noisy bit of a random row of a Hadamard matrix.
+
+Bassily, Smith, *Local, private, efficient protocols for succinct histograms* (2015); Acharya, Sun, *Communication
+complexity in locally private distribution estimation and heavy hitters* (2019). Pan, *Improving Count-Mean Sketch as
+the Leading Locally Differentially Private Frequency Estimator for Large Dictionaries*, section 4.1 and appendix J: it
+is the count-mean sketch with m = 2 cells, its hash functions being the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer
+from deniable.core.privacy import Guarantee
+from deniable.core.thresholds import checked_epsilon
+from deniable.oracles.pure import PureOracle
+from deniable.oracles.sketch.families._walsh import walsh_hadamard
+from deniable.research.baselines.public_rows import SignedRows, parity
+
+MAX_HADAMARD_DOMAIN = 1 << 30
+"""Largest k, so that a report fits 32 bits."""
+
+
+@final
+@dataclass(frozen=True)
+class HadamardEncoding(SignedRows, PureOracle[Codes]):
+    """Hadamard encoding over {0, ..., k-1}: a uniform row r of 0..K-1 and one noisy bit, K = 2^ceil(log2(k + 1)).
+
+    The bit says whether entry (r, x + 1) of the K x K Hadamard matrix is -1, that is whether r and x + 1 share an odd
+    number of set bits; it is kept with probability e^epsilon/(e^epsilon + 1). Column 0, all ones, belongs to no value.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^30. The collector keeps K counters.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats, in [1e-6, 32]; a float means its shortest decimal.
+
+    Raises
+    ------
+    InvalidParameterError
+        If k or epsilon is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable.research.baselines.hadamard import HadamardEncoding
+    >>> from deniable import SimulationRandomness
+    >>> import numpy as np
+    >>> encoding = HadamardEncoding(k=1000, epsilon=1.0)
+    >>> reports = encoding.randomize(np.array([0, 999, 17]), SimulationRandomness(1))
+    >>> reports.dtype, reports.shape, encoding.report_bits
+    (dtype('uint16'), (3,), 11.0)
+    >>> encoding.estimate(encoding.aggregate(reports)).k
+    1000
+    """
+
+    support_law = None
+    name = "HE"
+    card = Card(
+        shelf="comparators",
+        when="to compare with: a sketch of two cells, whose variance stays above 1/n however large epsilon is",
+        aliases=("Hadamard encoding",),
+        planned=False,
+        instead="it is here to be compared with; compare CMS[spread]",
+        decoding="transform",
+        wire="row and bit in one integer",
+        page="theory/sketches.md",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_HADAMARD_DOMAIN))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+
+    @property
+    def rows(self) -> int:
+        """K, the size of the Hadamard matrix: the smallest power of two above k."""
+        return 1 << self.k.bit_length()
+
+    def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the bit of each code in its row: 0 where entry (row, code + 1) of the Hadamard matrix is +1."""
+        return parity(rows & (codes.astype(np.int64) + 1))
+
+    def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.int64]:
+        # Reports that agree with v minus those that do not are the Walsh-Hadamard transform of the sums at v + 1.
+        sums = counts.copy()
+        walsh_hadamard(sums)
+        twice = n + sums[1 : self.k + 1]
+        return twice // 2 if codes is None else twice[codes] // 2
+
+    # ---------------------------------------------------------------- guarantee and exact law
+
+    @property
+    def collision_probability(self) -> Fraction:
+        """Probability that v and v' have the same bit in a random row, exactly 1/2 for every v != v'."""
+        return Fraction(1, 2)
+
+    @property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p1, p0): probability that a report carries v's bit if the contributor holds v, and if not."""
+        p, q = self.response.support_probabilities
+        return p, (p + q) / 2
+
+    def privacy(self) -> Guarantee:
+        return self._local_guarantee("the row in a report is public and independent of the answer")
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report, log2 K + 1."""
+        return float(self.rows.bit_length())

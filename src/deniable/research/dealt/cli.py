@@ -1,0 +1,82 @@
+"""What dealers do: deal, hand-out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli._app import check_output, note, progress, verb, writing
+from deniable.cli._options import CollectionFile
+from deniable.core.randomness import SecureRandomness
+from deniable.errors import InvalidParameterError
+from deniable.research.dealt.files import deal_file, hand_out
+from deniable.research.dealt.files.shares import dealer_of
+from deniable.research.dealt.mpc.splitting import Helpers
+from deniable.survey.collection import Collection
+
+
+@verb("deal", interrupted="nothing was written: no share exists")
+def deal(
+    survey: CollectionFile,
+    contributors: Annotated[int, typer.Option("--contributors", help="How many are dealt to.", min=1)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory to be made; its owner alone can read it.")],
+    again: Annotated[
+        bool, typer.Option("--again", help="Deal a second time; no share of the first may have been used.")
+    ] = False,
+    helpers: Annotated[
+        int | None,
+        typer.Option("--helpers", help="Rehearse dealing without a dealer: helpers on this machine.", min=3, max=5),
+    ] = None,
+) -> None:
+    """Deal a secret share to each contributor.
+
+    For the dealer, who sees neither answers nor reports and must not collude with the collector.
+
+    Row i is for contributor i and for nobody else. An interrupted run writes nothing.
+    """
+    collection = Collection.load(survey)
+    with writing(output), progress("dealing") as report:
+        dealer = None if helpers is None else Helpers(dealer_of(collection), helpers)
+        rng = SecureRandomness()
+        result = deal_file(collection, contributors, output, rng, again=again, dealer=dealer, progress=report)
+    for warning in result.warnings:
+        note(f"warning: {warning}")
+    if helpers is not None:
+        note(
+            f"dealt by {helpers} helpers, all on this machine: whoever runs it still sees every share, as a dealer does"
+        )
+    note(f"{result.n:,} shares: hand out each to its contributor, none to the collector")
+
+
+@verb("hand-out")
+def hand_out_shares(
+    survey: CollectionFile,
+    shares: Annotated[Path, typer.Argument(metavar="SHARES", help="The directory of the deal.")],
+    contributor: Annotated[
+        str, typer.Option("--contributor", metavar="I|I-J", help="Who it is for, counted from 1; or a range of them.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file for them.")],
+) -> None:
+    """Move shares out of a deal into a file.
+
+    For the dealer; the file is for those contributors. The deal then holds them no more: delete
+    the file too, when it is delivered.
+    """
+    check_output(output, keep="whoever got that file would lose it")
+    first, last = _range(contributor)
+    with writing(output):
+        count = hand_out(Collection.load(survey), shares, first, last, output)
+    note(f"{count:,} {'share' if count == 1 else 'shares'} left {shares}: delete {output} when it is delivered")
+
+
+def _range(text: str) -> tuple[int, int]:
+    """Return the contributors in "17" or "1-500"."""
+    first, dash, last = text.partition("-")
+    try:
+        return int(first), int(last if dash else first)
+    except ValueError:
+        raise InvalidParameterError(
+            f"contributor must be a number or a range such as 1-500, got contributor={text!r}"
+        ) from None

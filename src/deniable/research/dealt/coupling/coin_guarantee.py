@@ -1,0 +1,181 @@
+"""What dealt signs guarantee, one row per adversary, each with its view, from the implemented coins of JRR and its kin.
+
+The paper states one number, for an adversary who looks at one report and at what m colluders reveal. A collector has
+all reports. Each row says what is seen; docs/theory/jrr.md and docs/theory/coupling.md have the proofs. Of two answers,
+one is the truth of the report and the other one of its k - 1 equally likely lies.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from deniable.core.privacy import Guarantee, Status, TrustModel, repeated
+from deniable.core.thresholds import log_up
+from deniable.research.dealt.coupling.coin_views import coin_beside_reports, epsilon_at
+from deniable.research.dealt.coupling.coins import Coin
+from deniable.research.dealt.coupling.parameters import peer_posterior
+
+ALL_DATA = "all reports and everybody else's data"
+
+
+def worst_ratio(k: int, least: Fraction, most: Fraction) -> Fraction | float:
+    """Return the largest likelihood ratio of a report when a lie's probability, given the view, is least..most."""
+    if least <= 0 or most >= 1:
+        return math.inf
+    return max((k - 1) * (1 - least) / least, most / ((k - 1) * (1 - most)))
+
+
+def worst_epsilon(k: int, least: Fraction, most: Fraction) -> float:
+    """Return ln of `worst_ratio`, rounded up."""
+    return log_up(worst_ratio(k, least, most))
+
+
+def revealed_shares(k: int, coin: Coin, mu: Fraction) -> float:
+    """My report and m shares: the lie's probability is between q - mu s and q + mu s."""
+    return worst_epsilon(k, coin.q - mu * coin.s, coin.q + mu * coin.s)
+
+
+def revealed_lies(k: int, coin: Coin, mu: Fraction) -> float:
+    """My report and which of m peers lied: a lying peer lowers the lie's probability by s^2/q, a true one raises it."""
+    square = mu * coin.s**2
+    return worst_epsilon(k, coin.q - square / coin.q, coin.q + square / (1 - coin.q))
+
+
+def lie_tells_more(k: int, coin: Coin, mu: Fraction) -> bool:
+    """Whether of `revealed_shares` the worst report is one that is surely a lie rather than surely the truth."""
+    least, most = coin.q - mu * coin.s, coin.q + mu * coin.s
+    return most >= 1 or (least > 0 and most * least > (k - 1) ** 2 * (1 - least) * (1 - most))
+
+
+def known_data_at(k: int, coin: Coin, n: int, delta: float) -> float:
+    """All reports and everybody else's data: who of them lied, whatever the data; a given lie has a (k-1)-th of it."""
+    truth, lie = coin_beside_reports(coin, n, 1.0)
+    return epsilon_at(truth, lie / (k - 1), delta)
+
+
+def known_data(coin: Coin, n: int) -> float:
+    """JRR, all reports and everybody else's data: ln((1 + a) p/(q - a p)); for odd n mixed with the unpaired p/q."""
+    lie = coin.q - coin.s**2 / coin.q
+    ratio = worst_ratio(2, lie, lie)
+    if n % 2 and lie > 0:
+        ratio = ((1 - coin.q) / coin.q + (n - 1) * ratio) / n
+    return log_up(ratio)
+
+
+def known_base_rate(coin: Coin, theta: Fraction) -> float:
+    """JRR, all reports, the others' data drawn with base rate theta: the worst of all report vectors.
+
+    The likelihood ratio is monotone in the number of ones among the others, so its ends are where the peer's report is
+    certain. Independent of even n; for odd n the unpaired case only dilutes it.
+    """
+    signs = (coin.lie_plus, coin.lie_minus)
+    ones = [theta * (1 - lie) + (1 - theta) * lie for lie in signs]
+    worst = Fraction(1)
+    for peer in ([ones[1], ones[0]], [1 - ones[1], 1 - ones[0]]):
+        truth = sum(((1 - lie) * seen for lie, seen in zip(signs, peer, strict=True)), Fraction(0))
+        false = sum((lie * seen for lie, seen in zip(signs, peer, strict=True)), Fraction(0))
+        if truth == false == 0:
+            continue  # this report of the peer does not occur
+        if false == 0:
+            return math.inf
+        worst = max(worst, truth / false)  # a truth is always the more telling: p > q
+    return log_up(worst)
+
+
+def jrr_guarantee(coin: Coin, n: int, theta: float, colluders: int, delta: float) -> Guarantee:
+    """Return the guarantee of JRR, the weakest rows first."""
+    drawn = f"all reports; everybody else's answer is 1 with known base rate {theta:g}, independently"
+    rate = known_base_rate(coin, Fraction(theta))
+    if n % 2:  # a mixture of the paired case and of randomised response is bounded by the worse of the two
+        rate = max(rate, worst_epsilon(2, coin.q, coin.q))
+    # A lie then gives the sign or the only peer away.
+    attained = n % 2 == 0 and (coin.plus == 0 or colluders in (1, n - 1))
+    peer, mine = "collector and my peer", "my report and {}, known to be my peer"
+    return _guarantee(
+        2,
+        coin,
+        n,
+        colluders,
+        delta,
+        known=TrustModel("collector", ALL_DATA, known_data(coin, n)),
+        drawn=(
+            TrustModel("collector", drawn, rate, status="upper bound" if n % 2 else "exact"),
+            TrustModel("collector", drawn, epsilon_at(*coin_beside_reports(coin, n, theta), delta), delta),
+        ),
+        lies="exact" if colluders == 0 or coin.s == 0 or attained else "upper bound",
+        peers=(
+            TrustModel(peer, mine.format("my peer's share"), revealed_shares(2, coin, Fraction(1))),
+            TrustModel(peer, mine.format("whether my peer lied"), revealed_lies(2, coin, Fraction(1))),
+        ),
+        note="every row, and its delta, is multiplied by r",
+    )
+
+
+def kary_guarantee(k: int, coin: Coin, n: int, colluders: int, delta: float) -> Guarantee:
+    """Return the guarantee of KaryJRR, the weakest rows first."""
+    status: Status = "upper bound" if n % 2 else "exact"
+    drawn = "all reports; everybody else's answer drawn independently from known frequencies"
+    return _guarantee(
+        k,
+        coin,
+        n,
+        colluders,
+        delta,
+        known=TrustModel("collector", ALL_DATA, revealed_lies(k, coin, Fraction(1)), status=status),
+        drawn=(TrustModel("collector", drawn, known_data_at(k, coin, n, delta), delta, "upper bound"),),
+        lies="upper bound",
+    )
+
+
+def _guarantee(
+    k: int,
+    coin: Coin,
+    n: int,
+    colluders: int,
+    delta: float,
+    known: TrustModel,
+    drawn: tuple[TrustModel, ...],
+    lies: Status,
+    peers: tuple[TrustModel, ...] = (),
+    note: str = "",
+) -> Guarantee:
+    mu, worst = peer_posterior(n, colluders), revealed_shares(k, coin, Fraction(1))
+    verbatim = "who is dealt R = +1, half of all, reports the truth verbatim" if coin.plus == 0 and coin.s else ""
+    if coin.lie_minus == 1:
+        verbatim = "who is dealt R = -1, half of all, surely lies, which rules the report out"
+    others = f"collector and {colluders} colluders"
+    told, ignored = "my report and the colluders' shares and lies", "other reports ignored"
+    return Guarantee(
+        epsilon=worst,
+        per_attribute=(worst,),
+        implemented_epsilon=worst,
+        trust_models=(
+            TrustModel("collector and dealer", "all reports and all shares", worst, note=verbatim),
+            TrustModel("collector", "all reports, everybody else's data and all n-1 others' shares", worst),
+            TrustModel("collector with my share", "my report and my share", worst, note=verbatim),
+            known,
+            TrustModel("collector", ALL_DATA, known_data_at(k, coin, n, delta), delta),
+            *drawn,
+            TrustModel(others, f"{told}, {ignored}", revealed_shares(k, coin, mu)),
+            TrustModel(
+                others, f"my report and which colluders lied, {ignored}", revealed_lies(k, coin, mu), status=lies
+            ),
+            TrustModel("collector", f"my report only, {ignored}", worst_epsilon(k, coin.q, coin.q)),
+            *peers,
+            TrustModel("dealer", "all shares, no report", 0.0),
+            repeated("r reports of the same answer, a fresh deal each", worst, note),
+            TrustModel(
+                "collector",
+                "all reports and who dropped out",
+                known.epsilon,
+                status="assumption",
+                note="if dropping out does not depend on the share: clients apply it silently",
+            ),
+        ),
+        remarks=(
+            "the first number holds whoever colludes; the smaller ones hold only for the view in their row, and views "
+            "do not add up: for colluders and all reports together only the first number is proved",
+            "a pairing must never be used twice: some tens of rounds reveal who is paired with whom",
+        ),
+    )

@@ -1,0 +1,201 @@
+"""Report coupling inside optimised unary encoding: every bit has its own secret pairs.
+
+Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2, propose JRR inside OUE (Wang, Blocki, Li, Jha 2017):
+peers perturb their vectors jointly. Departures: *reports* are coupled rather than truthfulness (a bit is y = 1{U < t},
+the peer uses 1 - U), which is what takes variance off rare values; and each bit is dealt with pairs of its own: one
+pairing for all bits betrays who is paired with whom (docs/theory/coupling.md). For rare values the variance is that of
+OUE times 1 - e^-epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_domain
+from deniable.core.kernels import kernel
+from deniable.core.mechanism import ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
+from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.oracles.bits import Bits, check_padding, packed_width
+from deniable.research.dealt.coupling.coins import checked_number
+from deniable.research.dealt.coupling.coupled import CoupledReports
+from deniable.research.dealt.coupling.parameters import peer_posterior
+from deniable.research.dealt.coupling.report_guarantee import coupled_unary_guarantee, revealed_bit_types
+from deniable.research.dealt.coupling.threshold_coupling import SAY_1, TRUTH, ThresholdCoupling, checked_weight
+from deniable.research.dealt.dealt import NO_ROW, BitOracle
+from deniable.research.dealt.quota.tables import deal_types
+from deniable.research.dealt.shares import Columns
+
+
+@final
+@dataclass(frozen=True)
+class CoupledOUE(CoupledReports[Bits], BitOracle):
+    """Report-coupled optimised unary encoding over {0, ..., k-1} for one deal to n contributors.
+
+    The contributor's own bit is reported with probability 1/2, every other bit with q. Per bit and pair, exactly one of
+    the two is told to report 0 (if coupled); the other reports 1 with probability 2 q, else the truth.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32. A report takes k bits, a share 2 k.
+    q : float, Fraction, Decimal or str
+        Probability of reporting a bit that is not the contributor's, in (0, 1/2).
+    n : int
+        Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report.
+    weight : float, Fraction, Decimal or str
+        Share lambda in [0, 1] of pairs that are coupled. 0 is OUE.
+    colluders : int, optional
+        Number of colluders that `privacy` states a row for, at most n - 1; 5 or n - 1 by default.
+    deal_id : str
+        Names the deal; every deal needs its own.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import OUE, SimulationRandomness
+    >>> import numpy as np
+    >>> coupled = CoupledOUE.optimal(k=20, n=10_000, epsilon=0.5, colluders=5)
+    >>> round(coupled.variance(0.0) / OUE(20, 0.5).variance(0.0, 10_000), 3)
+    0.394
+    >>> truth, rng = np.arange(10_000) % 20, SimulationRandomness(1)
+    >>> reports = coupled.randomize(truth, coupled.deal(10_000, rng), rng)
+    >>> reports.shape, coupled.estimate(coupled.aggregate(reports)).k
+    ((10000, 3), 20)
+    """
+
+    k: int
+    q: float | Fraction
+    n: int
+    weight: float | Fraction = 1.0
+    colluders: int | None = None
+    deal_id: str = ""
+
+    name = "CoupledOUE"
+    constructor = "optimal"
+    card = Card(
+        shelf="dealt",
+        when="many values, most of them rare, where QuotaUnary's shares of a byte per value are too large",
+        planned=False,
+        instead=NO_ROW,
+        wire="k bits",
+        page="theory/coupling.md",
+        note="no bound at all once the dealer colludes",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        object.__setattr__(self, "q", checked_number(self.q, "q"))
+        object.__setattr__(self, "weight", checked_weight(self.weight))
+        self._check_pairs()
+        if not 0 < exact(self.q) < Fraction(1, 2) or 2 * self.coupling.q >= SCALE:
+            raise InvalidParameterError(f"q must be in (0, 0.5), got q={self.q}")
+
+    @classmethod
+    def optimal(
+        cls, k: int, n: int, epsilon: EpsilonLike, colluders: int, weight: float | Fraction = 1.0, *, deal_id: str = ""
+    ) -> Self:
+        """Return the mechanism with the least q under a nominal epsilon.
+
+        Parameters
+        ----------
+        k : int
+            Domain size.
+        n : int
+            Number of contributors, >= 2.
+        epsilon : float, Fraction, Decimal or str
+            Bound for who sees one report and what `colluders` others reveal, and ignores all other reports. It bounds
+            no collector who uses all reports: read `privacy()`.
+        colluders : int
+            m, at most n - 1; fewer than n/2 if all pairs are coupled.
+        weight : float
+            Share of coupled pairs.
+        deal_id : str
+            Names the deal.
+
+        Raises
+        ------
+        InvalidParameterError
+            If an argument is out of bounds, or the colluders are so many that one of them is surely the peer.
+        """
+        budget = checked_epsilon(epsilon)
+        lower, _ = exp_bounds(spent(budget))
+        # (1 - q (1 + x))/(q (1 - x)) = e^epsilon at x = mu weight.
+        x = peer_posterior(n, colluders) * exact(checked_weight(weight))
+        if x >= 1:
+            raise InvalidParameterError(
+                f"colluders must be <= {(n - 1) // 2} for n={n}, so that the peer may be somebody else, "
+                f"got colluders={colluders}"
+            )
+        q = float(1 / (1 + x + lower * (1 - x))) * (1 + 2.0**-51)  # a float stands for its shortest decimal
+        return cls(k, q, n, weight, colluders, deal_id)
+
+    @property
+    def share_fields(self) -> tuple[ReportField, ...]:
+        """Packed bits: where to report 1 whatever is true, and where the truth; where neither is set, report 0."""
+        width = packed_width(self.k)
+        return ReportField("ones", "uint8", width), ReportField("truth", "uint8", width)
+
+    def _deal(self, n: int, rng: Randomness) -> Columns:
+        # Every bit anew: one pairing for all bits would betray who is paired with whom.
+        ones, truth = (np.zeros((n, packed_width(self.k)), dtype=np.uint8) for _ in range(2))
+        for v in range(self.k):
+            types = deal_types(self.coupling.draw_counts(n, rng), rng)
+            tell(types, v & 7, ones[:, v >> 3], truth[:, v >> 3])
+        return ones, truth
+
+    def _check_types(self, columns: Columns) -> None:
+        ones, truth = columns
+        for bits in columns:
+            check_padding(bits, self.k, InvalidInputError)
+        both = (ones & truth).any(axis=1)
+        if both.any():
+            raise InvalidInputError(f"a bit must have one type, got one with two in row {both.argmax() + 1}")
+
+    def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Bits:  # noqa: ARG002
+        ones, truth = columns
+        reports: Bits = ones.copy()
+        rows, bytes_ = np.arange(len(codes)), (codes >> 3).astype(np.int64)
+        reports[rows, bytes_] |= truth[rows, bytes_] & np.left_shift(1, codes & 7).astype(np.uint8)
+        return reports
+
+    @cached_property
+    def coupling(self) -> ThresholdCoupling:
+        return ThresholdCoupling(threshold_up(exact(self.q)), SCALE // 2, math.floor(exact(self.weight) * SCALE))
+
+    def _revealed(self, mu: Fraction) -> float:
+        return revealed_bit_types(self.coupling, mu)
+
+    def _guarantee(self, theta: float, colluders: int, delta: float) -> Guarantee:  # noqa: ARG002
+        return coupled_unary_guarantee(self.coupling, self.n, colluders, delta)
+
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        told = self.coupling.simulate_counts(self.n, self.k, rng)
+        ones = told[:, SAY_1].copy()
+        for v, (holders, truthful) in enumerate(zip(counts.tolist(), told[:, TRUTH].tolist(), strict=True)):
+            # The marginals method has no limit on the population.
+            pool = [holders, self.n - holders]
+            ones[v] += rng.generator.multivariate_hypergeometric(pool, truthful, method="marginals")[0]
+        return ones
+
+
+@kernel
+def tell(types: NDArray[Any], place: int, ones: NDArray[np.uint8], truth: NDArray[np.uint8]) -> None:
+    """Set bit `place` of ones[n] where the type says 1, and of truth[n] where it says the truth."""
+    for i in range(types.shape[0]):
+        ones[i] |= np.uint8(types[i] == SAY_1) << place
+        truth[i] |= np.uint8(types[i] == TRUTH) << place

@@ -1,0 +1,210 @@
+"""Joint randomised response (JRR): contributors lie by coins that a dealer has correlated in secret pairs.
+
+Zheng, Seeam, Hu, Zhang, Zhang, *Locally differentially private frequency estimation via joint randomized response*
+(PoPETs 2025(3)). A dealer, who sees neither data nor reports, deals opposite signs R to random pairs; a contributor
+draws C and tells the truth if C + R > 0 (Theorem 5). Each report alone is randomised response; of two paired
+contributors, if one lies the other rather does not, and the errors cancel where most answers are the same.
+
+What it costs is in `privacy()`: the published epsilon holds for who looks at one report and ignores all others. Proofs,
+errata and numbers: docs/theory/jrr.md. Quota randomised response (`QuotaRR`) has smaller errors under a pure guarantee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness, blocks
+from deniable.core.thresholds import EpsilonLike
+from deniable.research.dealt.coupling.coin_guarantee import jrr_guarantee
+from deniable.research.dealt.coupling.coins import Coin, coin, flip_by_share
+from deniable.research.dealt.coupling.coupled import SignedCoins, sign_counts
+from deniable.research.dealt.coupling.parameters import optimal_parameters
+from deniable.research.dealt.dealt import ROW_APART, CodeOracle
+from deniable.research.dealt.shares import Columns
+
+
+@final
+@dataclass(frozen=True)
+class JRR(SignedCoins[Codes], CodeOracle):
+    """Joint randomised response over {0, 1} for one deal to n contributors.
+
+    Parameters
+    ----------
+    p : float, Fraction, Decimal or str
+        Probability of a true report, in (1/2, 1); a float means its shortest decimal.
+    rho : float, Fraction, Decimal or str
+        Correlation of the truth coins of two paired contributors, in [1 - 1/p, 0]. 0 is randomised response. Within
+        1e-12 (relative) of the end it means the end: then half of all contributors report the truth verbatim.
+    n : int
+        Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report. With odd n, one contributor drawn by the
+        dealer is left unpaired and reports by randomised response.
+    colluders : int, optional
+        Number of colluders that `privacy` states a row for, at most n - 1; 5 (the paper's) or n - 1 by default.
+    deal_id : str
+        Names the deal. Every deal needs its own: aggregates of different deals are not added but combined
+        (`combine_deals`).
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, naming the nearest feasible value.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> import numpy as np
+    >>> jrr = JRR.optimal(n=10_000, epsilon=1.0, colluders=5, count=500, epsilon_aux=2.0)
+    >>> round(jrr.p, 4), round(jrr.rho, 4)
+    (0.731, -0.1141)
+    >>> rng = SimulationRandomness(1)
+    >>> truth = np.repeat([0, 1], [9500, 500])
+    >>> reports = jrr.randomize(truth, jrr.deal(10_000, rng), rng)
+    >>> estimate = jrr.estimate(jrr.aggregate(reports))
+    >>> estimate.frequencies.round(3), estimate.standard_errors.round(4)
+    (array([0.96, 0.04]), array([0.0091, 0.0091]))
+    """
+
+    p: float | Fraction
+    rho: float | Fraction
+    n: int
+    colluders: int | None = None
+    deal_id: str = ""
+    epsilon: float = field(init=False, repr=False, compare=False)
+    """ln((p + s)/(q - s)), of whoever knows or learns my sign, whatever else they know; infinite at the end of rho."""
+
+    k = cells = 2
+    _pull = -1.0
+
+    name = "JRR"
+    constructor = "optimal"
+    card = Card(
+        shelf="dealt",
+        when="the published joint randomised response, to be compared with QuotaRR",
+        planned=False,
+        instead=ROW_APART,
+        wire="one bit",
+        page="theory/jrr.md",
+        note="its nominal epsilon holds only against who reads one report and ignores all others",
+    )
+
+    def __post_init__(self) -> None:
+        self._check_coins()
+
+    @classmethod
+    def optimal(
+        cls,
+        n: int,
+        epsilon: EpsilonLike,
+        colluders: int,
+        count: int | None = None,
+        epsilon_aux: EpsilonLike | None = None,
+        *,
+        deal_id: str = "",
+    ) -> Self:
+        """Return the JRR of least variance under a nominal epsilon.
+
+        Parameters
+        ----------
+        n : int
+            Number of contributors, >= 2.
+        epsilon : float, Fraction, Decimal or str
+            Bound for who sees one report and the signs and lies of `colluders` others, and ignores all other reports.
+            It bounds no collector who uses all reports: read `privacy()`.
+        colluders : int
+            M, at most n - 1.
+        count : int, optional
+            A guess of how many hold 1, 0..n, that the variance is minimised for; by default its mean over a flat prior.
+            The answer is plain randomised response (rho = 0) if the count is near n/2 or the colluders are many.
+        epsilon_aux : float, Fraction, Decimal or str, optional
+            Cap, >= epsilon, on what anybody learns, a colluding dealer included. None: no cap, and where JRR is better
+            than randomised response its best form is the extreme one, with no bound at all.
+        deal_id : str
+            Names the deal.
+
+        Raises
+        ------
+        InvalidParameterError
+            If an argument is out of bounds, or epsilon_aux < epsilon, naming the nearest feasible value.
+
+        Examples
+        --------
+        >>> jrr = JRR.optimal(n=10_000, epsilon=0.1, colluders=5, count=1000)
+        >>> randomised_response = JRR.optimal(n=10_000, epsilon=0.1, colluders=5, count=5000)
+        >>> round(jrr.count_variance(1000) / randomised_response.count_variance(1000), 3)
+        0.429
+        """
+        p, rho = optimal_parameters(n, epsilon, colluders, count, epsilon_aux)
+        return cls(p, rho, n, colluders, deal_id)
+
+    def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Codes:
+        # Truth if C + R > 0. One 64-bit word per report draws C; R is the share's sign, 0 for the unpaired contributor.
+        lies = np.array([self.coin.minus, self.coin.plus, self.coin.unpaired], dtype=np.uint64)
+        reports = np.empty(len(codes), dtype=np.uint8)
+        for rows, words in blocks(rng, len(codes)):
+            flip_by_share(codes[rows], columns[0][rows], words, lies, reports[rows])
+        return reports
+
+    def count_variance(self, count: float, *, reporters: int | None = None) -> float:
+        """Variance of the estimated number n1 of holders, as Theorem 3 has it.
+
+        pq/(p - q)^2 [n' + rho ((2 n1' - n')^2 - n')/(n - 1)] for n' reporters, n1' of whom hold 1; for odd n with n in
+        place of n - 1.
+
+        Examples
+        --------
+        >>> round(JRR(p=0.8, rho=-0.1875, n=2).count_variance(2), 4)  # Example 2 of the paper
+        0.7222
+        """
+        reporting = self.n if reporters is None else checked_integer("reporters", reporters, 1, self.n)
+        return self.variance(count / reporting, reporters=reporting) * reporting**2
+
+    @cached_property
+    def coin(self) -> Coin:
+        return coin(self.p, self.rho)
+
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        return 1 - self.coin.q, self.coin.q
+
+    def _guarantee(self, theta: float, colluders: int, delta: float) -> Guarantee:
+        return jrr_guarantee(self.coin, self.n, theta, colluders, delta)
+
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        drawn: NDArray[np.int64] = self.simulate_counts(counts, 1, rng)[0]
+        return drawn
+
+    def simulate_counts(self, counts: ArrayLike, runs: int, rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Draw the counts of `runs` independent deals to n contributors, exactly in distribution: int64[runs, 2].
+
+        Given how many holders of each answer were dealt each sign, reports are independent.
+
+        Parameters
+        ----------
+        counts : int[2]
+            Number of contributors who hold each answer, n in all.
+        runs : int
+            Number of deals.
+        rng : SimulationRandomness
+            Source of the draw.
+
+        Raises
+        ------
+        InvalidInputError
+            If the counts do not sum to n.
+        """
+        true_counts, pool = self._checked_counts(counts, 2), sign_counts(self.n)
+        lies = np.array([float(lie) for lie in (self.coin.lie_minus, self.coin.lie_plus, self.coin.q)])
+        size, draw = checked_integer("runs", runs, 1), rng.generator.binomial
+        # The marginals method has no limit on the population.
+        one = rng.generator.multivariate_hypergeometric(pool, int(true_counts[1]), size=size, method="marginals")
+        ones = draw(one, 1 - lies).sum(axis=1) + draw(np.array(pool) - one, lies).sum(axis=1)
+        return np.stack([self.n - ones, ones], axis=1).astype(np.int64)

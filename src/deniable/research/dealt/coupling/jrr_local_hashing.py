@@ -1,0 +1,197 @@
+"""k-ary JRR inside local hashing, for fidelity: it gains nothing for rare values.
+
+Zheng, Seeam, Hu, Zhang, Zhang, PoPETs 2025(3), section 4.6.2: every contributor draws a public hash and sends it with
+the k-ary JRR of the hashed value. A report supports v (its cell is h(v)) with a probability that does not depend on the
+truth coin where the contributor does not hold v and values collide with probability 1/m; so coupled coins only act
+where *both* peers hold v. Measured: docs/theory/coupling.md. Use `CoupledOUE`, or `QuotaRR`, instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer, code_dtype
+from deniable.core.mechanism import ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.state import Counts
+from deniable.core.thresholds import EpsilonLike
+from deniable.oracles.sketch.families._columns import columns_of
+from deniable.oracles.sketch.families.family import HashFamily
+from deniable.oracles.sketch.families.registry import family_entry
+from deniable.research.dealt.coupling.coins import Coin
+from deniable.research.dealt.coupling.coupled import SignedCoins
+from deniable.research.dealt.coupling.kary_jrr import MAX_VALUES, KaryJRR
+from deniable.research.dealt.dealt import NO_ROW
+from deniable.research.dealt.shares import Columns
+
+
+@final
+@dataclass(frozen=True)
+class JRRLocalHashing(SignedCoins[Any]):
+    """Local hashing over {0, ..., k-1} with k-ary JRR over m cells, for one deal to n contributors.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    m : int
+        Number of cells, 2 <= m <= 65535.
+    p, rho : float
+        Of the k-ary JRR over the m cells (`KaryJRR`).
+    n : int
+        Number of contributors dealt to. Fewer may report.
+    colluders : int, optional
+        Number of colluders that `privacy` states a row for.
+    deal_id : str
+        Names the deal; every deal needs its own.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import OLH, SimulationRandomness
+    >>> import numpy as np
+    >>> hashed = JRRLocalHashing.optimal(k=100, m=4, n=10_000, epsilon=1.0, colluders=5)
+    >>> round(hashed.variance(0.01) / OLH(100, 1.0).variance(0.01, 10_000), 2)  # no gain for rare values
+    1.0
+    """
+
+    k: int
+    m: int
+    p: float | Fraction
+    rho: float | Fraction
+    n: int
+    colluders: int | None = None
+    deal_id: str = ""
+    epsilon: float = field(init=False, repr=False, compare=False)
+    """What holds whoever colludes: the response's; infinite at the end of the range of rho."""
+
+    name = "JRRLocalHashing"
+    constructor = "optimal"
+    card = Card(
+        shelf="dealt",
+        when="fidelity to the paper alone: it gains nothing for rare values",
+        aliases=("JRR-LH",),
+        planned=False,
+        instead=NO_ROW,
+        decoding="compares",
+        wire="a hash function and one cell",
+        page="theory/coupling.md",
+    )
+
+    def __post_init__(self) -> None:
+        hashes = self.hashes
+        object.__setattr__(self, "k", hashes.k)
+        object.__setattr__(self, "m", checked_integer("m", hashes.m, 2, MAX_VALUES))
+        self._check_coins()
+
+    @classmethod
+    def optimal(
+        cls,
+        k: int,
+        m: int,
+        n: int,
+        epsilon: EpsilonLike,
+        colluders: int,
+        count: int | None = None,
+        epsilon_aux: EpsilonLike | None = None,
+        *,
+        deal_id: str = "",
+    ) -> Self:
+        """Return local hashing with the response `KaryJRR.optimal(m, n, epsilon, ...)`, parameters as there."""
+        response = KaryJRR.optimal(m, n, epsilon, colluders, count, epsilon_aux, deal_id=deal_id)
+        return cls(k, m, response.p, response.rho, n, colluders, deal_id)
+
+    @cached_property
+    def hashes(self) -> HashFamily:
+        """The family of public hash functions."""
+        return family_entry("prime").build(self.k, self.m)
+
+    @cached_property
+    def response(self) -> KaryJRR:
+        """What cells go through."""
+        return KaryJRR(self.m, self.p, self.rho, self.n, self.colluders, self.deal_id)
+
+    # ---------------------------------------------------------------- contributor and collector
+
+    def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Any:
+        # The hash is drawn before the answer is looked at.
+        parameters = self.hashes.draw_parameters(rng, len(codes))
+        cells = self.response._randomize(self.hashes.hash(codes, *parameters), columns, rng)
+        return self.hashes.join(parameters, cells)
+
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        # The reports that support each value, in O(n k) time.
+        checked = self.hashes.checked(reports)
+        return self.hashes.tally(checked).astype(np.int64, copy=False), len(columns_of(checked)[0])
+
+    def _check_counts(self, counts: Counts, n: int) -> None:
+        self.hashes.check_state(counts, n)
+
+    # ---------------------------------------------------------------- guarantee and exact law
+
+    @property
+    def cells(self) -> int:
+        return self.m
+
+    @property
+    def coin(self) -> Coin:
+        return self.response.coin
+
+    @property
+    def _pull(self) -> float:
+        c = self.hashes.collision_probability
+        return float(c - (1 - c) / (self.m - 1))
+
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        p, q = self.response.support_probabilities
+        c = self.hashes.collision_probability
+        return p, c * p + (1 - c) * q
+
+    def _guarantee(self, theta: float, colluders: int, delta: float) -> Guarantee:
+        # The response's; rows at delta are upper bounds, because two answers may share a cell.
+        guarantee = self.response.guarantee_against(theta=theta, colluders=colluders, delta=delta)
+        rows = tuple(replace(row, status="upper bound") if row.delta else row for row in guarantee.trust_models)
+        remark = "the hash function in a report is public and independent of the answer"
+        return replace(guarantee, trust_models=rows, remarks=(*guarantee.remarks, remark))
+
+    # ---------------------------------------------------------------- reports and simulation
+
+    def outputs(self) -> Any:
+        """Return every report once, by hash function, then by cell."""
+        self._check_channel(self.k, self.hashes.member_count * self.m)
+        parameters, probabilities = self.hashes.members()
+        cells = np.tile(np.arange(self.m), len(probabilities)).astype(code_dtype(self.m))
+        return self.hashes.join(tuple(np.repeat(column, self.m) for column in parameters), cells)
+
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # By making all reports.
+        truth = np.repeat(np.arange(self.k), counts)
+        return self._tally(self.randomize(truth, self.deal(self.n, rng), rng))[0]
+
+    @property
+    def report_type(self) -> Callable[..., Any]:
+        return self.hashes.report_type
+
+    @property
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The hash's parameters and the cell."""
+        return self.hashes.report_fields
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report."""
+        return self.hashes.report_bits

@@ -1,0 +1,230 @@
+"""k-ary joint randomised response: GRR whose truth coins are negatively correlated within secret random pairs.
+
+Zheng, Seeam, Hu, Zhang, Zhang, *Locally Differentially Private Frequency Estimation via Joint Randomized Response*,
+PoPETs 2025(3), eq. (27). That table is the law of two truth coins with Pr[T] = p and *liars uniform over the other
+values, independently*. Errata: the correlation of the coins is rho/(k-1), not rho; the table is a law for
+-min(p/q, (k-1)^2 q/p) <= rho <= k-1; "consistently outperforms GRR" is false near f = 1/k.
+
+Given the dealt sign R the contributor tells the truth with probability p + R s, s^2 = -rho p q. This realises eq. (27)
+on its whole negative range (docs/theory/coupling.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer, code_dtype
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness, blocks, uniform_below
+from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact
+from deniable.errors import InvalidParameterError
+from deniable.research.dealt.coupling.coin_guarantee import (
+    kary_guarantee,
+    lie_tells_more,
+    revealed_lies,
+    revealed_shares,
+)
+from deniable.research.dealt.coupling.coins import Coin, kary_coin, lie_by_share, rho_range
+from deniable.research.dealt.coupling.coupled import SignedCoins, sign_counts
+from deniable.research.dealt.coupling.kary_optimum import KaryTask, Reveal, best_truthfulness
+from deniable.research.dealt.coupling.parameters import pair_rate, peer_posterior
+from deniable.research.dealt.dealt import ROW_APART, CodeOracle
+from deniable.research.dealt.shares import Columns
+
+MAX_VALUES = (1 << 16) - 1
+
+
+@final
+@dataclass(frozen=True)
+class KaryJRR(SignedCoins[Codes], CodeOracle):
+    """k-ary JRR over {0, ..., k-1} for one deal to n contributors; k = 2 is `JRR`.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 65535.
+    p : float, Fraction, Decimal or str
+        Probability of a true report, in (1/k, 1); a float means its shortest decimal.
+    rho : float, Fraction, Decimal or str
+        The rho of eq. (27), from -min(p/q, (k-1)^2 q/p) to 0; 0 is GRR. Within 1e-12 (relative) of the end it means
+        the end. Positive rho is a distribution up to k - 1, but saves less than one report's variance: it is not dealt.
+    n : int
+        Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report. With odd n, one contributor drawn by the
+        dealer is left unpaired and reports by GRR.
+    colluders : int, optional
+        Number of colluders that `privacy` states a row for, at most n - 1; 5 (the paper's) or n - 1 by default.
+    deal_id : str
+        Names the deal; every deal needs its own.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> import numpy as np
+    >>> jrr = KaryJRR.optimal(k=4, n=10_000, epsilon=1.0, colluders=5)
+    >>> round(jrr.p, 4), round(jrr.correlation, 4)
+    (0.4751, -0.9052)
+    >>> rng = SimulationRandomness(1)
+    >>> truth = np.repeat([0, 1], [9000, 1000])
+    >>> reports = jrr.randomize(truth, jrr.deal(10_000, rng), rng)
+    >>> jrr.estimate(jrr.aggregate(reports)).frequencies.round(2)
+    array([ 0.9 ,  0.1 ,  0.02, -0.01])
+    """
+
+    k: int
+    p: float | Fraction
+    rho: float | Fraction
+    n: int
+    colluders: int | None = None
+    deal_id: str = ""
+    epsilon: float = field(init=False, repr=False, compare=False)
+    """What holds whoever colludes: the bound of who knows the share; infinite at the end of the range of rho."""
+
+    name = "KaryJRR"
+    constructor = "optimal"
+    card = Card(
+        shelf="dealt",
+        when="the published k-ary joint randomised response, to be compared with QuotaRR",
+        planned=False,
+        instead=ROW_APART,
+        wire="one code",
+        page="theory/coupling.md",
+        note="its nominal epsilon holds only against who reads one report and ignores all others",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_VALUES))
+        self._check_coins()
+
+    @classmethod
+    def optimal(
+        cls,
+        k: int,
+        n: int,
+        epsilon: EpsilonLike,
+        colluders: int,
+        count: int | None = None,
+        epsilon_aux: EpsilonLike | None = None,
+        *,
+        reveal: Reveal = "shares",
+        deal_id: str = "",
+    ) -> Self:
+        """Return the KaryJRR of least variance of one value's frequency under a nominal epsilon.
+
+        Parameters
+        ----------
+        k : int
+            Domain size.
+        n : int
+            Number of contributors, >= 2.
+        epsilon : float, Fraction, Decimal or str
+            Bound for who sees one report and what `colluders` others reveal, and ignores all other reports. It bounds
+            no collector who uses all reports: read `privacy()`.
+        colluders : int
+            M, at most n - 1.
+        count : int, optional
+            A guess of how many hold the value of interest; 0, a rare value, by default. The answer is GRR (rho = 0)
+            if the count is near n/k or the colluders are many.
+        epsilon_aux : float, Fraction, Decimal or str, optional
+            Cap, >= epsilon, on what anybody learns, a colluding dealer included.
+        reveal : {"shares", "truths"}
+            What the colluders reveal. "truths" (whether they reported the truth, as in the paper) permits slightly
+            more where p < 1/2; but nothing keeps who was dealt a share from revealing it.
+        deal_id : str
+            Names the deal.
+
+        Raises
+        ------
+        InvalidParameterError
+            If an argument is out of bounds, or epsilon_aux < epsilon.
+
+        Examples
+        --------
+        >>> KaryJRR.optimal(k=10, n=10_000, epsilon=1.0, colluders=5, count=1000).rho  # f = 1/k
+        0.0
+        """
+        size, budget = checked_integer("k", k, 2, MAX_VALUES), checked_epsilon(epsilon)
+        mu = peer_posterior(n, colluders)
+        if reveal not in ("shares", "truths"):
+            raise InvalidParameterError(f'reveal must be "shares" or "truths", got reveal={reveal!r}')
+        cap = None if epsilon_aux is None else checked_epsilon(epsilon_aux, "epsilon_aux")
+        if cap is not None and exact(cap) < exact(budget):
+            raise InvalidParameterError(
+                f"epsilon_aux must be >= epsilon={budget}, got epsilon_aux={epsilon_aux} (the nearest feasible values: "
+                f"epsilon_aux={budget} or epsilon={epsilon_aux})"
+            )
+        held = 0 if count is None else checked_integer("count", count, 0, n)
+        task = KaryTask(size, n, held, float(budget), float(mu), float(pair_rate(n)), reveal, float(cap or math.inf))
+        p, s = best_truthfulness(task)
+        # Crossings are known to about 1e-9: an optimum that near to the end of the range is the end of the range. Under
+        # a cap it never is: there my share tells all.
+        extreme = cap is None and s >= min(p, 1 - p) * (1 - 1e-7)
+        s, step = (0.0 if s < 1e-9 else s), 2.0**-53
+        while True:
+            end = rho_range(size, p)[0]
+            rho = end if extreme else max(end, -(s**2) * (size - 1) / (p * (1 - p)) + 0.0)
+            coin = kary_coin(size, p, rho)
+            known = revealed_shares if reveal == "shares" else revealed_lies
+            told = known(size, coin, mu) > budget
+            if not told and (cap is None or revealed_shares(size, coin, Fraction(1)) <= cap):
+                return cls(size, p, rho, n, colluders, deal_id)
+            # What tells too much is the truth, or else a lie: then less of s alone will do.
+            lies = bool(s) and not extreme and lie_tells_more(size, coin, mu if told else Fraction(1))
+            p, s, step = (p if lies else p - step), (max(s - 2 * step, 0.0) if s else 0.0), 2 * step
+
+    def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Codes:
+        # The truth with probability p + R s, p without a peer; else a lie, uniformly.
+        lies = [self.coin.minus, self.coin.plus, self.coin.unpaired]
+        # A sure lie needs 2^64, which no word holds: a flag says so.
+        limits = np.array([min(lie, SCALE - 1) for lie in lies], dtype=np.uint64)
+        certain = np.array([lie == SCALE for lie in lies])
+        reports = np.empty(len(codes), dtype=code_dtype(self.k))
+        for rows, words in blocks(rng, len(codes)):
+            steps = uniform_below(rng, self.k - 1, len(words))
+            lie_by_share(codes[rows], columns[0][rows], words, steps, limits, certain, self.k, reports[rows])
+        return reports
+
+    @property
+    def cells(self) -> int:
+        return self.k
+
+    @property
+    def _pull(self) -> float:
+        return -1 / (self.k - 1)
+
+    @cached_property
+    def coin(self) -> Coin:
+        return kary_coin(self.k, self.p, self.rho)
+
+    @cached_property
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        return 1 - self.coin.q, self.coin.q / (self.k - 1)
+
+    def _guarantee(self, theta: float, colluders: int, delta: float) -> Guarantee:  # noqa: ARG002
+        return kary_guarantee(self.k, self.coin, self.n, colluders, delta)
+
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # In O(k^2) time.
+        draw, lies = rng.generator, (self.coin.minus, self.coin.plus, self.coin.unpaired)
+        rest, liars = counts, np.zeros_like(counts)
+        for size, lie in zip(sign_counts(self.n), lies, strict=True):
+            part = draw.multivariate_hypergeometric(rest, size, method="marginals")
+            liars = liars + draw.binomial(part, lie / SCALE)
+            rest = rest - part
+        total = counts - liars
+        uniform = np.full(self.k - 1, 1 / (self.k - 1))
+        for v in np.flatnonzero(liars):
+            total[np.arange(self.k) != v] += draw.multinomial(liars[v], uniform)
+        return total

@@ -1,0 +1,184 @@
+"""How p and rho of JRR are chosen: the published search, and the exact optimum that replaces it.
+
+Under a bound on what m colluders' revelations add, p (1 + mu a) <= pi(epsilon) with a = -rho, the variance is least at
+an end of the feasible range: plain randomised response, or the extreme correlation. mu is the posterior probability
+that one's peer is among the colluders, in the worst case of what they reveal (`peer_posterior`).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+from deniable.core.checks import checked_integer
+from deniable.core.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
+from deniable.errors import InvalidParameterError
+from deniable.research.dealt.coupling.coins import coin
+
+MAX_CONTRIBUTORS = 1 << 32
+
+
+class JRRParameters(NamedTuple):
+    """Parameters of the truth table of a pair."""
+
+    p: float
+    """Probability of a true report."""
+    rho: float
+    """Correlation of the truth coins of two paired contributors."""
+
+
+def checked_colluders(n: int, colluders: int) -> int:
+    """Return the number of colluders, 0 <= colluders <= n-1, or raise InvalidParameterError."""
+    return checked_integer("colluders", colluders, 0, checked_integer("n", n, 2, MAX_CONTRIBUTORS) - 1)
+
+
+def peer_posterior(n: int, colluders: int) -> Fraction:
+    """Return mu, the worst-case posterior probability that one's peer is among the colluders.
+
+    m/(n - m), and 1 once m >= n/2: if all colluders were dealt the same sign, their peers are among the other n - m.
+    The paper uses the prior probability m/(n - 1) (erratum of Theorem 2).
+
+    Examples
+    --------
+    >>> peer_posterior(10, 2), peer_posterior(10, 5)
+    (Fraction(1, 4), Fraction(1, 1))
+    """
+    m = checked_colluders(n, colluders)
+    return Fraction(1) if 2 * m >= n else Fraction(m, n - m)
+
+
+def theorem2_as_printed(p: float, rho: float, n: int, colluders: int) -> float:
+    """Return the epsilon that Theorem 2, eq. (20), states. It is **false** for 2 <= colluders < n - 1.
+
+    It weighs the peer's correlation with the prior probability that the peer colludes, not with the posterior given
+    what the colluders reveal. For n = 4, m = 2, p = .6, rho = -2/3 it gives 1.872 where the truth is infinite. Kept for
+    comparison only; `JRR.privacy` states what holds.
+
+    Examples
+    --------
+    >>> round(theorem2_as_printed(0.6, -2 / 3, n=4, colluders=2), 3)
+    1.872
+    """
+    m, q = checked_colluders(n, colluders), 1 - p
+    most, least = max((1 - rho) * p, p + rho * q), min((1 - rho) * q, q + rho * p)
+    denominator = m * least + (n - m - 1) * q
+    return math.log((m * most + (n - m - 1) * p) / denominator) if denominator > 0 else math.inf
+
+
+def algorithm_1(n: int, epsilon: EpsilonLike, colluders: int, step: float = 1e-4) -> JRRParameters:
+    """Return what the paper's Algorithm 1 returns, in constant time; for comparison with `optimal_parameters`.
+
+    Its outer loop never advances: at the first p = pi(epsilon) - step the constraint of Theorem 2 holds on a range of
+    rho wider than the grid. So rho is the first point 1 - 1/p + j step at or above max(1 - 1/p, need),
+    need = -(pi/p - 1)(n - 1)/colluders. With many colluders that point can be slightly positive.
+
+    Parameters
+    ----------
+    n : int
+        Number of contributors, >= 2.
+    epsilon : float, Fraction, Decimal or str
+        Nominal budget: it bounds neither Theorem 2's adversary nor anybody who uses the other reports.
+    colluders : int
+        M, at most n - 1.
+    step : float
+        Grid of both parameters. (As printed, the second input and line 8 say delta p where delta rho is meant.)
+
+    Raises
+    ------
+    InvalidParameterError
+        If epsilon is too small for the step: the search would return nothing.
+
+    Examples
+    --------
+    >>> p, rho = algorithm_1(10_000, 0.1, colluders=5)
+    >>> round(p, 6), round(rho, 6)
+    (0.524879, -0.381)
+    """
+    m, budget = checked_colluders(n, colluders), float(checked_epsilon(epsilon))
+    pi = math.exp(budget) / (1 + math.exp(budget))
+    p = pi - step
+    if not step > 0 or not p > 0.5:
+        least = math.log((0.5 + step) / (0.5 - step)) if 0 < step < 0.5 else math.nan
+        raise InvalidParameterError(
+            f"step must be > 0 and below e^epsilon/(1 + e^epsilon) - 1/2 = {pi - 0.5:.6g} for epsilon={epsilon}, "
+            f"got step={step} (which needs epsilon > {least:.6g})"
+        )
+    start = 1 - 1 / p
+    need = max(start, -(pi / p - 1) * (n - 1) / m) if m else start
+    return JRRParameters(p, start + math.ceil((need - start) / step) * step)
+
+
+def pair_rate(n: int) -> Fraction:
+    """Return the probability that two given contributors are paired: 1/(n-1), or 1/n for odd n."""
+    return Fraction(1, n - 1 if n % 2 == 0 else n)
+
+
+def imbalance(n: int, count: int | None) -> Fraction:
+    """Return kappa = ((2 count - n)^2 - n)/n times the pair rate: the relative variance is 1 + rho kappa.
+
+    About (1 - 2 theta)^2. Without a count: its mean over a flat prior on 0..n, about 1/3.
+    """
+    square = Fraction(n * (n + 2), 3) if count is None else Fraction((2 * count - n) ** 2)
+    return (square - n) / n * pair_rate(n)
+
+
+def relative_variance(gain: float, rho: float, kappa: float) -> float:
+    """Return Var(n1_hat)/n at p - q = gain: pq/(p - q)^2 (1 + rho kappa)."""
+    return (1 - gain * gain) / (4 * gain * gain) * (1 + rho * kappa)
+
+
+def optimal_parameters(
+    n: int, epsilon: EpsilonLike, colluders: int, count: int | None = None, epsilon_aux: EpsilonLike | None = None
+) -> JRRParameters:
+    """Return the p and rho of least variance, rounded so that the implemented coins keep both bounds.
+
+    The parameters are those of `JRR.optimal`.
+
+    Raises
+    ------
+    InvalidParameterError
+        If an argument is out of bounds, or epsilon_aux < epsilon, naming the nearest feasible value.
+
+    Examples
+    --------
+    >>> p, rho = optimal_parameters(10_000, 0.1, colluders=5, count=1000)
+    >>> round(p, 6), round(rho, 6)
+    (0.524741, -0.9057)
+    """
+    mu = float(peer_posterior(n, colluders))
+    budget = spent(checked_epsilon(epsilon))
+    cap = None if epsilon_aux is None else spent(checked_epsilon(epsilon_aux, "epsilon_aux"))
+    if cap is not None and cap < budget:
+        raise InvalidParameterError(
+            f"epsilon_aux must be >= epsilon={epsilon}: a colluding dealer learns at least what my own report says; "
+            f"got epsilon_aux={epsilon_aux} (the nearest feasible values: epsilon_aux={epsilon} or "
+            f"epsilon={epsilon_aux})"
+        )
+    kappa = float(imbalance(n, None if count is None else checked_integer("count", count, 0, n)))
+    alone = math.tanh(float(budget) / 2)
+    most = 1.0 if cap is None else math.tanh(float(cap) / 2)
+    gain, rho = alone, 0.0
+    if alone > mu * most:
+        # The bound on colluders is met, p + mu s = pi(epsilon), and s at its end: q, or pi(epsilon_aux) - p with a cap.
+        coupled = (alone - mu * most) / (1 - mu)
+        correlation = -((most - coupled) ** 2) / (1 - coupled * coupled)
+        if cap is None:
+            correlation = -(1 - coupled) / (1 + coupled)
+        if relative_variance(coupled, correlation, kappa) < relative_variance(alone, 0.0, kappa):
+            gain, rho = coupled, correlation
+    return _rounded((1 + gain) / 2, rho, n, colluders, budget, cap)
+
+
+def _rounded(p: float, rho: float, n: int, colluders: int, budget: Fraction, cap: Fraction | None) -> JRRParameters:
+    """Lower p, and |rho| with it, by units in the last place until the implemented integers keep both bounds."""
+    # ratio <= e^budget if and only if the worst lie probability x satisfies x (1 + e^budget) >= 1.
+    needed = 1 / (1 + exp_bounds(budget)[0])
+    capped = Fraction(0) if cap is None else 1 / (1 + exp_bounds(cap)[0])
+    mu = peer_posterior(n, colluders)
+    coins = coin(p, rho)
+    while coins.q - mu * coins.s < needed or coins.lie_plus < capped:
+        p = math.nextafter(p, 0.0)
+        rho = math.nextafter(rho, 0.0) if cap is not None else (1 - 1 / p if rho else 0.0)
+        coins = coin(p, rho)
+    return JRRParameters(p, rho)

@@ -1,0 +1,167 @@
+"""Report-coupled randomised response: peers use U and 1 - U, so that forced reports cancel within secret random pairs.
+
+JRR couples whether peers tell the truth, which cancels noise where both hold the same value. Coupling the *reports*
+cancels it always: of every pair, both tell the truth (probability p - q), or one is told to say 1 and the other to say
+0. At the same p it has less variance than randomised response at any frequency, and than JRR
+(docs/theory/coupling.md). The idea of a dealer and of random pairs is that of Zheng, Seeam, Hu, Zhang, Zhang, PoPETs
+2025(3); the coupling is ours. Quota randomised response (`QuotaRR`) has still less variance and a stronger guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer
+from deniable.core.mechanism import ReportField
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, exp_bounds, spent, threshold_up
+from deniable.errors import InvalidParameterError
+from deniable.research.dealt.coupling.coins import checked_number
+from deniable.research.dealt.coupling.coupled import CoupledReports
+from deniable.research.dealt.coupling.parameters import peer_posterior
+from deniable.research.dealt.coupling.report_guarantee import report_coupling_guarantee, revealed_types
+from deniable.research.dealt.coupling.threshold_coupling import SAY_1, TRUTH, ThresholdCoupling, checked_weight
+from deniable.research.dealt.dealt import NO_ROW, CodeOracle
+from deniable.research.dealt.quota.tables import deal_types
+from deniable.research.dealt.shares import Columns, check_types, follow
+
+
+@final
+@dataclass(frozen=True)
+class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
+    """Report-coupled randomised response over {0, 1} for one deal to n contributors.
+
+    Parameters
+    ----------
+    p : float, Fraction, Decimal or str
+        Probability of a true report, in (1/2, 1); a float means its shortest decimal.
+    n : int
+        Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report. With odd n, one contributor drawn by the
+        dealer is left unpaired.
+    weight : float, Fraction, Decimal or str
+        Share lambda in [0, 1] of pairs that are coupled; the others draw independently. 0 is randomised response.
+    colluders : int, optional
+        Number of colluders that `privacy` states a row for, at most n - 1; 5 or n - 1 by default.
+    deal_id : str
+        Names the deal; every deal needs its own.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> import numpy as np
+    >>> coupled = ReportCoupledRR.optimal(n=10_000, epsilon=0.5, colluders=5)
+    >>> round(coupled.p, 4), coupled.weight
+    (0.6223, 1.0)
+    >>> truth, rng = np.repeat([0, 1], [9500, 500]), SimulationRandomness(1)
+    >>> reports = coupled.randomize(truth, coupled.deal(10_000, rng), rng)
+    >>> coupled.estimate(coupled.aggregate(reports)).frequencies.round(3)
+    array([0.934, 0.066])
+    """
+
+    p: float | Fraction
+    n: int
+    weight: float | Fraction = 1.0
+    colluders: int | None = None
+    deal_id: str = ""
+
+    k = 2
+
+    name = "ReportCoupledRR"
+    constructor = "optimal"
+    card = Card(
+        shelf="dealt",
+        when="no quotas are wanted: less error than JRR, without its smaller bounds",
+        planned=False,
+        instead=NO_ROW,
+        wire="one bit",
+        page="theory/coupling.md",
+        note="no bound at all once the dealer colludes",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", checked_number(self.p, "p"))
+        object.__setattr__(self, "weight", checked_weight(self.weight))
+        self._check_pairs()
+        if not Fraction(1, 2) < exact(self.p) < 1 or 2 * self.coupling.q >= SCALE:
+            raise InvalidParameterError(f"p must be in (0.5, 1), got p={self.p}")
+
+    @classmethod
+    def optimal(cls, n: int, epsilon: EpsilonLike, colluders: int, count: int = 0, *, deal_id: str = "") -> Self:
+        """Return the mechanism of less variance under a nominal epsilon: fully coupled, or randomised response.
+
+        Parameters
+        ----------
+        n : int
+            Number of contributors, >= 2.
+        epsilon : float, Fraction, Decimal or str
+            Bound for who sees one report and what `colluders` others reveal, and ignores all other reports. It bounds
+            no collector who uses all reports: read `privacy()`.
+        colluders : int
+            m, at most n - 1.
+        count : int
+            A guess of how many hold 1; 0 by default.
+        deal_id : str
+            Names the deal.
+
+        Raises
+        ------
+        InvalidParameterError
+            If an argument is out of bounds.
+        """
+        budget, held = checked_epsilon(epsilon), checked_integer("count", count, 0, n)
+        found = []
+        for weight in (1, 0):
+            # (p + x q)/(q (1 - x)) = e^epsilon at x = mu weight.
+            x = peer_posterior(n, colluders) * weight
+            q = 1 / ((1 - x) * (1 + exp_bounds(spent(budget))[0])) if x < 1 else Fraction(1)
+            p = float(1 - q) - 2.0**-52  # two units below: a float stands for its shortest decimal
+            if p > 0.5:
+                found.append(cls(p, n, float(weight), colluders, deal_id))
+        return min(found, key=lambda mechanism: mechanism.variance(held / n))
+
+    @property
+    def share_fields(self) -> tuple[ReportField, ...]:
+        """What U says of one's threshold, and no more of it: 0 or 1 to be reported, 2 for the truth."""
+        return (ReportField("types", "uint8"),)
+
+    def _deal(self, n: int, rng: Randomness) -> Columns:
+        return (deal_types(self.coupling.draw_counts(n, rng), rng),)
+
+    def _check_types(self, columns: Columns) -> None:
+        check_types(columns[0], self.n, [self.n] * 3)
+
+    def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Codes:  # noqa: ARG002
+        reports = np.empty(len(codes), dtype=np.uint8)
+        follow(columns[0], codes, self.k, reports)
+        return reports
+
+    @cached_property
+    def coupling(self) -> ThresholdCoupling:
+        q = threshold_up(1 - exact(self.p))
+        return ThresholdCoupling(q, SCALE - q, math.floor(exact(self.weight) * SCALE))
+
+    def _revealed(self, mu: Fraction) -> float:
+        return revealed_types(self.coupling, mu)
+
+    def _guarantee(self, theta: float, colluders: int, delta: float) -> Guarantee:
+        return report_coupling_guarantee(self.coupling, self.n, theta, colluders, delta)
+
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        told = self.coupling.simulate_counts(self.n, 1, rng)[0]
+        truthful = rng.generator.multivariate_hypergeometric(counts, int(told[TRUTH]), method="marginals")
+        ones = int(told[SAY_1] + truthful[1])
+        return np.array([self.n - ones, ones])

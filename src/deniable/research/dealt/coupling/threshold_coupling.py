@@ -1,0 +1,134 @@
+"""Bits y = 1{U < t_x} of two peers, one with U and the other with 1 - U: the law behind report coupling.
+
+With thresholds q <= p, a uniform U says one of three things: below q "report 1", from q to p "report the bit", above
+"report 0". That *type* is all that a contributor needs to know of U, and all that the dealer tells. Pairs are formed at
+random, so types are dealt as counts in uniform order; who is paired with whom need not exist anywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
+from deniable.core.thresholds import SCALE, EpsilonLike
+from deniable.errors import InvalidParameterError
+from deniable.research.dealt.coupling.coins import checked_number
+from deniable.research.dealt.coupling.parameters import pair_rate
+from deniable.research.dealt.coupling.report_views import PairView
+
+SAY_0, SAY_1, TRUTH = 0, 1, 2
+"""Types, numbered as in a quota deal over two values."""
+
+
+def checked_weight(value: EpsilonLike) -> float | Fraction:
+    """Return the share of coupled pairs, in [0, 1]."""
+    weight = checked_number(value, "weight")
+    if not 0 <= weight <= 1:
+        raise InvalidParameterError(f"weight must be in [0, 1], got weight={value}")
+    return weight
+
+
+@dataclass(frozen=True)
+class ThresholdCoupling:
+    """Thresholds over 2^64: q and p of reporting 1 for the bits 0 and 1, and the weight of 1 - U against a fresh U."""
+
+    q: int
+    p: int
+    weight: int = SCALE
+
+    @property
+    def shares(self) -> NDArray[Any]:
+        """P(type), Fractions of shape (3,)."""
+        law: NDArray[Any] = np.array([SCALE - self.p, self.q, self.p - self.q], dtype=object) * Fraction(1, SCALE)
+        return law
+
+    @cached_property
+    def pairs(self) -> NDArray[Any]:
+        """P(type, peer's type), Fractions of shape (3, 3)."""
+        intervals = {SAY_1: (0, self.q), TRUTH: (self.q, self.p), SAY_0: (self.p, SCALE)}
+        mirrored = {t: (SCALE - high, SCALE - low) for t, (low, high) in intervals.items()}
+        overlap = [
+            [max(0, min(a[1], b[1]) - max(a[0], b[0])) for b in (mirrored[t] for t in range(3))]
+            for a in (intervals[t] for t in range(3))
+        ]
+        weight, shares = Fraction(self.weight, SCALE), self.shares
+        result: NDArray[Any] = np.array(overlap, dtype=object) * (weight / SCALE)
+        result += (1 - weight) * np.outer(shares, shares)
+        return result
+
+    # ------------------------------------------------------------ dealer
+
+    def draw_counts(self, n: int, rng: Randomness) -> list[int]:
+        """Dealer: draw how many contributors are told each type, exactly."""
+        below = np.zeros(2, dtype=np.int64)
+        pairs = n // 2
+        if self.weight == SCALE:
+            for _, words in blocks(rng, pairs):
+                self._count(words, below)
+                self._count(~words, below)
+        else:
+            for _, words in blocks(rng, pairs, 3):
+                coupled = words[:, 2] < np.uint64(self.weight)
+                self._count(words[:, 0], below)
+                self._count(np.where(coupled, ~words[:, 0], words[:, 1]), below)
+        if n % 2:
+            for _, words in blocks(rng, 1):
+                self._count(words, below)
+        q, p = below.tolist()
+        return [n - p, q, p - q]
+
+    def _count(self, words: Words, below: NDArray[np.int64]) -> None:
+        for i, threshold in enumerate((self.q, self.p)):
+            below[i] += np.count_nonzero(words < np.uint64(threshold))
+
+    def simulate_counts(self, n: int, size: int, rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Draw int64[size, 3] such counts from binomials."""
+        table = self.pairs.astype(np.float64)
+        kinds = rng.generator.multinomial(n // 2, table.reshape(-1), size=size).reshape(size, 3, 3)
+        counts: NDArray[np.int64] = kinds.sum(axis=1) + kinds.sum(axis=2)
+        return counts + rng.generator.multinomial(n % 2, self.shares.astype(np.float64), size=size)
+
+    # ------------------------------------------------------------ analyst
+
+    def covariance(self, x: int, other: int) -> Fraction:
+        """Covariance of the reports of two peers who hold the bits x and other."""
+        t, u = (Fraction(self.p if bit else self.q, SCALE) for bit in (x, other))
+        return Fraction(self.weight, SCALE) * (max(Fraction(0), t + u - 1) - t * u)
+
+    def count_variance(self, holders: float, reporters: float, n: int) -> float:
+        """Variance of the number of ones among `reporters` of n contributors, of whom `holders` hold 1."""
+        p, q, others = self.p / SCALE, self.q / SCALE, reporters - holders
+        pairs = (
+            holders * (holders - 1) * float(self.covariance(1, 1))
+            + 2 * holders * others * float(self.covariance(1, 0))
+            + others * (others - 1) * float(self.covariance(0, 0))
+        )
+        # Two coupled contributors who differ have none: rounding must not make it negative.
+        return max(holders * p * (1 - p) + others * q * (1 - q) + float(pair_rate(n)) * pairs, 0.0)
+
+    # ------------------------------------------------------------ views
+
+    def view(self, n: int, theta: float) -> PairView:
+        """Return what all reports say of one contributor's bit (1 or 0, in this order) if others hold 1 with theta."""
+        says = np.zeros((2, 3))  # says[x, type]: the report
+        says[:, SAY_1] = 1
+        says[1, TRUTH] = 1
+        table = self.pairs.astype(np.float64)
+        one = (1 - theta) * says[0] + theta * says[1]
+        ones = np.array([1 - one, one])  # P(peer's report | peer's type)
+        own = np.array(
+            [
+                [[((1 - row if y == 0 else row) @ table @ ones[b]) for b in (0, 1)] for y in (0, 1)]
+                for row in (says[1], says[0])
+            ]
+        )
+        alone = np.array([[1 - t, t] for t in (self.p / SCALE, self.q / SCALE)])
+        both, neither = float(ones[1] @ table @ ones[1]), float(ones[0] @ table @ ones[0])
+        single = theta * self.p / SCALE + (1 - theta) * self.q / SCALE
+        return PairView(n, own, alone, (neither, 1 - both - neither, both), single)

@@ -1,0 +1,512 @@
+"""The bases of mechanisms whose coins a dealer deals: `DealtMechanism`, `DealtOracle` and `DealtRecordMechanism`.
+
+The dealer is an actor of its own, who deals a secret share to each contributor and never sees data or reports.
+Contributors take a share beside their answer; the verbs of collector and analyst are those of every mechanism and never
+take shares.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any, ClassVar, NoReturn, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypeIs
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import (
+    Codes,
+    Floats,
+    Target,
+    checked_codes,
+    checked_counts,
+    checked_integer,
+    checked_records,
+    checked_report_codes,
+    code_dtype,
+)
+from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.mechanism import Mechanism, ReportField, Reports
+from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
+from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
+from deniable.core.support_counts import Levers, levers
+from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError
+from deniable.oracles.bits import Bits, bit_fields, bit_outputs, support_counts
+from deniable.oracles.grr import count_codes
+from deniable.research.dealt.estimate import complement, tangent_estimate
+from deniable.research.dealt.interval import SupportLaw, bounds, few
+from deniable.research.dealt.shares import Columns, DealtTypes, Shares
+
+MAX_CONTRIBUTORS = 1 << 32
+
+ROW_APART = "needs a dealer: the whole plan, for a number of contributors, has its row apart; leave out mechanisms"
+"""Why a plan does not compare by name what it has a row of, for cards."""
+
+NO_ROW = "needs a dealer, and no plan has a row of it: QuotaRR's, in the whole plan, has the smaller error"
+"""Why a plan does not compare it, for cards."""
+
+
+class DealtMechanism(Mechanism[Reports]):
+    """A mechanism for one deal: configures dealer, contributors, collector and analyst.
+
+    Attributes
+    ----------
+    epsilon : float or Fraction
+        What the first row of `privacy()` states, for the adversary it names: the declared budget where one is declared,
+        and else what the implemented coins keep. Infinite where nothing is kept once the dealer or my share is known.
+    n : int
+        Number of contributors dealt to; fewer may report.
+    deal_id : str
+        Names the deal; every deal has its own (`fresh_deal_id`), and aggregates of two deals are never added.
+    deals_fewer : bool
+        Whether `deal` takes fewer contributors than n.
+    """
+
+    dealt: ClassVar[bool] = True
+    n: int
+    deal_id: str
+    deals_fewer: ClassVar[bool] = False
+    _dealt_types: Callable[[], DealtTypes] | None = None
+    """Where shares are one type each: what helpers deal instead of a dealer (`deniable.research.dealt.mpc`)."""
+
+    @property
+    @abstractmethod
+    def share_fields(self) -> tuple[ReportField, ...]:
+        """How shares are stored: name, dtype and width of each of `Shares.columns`, in order."""
+
+    @final
+    def _check_deal(self, least: int = 2, most: int | None = MAX_CONTRIBUTORS) -> None:
+        """Check n and the deal's name, and keep n as an int."""
+        object.__setattr__(self, "n", checked_integer("n", self.n, least, most))
+        if not isinstance(self.deal_id, str):
+            raise InvalidParameterError(f"deal_id must be a string, got deal_id={self.deal_id!r}")
+
+    @final
+    def _check_dealt_to(self, n: int | None) -> None:
+        """Raise InvalidParameterError unless n, if given, is the number of contributors that the deal is meant for."""
+        if n is not None and checked_integer("n", n, 1) != self.n:
+            raise InvalidParameterError(f"n must be {self.n}, the number that the deal is meant for, got n={n}")
+
+    @final
+    def _checked_counts(self, counts: ArrayLike, kinds: int) -> NDArray[np.int64]:
+        """Return how many contributors hold each of so many answers, n in all, or raise InvalidInputError."""
+        held = checked_counts(counts, kinds)
+        if int(held.sum()) != self.n:
+            raise InvalidInputError(f"counts must sum to n={self.n}, got {int(held.sum())}")
+        return held
+
+    # ---------------------------------------------------------------- dealer
+
+    @final
+    def deal(self, n: int, rng: Randomness) -> Shares:
+        """Dealer: draw the shares of n contributors; sees no data and no reports.
+
+        Deal once per `deal_id`, and use a share once: two answers to one share are one answer seen through the same
+        coin, and a pairing used twice can be found.
+
+        Parameters
+        ----------
+        n : int
+            Number of contributors: the mechanism's n, or up to it if it `deals_fewer`.
+        rng : Randomness
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation.
+
+        Raises
+        ------
+        InvalidParameterError
+            If n is not a number that the deal is meant for, or rng is no source of random words.
+        """
+        if self.deals_fewer:
+            n = checked_integer("n", n, 1, self.n)
+        else:
+            self._check_dealt_to(checked_integer("n", n, 1))
+        return Shares(self.deal_id, self._deal(int(n), checked_randomness(rng)))
+
+    @abstractmethod
+    def _deal(self, n: int, rng: Randomness) -> Columns:
+        """Draw the columns of n shares, as `share_fields` says."""
+
+    # ---------------------------------------------------------------- contributor
+
+    @final
+    def randomize(self, inputs: ArrayLike, shares: Shares, rng: Randomness) -> Reports:
+        """Contributor: turn true answers and one share each into reports, one row each.
+
+        Apply the share silently: who refuses because of it gives it away.
+
+        Parameters
+        ----------
+        inputs : int[m], or int[m, d] for records
+            True codes, those of attribute j in 0..domain[j]-1.
+        shares : Shares
+            One share per input, of this deal.
+        rng : Randomness
+            `SecureRandomness` for contributors, `SimulationRandomness` for simulation. Where the share holds all the
+            chance there is, no word is drawn.
+
+        Returns
+        -------
+        batch of m reports
+            As `report_fields` says.
+
+        Raises
+        ------
+        InvalidInputError
+            If a code is out of range, or a share is missing, duplicated (more than were dealt, or more of a type than
+            any deal has) or none of this mechanism.
+        MismatchError
+            If the shares belong to another deal.
+        InvalidParameterError
+            If rng is no source of random words.
+        """
+        codes = checked_records(inputs, self.domain) if self.records else checked_codes(inputs, self.domain[0])
+        self._check_shares(shares, len(codes))
+        return self._randomize(codes, shares.columns, checked_randomness(rng))
+
+    @abstractmethod
+    def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Reports:
+        """Randomise checked codes, as the checked columns of as many shares tell."""
+
+    @final
+    def _check_shares(self, shares: Shares, rows: int) -> None:
+        if not isinstance(shares, Shares):
+            raise InvalidInputError(f"shares must be Shares from the dealer, got {type(shares).__name__}")
+        if shares.deal_id != self.deal_id:
+            raise MismatchError(f"the shares belong to deal {shares.deal_id!r}, not to deal {self.deal_id!r}")
+        fields = self.share_fields
+        if len(shares.columns) != len(fields):
+            names = ", ".join(field.name for field in fields)
+            raise InvalidInputError(
+                f"shares must be those ({names}) from the dealer, got {len(shares.columns)} columns"
+            )
+        for field, column in zip(fields, shares.columns, strict=True):
+            if not isinstance(column, np.ndarray) or column.dtype != field.dtype:
+                found = column.dtype if isinstance(column, np.ndarray) else type(column).__name__
+                raise InvalidInputError(
+                    f"{field.name} must be an array of dtype {field.dtype} from the dealer, got {found}"
+                )
+            width = () if field.width is None else (field.width,)
+            if column.ndim == 0 or column.shape[1:] != width:
+                expected = ", ".join(["n", *map(str, width)])
+                raise InvalidInputError(
+                    f"{field.name} must have shape ({expected}) from the dealer, got {column.shape}"
+                )
+            if len(column) != rows:
+                raise InvalidInputError(
+                    f"every contributor needs one share, got {rows} inputs and {len(column)} shares"
+                )
+        if rows > self.n:
+            raise InvalidInputError(f"a deal to n={self.n} has n shares, got {rows}: a share is duplicated")
+        self._check_types(shares.columns)
+
+    @abstractmethod
+    def _check_types(self, columns: Columns) -> None:
+        """Raise InvalidInputError if a share is none of this mechanism, naming its row, or is certainly duplicated."""
+
+    # ---------------------------------------------------------------- collector
+
+    @final
+    def aggregate(self, reports: Any) -> Aggregate:
+        return Aggregate(self, *self._tally(reports))
+
+    @abstractmethod
+    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
+        """Check reports, and return the sum int64[state_size] that the collector keeps and their number."""
+
+    @final
+    def check_state(self, counts: Counts, n: int) -> None:
+        """Refuse counts that no n reports have, and more reports than contributors; quotas do not bind liars."""
+        dealt_to(n, self.n)
+        self._check_counts(counts, n)
+
+    @abstractmethod
+    def _check_counts(self, counts: Counts, n: int) -> None:
+        """Raise DamagedStateError unless n reports can have these counts."""
+
+    # ---------------------------------------------------------------- exact law
+
+    @final
+    def _channel(self) -> NoReturn:
+        # Of a collector who reads all reports no channel of one report says what is learned.
+        raise TooLargeError(
+            f"reports of one deal hang together: the channel of {self!r} is that of all {self.n} contributors at once, "
+            "too large to be listed; read privacy(), which states what every adversary learns"
+        )
+
+
+def types_dealt(mechanism: object) -> DealtTypes | None:
+    """Return the types that a mechanism's dealer deals, None where shares are no types or nobody deals."""
+    if not isinstance(mechanism, DealtMechanism) or mechanism._dealt_types is None:
+        return None
+    return mechanism._dealt_types()
+
+
+class DealtOracle(DealtMechanism[Reports]):
+    """A dealt mechanism for one attribute whose state is how many reports support each value, int[k].
+
+    Attributes
+    ----------
+    k : int
+        Domain size.
+    one_each : bool
+        Whether every report supports exactly one value.
+    """
+
+    k: int
+    records: ClassVar[bool] = False
+    one_each: ClassVar[bool] = False
+
+    @property
+    @final
+    def domain(self) -> tuple[int, ...]:
+        """The one domain size, (k,)."""
+        return (self.k,)
+
+    @property
+    @final
+    def state_size(self) -> int:
+        """One counter per value."""
+        return self.k
+
+    # ---------------------------------------------------------------- analyst
+
+    @property
+    @abstractmethod
+    def support_probabilities(self) -> tuple[Fraction, Fraction] | tuple[float, float]:
+        """Marginal probability that a report supports v for a contributor who holds it, and for one who does not."""
+
+    @abstractmethod
+    def _support_variance(self, holders: float, reporters: int) -> float:
+        """Return the variance of the number of supporters of a value that `holders` of the reporters hold, exact."""
+
+    @abstractmethod
+    def _support_law(self, reporters: int, among: int) -> SupportLaw:
+        """Return the distribution of a value's number of supports; holders are counted among so many people."""
+
+    @final
+    def frequency_bounds(
+        self, aggregate: Aggregate, tail: float, target: Target = "contributors", among: int | None = None
+    ) -> tuple[Floats, Floats]:
+        """Analyst: return bounds of the frequencies, each missed with probability at most about `tail`.
+
+        Parameters
+        ----------
+        aggregate : Aggregate
+            Of this deal.
+        tail : float
+            In (0, 1/2).
+        target : {"contributors", "population"}
+            What the bounds are about: the reporters, or the population that they were drawn from.
+        among : int, optional
+            The bounds for contributors are about so many people, of whom the reporters are a random part.
+        """
+        found, n = self.frequencies(aggregate), aggregate.n
+        law = self._support_law(n, n if among is None else among)
+        variance = partial(self.variance, reporters=n)
+        return bounds(law, aggregate.counts, found, variance, self.support_step / n, tail, target)
+
+    @final
+    def estimate(self, aggregate: Aggregate) -> Estimate:
+        """Analyst: unbiased frequencies among the n' reporters, f^ = (support/n' - q)/(p - q), `support_probabilities`.
+
+        Unbiased after drop-outs, too, if dropping out depends neither on the share nor on the coin. Intervals are
+        those of `frequency_bounds`; all else reads the tangent to the exact variance, which is quadratic in the
+        frequency. Estimates of several deals are combined by `combine_deals`.
+        """
+        variance = partial(self.variance, reporters=aggregate.n)
+        return tangent_estimate(
+            self.frequencies(aggregate),
+            aggregate.n,
+            variance,
+            partial(self.frequency_bounds, aggregate),
+            # How more than two dealt counts hang together is not determined here.
+            joint=complement(variance, aggregate.n) if self.one_each and self.k == 2 else None,
+            scarce=few(variance, self.support_step / aggregate.n),
+        )
+
+    @property
+    @final
+    def support_step(self) -> float:
+        """How much one more support adds to n' times an estimated frequency, 1/(p - q)."""
+        p, q = self.support_probabilities
+        return 1 / float(p - q)
+
+    @final
+    def frequencies(self, aggregate: Aggregate) -> Floats:
+        """Analyst: return the estimated frequencies alone, float64[k]; raises as `estimate` does."""
+        self.check(aggregate)
+        p, q = self.support_probabilities
+        return (aggregate.counts / aggregate.n - float(q)) / float(p - q)
+
+    @final
+    def variance(self, f: float, n: int | None = None, *, reporters: int | None = None) -> float:
+        """Return the variance of an estimated frequency whose true value among the reporters is f, noise only, exact.
+
+        Parameters
+        ----------
+        f : float
+            True frequency.
+        n : int, optional
+            The mechanism's n if given: the law depends on it.
+        reporters : int, optional
+            How many of the n report, all by default; who drops out must not depend on the share.
+        """
+        self._check_dealt_to(n)
+        count = self.n if reporters is None else checked_integer("reporters", reporters, 1, self.n)
+        p, q = self.support_probabilities
+        return self._support_variance(f * count, count) / (count * float(p - q)) ** 2
+
+    # ---------------------------------------------------------------- simulation
+
+    @final
+    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
+        """Draw the aggregate of n contributors with these true counts, exactly in distribution.
+
+        Parameters
+        ----------
+        counts : int[k]
+            Number of contributors who hold each value, n in all.
+        rng : SimulationRandomness
+            Source of the draw.
+
+        Raises
+        ------
+        InvalidInputError
+            If the counts do not sum to n.
+        """
+        return Aggregate(self, self._simulate(self._checked_counts(counts, self.k), rng), self.n)
+
+    @abstractmethod
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Draw the state int64[k] of contributors with these true counts int64[k]."""
+
+
+def is_dealt_oracle(mechanism: object) -> TypeIs[DealtOracle[Any]]:
+    """Tell a mechanism for one attribute whose deals can be combined from all others."""
+    return isinstance(mechanism, DealtOracle)
+
+
+class CodeOracle(DealtOracle[Codes]):
+    """A dealt oracle whose reports are one code each, uint8 or uint16 [n]; it supports the value that it is."""
+
+    one_each = True
+    report_type = staticmethod(np.asarray)
+
+    @final
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        codes = checked_report_codes(reports, self.k)
+        return count_codes(codes, self.k), len(codes)
+
+    @final
+    def _check_counts(self, counts: Counts, n: int) -> None:
+        counts_sum_to(counts, n)
+
+    @final  # type: ignore[misc]
+    def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
+        return levers(targets, self.k, (1, 1), *self.support_probabilities)
+
+    @final
+    def outputs(self) -> Codes:
+        return np.arange(self.k, dtype=code_dtype(self.k))
+
+    @property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """One code per report."""
+        return (ReportField("value", code_dtype(self.k).name),)
+
+    @property
+    @final
+    def report_bits(self) -> float:
+        """Bits per report, log2 k."""
+        return float(np.log2(self.k))
+
+
+class BitOracle(DealtOracle[Bits]):
+    """A dealt oracle whose reports are k packed bits, uint8[n, ceil(k/8)]: value v is bit v % 8 of byte v // 8."""
+
+    report_type = staticmethod(np.asarray)
+
+    @final
+    def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        return support_counts(reports, self.k)
+
+    @final
+    def _check_counts(self, counts: Counts, n: int) -> None:
+        counts_between(counts, 0, n)
+
+    @final  # type: ignore[misc]
+    def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
+        return levers(targets, self.k, (0, self.k), *self.support_probabilities)
+
+    @final
+    def outputs(self) -> Bits:
+        """Return every report once: report y has the bits of the integer y."""
+        return bit_outputs(self.k, repr(self))
+
+    @property
+    @final
+    def report_fields(self) -> tuple[ReportField, ...]:
+        """The packed bits."""
+        return bit_fields(self.k)
+
+    @property
+    @final
+    def report_bits(self) -> float:
+        """Bits per report, k."""
+        return float(self.k)
+
+
+class DealtRecordMechanism(DealtMechanism[Reports]):
+    """A dealt mechanism for d attributes: records int[n, d] in, a RecordEstimate out.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Domain sizes (k_1, ..., k_d).
+    """
+
+    sizes: tuple[int, ...]
+    records: ClassVar[bool] = True
+
+    @property
+    @final
+    def domain(self) -> tuple[int, ...]:
+        """The domain sizes."""
+        return self.sizes
+
+    @abstractmethod
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate: ...
+
+    @abstractmethod
+    def variance(self, f: float, n: int | None = None, attribute: int = 0) -> float:
+        """Return the variance of an estimated frequency of one attribute, f among all n contributors, exact."""
+
+    @final
+    def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
+        """Draw the aggregate of n contributors with these records, exactly in distribution, without reports.
+
+        Parameters
+        ----------
+        records : int[r, d]
+            Records.
+        counts : int[r]
+            Number of contributors who hold each record, n in all.
+        rng : SimulationRandomness
+            Source of the draw.
+
+        Raises
+        ------
+        InvalidInputError
+            If a record or a count is out of range, or the counts do not sum to n.
+        """
+        codes = checked_records(records, self.sizes)
+        return Aggregate(self, self._simulate(codes, self._checked_counts(counts, len(codes)), rng), self.n)
+
+    @abstractmethod
+    def _simulate(self, records: Codes, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        """Draw the state int64[state_size] of contributors of whom counts[r] hold records[r]."""

@@ -1,0 +1,100 @@
+"""Estimates of dealt coins: the variance is quadratic in the frequency, and reports are no independent sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from statistics import NormalDist
+
+import numpy as np
+
+from deniable.core.checks import Target
+from deniable.core.estimate import Estimate, Floats
+from deniable.core.joint import JointNoise
+
+Bounds = Callable[[float, Target], tuple[Floats, Floats]]
+Variance = Callable[[float], float]
+
+
+def quadratic(variance: Variance) -> tuple[float, float, float]:
+    """Return (level, slope, curvature) of a variance, from its values in [0, 1] alone: elsewhere it may be negative."""
+    left, centre, right = variance(0.0), variance(0.5), variance(1.0)
+    curvature = 2 * (left - 2 * centre + right)
+    return left, right - left - curvature, curvature
+
+
+def complement(variance: Variance, n: int) -> JointNoise:
+    """Return the joint noise of n reports of two frequencies that sum to one, of this variance."""
+    return partial(_complement, variance, n)
+
+
+def _complement(variance: Variance, n: int, weights: Floats, f: Floats) -> float:
+    return n * float(weights[0] - weights[1]) ** 2 * variance(float(f[0]))
+
+
+def tangent_estimate(
+    frequencies: Floats,
+    n: int,
+    variance: Variance,
+    bounds: Bounds | None = None,
+    contributors: int = -1,
+    joint: JointNoise | None = None,
+    *,
+    scarce: bool = False,
+) -> Estimate:
+    """Return the estimate whose noise is the tangent, at the clipped frequencies, to the exact variance.
+
+    Its standard errors are exact at the estimate. Without `bounds` the score interval uses the tangent.
+
+    Parameters
+    ----------
+    frequencies : float64[k]
+        Estimated frequencies among the n reporters.
+    n : int
+        Number of reports.
+    variance : callable
+        f -> exact variance of an estimated frequency, quadratic in f.
+    bounds : callable, optional
+        (tail, target) -> (lower, upper).
+    contributors : int
+        Number of contributors that the reporters are a sample of, n by default.
+    joint : callable, optional
+        How the noise hangs together, where that is known.
+    scarce : bool
+        Whether few mistaken reports are expected (`deniable.research.dealt.interval.few`).
+    """
+    at = np.clip(frequencies, 0.0, 1.0)
+    values = np.array([variance(f) for f in at.tolist()]) * n
+    _, slope, curvature = quadratic(variance)
+    slopes = (slope + 2 * curvature * at) * n
+    absent = values - slopes * at
+    return Estimate(
+        frequencies,
+        n,
+        absent,
+        absent + slopes,
+        contributors=contributors,
+        bounds=bounds,
+        scarce=scarce,
+        joint=joint,
+    )
+
+
+def score_bounds(frequencies: Floats, variance: Variance, tail: float) -> tuple[Floats, Floats]:
+    """Return all f that a z-test with the exact variance at f does not reject; each bound fails with about `tail`.
+
+    Where there are none, which can only happen outside [0, 1]: the Wald bounds with the variance at the nearest f. The
+    sum of the reports is taken to be normal.
+    """
+    z = -NormalDist().inv_cdf(tail)
+    level, slope, curvature = quadratic(variance)
+    # (f^ - f)^2 <= z^2 (level + slope f + curvature f^2)
+    lead, middle = 1 - z**2 * curvature, frequencies + z**2 * slope / 2
+    root = middle**2 - lead * (frequencies**2 - z**2 * level)
+    solved = (root > 0) & (lead > 0)
+    f = np.clip(frequencies, 0.0, 1.0)
+    wald = z * np.sqrt(np.maximum(level + f * (slope + curvature * f), 0.0))
+    lead = lead if lead > 0 else 1.0
+    half = np.where(solved, np.sqrt(np.maximum(root, 0.0)) / lead, wald)
+    centre = np.where(solved, middle / lead, frequencies)
+    return centre - half, centre + half

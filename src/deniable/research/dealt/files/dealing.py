@@ -1,0 +1,240 @@
+"""What a dealer does with files: deal into a directory, hand out from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deniable.core.outputs import atomic_directory, atomic_path
+from deniable.core.randomness import Randomness, draw
+from deniable.errors import AlreadyRandomizedError, FileFormatError, InvalidParameterError, OutputError
+from deniable.files.formats.pages import check_pages
+from deniable.files.formats.tables import Progress, open_parquet, parquet_errors
+from deniable.files.jobs.ledger import Entries, Entry, dealt_before, share_ledger, used_before
+from deniable.research.dealt.files.shares import (
+    CHUNK_ROWS,
+    CONTRIBUTOR,
+    PathLike,
+    ShareReader,
+    dealer_of,
+    write_shares,
+)
+from deniable.research.dealt.shares import Dealer, Shares
+from deniable.survey.collection import Collection
+
+
+@dataclass(frozen=True)
+class DealResult:
+    """What `deal_file` did.
+
+    Parameters
+    ----------
+    n : int
+        Number of contributors dealt to.
+    output : Path
+        The directory.
+    dealing : str
+        The random number of this dealing; every share carries it.
+    warnings : tuple of str
+        What its user must know.
+    """
+
+    n: int
+    output: Path
+    dealing: str
+    warnings: tuple[str, ...]
+
+
+def deal_file(
+    collection: Collection,
+    contributors: int,
+    output: PathLike,
+    rng: Randomness,
+    *,
+    again: bool = False,
+    dealer: Dealer | None = None,
+    progress: Progress | None = None,
+) -> DealResult:
+    """Dealer: deal a share to each contributor, into a new directory that only its owner can read.
+
+    The directory appears when it is complete, and not at all on any failure. A collection is dealt once: a ledger
+    beside the directory, in which the dealing is begun before the directory appears, refuses a second time unless
+    `again`.
+
+    Parameters
+    ----------
+    collection : Collection
+        Of a mechanism with a dealer.
+    contributors : int
+        How many there are; the mechanism says which numbers it can deal to.
+    output : path
+        The directory, which must not exist.
+    rng : Randomness
+        `SecureRandomness` for contributors.
+    again : bool
+        Deal once more for a collection that was dealt before. Not one share of the earlier dealing may be used.
+    dealer : Dealer, optional
+        Who deals in the mechanism's place, for instance `Helpers`.
+    progress : callable, optional
+        Called with (done, total) contributors.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the mechanism has no dealer, or deals to another number of contributors.
+    AlreadyRandomizedError
+        If the collection was dealt before, and not `again`.
+    OutputError
+        If the directory exists or cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deniable import Attribute, Collection, Schema, SimulationRandomness, mechanism
+    >>> quota = mechanism("QuotaRR", k=2, epsilon=1.0, n=10, deal_id="one")
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), quota)
+    >>> with TemporaryDirectory() as folder:
+    ...     deal_file(survey, 10, Path(folder) / "deal", SimulationRandomness(1)).n
+    10
+    """
+    mechanism, output = dealer_of(collection), Path(output)
+    if output.exists():
+        raise OutputError(f"{output} exists: a deal needs a new directory")
+    ledger = share_ledger(output.absolute().parent)
+    warnings: list[str] = []
+
+    def refuse(entries: Entries) -> None:
+        earlier = dealt_before(entries, collection.id)
+        if earlier is not None:
+            message = f"this collection was dealt before, to {earlier.last:,} contributors in {earlier.into}"
+            if earlier.begun:
+                message += " (interrupted: if that directory did not appear, nobody has a share of it)"
+            if not again:
+                raise AlreadyRandomizedError(f"{message}; make a new collection, or deal it again with again=True")
+            warnings[:] = [f"{message}: shares of the two dealings must not be used side by side"]
+
+    refuse(ledger.entries())
+    shares = (dealer or mechanism).deal(contributors, rng)
+    dealing = draw(rng, 2).astype("<u8").tobytes().hex()
+    entry = Entry(event="dealt", collection=collection.id, dealing=dealing, last=contributors, into=output.name)
+    with atomic_directory(output, commit=ledger.recording([entry], refuse)) as temporary:
+        for start in range(0, contributors, CHUNK_ROWS):
+            rows = slice(start, min(start + CHUNK_ROWS, contributors))
+            numbers = np.arange(rows.start + 1, rows.stop + 1, dtype=np.int64)
+            path = temporary / f"shares-{start // CHUNK_ROWS + 1:06d}.parquet"
+            write_shares(path, collection, dealing, numbers, shares[rows])
+            if progress is not None:
+                progress(rows.stop, contributors)
+    return DealResult(contributors, output, dealing, tuple(warnings))
+
+
+def hand_out(collection: Collection, directory: PathLike, first: int, last: int, output: PathLike) -> int:
+    """Dealer: move the shares of contributors first..last out of a deal's directory, into a file for them.
+
+    The file is complete before the shares leave the directory. Until they have left, the directory's ledger says that
+    they are gone: interrupted half-way, no share is handed out twice. Whoever passes the file on deletes it afterwards.
+
+    Parameters
+    ----------
+    collection : Collection
+        Which was dealt.
+    directory : path
+        The deal.
+    first, last : int
+        Contributors, counted from 1, both included.
+    output : path
+        The file, which must not exist, outside the directory.
+
+    Returns
+    -------
+    int
+        Number of shares in it.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the numbers are no range of contributors, or a share is not there: it was handed out, or never dealt.
+    AlreadyRandomizedError
+        If a share was used.
+    OutputError
+        If the file exists or cannot be written, or a ledger cannot.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deniable import Attribute, Collection, Schema, SimulationRandomness, mechanism
+    >>> quota = mechanism("QuotaRR", k=2, epsilon=1.0, n=10, deal_id="one")
+    >>> survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), quota)
+    >>> from deniable.research.dealt.files import deal_file
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = deal_file(survey, 10, Path(folder) / "deal", SimulationRandomness(1))
+    ...     hand_out(survey, Path(folder) / "deal", 1, 4, Path(folder) / "first.shares")
+    4
+    """
+    dealer_of(collection)
+    directory, output = Path(directory), Path(output)
+    if not 1 <= first <= last:
+        raise InvalidParameterError(f"contributors must be a range 1 <= first <= last, got {first}..{last}")
+    if not directory.is_dir():
+        raise FileFormatError(f"there is no directory {directory}")
+    if output.exists():
+        raise OutputError(f"{output} exists: whoever got that file would lose it; choose another name")
+    if output.absolute().parent.resolve() == directory.resolve():
+        raise OutputError(f"{output} is inside {directory}: what is handed out leaves the deal; choose another place")
+    ledger = share_ledger(directory)
+    with ledger.held():
+        reader = ShareReader(directory, collection)
+        touched = reader.restrict(first, last)
+        found = [(numbers, shares) for numbers, shares in reader.batches() if numbers[-1] >= first]
+        numbers = np.concatenate([np.empty(0, np.int64), *(part for part, _ in found)])
+        inside = slice(int(np.searchsorted(numbers, first)), int(np.searchsorted(numbers, last, side="right")))
+        numbers = numbers[inside]
+        if len(numbers) != last - first + 1:
+            absent = first + int(np.flatnonzero(np.append(numbers, -1) != np.arange(len(numbers) + 1) + first)[0])
+            raise InvalidParameterError(
+                f"{directory} holds no share of contributor {absent:,}: it was handed out, or never dealt"
+            )
+        clash = used_before(ledger.entries(), collection.id, reader.dealing, numbers)
+        if clash is not None:
+            raise AlreadyRandomizedError(f"the share of contributor {clash[0]:,} was used before (for {clash[1]})")
+        shares = Shares.joined([part for _, part in found])[inside]
+        leaving = Entry(
+            event="used",
+            collection=collection.id,
+            dealing=reader.dealing,
+            first=first,
+            last=last,
+            into=output.name,
+            begun=True,
+        )
+        ledger.change([leaving])
+        try:
+            write_shares(output, collection, reader.dealing, numbers, shares)
+        except BaseException:
+            if not output.exists():
+                ledger.change(removed=[leaving])
+            raise
+        for path in touched:
+            _remove(path, first, last)
+        ledger.change(removed=[leaving])
+    return len(numbers)
+
+
+def _remove(path: Path, first: int, last: int) -> None:
+    """Take a range of contributors out of a file; a file that is empty then goes as a whole."""
+    with open_parquet(path) as file, parquet_errors(path):
+        check_pages(file, path, file.schema_arrow.names)
+        table = file.read()
+    numbers = table.column(CONTRIBUTOR).to_numpy()
+    kept = table.filter(pa.array((numbers < first) | (numbers > last)))
+    if not kept.num_rows:
+        path.unlink()
+        return
+    with atomic_path(path, private=True) as temporary:
+        pq.write_table(kept, temporary, compression="zstd", use_dictionary=False, write_page_checksum=True)

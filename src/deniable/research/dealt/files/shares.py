@@ -1,0 +1,296 @@
+"""Files of shares: what the dealer keeps until it is handed out, and what a contributor receives.
+
+A deal is a directory that only the dealer can read: Parquet files of up to 65,536 contributors each. Handing out copies
+rows to a file for those contributors and removes them from the directory, so that the dealer keeps no share that
+somebody else holds. A file that was handed out looks like any other; `randomize_file` takes either. Every file carries
+the collection, the deal, and the random number of the dealing, in its metadata.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from deniable.core.mechanism import ReportField
+from deniable.core.outputs import Commit, atomic_path
+from deniable.errors import (
+    AlreadyRandomizedError,
+    FileFormatError,
+    InvalidInputError,
+    InvalidParameterError,
+    MismatchError,
+)
+from deniable.files.formats.columns import arrow_type, check_column, to_arrow, to_numpy
+from deniable.files.formats.reports import most_unpacked
+from deniable.files.formats.stated import SHARES
+from deniable.files.formats.tables import open_parquet, parquet_batches, parquet_errors
+from deniable.files.jobs.ledger import Entries, Entry, Ledger, share_ledger, used_before
+from deniable.research.dealt.dealt import DealtMechanism
+from deniable.research.dealt.shares import Shares
+from deniable.survey.collection import Collection
+
+CONTRIBUTOR = "contributor"
+CHUNK_ROWS = 1 << 16
+
+PathLike = str | os.PathLike[str]
+
+
+def dealer_of(collection: Collection) -> DealtMechanism[Any]:
+    """Return a collection's mechanism if it deals shares, or raise InvalidParameterError."""
+    if not collection.dealt:
+        raise InvalidParameterError(f"mechanism must be one with a dealer, got {collection.mechanism.name}")
+    return cast("DealtMechanism[Any]", collection.mechanism)
+
+
+def write_shares(
+    path: Path,
+    collection: Collection,
+    dealing: str,
+    contributors: NDArray[np.int64],
+    shares: Shares,
+    commit: Commit | None = None,
+) -> None:
+    """Write one file of shares, atomically, readable by its owner only; see `atomic_path` for `commit`.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    fields = dealer_of(collection).share_fields
+    stored = zip(shares.columns, fields, strict=True)
+    columns = [pa.array(contributors), *(to_arrow(np.ascontiguousarray(column), f) for column, f in stored)]
+    schema = pa.schema(
+        [pa.field(CONTRIBUTOR, pa.int64(), False), *(pa.field(f.name, arrow_type(f), False) for f in fields)],
+        metadata=SHARES.metadata(collection, deal=shares.deal_id, dealing=dealing),
+    )
+    with atomic_path(path, private=True, commit=commit) as temporary:
+        pq.write_table(
+            pa.table(columns, schema=schema),
+            temporary,
+            compression="zstd",
+            use_dictionary=False,
+            column_encoding={CONTRIBUTOR: "DELTA_BINARY_PACKED"},
+            write_page_checksum=True,
+        )
+
+
+class ShareReader:
+    """The shares in a file or a directory, in the order of their contributors.
+
+    Parameters
+    ----------
+    path : path
+        A file of shares, or a directory of such files.
+    collection : Collection
+        Which they must belong to.
+
+    Attributes
+    ----------
+    n : int
+        Number of shares.
+    dealing : str
+        The random number of their dealing.
+
+    Raises
+    ------
+    FileFormatError
+        If there is no such file, or one is damaged or foreign.
+    MismatchError
+        If they are of another collection or deal, or of two dealings.
+    """
+
+    def __init__(self, path: PathLike, collection: Collection) -> None:
+        self.path, self.collection = Path(path), collection
+        self._mechanism = dealer_of(collection)
+        self._files = _share_files(self.path)
+        self._ranges: dict[Path, tuple[int, int]] = {}
+        self.n, self.dealing = 0, ""
+        for file in self._files:
+            self.n += self._checked(file)
+
+    @property
+    def directory(self) -> Path:
+        """Where the ledger of these shares is kept."""
+        return self.path if self.path.is_dir() else self.path.absolute().parent
+
+    def _checked(self, path: Path) -> int:
+        with open_parquet(path) as file, parquet_errors(path):
+            schema, rows = file.schema_arrow, int(file.metadata.num_rows)
+            self._ranges[path] = _contributors(file)
+            stated = SHARES.stated(file.metadata.metadata, path, self.collection)
+        if stated["deal"] != self._mechanism.deal_id:
+            raise MismatchError(f"{path} holds shares of deal {stated['deal']!r}, not of {self._mechanism.deal_id!r}")
+        self.dealing = self.dealing or stated["dealing"]
+        if stated["dealing"] != self.dealing:
+            raise MismatchError(f"{path} holds shares of another dealing than {self._files[0]}")
+        check_column(schema, ReportField(CONTRIBUTOR, "int64"), str(path))
+        for field in self._mechanism.share_fields:
+            check_column(schema, field, str(path))
+        return rows
+
+    def restrict(self, first: int, last: int) -> list[Path]:
+        """Read only the files that hold shares of contributors first..last from now on; return them."""
+        self._files = [path for path, (low, high) in self._ranges.items() if low <= last and high >= first]
+        return self._files
+
+    def batches(self, rows: int = CHUNK_ROWS) -> Iterator[tuple[NDArray[np.int64], Shares]]:
+        """Yield (contributors, shares) of at most this many rows.
+
+        Raises
+        ------
+        FileFormatError
+            If a file is damaged.
+        InvalidInputError
+            If a contributor has two shares, or the files are out of order, naming the contributor.
+        """
+        fields = self._mechanism.share_fields
+        last = 0
+        for path in self._files:
+            names, most = [CONTRIBUTOR, *(field.name for field in fields)], most_unpacked(fields)
+            with open_parquet(path) as file:
+                for batch in parquet_batches(file, path, rows, names, most):
+                    with parquet_errors(path):
+                        numbers = np.array(batch.column(CONTRIBUTOR).to_numpy(zero_copy_only=False))
+                        arrays = [to_numpy(batch.column(f.name), f, str(path), 0) for f in fields]
+                    steps = np.diff(numbers, prepend=last)
+                    if (steps <= 0).any():
+                        number = int(numbers[int((steps <= 0).argmax())])
+                        raise InvalidInputError(f"{path}: contributor {number:,} has two shares, or is out of order")
+                    if len(numbers):
+                        last = int(numbers[-1])
+                        yield numbers, Shares(self._mechanism.deal_id, tuple(arrays))
+
+
+class ShareStream:
+    """Shares taken in pieces for answers in the same order, each once; remembers which.
+
+    Parameters
+    ----------
+    reader : ShareReader
+        Where they come from.
+    ledger : Ledger
+        What was used before.
+
+    Attributes
+    ----------
+    total : int
+        Number of shares there are.
+    """
+
+    def __init__(self, reader: ShareReader, ledger: Ledger) -> None:
+        self._reader, self._ledger = reader, ledger
+        self._known = ledger.entries()
+        self._batches = reader.batches()
+        self._numbers, self._at = np.empty(0, np.int64), 0
+        self._shares: Shares
+        self.total = reader.n
+        self._ranges: list[tuple[int, int]] = []
+
+    def take(self, count: int) -> Shares:
+        """Return the next `count` shares.
+
+        Raises
+        ------
+        InvalidInputError
+            If there are fewer.
+        AlreadyRandomizedError
+            If one was used before, naming its contributor.
+        """
+        parts: list[Shares] = []
+        missing = count
+        while missing:
+            if self._at == len(self._numbers):
+                self._numbers, self._shares = self._next()
+                self._at = 0
+            rows = slice(self._at, min(self._at + missing, len(self._numbers)))
+            self._note(self._numbers[rows])
+            parts.append(self._shares[rows])
+            missing -= rows.stop - rows.start
+            self._at = rows.stop
+        return Shares.joined(parts)
+
+    def _next(self) -> tuple[NDArray[np.int64], Shares]:
+        found = next(self._batches, None)
+        if found is None:
+            raise InvalidInputError(
+                f"every contributor needs one share: {self._reader.path} holds {self._reader.n:,}, "
+                f"the answers have more rows (row {self._reader.n + 1:,} has none)"
+            )
+        return found
+
+    def _refuse_used(self, entries: Entries, numbers: NDArray[np.int64]) -> None:
+        clash = used_before(entries, self._reader.collection.id, self._reader.dealing, numbers)
+        if clash is not None:
+            raise AlreadyRandomizedError(
+                f"the share of contributor {clash[0]:,} in {self._reader.path} was used before (for {clash[1]}): "
+                "a second answer to one share is seen through the same coin"
+            )
+
+    def _note(self, numbers: NDArray[np.int64]) -> None:
+        self._refuse_used(self._known, numbers)
+        breaks = np.flatnonzero(np.diff(numbers) != 1)
+        for first, last in zip(np.append(0, breaks + 1), np.append(breaks, len(numbers) - 1), strict=True):
+            low, high = int(numbers[first]), int(numbers[last])
+            if self._ranges and self._ranges[-1][1] == low - 1:
+                low = self._ranges.pop()[0]
+            self._ranges.append((low, high))
+
+    def recording(self, into: str) -> Commit:
+        """Return what records the shares that were taken as used while their reports appear, after a last check.
+
+        On entering it AlreadyRandomizedError is raised if another run used one of them in the meantime, naming its
+        contributor, and OutputError if the ledger cannot be written.
+        """
+        used = [
+            Entry(
+                event="used",
+                collection=self._reader.collection.id,
+                dealing=self._reader.dealing,
+                first=first,
+                last=last,
+                into=into,
+            )
+            for first, last in self._ranges
+        ]
+
+        def refuse(entries: Entries) -> None:
+            for first, last in self._ranges:
+                self._refuse_used(entries, np.arange(first, last + 1))
+
+        return self._ledger.recording(used, refuse)
+
+
+def _share_files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.parquet"))
+    if not files:
+        raise FileFormatError(f"{path} holds no shares: all were handed out, or it is no deal")
+    return files
+
+
+def _contributors(file: pq.ParquetFile) -> tuple[int, int]:
+    """Return the first and the last contributor of a file, by its statistics; (1, 0) if it is empty."""
+    column = file.schema_arrow.get_field_index(CONTRIBUTOR)
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    bounds = [group.column(column).statistics for group in groups if group.num_rows and column >= 0]
+    if not bounds or not all(bound is not None and bound.has_min_max for bound in bounds):
+        return 1, 0
+    return min(bound.min for bound in bounds), max(bound.max for bound in bounds)
+
+
+def open_stream(path: PathLike, collection: Collection) -> ShareStream:
+    """Open a file or a directory of shares, to be taken in the order of the answers; see `ShareReader` for what raises.
+
+    Its ledger lies beside the shares.
+    """
+    reader = ShareReader(path, collection)
+    return ShareStream(reader, share_ledger(reader.directory))

@@ -1,0 +1,90 @@
+"""Shuffling shared values so that no t helpers know the order: by resharing, or by switching networks.
+
+Each helper that takes part permutes with a uniform permutation of its own (or of its group's). The composition is
+uniform and independent of what a coalition knows as soon as one of the permutations is unknown to it.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.research.dealt.mpc.session import Session, Shares
+from deniable.research.dealt.mpc.switching import route
+from deniable.research.dealt.quota.tables import integer_below
+
+Shuffle = Literal["resharing", "network"]
+
+
+def uniform_permutation(session: Session, n: int) -> NDArray[np.int64]:
+    """Return this helper's own exactly uniform permutation of 0..n-1, in the clear."""
+    order = np.arange(n)
+    for last in range(n - 1, 0, -1):
+        other = integer_below(session.rng, last + 1)
+        order[[last, other]] = order[[other, last]]
+    return order
+
+
+def shuffling_groups(parties: int, degree: int) -> list[tuple[int, ...]]:
+    """Return groups of t+1 helpers such that every coalition of t helpers has no member in one of them.
+
+    Examples
+    --------
+    >>> shuffling_groups(3, 1)
+    [(0, 1), (0, 2), (1, 2)]
+    >>> len(shuffling_groups(4, 1)), len(shuffling_groups(5, 2))
+    (2, 10)
+    """
+    threats = set(combinations(range(parties), degree))
+    groups: list[tuple[int, ...]] = []
+
+    def avoided(group: tuple[int, ...]) -> set[tuple[int, ...]]:
+        return {threat for threat in threats if not set(threat) & set(group)}
+
+    while threats:
+        groups.append(max(combinations(range(parties), degree + 1), key=lambda group: len(avoided(group))))
+        threats -= avoided(groups[-1])
+    return groups
+
+
+async def shuffle_by_resharing(session: Session, values: Shares) -> Shares:
+    """Return the values in secret uniform order: O(n) per group.
+
+    The members of a group permute their shares alike, by a permutation that its first member draws, and deal them anew
+    to all. To whoever is outside the group the new shares are unrelated to the old ones. (Laur, Willemson, Zhang, ISC
+    2011.)
+    """
+    for group in shuffling_groups(session.parties, session.degree):
+        drawn = uniform_permutation(session, len(values)) if session.party == group[0] else np.arange(0)
+        order = await session.tell(drawn, group[0], group)
+        values = await session.reshare(values if order is None else values[order], group)
+    return values
+
+
+async def shuffle_by_network(session: Session, values: Shares) -> Shares:
+    """Return the values in secret uniform order: O(n log n), one switching network for each of t+1 helpers.
+
+    A helper draws a uniform permutation, sets the switches of the network for it, and shares the settings as bits;
+    uniform settings would not make the order uniform. A switch is one product. The result is reshared: the polynomials
+    of a switch's two outputs add up to those of its inputs, and contributors who pool their pieces could use that.
+    """
+    mine = route(uniform_permutation(session, len(values)).tolist())
+    settings = np.array([bit for _, _, bits in mine for bit in bits], dtype=np.int64)
+    dealers = range(session.degree + 1)
+    for bits in await session.share(settings, dealers):
+        done = 0
+        for upper, lower, _ in mine:
+            up, down = np.array(upper, dtype=np.int64), np.array(lower, dtype=np.int64)
+            crossed = bits[done : done + len(up)]
+            done += len(up)
+            moved = await session.multiply(crossed, values[down] - values[up])
+            values = values.copy()
+            values[up] = (values[up] + moved) % session.modulus
+            values[down] = (values[down] - moved) % session.modulus
+    return await session.reshare(values, dealers)
+
+
+SHUFFLES = {"resharing": shuffle_by_resharing, "network": shuffle_by_network}

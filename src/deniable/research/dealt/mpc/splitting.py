@@ -1,0 +1,229 @@
+"""Dealing without a dealer: several helpers deal together, and only contributor i learns share i."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.checks import checked_integer
+from deniable.core.randomness import Randomness
+from deniable.errors import DealingError, InvalidParameterError, MissingExtraError
+from deniable.research.dealt.dealt import DealtMechanism
+from deniable.research.dealt.mpc.plan import MAX_PARTIES, MIN_PARTIES, plan_of
+from deniable.research.dealt.mpc.polynomials import value_at
+from deniable.research.dealt.mpc.processes import run_helpers
+from deniable.research.dealt.mpc.shuffling import Shuffle
+from deniable.research.dealt.shares import Shares
+
+MAX_CONTRIBUTORS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class SplitDeal:
+    """A deal as the helpers hold it: in pieces, none of which says anything about a share.
+
+    Helper j sends piece [j, i] to contributor i and forgets it; contributor i joins column i (`join_pieces`). Whoever
+    holds more than `degree` rows is a dealer.
+
+    Parameters
+    ----------
+    modulus : int
+        Prime of the field.
+    degree : int
+        Degree t of the polynomials: any t rows are uniform and independent of the types, t + 1 determine them.
+    pieces : int64[parties, n]
+        Row j: values at the point j + 1 of n polynomials mod `modulus`, whose values at 0 are the types.
+    seconds : float
+        Time of the slowest helper, once connected.
+    bytes_sent : tuple of int
+        Bytes that each helper sent to the others, headers included.
+    """
+
+    modulus: int
+    degree: int
+    pieces: NDArray[np.int64]
+    seconds: float
+    bytes_sent: tuple[int, ...]
+
+    @property
+    def parties(self) -> int:
+        """Number of helpers."""
+        return len(self.pieces)
+
+    def types(self) -> NDArray[np.int64]:
+        """All contributors: join every column, int64[n]. Only for a rehearsal in which one process plays them all."""
+        return join_pieces(range(1, self.parties + 1), self.pieces, self.modulus, self.degree)
+
+
+def join_pieces(points: Sequence[int], pieces: ArrayLike, modulus: int, degree: int) -> NDArray[np.int64]:
+    """Contributor: recover the dealt type from the pieces that the helpers sent.
+
+    Parameters
+    ----------
+    points : sequence of int
+        Points of the helpers whose pieces arrived, 1, 2, ...; degree + 1 of them suffice.
+    pieces : int[len(points), n]
+        One row per helper; a contributor has n = 1.
+    modulus, degree : int
+        Of the `SplitDeal`.
+
+    Returns
+    -------
+    int64[n]
+        The types.
+
+    Raises
+    ------
+    DealingError
+        If there are too few pieces, one is no number of the field or of no helper's point, or there are more than
+        enough and they contradict each other.
+
+    Examples
+    --------
+    >>> join_pieces([1, 3], [[9], [23]], modulus=251, degree=1)
+    array([2])
+    >>> join_pieces([1, 2, 3], [[9], [17], [23]], modulus=251, degree=1)
+    Traceback (most recent call last):
+    deniable.errors.DealingError: the pieces of contributor 0 contradict each other: one of them is damaged
+    """
+    known = np.asarray(pieces)
+    enough = degree + 1
+    if known.ndim != 2 or len(known) != len(points) or len(set(points)) < enough:
+        raise DealingError(f"pieces of at least {enough} helpers are needed, one row each, got points={list(points)}")
+    inside = all(isinstance(point, (int, np.integer)) and 0 < point < modulus for point in points)
+    if not inside or len(set(points)) != len(points):
+        raise DealingError(f"points must be different integers in 1..{modulus - 1}, got points={list(points)}")
+    if known.dtype.kind not in "iu" or (known.size and (known.min() < 0 or known.max() >= modulus)):
+        raise DealingError(f"pieces must be integers in 0..{modulus - 1}: one of them is damaged")
+    known = known.astype(np.int64)
+    for row in range(enough, len(points)):
+        expected = value_at(points[:enough], known[:enough], modulus, points[row])
+        wrong = np.flatnonzero(expected != known[row])
+        if wrong.size:
+            raise DealingError(f"the pieces of contributor {wrong[0]} contradict each other: one of them is damaged")
+    return value_at(points[:enough], known[:enough], modulus)
+
+
+def split_deal(
+    mechanism: DealtMechanism[Any], n: int, parties: int = 3, *, shuffle: Shuffle = "resharing", timeout: float = 600.0
+) -> SplitDeal:
+    """Helpers: deal the shares of n contributors together, in processes of their own on this machine.
+
+    The types have the law of the dealer's, exactly. No helper learns a type, how often a type was dealt, or the order,
+    nor do t = (parties - 1) // 2 of them together, whatever their computing power. Assumed: more than half are honest,
+    all follow the protocol (semi-honest), and the channels between them are private, as loopback is.
+
+    Parameters
+    ----------
+    mechanism : QuotaRR, JRR or another that deals signs
+        What is dealt for.
+    n : int
+        Number of contributors, at most 65536; time and traffic grow linearly, see docs/theory/dealing.md.
+    parties : int
+        Number of helpers, 3 to 5.
+    shuffle : {"resharing", "network"}
+        How the order is made secret: in O(n), or by switching networks in O(n log n).
+    timeout : float
+        Seconds after which the helpers are stopped.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or the mechanism deals neither quota types nor signs.
+    MissingExtraError
+        If mpyc is not installed.
+    DealingError
+        If a helper fails, or they are not done in time.
+    """
+    checked_integer("n", n, 2, MAX_CONTRIBUTORS)
+    checked_integer("parties", parties, MIN_PARTIES, MAX_PARTIES)
+    if shuffle not in get_args(Shuffle):
+        raise InvalidParameterError(f"shuffle must be one of {', '.join(get_args(Shuffle))}, got shuffle={shuffle!r}")
+    if not timeout > 0:
+        raise InvalidParameterError(f"timeout must be > 0, got timeout={timeout}")
+    plan = plan_of(mechanism, n, shuffle)
+    if importlib.util.find_spec("mpyc") is None:
+        raise MissingExtraError('dealing without a dealer needs mpyc: pip install "deniable[mpc]"')
+    results = run_helpers(plan, parties, timeout)
+    return SplitDeal(
+        plan.modulus,
+        (parties - 1) // 2,
+        np.array([result["pieces"] for result in results], dtype=np.int64),
+        max(result["seconds"] for result in results),
+        tuple(result["bytes_sent"] for result in results),
+    )
+
+
+@dataclass(frozen=True)
+class Helpers:
+    """Several helpers on this machine in the dealer's place, as `deal_without_dealer` runs them.
+
+    Parameters
+    ----------
+    mechanism, parties, shuffle, timeout
+        As of `split_deal`.
+
+    Examples
+    --------
+    >>> from deniable.research.dealt.coupling.jrr import JRR
+    >>> jrr = JRR(p=0.6, rho=-0.5, n=9, deal_id="monday")
+    >>> helpers = Helpers(jrr, parties=5)
+    >>> helpers.parties, helpers.shuffle
+    (5, 'resharing')
+    """
+
+    mechanism: DealtMechanism[Any]
+    parties: int = 3
+    shuffle: Shuffle = "resharing"
+    timeout: float = 600.0
+
+    def deal(self, n: int, rng: Randomness | None = None) -> Shares:
+        """Return the shares of n contributors; `rng` is not used, each helper has its own from the operating system."""
+        del rng
+        return deal_without_dealer(self.mechanism, n, self.parties, shuffle=self.shuffle, timeout=self.timeout)
+
+
+def deal_without_dealer(
+    mechanism: DealtMechanism[Any],
+    n: int,
+    parties: int = 3,
+    *,
+    shuffle: Shuffle = "resharing",
+    timeout: float = 600.0,
+) -> Shares:
+    """Helpers and contributors: deal without a dealer, and join everybody's pieces.
+
+    A rehearsal on one machine: this process starts all helpers and plays all contributors, so whoever runs it sees
+    every share, as a dealer would. Nobody need be trusted only where each helper runs at an organisation of its own.
+
+    Parameters
+    ----------
+    mechanism, n, parties, shuffle, timeout
+        As of `split_deal`.
+
+    Returns
+    -------
+    Shares
+        What ``mechanism.deal(n, rng)`` returns, in the same law.
+
+    Raises
+    ------
+    InvalidParameterError, MissingExtraError, DealingError
+        As `split_deal`.
+
+    Examples
+    --------
+    >>> from deniable import SecureRandomness
+    >>> from deniable.research.dealt import QuotaRR
+    >>> quota = QuotaRR(epsilon=1.0, n=20, deal_id="monday")
+    >>> shares = deal_without_dealer(quota, 20)
+    >>> reports = quota.randomize([1] * 20, shares, SecureRandomness())
+    """
+    types = split_deal(mechanism, n, parties, shuffle=shuffle, timeout=timeout).types()
+    (field,) = mechanism.share_fields
+    return Shares(mechanism.deal_id, (types.astype(field.dtype),))

@@ -1,0 +1,278 @@
+"""Quota batches (QuotaBatches): late joiners, dealt batch after batch within one collection.
+
+One deal for everybody must know their number beforehand, and shares that nobody collects cost accuracy. Here the dealer
+deals batches of a fixed size; contributors join them in the order in which they come, and only the last batch is
+incomplete. Every batch is a quota deal of its own, so the guarantee is that of `QuotaRR`, whatever the size. The price
+is accuracy: the smaller the batch, the more its forced answers vary beside their number. Of a batch so small that the
+best quota is none, the dealer would be trusted for nothing: such a size is refused.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from math import log2
+from typing import ClassVar, NamedTuple, cast, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, Floats, Target, checked_integer
+from deniable.core.estimate import Estimate
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.thresholds import EpsilonLike
+from deniable.errors import InvalidInputError, InvalidParameterError
+from deniable.research.dealt.dealt import ROW_APART
+from deniable.research.dealt.estimate import tangent_estimate
+from deniable.research.dealt.interval import bounds, few
+from deniable.research.dealt.quota.groups import QuotaGroups
+from deniable.research.dealt.quota.interval import QuotaSupports
+from deniable.research.dealt.quota.quota_rr import QuotaRR
+from deniable.research.dealt.shares import Columns
+
+MAX_BATCHES = 1 << 16
+_LARGEST_SEARCHED = 1 << 20
+
+
+class BatchReports(NamedTuple):
+    """Reports of contributors in batches.
+
+    Parameters
+    ----------
+    batch : uint8 or uint16 [n]
+        The batch, in 0..batches-1.
+    value : uint8 or uint16 [n]
+        The reported code, in 0..k-1.
+    """
+
+    batch: Codes
+    value: Codes
+
+
+def smallest_batch(epsilon: EpsilonLike, k: int = 2, epsilon_aux: EpsilonLike | None = None) -> int:
+    """Return the smallest batch in which a quota helps: the least size whose default quota is not zero.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, or no batch of up to 2^20 will do.
+
+    Examples
+    --------
+    >>> smallest_batch(0.5), smallest_batch(1.0), smallest_batch(1.0, k=20)
+    (4, 6, 61)
+    """
+
+    def helps(size: int) -> bool:
+        aux = None if epsilon_aux is None else cast("float", epsilon_aux)
+        return QuotaRR(cast("float", epsilon), size, k=k, epsilon_aux=aux).a0 > 0
+
+    high = 2
+    while not helps(high):
+        if high >= _LARGEST_SEARCHED:
+            raise InvalidParameterError(f"epsilon must leave room for a quota, got epsilon={epsilon} for k={k}")
+        high *= 2
+    return bisect_left(range(high), True, high // 2 + 1, key=helps)
+
+
+@final
+@dataclass(frozen=True)
+class QuotaBatches(QuotaGroups[BatchReports]):
+    """Quota randomised response over {0, ..., k-1} for contributors who come in batches.
+
+    Parameters
+    ----------
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats against everybody but the dealer, in [1e-6, 32].
+    size : int
+        Contributors per batch, at least `smallest_batch` unless a minimum is given.
+    batches : int
+        How many batches there are at most, 1 <= batches <= 65536. Any number of reports up to size x batches will do.
+    minimum : int, optional
+        Quota of every batch, as `QuotaRR.minimum`.
+    k : int
+        Domain size, 2 <= k <= 65535.
+    design : float, optional
+        As for QuotaRR.
+    epsilon_aux : float, Fraction, Decimal or str, optional
+        Cap on what a colluding dealer learns, as for QuotaRR.
+    deal_id : str
+        Names the deal, all batches together.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, naming the smallest batch.
+
+    Examples
+    --------
+    >>> from deniable import GRR, SimulationRandomness
+    >>> import numpy as np
+    >>> quota, rng = QuotaBatches(epsilon=0.5, size=200, batches=50), SimulationRandomness(1)
+    >>> shares = quota.deal(quota.n, rng)
+    >>> truth = np.arange(7_300) % 20 == 0
+    >>> reports = quota.randomize(truth.astype(int), shares[:7_300], rng)
+    >>> estimate = quota.estimate(quota.aggregate(reports))
+    >>> estimate.n, estimate.frequencies.round(3), estimate.standard_errors.round(4)
+    (7300, array([0.922, 0.078]), array([0.0113, 0.0113]))
+    >>> round(GRR(2, 0.5).variance(0.05, 7_300) ** 0.5, 4)
+    0.0232
+    """
+
+    epsilon: float | Fraction
+    size: int
+    batches: int
+    minimum: int | None = None
+    k: int = 2
+    design: float | None = None
+    epsilon_aux: float | Fraction | None = None
+    deal_id: str = ""
+    n: int = field(init=False, repr=False, compare=False)
+    """Number of contributors dealt to at most, size x batches."""
+
+    records: ClassVar[bool] = False
+    group = "batch"
+    report_type = BatchReports
+    deals_fewer: ClassVar[bool] = True
+
+    name = "QuotaBatches"
+    stated = ("minimum",)
+    card = Card(
+        shelf="dealt",
+        when="a dealer is trusted not to collude, and nobody knows how many contributors will come",
+        aliases=("quota batches",),
+        planned=False,
+        instead=ROW_APART,
+        wire="a batch and a code",
+        page="theory/quota_rr.md",
+        note="epsilon holds against all but the dealer; the smaller the batch, the larger the error",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "batches", checked_integer("batches", self.batches, 1, MAX_BATCHES))
+        object.__setattr__(self, "size", checked_integer("size", self.size, 2))
+        object.__setattr__(self, "n", self.size * self.batches)
+        self._check_deal(2, None)
+        part = self.part
+        if self.minimum is None and part.a0 == 0:
+            least = smallest_batch(self.epsilon, self.k, self.epsilon_aux)
+            raise InvalidParameterError(
+                f"size must be >= {least}, the smallest batch in which a quota helps at epsilon={self.epsilon}, "
+                f"k={self.k}, got size={self.size}"
+            )
+        for name in ("epsilon", "k", "design", "epsilon_aux", "minimum"):
+            object.__setattr__(self, name, getattr(part, name))
+
+    @cached_property
+    def part(self) -> QuotaRR:
+        """The deal of each batch, under the name of the first."""
+        deal = f"{self.deal_id}/0"
+        return QuotaRR(self.epsilon, self.size, self.minimum, self.k, self.design, self.epsilon_aux, deal)
+
+    @property
+    def parts(self) -> tuple[QuotaRR, ...]:
+        return (self.part,) * self.batches
+
+    @property
+    def group_sizes(self) -> tuple[int, ...]:
+        return (self.k,) * self.batches
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return (self.k,)
+
+    def _deal(self, n: int, rng: Randomness) -> Columns:
+        # Whole batches are dealt whatever n, and the shares of the first n contributors returned: who joins later needs
+        # another deal. Contributor i, in the order of joining, is of batch i // size.
+        group, types = self._deal_within(np.repeat(np.arange(-(-n // self.size)), self.size), rng)
+        return group[:n], types[:n]
+
+    # ---------------------------------------------------------------- analyst
+
+    def estimate(self, aggregate: Aggregate) -> Estimate:
+        """Analyst: unbiased frequencies among all reporters, each batch with its own coefficients.
+
+        Standard errors use the exact variance at the clipped estimate over all batches. Intervals take it that who
+        holds a value does not depend on the batch.
+        """
+        own = [part for part in self._part_aggregates(aggregate) if part.n]
+        total = np.sum([part.n * self.part.frequencies(part) for part in own], axis=0)
+        reported, n = [part.n for part in own], aggregate.n
+        law = QuotaSupports(
+            tuple((self.part.law, count, times) for count, times in sorted(Counter(reported).items())),
+            *self.part.truthfulness,
+            n,
+        )
+        supports = np.sum([part.counts for part in own], axis=0)
+
+        def variance(f: float) -> float:
+            return self._variance(f, reported)
+
+        def found(tail: float, target: Target) -> tuple[Floats, Floats]:
+            return bounds(law, supports, total / n, variance, self.part.support_step / n, tail, target)
+
+        return tangent_estimate(total / n, n, variance, found, scarce=few(variance, self.part.support_step / n))
+
+    def variance(self, f: float, n: int | None = None) -> float:
+        """Variance of an estimated frequency whose true value in every batch is f, noise only.
+
+        Parameters
+        ----------
+        f : float
+            True frequency.
+        n : int, optional
+            Number of reports, whole batches and one incomplete one; size x batches by default.
+        """
+        count = self.n if n is None else checked_integer("n", n, 1, self.n)
+        whole, rest = divmod(count, self.size)
+        return self._variance(f, [self.size] * whole + [rest] * (rest > 0))
+
+    def _variance(self, f: float, reported: list[int]) -> float:
+        known = {count: self.part.variance(f, reporters=count) * count**2 for count in set(reported)}
+        return sum(known[count] for count in reported) / sum(reported) ** 2
+
+    # ---------------------------------------------------------------- guarantee
+
+    def privacy(self) -> Guarantee:
+        """Return the guarantee per adversary, each with its view: that of one batch."""
+        guarantee = self.part.privacy()
+        remark = "the collector sees which batch a report is of, hence about when its contributor joined"
+        return replace(guarantee, remarks=(*guarantee.remarks, remark))
+
+    def implemented_ratio(self) -> Fraction:
+        return self.part.implemented_ratio()
+
+    # ---------------------------------------------------------------- reports and simulation
+
+    def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
+        """Draw the aggregate of contributors with these true counts in every batch, exactly in distribution.
+
+        Parameters
+        ----------
+        counts : int[batches, k]
+            Number of contributors who hold each value, `size` in every batch.
+        rng : SimulationRandomness
+            Source of the draw.
+
+        Raises
+        ------
+        InvalidInputError
+            If the counts of a batch do not sum to its size.
+        """
+        held: NDArray[np.int64] = np.asarray(counts)
+        if held.shape != (self.batches, self.k):
+            raise InvalidInputError(f"counts must have shape ({self.batches}, {self.k}), got shape={held.shape}")
+        drawn = [self.part.simulate_aggregate(own, rng).counts for own in held]
+        reported = np.full(self.batches, self.size, dtype=np.int64)
+        return Aggregate(self, np.concatenate([*drawn, reported]), self.n)
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report: log2 k for the code and log2 of the number of batches."""
+        return log2(self.k) + log2(self.batches)

@@ -1,0 +1,217 @@
+"""Quota randomised response (QuotaRR): the dealer hands out "say v" and "say the truth" in nearly fixed numbers.
+
+Plain randomised response tells each contributor alone whether to lie, so the number of lies varies and hides the
+answer. Here a dealer, who sees neither data nor reports, deals the types of all n contributors together: the law of
+randomised response, conditioned on every forced answer being dealt at least a0 times. The variance of rare answers
+falls to a few percent, and the guarantee stays pure: it holds against a collector who knows everybody else's data and
+everybody else's type. The dealer is trusted not to collude, or is capped (`epsilon_aux`). Proofs: the page on quota
+randomised response, docs/theory/quota_rr.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_integer, checked_probability, code_dtype
+from deniable.core.mechanism import ReportField
+from deniable.core.randomness import Randomness, SimulationRandomness, blocks
+from deniable.core.thresholds import EPSILON_MAX, SCALE, checked_epsilon, exact
+from deniable.errors import InvalidParameterError
+from deniable.oracles.grr import lie_threshold, randomize_codes
+from deniable.research.dealt.dealt import ROW_APART, CodeOracle
+from deniable.research.dealt.quota.law import QuotaLaw, best_minimum, never_worse, quota_law
+from deniable.research.dealt.quota.oracle import QuotaOracle, truth_weight
+from deniable.research.dealt.quota.tables import QuotaTables, deal_types, quota_tables
+from deniable.research.dealt.shares import Columns, DealtTypes, check_types, follow
+
+MAX_VALUES = (1 << 16) - 1
+
+
+@lru_cache(maxsize=256)
+def _minimum(n: int, k: int, weight: Fraction, truth: Fraction, lie: Fraction, design: float | None) -> int:
+    law = (n, k, float(weight), float(truth), float(lie))
+    return never_worse(*law, best_minimum(*law, 0.5)) if design is None else best_minimum(*law, design)
+
+
+@final
+@dataclass(frozen=True)
+class QuotaRR(QuotaOracle[Codes], CodeOracle):
+    """Quota randomised response over {0, ..., k-1} for one deal to n contributors.
+
+    Parameters
+    ----------
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget in nats against everybody but the dealer, in [1e-6, 32]; a float means its shortest decimal.
+    n : int
+        Number of contributors dealt to, 2 <= n <= 2^32. Fewer may report.
+    minimum : int, optional
+        Quota a0: each value is forced on at least this many contributors; k a0 < n. 0 is plain randomised response.
+        By default it follows from `design`; the attribute then holds the number.
+    k : int
+        Domain size, 2 <= k <= 65535.
+    design : float, optional
+        Frequency in [0, 1] at which the default minimum has the least variance. Without it, the default minimum has the
+        least variance at 1/2 and, at every frequency, no more than plain randomised response, whatever k. Chosen for
+        rare values, a minimum is worse for common ones.
+    epsilon_aux : float, Fraction, Decimal or str, optional
+        Cap on what a colluding dealer learns, > epsilon: truth-tellers randomise with this budget. None: no cap, and
+        whoever obtains a share saying "truth" reads the answer off the report.
+    deal_id : str
+        Names the deal. Every deal needs its own: aggregates of different deals are not added but combined
+        (`combine_deals`).
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds, naming the nearest feasible value.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> import numpy as np
+    >>> quota = QuotaRR(epsilon=1.0, n=10_000)
+    >>> quota.minimum
+    2809
+    >>> rng = SimulationRandomness(1)
+    >>> truth = np.repeat([0, 1], [9500, 500])
+    >>> reports = quota.randomize(truth, quota.deal(10_000, rng), rng)
+    >>> estimate = quota.estimate(quota.aggregate(reports))
+    >>> estimate.frequencies.round(3), estimate.standard_errors.round(4)
+    (array([0.951, 0.049]), array([0.0031, 0.0031]))
+    """
+
+    epsilon: float | Fraction
+    n: int
+    minimum: int | None = None
+    k: int = 2
+    design: float | None = None
+    epsilon_aux: float | Fraction | None = None
+    deal_id: str = ""
+
+    name = "QuotaRR"
+    stated = ("minimum",)
+    card = Card(
+        shelf="dealt",
+        when="a dealer is trusted not to collude: a few percent of the variance for rare answers, at a pure epsilon",
+        aliases=("quota randomised response",),
+        planned=False,
+        instead=ROW_APART,
+        wire="one code",
+        page="theory/quota_rr.md",
+        note="epsilon holds against all but the dealer",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        object.__setattr__(self, "k", checked_integer("k", self.k, 2, MAX_VALUES))
+        self._check_deal()
+        if self.design is not None:
+            object.__setattr__(self, "design", checked_probability("design", self.design))
+        if self.epsilon_aux is not None:
+            cap, got = exact(self.epsilon_aux, "epsilon_aux"), f"got epsilon_aux={self.epsilon_aux}"
+            if cap <= exact(self.epsilon):
+                raise InvalidParameterError(f"epsilon_aux must be > epsilon={self.epsilon}, {got}")
+            if cap > EPSILON_MAX:
+                raise InvalidParameterError(f"epsilon_aux must be <= {EPSILON_MAX}, {got}")
+            object.__setattr__(self, "epsilon_aux", checked_epsilon(self.epsilon_aux, "epsilon_aux"))
+        truth, lie = self._truthfulness
+        weight = truth_weight(self.k, self.epsilon, lie)
+        if self.minimum is None:
+            object.__setattr__(self, "minimum", _minimum(self.n, self.k, weight, truth, lie, self.design))
+        largest = (self.n - 1) // self.k
+        if checked_integer("minimum", self.a0, 0) > largest:
+            raise InvalidParameterError(
+                f"minimum must be <= {largest} so that k minimum < n for k={self.k}, n={self.n}, "
+                f"got minimum={self.minimum}"
+            )
+
+    def _dealt_types(self) -> DealtTypes:
+        # A type per value; how many of each is secret.
+        return DealtTypes(self.k, tables=self.tables)
+
+    @property
+    def a0(self) -> int:
+        """The minimum in use."""
+        assert self.minimum is not None
+        return self.minimum
+
+    # ---------------------------------------------------------------- dealer and contributor
+
+    @property
+    def share_fields(self) -> tuple[ReportField, ...]:
+        """One type per share; v < k: report v. k: report the truth, in the capped form randomised with epsilon_aux."""
+        return (ReportField("types", code_dtype(self.k + 1).name),)
+
+    def _check_types(self, columns: Columns) -> None:
+        spare = self.n - self.k * self.a0
+        check_types(columns[0], self.n, [self.a0 + spare] * self.k + [spare])
+
+    def _deal(self, n: int, rng: Randomness) -> Columns:  # noqa: ARG002
+        return (deal_types(self.tables.draw_counts(rng), rng),)
+
+    def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Codes:
+        reports = np.empty(len(codes), dtype=code_dtype(self.k))
+        if self.epsilon_aux is None:
+            follow(columns[0], codes, self.k, reports)
+            return reports
+        lie = np.uint64(lie_threshold(self.k, self.epsilon_aux))
+        for rows, words in blocks(rng, len(codes)):
+            randomize_codes(codes[rows], words, lie, self.k, reports[rows])
+            follow(columns[0][rows], reports[rows], self.k, reports[rows])
+        return reports
+
+    # ---------------------------------------------------------------- guarantee and exact law
+
+    @cached_property
+    def _truthfulness(self) -> tuple[Fraction, Fraction]:
+        if self.epsilon_aux is None:
+            return Fraction(1), Fraction(0)
+        lie = Fraction(lie_threshold(self.k, self.epsilon_aux), SCALE)
+        return 1 - (self.k - 1) * lie, lie
+
+    @property
+    def truthfulness(self) -> tuple[float, float]:
+        truth, lie = self._truthfulness
+        return float(truth), float(lie)
+
+    @cached_property
+    def weight(self) -> Fraction:
+        """R, the implemented weight of a truth-teller relative to one forced answer (`truth_weight`)."""
+        return truth_weight(self.k, self.epsilon, self._truthfulness[1])
+
+    @property
+    def law(self) -> QuotaLaw:
+        return quota_law(self.n, self.k, self.a0, float(self.weight))
+
+    @property
+    def tables(self) -> QuotaTables:
+        """The integer tables that type counts are drawn from."""
+        return quota_tables(self.n, self.k, self.a0, self.weight)
+
+    @property
+    def _odds_alone(self) -> tuple[float, float]:
+        return self.support_probabilities
+
+    def implemented_ratio(self) -> Fraction:
+        """Return (1 + p R)/(1 + lie R), exact: no likelihood ratio of the implemented integer law exceeds it.
+
+        It is reached up to the rounding of the tables, a relative 2^-90 or less.
+        """
+        truth, lie = self._truthfulness
+        return (1 + truth * self.weight) / (1 + lie * self.weight)
+
+    def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        *forced, b = self.tables.draw_counts(rng)
+        # The marginals method has no limit on the population.
+        truthful = rng.generator.multivariate_hypergeometric(counts, b, method="marginals")
+        if self.epsilon_aux is not None:
+            uniform = rng.generator.binomial(truthful, self.k * self.truthfulness[1])
+            truthful = truthful - uniform + rng.generator.multinomial(uniform.sum(), np.full(self.k, 1 / self.k))
+        return np.array(forced, dtype=np.int64) + truthful

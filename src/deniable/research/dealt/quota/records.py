@@ -1,0 +1,233 @@
+"""Quota records (QuotaRecords): the dealer also deals the attribute, each to exactly the same number of contributors.
+
+SMP with a dealer. A contributor's share names one attribute and a type for it; within every attribute the types are a
+quota deal of its own. Both sources of SMP's noise shrink: the reports per attribute do not vary, and the forced answers
+hardly do. Reported is one attribute with the whole epsilon, so the whole record is protected. Proof:
+docs/theory/quota_rr.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import log2
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, Floats, Target, checked_entries, checked_integer, checked_sizes
+from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.privacy import Guarantee
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.thresholds import checked_epsilon
+from deniable.errors import TooLargeError
+from deniable.research.dealt.dealt import ROW_APART, DealtRecordMechanism
+from deniable.research.dealt.estimate import tangent_estimate
+from deniable.research.dealt.interval import few
+from deniable.research.dealt.quota.groups import QuotaGroups
+from deniable.research.dealt.quota.quota_rr import QuotaRR
+from deniable.research.dealt.quota.tables import deal_types
+from deniable.research.dealt.shares import Columns
+
+
+class DealtAttribute(NamedTuple):
+    """Reports of one dealt attribute each.
+
+    Parameters
+    ----------
+    attribute : uint8, uint16 or uint32 [n]
+        The dealt attribute, in 0..d-1.
+    value : uint8 or uint16 [n]
+        Its reported code, in 0..k_attribute-1.
+    """
+
+    attribute: Codes
+    value: Codes
+
+
+MAX_ATTRIBUTES = 1 << 8
+MAX_WORK = 1 << 32
+"""Attributes times contributors: the laws of all deals together take as long as the root of it."""
+
+
+@final
+@dataclass(frozen=True)
+class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttribute]):
+    """One dealt attribute of a record by quota randomised response, in one deal to n contributors.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..65535.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget of the whole record in nats, against everybody but the dealer.
+    n : int
+        Number of contributors dealt to, >= 2 d. Attribute j is dealt to floor(n/d) of them, or one more for the first
+        n mod d attributes. Fewer may report.
+    minima : sequence of int, optional
+        Quota of each attribute, as `QuotaRR.minimum`; by default the one that QuotaRR chooses.
+    design : float, optional
+        As for QuotaRR.
+    epsilon_aux : float, Fraction, Decimal or str, optional
+        Cap on what a colluding dealer learns, as for QuotaRR.
+    deal_id : str
+        Names the deal.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import SMP, SimulationRandomness
+    >>> import numpy as np
+    >>> quota, rng = QuotaRecords(sizes=(2, 3), epsilon=1.0, n=10_000), SimulationRandomness(1)
+    >>> truth = np.tile([[0, 2], [0, 1], [0, 0], [1, 0]], (2500, 1))
+    >>> reports = quota.randomize(truth, quota.deal(10_000, rng), rng)
+    >>> estimates = quota.estimate(quota.aggregate(reports))
+    >>> estimates[0].n, estimates[0].standard_errors.round(4)
+    (5000, array([0.0086, 0.0086]))
+    >>> round(SMP((2, 3), 1.0).variance(0.25, 10_000, 0) ** 0.5, 4)
+    0.0142
+    """
+
+    sizes: tuple[int, ...]
+    epsilon: float | Fraction
+    n: int
+    minima: tuple[int, ...] | None = None
+    design: float | None = None
+    epsilon_aux: float | Fraction | None = None
+    deal_id: str = ""
+
+    group = "attribute"
+    report_type = DealtAttribute
+
+    name = "QuotaRecords"
+    stated = ("minima",)
+    card = Card(
+        shelf="dealt",
+        when="a dealer is trusted not to collude, and a record has several attributes",
+        aliases=("quota records",),
+        planned=False,
+        instead=ROW_APART,
+        wire="an attribute and its code",
+        page="theory/quota_rr.md",
+        note="epsilon holds against all but the dealer",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        d = len(self.sizes)
+        self._check_deal(2 * d)
+        if d > MAX_ATTRIBUTES or d * self.n > MAX_WORK:
+            raise TooLargeError(
+                f"a deal of records must have <= {MAX_ATTRIBUTES} attributes and attributes times n <= 2^32, "
+                f"got {d} attributes, n={self.n}"
+            )
+        if self.minima is not None:
+            checked_entries(self.minima, d, f"minima must name a quota for each of {d} attributes")
+        parts = self.parts
+        object.__setattr__(self, "minima", tuple(part.a0 for part in parts))
+        object.__setattr__(self, "epsilon_aux", parts[0].epsilon_aux)
+        object.__setattr__(self, "design", parts[0].design)
+
+    @cached_property
+    def parts(self) -> tuple[QuotaRR, ...]:
+        d = len(self.sizes)
+        minima = self.minima or (None,) * d
+        return tuple(
+            QuotaRR(
+                self.epsilon,
+                self.n // d + (j < self.n % d),
+                minimum,
+                k,
+                self.design,
+                self.epsilon_aux,
+                f"{self.deal_id}/{j}",
+            )
+            for j, (k, minimum) in enumerate(zip(self.sizes, minima, strict=True))
+        )
+
+    @property
+    def group_sizes(self) -> tuple[int, ...]:
+        return self.sizes
+
+    def _deal(self, n: int, rng: Randomness) -> Columns:  # noqa: ARG002
+        return self._deal_within(deal_types([part.n for part in self.parts], rng), rng)
+
+    # ---------------------------------------------------------------- analyst
+
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: unbiased frequencies of every attribute from its own reports.
+
+        The reporters of an attribute are a sample of all: standard errors and intervals include that.
+        """
+        parts = zip(self.parts, self._part_aggregates(aggregate), strict=True)
+        return RecordEstimate({j: _estimate(part, own, aggregate.n) for j, (part, own) in enumerate(parts)})
+
+    def variance(self, f: float, n: int | None = None, attribute: int = 0) -> float:
+        self._check_dealt_to(n)
+        part = self.parts[checked_integer("attribute", attribute, 0, len(self.sizes) - 1)]
+        sampling = f * (1 - f) * (self.n - part.n) / (part.n * (self.n - 1))
+        # The quota deal's noise, its mean over samples, and f (1-f) (n - n_j)/(n_j (n-1)) for the sampling.
+        # The noise is quadratic in the sample's frequency, whose mean is f: half its bend is added.
+        bend = 2 * (part.variance(0.0) - 2 * part.variance(0.5) + part.variance(1.0))
+        return part.variance(f) + (bend + 1) * sampling
+
+    # ---------------------------------------------------------------- guarantee
+
+    def privacy(self) -> Guarantee:
+        """Return the guarantee per adversary, each with its view: epsilon for the whole record."""
+        guarantees = [part.privacy() for part in self.parts]
+        worst = guarantees[0]
+        # My report alone says more of an attribute with more values or fewer contributors: every row its own worst.
+        rows = zip(*(guarantee.trust_models for guarantee in guarantees), strict=True)
+        remark = "the collector sees which attribute was dealt; that does not depend on the record"
+        return replace(
+            worst,
+            per_attribute=worst.per_attribute * len(self.sizes),
+            trust_models=tuple(max(row, key=lambda model: model.epsilon) for row in rows),
+            implemented_epsilon=self.implemented_epsilon(),
+            remarks=(*worst.remarks, remark),
+        )
+
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio between two records, exact: that of the attribute whose deal has the largest."""
+        return max(part.implemented_ratio() for part in self.parts)
+
+    # ---------------------------------------------------------------- reports and simulation
+
+    def _simulate(self, records: Codes, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        drawn, left = [], counts
+        for j, part in enumerate(self.parts):
+            sampled = rng.generator.multivariate_hypergeometric(left, part.n, method="marginals")
+            left = left - sampled
+            held = np.bincount(records[:, j], weights=sampled, minlength=part.k).round().astype(np.int64)
+            drawn.append(part._simulate(held, rng))
+        return np.concatenate([*drawn, [part.n for part in self.parts]])
+
+    @property
+    def report_bits(self) -> float:
+        """Bits per report on average: log2 d for the attribute, and log2 k_j for its code."""
+        return log2(len(self.sizes)) + sum(map(log2, self.sizes)) / len(self.sizes)
+
+
+def _estimate(part: QuotaRR, own: Aggregate, contributors: int) -> Estimate:
+    if own.n == 0:
+        nothing = np.full(part.k, np.nan)
+        return Estimate(nothing, 0, nothing, nothing, contributors)
+
+    def variance(f: float) -> float:
+        return part.variance(f, reporters=own.n)
+
+    def bounds(tail: float, target: Target) -> tuple[Floats, Floats]:
+        return part.frequency_bounds(own, tail, target, contributors)
+
+    scarce = few(variance, part.support_step / own.n)
+    return tangent_estimate(part.frequencies(own), own.n, variance, bounds, contributors, scarce=scarce)

@@ -1,0 +1,127 @@
+"""Shares: what a dealer hands out, one secret row to each contributor, and who deals them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Codes, checked_codes
+from deniable.core.kernels import kernel
+from deniable.core.randomness import Randomness
+from deniable.errors import InvalidInputError
+from deniable.oracles.grr import count_codes
+
+if TYPE_CHECKING:
+    from deniable.research.dealt.quota.tables import QuotaTables
+
+Columns = tuple[NDArray[Any], ...]
+
+
+class DealtTypes(NamedTuple):
+    """Shares that are one type each, in random order: all that helpers need to deal in a dealer's place; public.
+
+    Attributes
+    ----------
+    types : int
+        Number of types.
+    counts : tuple of int or None
+        How often each is dealt, where that is public.
+    tables : QuotaTables or None
+        The law of these numbers, where they are secret.
+    """
+
+    types: int
+    counts: tuple[int, ...] | None = None
+    tables: QuotaTables | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The dealer's shares: row i goes to contributor i and to nobody else, least of all to the collector.
+
+    Parameters
+    ----------
+    deal_id : str
+        The deal they belong to.
+    columns : tuple of arrays
+        Leading axis n, in the order of `DealtMechanism.share_fields`, which names them and says what they hold.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.research.dealt import QuotaRR
+    >>> shares = QuotaRR(epsilon=1.0, n=100, deal_id="monday").deal(100, SimulationRandomness(1))
+    >>> len(shares), len(shares[7]), shares.columns[0].dtype
+    (100, 1, dtype('uint8'))
+    """
+
+    deal_id: str
+    columns: Columns
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __getitem__(self, rows: int | slice) -> Shares:
+        """Return the share of one contributor, or of a slice of them."""
+        # Indexing first: a row beyond the last must be an IndexError, or iterating would never end.
+        found = (column[rows] for column in self.columns)
+        return Shares(self.deal_id, tuple(part if isinstance(rows, slice) else part[None] for part in found))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Shares]) -> Shares:
+        """Return several batches of one deal's shares as one."""
+        columns = zip(*(part.columns for part in parts), strict=True)
+        return cls(parts[0].deal_id, tuple(np.concatenate(column) for column in columns))
+
+
+class Dealer(Protocol):
+    """Whoever deals: knows the mechanism's public parameters, and sees neither data nor reports.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.research.dealt import QuotaRR
+    >>> dealer: Dealer = QuotaRR(epsilon=1.0, n=1_000)
+    >>> shares = dealer.deal(1_000, SimulationRandomness(1))
+    >>> annas = shares[16]
+    >>> len(shares), len(annas), annas.deal_id == shares.deal_id
+    (1000, 1, True)
+    """
+
+    def deal(self, n: int, rng: Randomness) -> Shares:
+        """Dealer: draw the shares of n contributors; once per `deal_id`."""
+
+
+def fresh_deal_id() -> str:
+    """Return a name for a deal that no other deal has: 128 random bits from the operating system, in hexadecimal.
+
+    Examples
+    --------
+    >>> len(fresh_deal_id()), fresh_deal_id() == fresh_deal_id()
+    (32, False)
+    """
+    return secrets.token_hex(16)
+
+
+def check_types(types: NDArray[Any], n: int, most: Sequence[int]) -> None:
+    """Raise InvalidInputError if a type is not below len(most), or there are more of it than `most` says."""
+    held = count_codes(checked_codes(types, len(most)), len(most))
+    excess = held > np.asarray(most)
+    if excess.any():
+        type_ = int(excess.argmax())
+        raise InvalidInputError(
+            f"a deal to n={n} has at most {most[type_]} shares of type {type_}, got {held[type_]}: "
+            "a share is duplicated"
+        )
+
+
+@kernel
+def follow(types: NDArray[Any], answers: Codes, k: int, reports: Codes) -> None:
+    """Report the forced answer types[n] where it is below k, else answers[n]."""
+    for i in range(types.shape[0]):
+        reports[i] = types[i] if np.int64(types[i]) < k else answers[i]

@@ -1,0 +1,219 @@
+"""The state of the linear family for odd p: how often each affine hyperplane of F_p^k was reported.
+
+A report (w, z) says that h_w(x) = z: e equations <alpha^j w, x> = z_j. It determines one hyperplane <u, x> = t for
+every line of coefficients c != 0: u = sum_j c_j alpha^j w and t = <c, z>, both divided by the highest nonzero digit of
+u. Of these N = (m-1)/(p-1) hyperplanes x lies on all if the report supports it, on (m/p - 1)/(p - 1) if not. So with
+
+    A(x) = the number of reported hyperplanes through x,    C(x) = (n - n N + p A(x))/m.
+
+The lines u are numbered by their normalised vectors, p^i <= u < 2 p^i for i = 0..k-1, and counters by t, then u.
+A(x) is a discrete Fourier transform over F_p^k: with T[t, u] the counters and zeta a p-th root of unity,
+
+    p A(x) = n N + sum_(u, s != 0) zeta^(s <u, x>) sum_t zeta^(-s t) T[t, u].
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Codes
+from deniable.core.kernels import kernel
+from deniable.core.state import counts_between, counts_sum_to, refuse
+from deniable.errors import DamagedStateError, TooLargeError
+from deniable.oracles.sketch.families.family import Counts, check_counts
+from deniable.research.families._modular_dft import combine, moduli, powers, transform, transform_columns
+
+Integers = NDArray[np.int64]
+
+
+def line_count(p: int, dimension: int) -> int:
+    """Return (p^k - 1)/(p - 1), the number of lines through the origin of F_p^k."""
+    return int((p**dimension - 1) // (p - 1))
+
+
+def check_hyperplanes(state: Counts, n: int, p: int, m: int) -> None:
+    """Raise DamagedStateError unless n reports can have counted these hyperplanes: N each, on N different lines."""
+    counts_between(state, 0, n)
+    counts_sum_to(state, n * ((m - 1) // (p - 1)))
+    lines = state.reshape(p, -1).sum(axis=0, dtype=np.int64)
+    if lines.max() > n:
+        refuse(f"a line must have at most {n} hyperplanes, one per report, got {lines.max()} of line {lines.argmax()}")
+
+
+def decode_hyperplanes(state: Counts, n: int, p: int, dimension: int, m: int, k: int) -> Counts:
+    """Return the support counts of 0..k-1 from the hyperplanes of n reports, checked.
+
+    Raises
+    ------
+    DamagedStateError
+        If m does not divide m C(x), a count lies outside 0..n, or the transform
+        fails a spot check.
+    TooLargeError
+        If n N exceeds the range of two moduli, 2^44 at least.
+    """
+    per_report = (m - 1) // (p - 1)
+    total = n * per_report
+    limit = math.prod(modulus.prime for modulus in moduli(p, 2))
+    if total >= limit:
+        raise TooLargeError(f"a state to decode must have fewer than {limit} hyperplanes, got {total}")
+    counters = state.reshape(p, -1)
+    agreements = _agreements(counters, total, p, dimension, k)
+    for x in {int(agreements.argmax()), int(agreements.argmin()), n * 0x9E3779B1 % k}:
+        again = agreements_at(counters, x, p, dimension)
+        if again != agreements[x]:
+            raise DamagedStateError(f"{again} hyperplanes pass through {x}, the transform gave {agreements[x]}")
+    counts, rests = np.divmod(n - total + p * agreements, m)
+    if rests.any():
+        raise DamagedStateError(f"the transformed counters must be divisible by m={m}")
+    check_counts(counts, n)
+    return counts
+
+
+def _agreements(counters: Counts, total: int, p: int, dimension: int, k: int) -> Integers:
+    """Return the number of reported hyperplanes through x, for x = 0..k-1, exactly."""
+    chosen = moduli(p, 1 if total < moduli(p, 1)[0].prime else 2)
+    residues = []
+    for modulus in chosen:
+        q = modulus.prime
+        inverse = pow(p, -1, q)
+        # Transform T[., u] over t at the frequencies -s, divided by p; then entry (u, s) belongs to the vector s u.
+        columns = (counters % q if int(counters.max()) >= q else counters).astype(np.uint32)
+        transformed = transform_columns(columns, np.arange(p - 1, 0, -1), powers(modulus, p, inverse), modulus)
+        spectrum = np.empty(p**dimension, dtype=np.uint32)
+        spectrum[0] = total % q * inverse % q
+        for s in range(1, p):
+            multiples = np.zeros(1, dtype=np.uint32)  # s r, digit by digit, for r < p^i
+            for i in range(dimension):
+                first = line_count(p, i)
+                spectrum[s * p**i + multiples] = transformed[first : first + p**i, s - 1]
+                if i + 1 < dimension:
+                    leading = np.arange(p, dtype=np.uint32) * np.uint32(s) % np.uint32(p) * np.uint32(p**i)
+                    multiples = (leading[:, None] + multiples[None, :]).reshape(-1)
+        residues.append(transform(spectrum, p, dimension, k, modulus)[:k])
+    return combine(residues, chosen)
+
+
+def agreements_at(counters: Counts, x: int, p: int, dimension: int) -> int:
+    """Return the number of reported hyperplanes through x, by the definition: the sum over u of T[<u, x>, u]."""
+    products = np.zeros(1, dtype=np.int64)  # <r, x> for r < p^i
+    found, first = 0, 0
+    for i in range(dimension):
+        x, digit = divmod(x, p)
+        u = np.arange(first, first + p**i)
+        found += int(counters[(products + digit) % p, u].sum())
+        first += p**i
+        if i + 1 < dimension:
+            products = ((np.arange(p) * digit % p)[:, None] + products[None, :]).reshape(-1) % p
+    return found
+
+
+def apply_functionals(codes: Codes, w: Codes, p: int, low: Integers, exponent: int) -> Integers:
+    """Return int64[n]: sum_j (<alpha^j w, x> mod p) p^j, j < exponent, of every row.
+
+    `low` holds the k coefficients of the field's polynomial below the leading one.
+    """
+    cells = np.empty(len(codes), dtype=np.int64)
+    # One dtype for the loop, which is compiled once then.
+    evaluate(codes.astype(np.int64), w.astype(np.int64), p, low, exponent, cells)
+    return cells
+
+
+def count_hyperplanes(w: Codes, cells: Codes, p: int, low: Integers, exponent: int, counters: Counts) -> None:
+    """Add to counters[p, lines] the hyperplanes of every report."""
+    inverses = np.array([0, *(pow(a, -1, p) for a in range(1, p))], dtype=np.int64)
+    add_hyperplanes(w.astype(np.int64), cells.astype(np.int64), p, low, exponent, inverses, counters)
+
+
+# In both kernels a quotient a // p is floor((a + 1/2)/p) in doubles: (a + 1/2)/p is at least 1/(2p) > 2^-17 away from
+# any integer, and the rounding error below 2^-19 since a/p < 2^33.
+
+
+@kernel
+def evaluate(codes: Integers, w: Integers, p: int, low: Integers, exponent: int, cells: Integers) -> None:
+    """Write sum_j (<alpha^j w, x> mod p) p^j, j < exponent, of every row into cells[n]."""
+    dimension, base, reciprocal = low.shape[0], np.int64(p), 1.0 / float(p)
+    vector, value = np.empty(dimension, dtype=np.int64), np.empty(dimension, dtype=np.int64)
+    for i in range(codes.shape[0]):
+        x, a = codes[i], w[i]
+        for d in range(dimension):
+            rest, left = np.int64((float(a) + 0.5) * reciprocal), np.int64((float(x) + 0.5) * reciprocal)
+            vector[d], value[d] = a - rest * base, x - left * base
+            a, x = rest, left
+        cell, weight = np.int64(0), np.int64(1)
+        for j in range(exponent):
+            if j > 0:  # times alpha
+                top = vector[dimension - 1]
+                for d in range(dimension - 1, 0, -1):
+                    total = vector[d - 1] + (base - top) * low[d]
+                    vector[d] = total - np.int64((float(total) + 0.5) * reciprocal) * base
+                vector[0] = (base - top) * low[0] % base
+            product = np.int64(0)
+            for d in range(dimension):
+                product += vector[d] * value[d]
+            cell += product % base * weight
+            weight *= base
+        cells[i] = cell
+
+
+@kernel
+def add_hyperplanes(
+    w: Integers, cells: Integers, p: int, low: Integers, exponent: int, inverses: Integers, counters: Counts
+) -> None:
+    """Add to counters[p, lines] the hyperplanes of every report.
+
+    The coefficients c of a line are those with highest nonzero digit 1: alpha^h w plus every combination of lower ones.
+    """
+    dimension, base, reciprocal = low.shape[0], np.int64(p), 1.0 / float(p)
+    vectors, values = np.empty((exponent, dimension), dtype=np.int64), np.empty(exponent, dtype=np.int64)
+    u = np.empty(dimension, dtype=np.int64)
+    weights, firsts = np.ones(dimension, dtype=np.int64), np.zeros(dimension, dtype=np.int64)
+    for d in range(1, dimension):
+        weights[d] = weights[d - 1] * base
+        firsts[d] = firsts[d - 1] + weights[d - 1]
+    for i in range(w.shape[0]):
+        a, z = w[i], cells[i]
+        for d in range(dimension):
+            rest = np.int64((float(a) + 0.5) * reciprocal)
+            vectors[0, d] = a - rest * base
+            a = rest
+        for j in range(exponent):
+            rest = np.int64((float(z) + 0.5) * reciprocal)
+            values[j] = z - rest * base
+            z = rest
+            if j > 0:  # times alpha
+                top = vectors[j - 1, dimension - 1]
+                for d in range(1, dimension):
+                    total = vectors[j - 1, d - 1] + (base - top) * low[d]
+                    vectors[j, d] = total - np.int64((float(total) + 0.5) * reciprocal) * base
+                vectors[j, 0] = (base - top) * low[0] % base
+        combinations = np.int64(1)
+        for highest in range(exponent):
+            t = values[highest]
+            for d in range(dimension):
+                u[d] = vectors[highest, d]
+            for c in range(combinations):
+                leading = dimension - 1
+                while u[leading] == 0:
+                    leading -= 1
+                scale = inverses[u[leading]]
+                line = firsts[leading] - weights[leading]  # the leading digit becomes 1 and those above it are 0
+                for d in range(dimension):
+                    total = u[d] * scale
+                    line += (total - np.int64((float(total) + 0.5) * reciprocal) * base) * weights[d]
+                counters[t * scale % base, line] += 1
+                # Count c up by one: a digit that overflows has been added p times, which is zero; carry to the next.
+                following, j = np.int64(c + 1), 0
+                while j < highest:
+                    t += values[j]
+                    t -= base * np.int64(t >= base)
+                    for d in range(dimension):
+                        digit = u[d] + vectors[j, d]
+                        u[d] = digit - base * np.int64(digit >= base)
+                    if following % base:
+                        break
+                    following //= base
+                    j += 1
+            combinations *= base

@@ -1,0 +1,232 @@
+"""Linear: hashes over F_p, for numbers of cells that are prime powers.
+
+m = p^e cells, D = p^b >= k. With alpha the class of the indeterminate in GF(p^b), taken modulo the monic irreducible
+polynomial of degree b with the smallest value sum_i c_i p^i, values and functions are vectors of F_p^b, their digits to
+base p, and digit j of the cell is <alpha^j w, x> = sum_i (alpha^j w)_i x_i mod p, w uniform over the nonzero vectors.
+
+The w that give x and x' one cell are those with all alpha^j w, j < e, orthogonal to x - x': D/m of D, zero among them.
+Hence c = (D/m - 1)/(D - 1), the least that D - 1 functions can have, and p^b is the next power of p above k.
+
+One Fourier transform over F_p^b decodes all values, exactly: over the integers for p = 2 (`_binary_linear`), over
+integers modulo primes for odd p (`_hyperplanes`). For p = 2 the spread family has the same c at less work per report.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Codes, checked_domain, checked_integer, code_dtype
+from deniable.core.kernels import INTERPRETED_ROWS
+from deniable.core.randomness import HALF_BOUNDS, Randomness, uniform_below, uniform_below_by_halves
+from deniable.core.state import counts_between
+from deniable.errors import InvalidParameterError
+from deniable.oracles.sketch.families import _gf2
+from deniable.oracles.sketch.families.family import Column, Counts, Parameters, TransformedFamily, column
+from deniable.oracles.sketch.families.registry import FamilyEntry
+from deniable.research.families import _binary_linear as binary, _hyperplanes as hyperplanes
+from deniable.research.families._prime_field import Polynomial, digits, smallest_irreducible
+
+MAX_CELLS = 1 << 16
+"""Largest m, hence the largest p."""
+
+
+class LinearReports(NamedTuple):
+    """A batch of n reports of the linear family: the public hash of every contributor, and a noisy cell.
+
+    Parameters
+    ----------
+    w : uint8[n], uint16[n], uint32[n] or uint64[n]
+        Hash function, in 1..D-1.
+    value : uint8[n] or uint16[n]
+        Noisy cell in 0..m-1.
+    """
+
+    w: NDArray[Any]
+    value: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class LinearFamily(TransformedFamily):
+    """The linear hash functions from {0, ..., k-1} to m = p^e cells.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, 2 <= k <= 2^32.
+    m : int
+        Number of cells, a prime power, 2 <= m <= 2^16.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is out of bounds or m is no prime power.
+
+    Examples
+    --------
+    >>> from deniable.research.families.linear import LinearFamily
+    >>> import numpy as np
+    >>> family = LinearFamily(k=200, m=9)
+    >>> family.p, family.exponent, family.domain, family.collision_probability
+    (3, 2, 243, Fraction(13, 121))
+    >>> family.hash(np.array([0, 1, 2, 9]), np.array([5, 5, 5, 5]))  # 5 = 2 + 1*3: <w, 1> = 2, <alpha w, 1> = 0, ...
+    array([0, 2, 1, 3], dtype=uint8)
+    """
+
+    k: int
+    m: int
+
+    report_type = LinearReports
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked_domain(self.k))
+        object.__setattr__(self, "m", checked_integer("m", self.m, 2, MAX_CELLS))
+        if self.p**self.exponent != self.m:
+            raise InvalidParameterError(f"m must be a prime power for the linear family, got m={self.m}")
+
+    # ---------------------------------------------------------------- the law
+
+    @cached_property
+    def p(self) -> int:
+        """The prime of m = p^e."""
+        return next((p for p in range(2, math.isqrt(self.m) + 1) if self.m % p == 0), self.m)
+
+    @cached_property
+    def exponent(self) -> int:
+        """The e of m = p^e."""
+        return _digit_count(self.m, self.p)
+
+    @cached_property
+    def dimension(self) -> int:
+        """The b of D = p^b: enough for k values and m cells."""
+        return max(_digit_count(self.k, self.p), self.exponent)
+
+    @property
+    def domain(self) -> int:
+        """D = p^b, the number of values that the transform decodes."""
+        return int(self.p**self.dimension)
+
+    @cached_property
+    def polynomial(self) -> Polynomial:
+        """The modulus of GF(p^b), its constant coefficient first."""
+        if self.p == 2:  # the same polynomial, found faster
+            return digits(_gf2.smallest_irreducible(self.dimension), 2, self.dimension + 1)
+        return smallest_irreducible(self.p, self.dimension)
+
+    @property
+    def collision_probability(self) -> Fraction:
+        """P(h(x) = h(x')) = (D/m - 1)/(D - 1) for every x != x', exact."""
+        return Fraction(self.domain // self.m - 1, self.domain - 1)
+
+    # ---------------------------------------------------------------- contributor
+
+    @cached_property
+    def parameter_columns(self) -> tuple[Column]:
+        return (column(1, self.domain - 1),)
+
+    def draw_parameters(self, rng: Randomness, rows: int) -> Parameters:
+        """Contributor: return (w,) of shape (rows,), exactly uniform in 1..D-1, by rejection."""
+        by_halves = rows > INTERPRETED_ROWS and self.domain <= HALF_BOUNDS
+        points = (uniform_below_by_halves if by_halves else uniform_below)(rng, self.member_count, rows)
+        return ((1 + points).astype(self.parameter_columns[0].dtype),)
+
+    @cached_property
+    def _low(self) -> NDArray[np.int64]:
+        return np.array(self.polynomial[:-1], dtype=np.int64)
+
+    @property
+    def _binary_polynomial(self) -> int:
+        return sum(c << i for i, c in enumerate(self.polynomial[:-1]))
+
+    def hash(self, codes: Codes, *parameters: Codes) -> Codes:
+        (w,) = parameters
+        cells: Codes
+        if self.p == 2:
+            cells = binary.apply_functionals(codes, w, self.dimension, self._binary_polynomial, self.exponent)
+        else:
+            cells = hyperplanes.apply_functionals(codes, w, self.p, self._low, self.exponent)
+        return cells.astype(code_dtype(self.m))
+
+    # ---------------------------------------------------------------- collector
+
+    @property
+    def state_size(self) -> int:
+        """Counters: D for p = 2, the spectrum of the support counts; p (D-1)/(p-1) for odd p, one per hyperplane."""
+        return self.domain if self.p == 2 else self.p * hyperplanes.line_count(self.p, self.dimension)
+
+    def check_state(self, counts: Counts, n: int) -> None:
+        if self.p == 2:
+            counts_between(counts[:1], n, n)
+            binary.check_spectrum(counts, n, np.arange(self.m + 1))
+        else:
+            hyperplanes.check_hyperplanes(counts, n, self.p, self.m)
+
+    def _tally(self, reports: LinearReports) -> Counts:
+        w, value = reports
+        if self.p == 2:
+            return binary.spectrum(w, None, value, np.arange(self.m + 1), self.dimension, self._binary_polynomial)
+        hyperplanes_per_report = (self.m - 1) // (self.p - 1)
+        dtype = np.int32 if len(w) * hyperplanes_per_report < 1 << 31 else np.int64
+        counters = np.zeros((self.p, self.state_size // self.p), dtype=dtype)
+        hyperplanes.count_hyperplanes(w, value, self.p, self._low, self.exponent, counters)
+        return counters.reshape(-1)
+
+    def detour(self, n: int) -> int:
+        return n * self.m + self.state_size * self.dimension * self.p
+
+    @property
+    def functionals(self) -> int:
+        return self.exponent
+
+    # ---------------------------------------------------------------- analyst
+
+    def decode(self, state: Counts, n: int) -> Counts:
+        if self.p != 2:
+            return hyperplanes.decode_hyperplanes(state, n, self.p, self.dimension, self.m, self.k)
+        return binary.decode_spectrum(state, n, self.exponent, self.k)
+
+
+def prime_powers_around(x: int) -> tuple[int, int]:
+    """Return the largest prime power <= x and the smallest > x, both 2^16 beyond it.
+
+    Examples
+    --------
+    >>> prime_powers_around(6), prime_powers_around(9), prime_powers_around(10**6)
+    ((5, 7), (9, 11), (65536, 65536))
+    """
+    powers = prime_powers()
+    place = bisect.bisect_right(powers, x)
+    return powers[place - 1], powers[min(place, len(powers) - 1)]
+
+
+@lru_cache(maxsize=1)
+def prime_powers() -> tuple[int, ...]:
+    """Return every prime power up to 2^16, the admissible m, increasing."""
+    prime = np.ones(MAX_CELLS + 1, dtype=np.bool_)
+    prime[:2] = False
+    for p in range(2, math.isqrt(MAX_CELLS) + 1):
+        prime[p * p :: p] &= not prime[p]
+    bases = np.flatnonzero(prime).tolist()
+    return tuple(sorted(p**e for p in bases for e in range(1, math.floor(math.log(MAX_CELLS, p) + 1e-9) + 1)))
+
+
+def _digit_count(number: int, p: int) -> int:
+    """Return the smallest b >= 1 with p^b >= number."""
+    return next(b for b in count(1) if p**b >= number)
+
+
+ENTRY = FamilyEntry(
+    LinearFamily,
+    prime_powers_around,
+    cells=prime_powers,
+    remark="any prime power of cells, and one transform decodes all values",
+)
+"""How a count-mean sketch is built on this family."""

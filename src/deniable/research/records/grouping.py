@@ -1,0 +1,333 @@
+"""Corr-RR in groups: attributes that depend on each other share a budget, groups split it.
+
+Seeam, Zheng, Hu (Corr-RR), 3.3.3. The attributes are partitioned into t groups by estimated dependence. Each group
+runs Corr-RR on its own with epsilon/t, an exact fraction; a group of one attribute is GRR. With one group it is
+Corr-RR, with as many groups as attributes SPL. Sequential composition over the groups gives epsilon.
+
+Groups trade bias for noise: copies come from fewer pivots, but a GRR report at epsilon/t is about t^2 times as noisy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, checked_entries, checked_integer
+from deniable.core.estimate import RecordEstimate
+from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.errors import InvalidParameterError
+from deniable.oracles.grr import GRR
+from deniable.records.dependence.association import dependence_matrix
+from deniable.records.dependence.pair_tables import pair_tables
+from deniable.records.layout import CodeLayout, checked_share, independent, product_rows, stretches
+from deniable.records.phases.second_phase import SecondPhase
+from deniable.records.phases.two_phase import phase_one_marginals
+from deniable.records.pivot.alignment import Alignment, checked_alignment
+from deniable.records.pivot.copy_probabilities import (
+    CopyProbabilities,
+    joint_copy_probabilities,
+    learn_copy_probabilities,
+)
+from deniable.records.pivot.corr_rr import REMARKS, CorrRR
+from deniable.records.pivot.corr_rr_error import expected_error
+from deniable.records.pivot.pivot_law import every_report
+from deniable.records.record import CountedRecords, SimulatedByRecord
+from deniable.records.split import SPLPairs
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+def checked_groups(groups: Any, d: int) -> Groups:
+    """Return a partition of d attributes as tuples: each of them once, ascending inside a group."""
+    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
+        raise InvalidParameterError(f"groups must be a partition of the attributes, got groups={groups!r}")
+    result = []
+    for place, group in enumerate(groups):
+        if isinstance(group, (str, bytes)) or not hasattr(group, "__len__") or len(group) == 0:
+            raise InvalidParameterError(f"groups[{place}] must have one attribute or more, got {group!r}")
+        own = tuple(checked_integer(f"groups[{place}][{i}]", j, 0, d - 1) for i, j in enumerate(group))
+        if list(own) != sorted(set(own)):
+            raise InvalidParameterError(f"groups[{place}] must have ascending attributes, got {own}")
+        result.append(own)
+    listed = sorted(j for group in result for j in group)
+    if listed != list(range(d)):
+        raise InvalidParameterError(f"groups must name each of the attributes 0..{d - 1} once, got {tuple(result)}")
+    return tuple(result)
+
+
+def group_alignment(alignment: Alignment, group: tuple[int, ...]) -> Alignment:
+    """Return the maps between attributes of one group, numbered inside it."""
+    place = {j: i for i, j in enumerate(group)}
+    return tuple(
+        (place[larger], place[smaller], codes)
+        for larger, smaller, codes in alignment
+        if larger in place and smaller in place
+    )
+
+
+def dependence_groups(dependence: NDArray[np.float64]) -> list[Groups]:
+    """Return the partitions into 1, 2, ..., d groups that average linkage finds.
+
+    Starting from single attributes, the two groups with the largest mean dependence between their attributes are
+    merged, the first ones among equals.
+
+    Parameters
+    ----------
+    dependence : float64[d, d]
+        Symmetric; the diagonal is not read.
+    """
+    groups: list[tuple[int, ...]] = [(j,) for j in range(len(dependence))]
+    means = np.array(dependence, dtype=np.float64)
+    found = [tuple(groups)]
+    while len(groups) > 1:
+        above = np.triu(np.ones(means.shape, dtype=np.bool_), 1)
+        a, b = divmod(int(np.where(above, means, -np.inf).argmax()), len(groups))
+        sizes = len(groups[a]), len(groups[b])
+        merged = (sizes[0] * means[a] + sizes[1] * means[b]) / sum(sizes)
+        means[a], means[:, a] = merged, merged
+        means = np.delete(np.delete(means, b, axis=0), b, axis=1)
+        groups[a] = tuple(sorted(groups[a] + groups[b]))
+        del groups[b]
+        found.append(tuple(groups))
+    return found[::-1]
+
+
+@final
+@dataclass(frozen=True)
+class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord[NDArray[Any]]):
+    """Corr-RR inside each group of attributes, with an equal share of the budget per group.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d), d >= 1, each in 2..2^32; as for `CorrRR`.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget of the whole record in nats, in [1e-6, 32]; each of t groups spends the exact fraction epsilon/t.
+    groups : sequence of sequences of int
+        A partition of the attributes; indices ascend inside a group.
+    copy_probabilities : sequence of float[m, m]
+        P of every group, rows = target, columns = pivot, in the group's order; ((1,),) for a group of one.
+    alignment : sequence of (larger, smaller, map), optional
+        Public maps between attributes of one group whose domains differ, contiguous where not given.
+
+    Raises
+    ------
+    InvalidParameterError, TooLargeError
+        If a parameter is out of bounds, or domains that differ are too large.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.research.records.grouping import GroupedCorrRR
+    >>> import numpy as np
+    >>> rng, records = SimulationRandomness(1), np.tile([[0, 0, 1], [1, 1, 0], [1, 1, 1]], (200, 1))
+    >>> pairs = GroupedCorrRR.phase_one(sizes=(2, 2, 2), epsilon=6.0)
+    >>> grouped = GroupedCorrRR.learn(pairs.aggregate(pairs.randomize(records, rng)), n2=600, groups=2)
+    >>> grouped.groups, [float(part.epsilon) for part in grouped.parts]
+    (((0, 1), (2,)), [3.0, 3.0])
+    >>> estimates = grouped.estimate(grouped.aggregate(grouped.randomize(records, rng)))
+    >>> [estimate.k for estimate in estimates.values()]
+    [2, 2, 2]
+    """
+
+    groups: Groups
+    copy_probabilities: tuple[CopyProbabilities, ...]
+    alignment: Alignment = ()
+
+    reveals = "copies"
+    first = SPLPairs
+    estimators = ("debiased", "unmixed")
+    remarks = REMARKS
+    name = "Corr-RR groups"
+    card = Card(
+        shelf="two phases",
+        when="for comparison with Corr-RR: groups of attributes that depend on each other split the budget",
+        aliases=("GroupedCorrRR",),
+        planned=False,
+        instead="Corr-RR groups has no error in closed form before phase one has been collected: compare Corr-RR, "
+        "which is one group, and SPL[GRR], which is d groups",
+        wire="a code of every attribute",
+    )
+
+    def _check_parameters(self) -> None:
+        object.__setattr__(self, "groups", checked_groups(self.groups, len(self.sizes)))
+        object.__setattr__(self, "alignment", checked_alignment(self.alignment, self.sizes))
+        rule = f"copy_probabilities must have one matrix per group ({len(self.groups)})"
+        checked_entries(self.copy_probabilities, len(self.groups), rule)
+        object.__setattr__(self, "copy_probabilities", tuple(part.copy_probabilities for part in self.parts))
+
+    @classmethod
+    def learn(
+        cls,
+        aggregate: Aggregate,
+        n2: int,
+        method: str = "pairwise",
+        *,
+        groups: int | None = None,
+        alignment: Sequence[Any] = (),
+    ) -> GroupedCorrRR:
+        """Collector: group the attributes by estimated dependence, and learn P inside each group; a pure function.
+
+        Groups are merged from single attributes, always the two with the largest mean corrected Cramer's V.
+
+        Parameters
+        ----------
+        method : {"pairwise", "joint"}
+            How P is found; see `deniable.records.pivot.copy_probabilities`.
+        groups : int, optional
+            Number of groups, in 1..d. By default that with the smallest expected error at phase one's frequencies, the
+            squared bias less what their noise adds to it.
+        alignment : sequence of (larger, smaller, map)
+            Maps between domains that differ.
+        """
+        tables = pair_tables(aggregate)
+        first, marginals = phase_one_marginals(aggregate)
+        maps = checked_alignment(alignment, first.sizes)
+        partitions = dependence_groups(dependence_matrix(tables))
+        # The pairwise rule looks at two attributes only: whatever the groups, P is a part of the same matrix.
+        every = learn_copy_probabilities(marginals, n2, method, alignment=maps) if method != "joint" else None
+
+        def learned(partition: Groups) -> GroupedCorrRR:
+            matrices = []
+            for group in partition:
+                own, inside = [marginals[j] for j in group], group_alignment(maps, group)
+                found = joint_copy_probabilities(own, n2, alignment=inside) if every is None else every
+                matrices.append((found if every is None else found[np.ix_(group, group)]).tolist())
+            kept = tuple(entry for entry in maps if any({*entry[:2]} <= {*group} for group in partition))
+            return cls(first.sizes, first.epsilon, partition, tuple(matrices), kept)
+
+        if groups is not None:
+            return learned(partitions[checked_integer("groups", groups, 1, len(first.sizes)) - 1])
+        noise = [first.variance(1 / size, aggregate.n, j) for j, size in enumerate(first.sizes)]
+        return min(map(learned, partitions), key=lambda one: one._apparent_error(marginals, n2, noise))
+
+    @cached_property
+    def parts(self) -> tuple[CorrRR, ...]:
+        """Corr-RR of every group, with epsilon/t."""
+        share = checked_share(self.epsilon, len(self.groups))
+        return tuple(
+            CorrRR(tuple(self.sizes[j] for j in group), share, matrix, group_alignment(self.alignment, group))
+            for group, matrix in zip(self.groups, self.copy_probabilities, strict=True)
+        )
+
+    @cached_property
+    def oracles(self) -> tuple[GRR, ...]:
+        """GRR of each attribute as its group's pivot, with epsilon/t."""
+        return tuple(self.parts[place].oracles[i] for place, i in self._places)
+
+    @cached_property
+    def _columns(self) -> list[int]:
+        """The attributes, group by group."""
+        return [j for group in self.groups for j in group]
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int]]:
+        """The group of every attribute, and its number inside."""
+        own = [(place, i) for place, group in enumerate(self.groups) for i in range(len(group))]
+        return [own[column] for column in np.argsort(self._columns)]
+
+    @cached_property
+    def layout(self) -> CodeLayout:
+        """A column of codes per attribute."""
+        return CodeLayout(self.oracles)
+
+    def expected_error(self, marginals: Sequence[ArrayLike], n2: int) -> float:
+        """Analyst: mean expected squared error of `estimate` at these marginals; see `corr_rr_error`."""
+        errors = [
+            expected_error(part, [marginals[j] for j in group], n2).mean * len(group)
+            for group, part in zip(self.groups, self.parts, strict=True)
+        ]
+        return sum(errors) / len(self.sizes)
+
+    def _apparent_error(self, marginals: Sequence[ArrayLike], n2: int, noise: Sequence[float]) -> float:
+        """Return the summed expected error at noisy marginals whose variances are known."""
+        total = 0.0
+        for group, part in zip(self.groups, self.parts, strict=True):
+            error, m = expected_error(part, [marginals[j] for j in group], n2), len(group)
+            total += sum(float(variance.mean()) for variance in error.variance)
+            if part.law.gains is not None:
+                # The bias of target j is linear in the marginals: -(1 - 1/m) g_j + sum_s a_js g_s/m.
+                weights = (part.law.gains / m - np.eye(m)) ** 2
+                added = weights @ [noise[j] for j in group]
+                total += sum(
+                    max(float((bias**2).mean() - own), 0.0) for bias, own in zip(error.bias, added, strict=True)
+                )
+        return total
+
+    # ---------------------------------------------------------------- three verbs
+
+    def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
+        reports = self.layout.empty(len(codes))
+        for group, part in zip(self.groups, self.parts, strict=True):
+            reports[:, group] = part.randomize(codes[:, group], rng)
+        return reports
+
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: every group as Corr-RR estimates it, biased and marked so where its domains are alike."""
+        return self._by_group(aggregate, CorrRR.estimate)
+
+    def debiased(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: as `CorrRR.debiased`, group by group."""
+        return self._by_group(aggregate, CorrRR.debiased)
+
+    def unmixed(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: as `CorrRR.unmixed`, group by group."""
+        return self._by_group(aggregate, CorrRR.unmixed)
+
+    def _by_group(
+        self, aggregate: Aggregate, estimator: Callable[[CorrRR, Aggregate], RecordEstimate]
+    ) -> RecordEstimate:
+        self.check(aggregate)
+        columns = [aggregate.counts[place] for place in stretches(self.sizes)]
+        counts = [np.concatenate([columns[j] for j in group]) for group in self.groups]
+        parts = [
+            estimator(part, Aggregate(part, own, aggregate.n)) for part, own in zip(self.parts, counts, strict=True)
+        ]
+        return RecordEstimate({j: parts[place][i] for j, (place, i) in enumerate(self._places)})
+
+    # ---------------------------------------------------------------- exact law
+
+    def implemented_ratio(self) -> Fraction:
+        """Largest likelihood ratio between two records: the product over the groups; as `CorrRR.implemented_ratio`."""
+        return prod((part.implemented_ratio() for part in self.parts), start=Fraction(1))
+
+    def _attribute_ratio(self, attribute: int) -> Fraction:
+        place, i = self._places[attribute]
+        return self.parts[place].implemented_attribute_ratio(i)
+
+    def _ordered_outputs(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return every possible report, the last attribute fastest, and its place among the parts' combinations."""
+        together = product_rows([part.outputs() for part in self.parts], np.int64)
+        rows = together[:, np.argsort(self._columns)]
+        order = np.lexsort(rows.T[::-1])
+        return rows[order].astype(self.layout.field.dtype), order
+
+    def outputs(self) -> NDArray[Any]:
+        self._check_channel(1, prod(self.sizes))
+        return self._ordered_outputs()[0]
+
+    def _channel(self) -> NDArray[Any]:
+        self._check_channel(prod(self.sizes), prod(self.sizes))
+        together = independent([part.channel(exact=True) for part in self.parts])
+        records = every_report(self.sizes)[:, self._columns]
+        rows = np.ravel_multi_index(tuple(records.T), tuple(self.sizes[j] for j in self._columns))
+        matrix: NDArray[Any] = together[np.ix_(rows, self._ordered_outputs()[1])]
+        return matrix
+
+    def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Groups are randomised on their own, so their counts are independent given the records.
+        places, total = stretches(self.sizes), np.zeros(self.state_size, dtype=np.int64)
+        for group, part in zip(self.groups, self.parts, strict=True):
+            drawn = part.simulate_aggregate(records[:, group], held, rng).counts
+            for j, place in zip(group, stretches(part.sizes), strict=True):
+                total[places[j]] = drawn[place]
+        return total

@@ -1,0 +1,203 @@
+"""Corr-RR with two pivots: dependence on two attributes at once.
+
+Seeam, Zheng, Hu (Corr-RR), 3.3.5. Phase one is SPL, counted by pairs (`SPLPairs`). Every contributor of phase two
+draws two pivots s < t, uniformly among the pairs, reports each through GRR with epsilon/2, and of every other attribute
+a code drawn from the published table Pr(y_j | y_s, y_t): post-processing, whatever the tables are. Domains may differ.
+
+The collector counts *pairs* of reported codes. Their expectations are linear in the true joint frequencies of pairs,
+with as many equations as unknowns: `unmixed` solves them, and `joint` returns the tables. With one pivot no number of
+reports shows any dependence; this is what the second one buys, at half the budget per pivot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.card import Card
+from deniable.core.checks import Codes, code_dtype
+from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.randomness import SimulationRandomness
+from deniable.oracles.grr import GRR
+from deniable.records.dependence.pair_tables import pair_tables
+from deniable.records.layout import checked_share, grr_oracles
+from deniable.records.pairs import Pair, PairedRecords, attribute_pairs, branch, check_pairs, tally_pairs
+from deniable.records.pivot.pivot_law import TableLaw, Tables, check_table_cells, checked_tables
+from deniable.records.pivot.pivot_records import PivotRecords
+from deniable.records.split import SPLPairs
+from deniable.research.records.two_pivot_system import TwoPivotSystem
+from deniable.research.records.two_pivot_tables import learn_two_pivot_tables
+
+REMARKS = (
+    "the tables are public and cost nothing here; the contributors of phase one, from whose reports they were learned, "
+    "spent their own budget",
+    "per attribute: between records that differ in that attribute only; no larger budget may be spent for its sake",
+    "the pivots are not sent, but drawn codes may show which attributes they were",
+)
+
+
+@final
+@dataclass(frozen=True)
+class TwoPivotRR(PivotRecords, PairedRecords):
+    """Two uniformly drawn pivots by GRR with half the budget each; the others drawn from tables given both reports.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Domain sizes (k_1, ..., k_d), d >= 2, each in 2..2^32; they may differ. The tables have at most 2^18 cells.
+    epsilon : float, Fraction, Decimal or str
+        Privacy budget of the whole record in nats, in [2e-6, 32]; each pivot spends the exact fraction epsilon/2.
+    tables : sequence of d(d-1)/2 sequences of d tables
+        tables[pair][j][y_s k_t + y_t] is the distribution of target j given the reports of pivots s < t, pairs in
+        lexicographic order; each sums to 1 within 1e-9. Empty for the pivots themselves. For instance from `learn`; any
+        distributions keep epsilon.
+
+    Raises
+    ------
+    InvalidParameterError, TooLargeError
+        If a parameter is out of bounds, or the tables are too large.
+
+    Examples
+    --------
+    >>> from deniable import SimulationRandomness
+    >>> from deniable.research.records.two_pivots import TwoPivotRR
+    >>> import numpy as np
+    >>> rng, records = SimulationRandomness(1), np.tile([[0, 0, 1], [1, 1, 0], [1, 1, 1]], (200, 1))
+    >>> pairs = TwoPivotRR.phase_one(sizes=(2, 2, 2), epsilon=6.0)
+    >>> mechanism = TwoPivotRR.learn(pairs.aggregate(pairs.randomize(records, rng)), n2=600)
+    >>> aggregate = mechanism.aggregate(mechanism.randomize(records, rng))
+    >>> mechanism.estimate(aggregate)[0].frequencies.round(1)
+    array([0.3, 0.7])
+    >>> mechanism.joint(aggregate)[0, 1].frequencies.reshape(2, 2).round(1)
+    array([[0.3, 0. ],
+           [0. , 0.6]])
+    """
+
+    tables: Tables
+
+    first = SPLPairs
+    estimators = ("debiased", "unmixed")
+    remarks = REMARKS
+    biased = "Corr-RR two pivots (biased: drawn codes are counted as if they were the attribute's own)"
+    singular = "Corr-RR two pivots unmixed (biased: the tables leave some frequencies undetermined)"
+    name = "Corr-RR two pivots"
+    card = Card(
+        shelf="two phases",
+        when="for comparison with Corr-RR: reports in which pairs of attributes show their dependence",
+        aliases=("TwoPivotRR",),
+        planned=False,
+        instead="Corr-RR two pivots has no error in closed form before phase one has been collected: compare Corr-RR "
+        "and SPL[GRR]",
+        wire="a code of every attribute",
+    )
+
+    def _check_parameters(self) -> None:
+        check_pairs(self.sizes)
+        checked_share(self.epsilon, 2)
+        check_table_cells(table_cells(self.sizes))
+        pairs = tuple(attribute_pairs(len(self.sizes)))
+        object.__setattr__(self, "tables", checked_tables("tables", self.tables, self.sizes, pairs))
+
+    @classmethod
+    def learn(cls, aggregate: Aggregate, n2: int, method: str = "least-norm") -> TwoPivotRR:
+        """Collector: learn the tables from phase one; a pure function.
+
+        Parameters
+        ----------
+        aggregate : Aggregate
+            Of `SPLPairs`.
+        n2 : int
+            Number of contributors who are expected in phase two, >= 2.
+        method : {"least-norm", "conditional"}
+            How the tables are found; see `deniable.research.records.two_pivot_tables`.
+
+        Raises
+        ------
+        InvalidParameterError
+            If n2 or the method is out of bounds.
+        MismatchError, EmptyAggregateError
+            If the aggregate is not of `SPLPairs`, or contains no reports.
+        TooLargeError
+            If the tables would have more than 2^18 cells.
+        """
+        found = pair_tables(aggregate)
+        check_table_cells(table_cells(found.sizes))
+        epsilon = aggregate.mechanism.epsilon
+        oracles = _half_oracles(found.sizes, epsilon)
+        return cls(found.sizes, epsilon, learn_two_pivot_tables(found, oracles, n2, method))
+
+    @cached_property
+    def law(self) -> TableLaw:
+        """The tables, and GRR of each attribute as a pivot, with epsilon/2."""
+        oracles = _half_oracles(self.sizes, self.epsilon)
+        return TableLaw(oracles, tuple(attribute_pairs(len(self.sizes))), self.tables)
+
+    @cached_property
+    def system(self) -> TwoPivotSystem:
+        """The linear system of pair counts, and its solution."""
+        return TwoPivotSystem(self.law)
+
+    def estimate(self, aggregate: Aggregate) -> RecordEstimate:
+        """Analyst: `unmixed`, unbiased and with intervals; standard errors up to 8192 reports.
+
+        Raises
+        ------
+        TooLargeError
+            If the tables of all pairs have more than 1024 cells together.
+        """
+        return self.unmixed(aggregate)
+
+    def unmixed(self, aggregate: Aggregate) -> RecordEstimate:
+        return self._solved(aggregate)[0]
+
+    def joint(self, aggregate: Aggregate) -> dict[Pair, Estimate]:
+        """Analyst: joint frequencies of every pair (i, j), i < j: an Estimate of k_i k_j cells, row by row.
+
+        Unbiased, with intervals; errors as for `estimate`.
+        """
+        return self._solved(aggregate)[1]
+
+    def _solved(self, aggregate: Aggregate) -> tuple[RecordEstimate, dict[Pair, Estimate]]:
+        self.check(aggregate)
+        return self.system.estimates(aggregate.counts, aggregate.n, self.singular)
+
+    def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        # Cost: O(C (r + m) d), C pairs of pivots and m the number of different reports that occur.
+        pairs = self.law.pivots
+        drawn = rng.generator.multinomial(held, np.full(len(pairs), 1 / len(pairs)), size=len(held))
+        total = np.zeros(self.state_size, dtype=np.int64)
+        for place, (s, t) in enumerate(pairs):
+            groups, first, left = branch(drawn[:, place], self.oracles[s].channel()[records[:, s]], rng)
+            later, second, left = branch(left, self.oracles[t].channel()[records[groups, t]], rng)
+            told = np.bincount(first[later] * self.sizes[t] + second, left, self.sizes[s] * self.sizes[t])
+            total += self._simulate_targets(place, told.astype(np.int64), rng)
+        return total
+
+    def _simulate_targets(self, place: int, told: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
+        (s, t), laws = self.law.pivots[place], self.law.float_laws[place]
+        given = np.flatnonzero(told)
+        left = told[given]
+        reports = np.zeros((len(given), len(self.sizes)), dtype=code_dtype(max(self.sizes)))
+        reports[:, s], reports[:, t] = given // self.sizes[t], given % self.sizes[t]
+        for j, law in enumerate(laws):
+            if j not in (s, t):
+                groups, codes, left = branch(left, law[given], rng)
+                given, reports = given[groups], reports[groups]
+                reports[:, j] = codes
+        return tally_pairs(reports, self.sizes, left)
+
+
+def table_cells(sizes: Sequence[int]) -> int:
+    """Return the number of published probabilities over these domains."""
+    return sum(sizes[s] * sizes[t] * (sum(sizes) - sizes[s] - sizes[t]) for s, t in attribute_pairs(len(sizes)))
+
+
+def _half_oracles(sizes: Sequence[int], epsilon: float | Fraction) -> tuple[GRR, ...]:
+    return grr_oracles(sizes, checked_share(epsilon, 2))

@@ -1,0 +1,413 @@
+"""Dealt coins on the command line: who gets which file, and what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from deniable import Collection
+from deniable.errors import AlreadyRandomizedError
+from deniable.files.jobs.ledger import LOCK, Entry, share_ledger
+from deniable.research.dealt.files.shares import ShareReader, ShareStream
+from tests.cli.conftest import N, Run, schema_text
+from tests.cli.test_process import interrupted, names
+
+
+@pytest.fixture
+def quota(run: Run) -> Run:
+    """The survey of one question with a dealer: survey.json."""
+    Path("smoker.json").write_text(schema_text("smoker"))
+    made = run(*collection(), "-o", "survey.json")
+    assert made.exit_code == 0, made.output
+    return run
+
+
+@pytest.fixture
+def dealt(quota: Run) -> Run:
+    """The same, dealt into the directory shares."""
+    result = quota("deal", "survey.json", "--contributors", N, "-o", "shares")
+    assert result.exit_code == 0, result.output
+    return quota
+
+
+def collection(n: int = N) -> tuple[str, ...]:
+    return (
+        *("collection", "--schema", "smoker.json", "--epsilon", "1", "--title", "Smoking"),
+        *("--mechanism", "QuotaRR", "--set", f"n={n}"),
+    )
+
+
+def few(rows: int, name: str = "few.csv") -> str:
+    lines = Path("answers.csv").read_text().splitlines()
+    Path(name).write_text("\n".join(lines[: rows + 1]) + "\n")
+    return name
+
+
+def randomize(run: Run, shares: str | Path, answers: str = "answers.csv", output: str = "reports.parquet") -> str:
+    result = run("randomize", "survey.json", answers, "--again", "--shares", shares, "-o", output)
+    assert result.exit_code in (0, 2)
+    return result.stderr
+
+
+def test_whole_way_with_a_dealer(dealt: Run) -> None:
+    assert "4,000 contributors have each spent epsilon = 1" in randomize(dealt, "shares")
+    assert dealt("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate").exit_code == 0
+    result = dealt("estimate", "survey.json", "all.aggregate", "--truth", "answers.csv", "--json")
+    for row in json.loads(result.stdout)["attributes"][0]["categories"]:
+        assert abs(row["estimate"] - row["truth"]) < 6 * row["standard_error"]
+        # Without a dealer the standard error is .0152.
+        assert row["standard_error"] < 0.01
+        assert 0 <= row["lower"] < row["upper"] <= 1
+    text = dealt("estimate", "survey.json", "all.aggregate").stdout
+    assert "collector and dealer who sees all reports and all shares: epsilon = inf" in text
+    assert "the dealer must not collude with the collector" in text
+
+
+def test_the_dealer_alone_can_read_the_deal(dealt: Run) -> None:
+    assert Path("shares").stat().st_mode & 0o077 == 0
+    (file,) = Path("shares").glob("*.parquet")
+    assert file.stat().st_mode & 0o077 == 0
+    assert pq.read_table(file).column_names == ["contributor", "types"]
+    # Neither the collection nor the reports hold a type.
+    randomize(dealt, "shares")
+    assert pq.read_table("reports.parquet").column_names == ["value", "collection"]
+
+
+def test_two_collections_are_two_deals(quota: Run) -> None:
+    assert quota(*collection(), "-o", "other.json").exit_code == 0
+    one, other = (json.loads(Path(name).read_text()) for name in ("survey.json", "other.json"))
+    assert one["mechanism"]["deal_id"] != other["mechanism"]["deal_id"]
+    assert one["id"] != other["id"]
+    assert quota("deal", "other.json", "--contributors", N, "-o", "others").exit_code == 0
+    assert "holds shares of collection" in randomize(quota, "others")
+
+
+def test_handing_out_takes_shares_from_the_dealer(dealt: Run) -> None:
+    def hand_out(who: str, output: str) -> str:
+        return dealt("hand-out", "survey.json", "shares", "--contributor", who, "-o", output).stderr
+
+    assert "1 share left shares" in hand_out("17", "anna.parquet")
+    assert "300 shares left shares" in hand_out("101-400", "clinic.parquet")
+    table = pq.read_table("anna.parquet")
+    assert table.column("contributor").to_pylist() == [17]
+    assert Path("anna.parquet").stat().st_mode & 0o077 == 0
+    (file,) = Path("shares").glob("*.parquet")
+    left = pq.read_table(file).column("contributor").to_pylist()
+    assert left == [i for i in range(1, N + 1) if i != 17 and not 101 <= i <= 400]
+    assert "holds no share of contributor 17: it was handed out, or never dealt" in hand_out("17", "b.parquet")
+    assert "holds no share of contributor 101:" in hand_out("100-102", "b.parquet")
+    assert f"holds no share of contributor {N + 1:,}" in hand_out(f"{N}-{N + 1}", "b.parquet")
+    assert "clinic.parquet exists" in hand_out("1", "clinic.parquet")
+    assert "contributor must be a number or a range such as 1-500, got contributor='x'" in hand_out("x", "b.parquet")
+    assert "contributors must be a range" in hand_out("5-4", "b.parquet")
+    assert not Path("b.parquet").exists()
+    assert "300 contributors have each spent" in randomize(dealt, "clinic.parquet", few(300))
+    assert "1 contributors have each spent" in randomize(dealt, "anna.parquet", few(1), "one.parquet")
+
+
+def test_all_shares_can_be_handed_out(dealt: Run) -> None:
+    assert dealt("hand-out", "survey.json", "shares", "--contributor", f"1-{N}", "-o", "all.parquet").exit_code == 0
+    assert "shares holds no shares: all were handed out" in randomize(dealt, "shares")
+    assert "4,000 contributors" in randomize(dealt, "all.parquet")
+
+
+def test_a_share_is_used_once(dealt: Run) -> None:
+    dealt("hand-out", "survey.json", "shares", "--contributor", "1-10", "-o", "ten.parquet")
+    assert "10 contributors" in randomize(dealt, "ten.parquet", few(10), "a.parquet")
+    # Other answers, another output: it is the share that was used.
+    error = randomize(dealt, "ten.parquet", few(9, "nine.csv"), "b.parquet")
+    assert "the share of contributor 1 in ten.parquet was used before (for a.parquet)" in error
+    assert not Path("b.parquet").exists()
+    # Nine of the shares that remain, then one of them again.
+    assert "3,981 shares were not used: the answers have 9 rows" in randomize(dealt, "shares", "nine.csv", "c.parquet")
+    assert "the share of contributor 11 in shares was used before" in randomize(dealt, "shares", "few.csv", "d.parquet")
+    used = dealt("hand-out", "survey.json", "shares", "--contributor", "19", "-o", "late.parquet")
+    assert "the share of contributor 19 was used before (for c.parquet)" in used.stderr
+
+
+def test_shares_are_missing_duplicated_or_none(dealt: Run) -> None:
+    dealt("hand-out", "survey.json", "shares", "--contributor", "1-10", "-o", "ten.parquet")
+    assert "ten.parquet holds 10, the answers have more rows (row 11 has none)" in randomize(
+        dealt, "ten.parquet", few(11)
+    )
+    assert "there is no file nothing.parquet" in randomize(dealt, "nothing.parquet")
+    assert "answers.csv is not a Parquet file" in randomize(dealt, "answers.csv")
+    without = dealt("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
+    assert "shares must be given: QuotaRR needs one of each contributor" in without.stderr
+    table = pq.read_table("ten.parquet")
+    pq.write_table(table.take([0, 1, 1, 2]), "twice.parquet")
+    assert "contributor 2 has two shares, or is out of order" in randomize(dealt, "twice.parquet", few(3))
+    Path("copies").mkdir()
+    for name in "ab":
+        pq.write_table(table, f"copies/{name}.parquet")
+    assert "contributor 1 has two shares, or is out of order" in randomize(dealt, "copies", few(20))
+    pq.write_table(table.replace_schema_metadata(None), "bare.parquet")
+    assert "bare.parquet holds no shares" in randomize(dealt, "bare.parquet", few(3))
+    assert not Path("reports.parquet").exists()
+    # None of that used a share.
+    assert "10 contributors" in randomize(dealt, "ten.parquet", few(10))
+
+
+def test_a_mechanism_without_a_dealer_takes_no_shares(dealt: Run) -> None:
+    dealt("collection", "--schema", "smoker.json", "--epsilon", "1", "-o", "plain.json")
+    result = dealt("randomize", "plain.json", "answers.csv", "--shares", "shares", "-o", "reports.parquet")
+    assert "shares must not be given: GRR needs no dealer" in result.stderr
+    result = dealt("deal", "plain.json", "--contributors", 5, "-o", "none")
+    assert "mechanism must be one with a dealer, got GRR" in result.stderr
+
+
+def test_one_collection_is_dealt_once(dealt: Run) -> None:
+    again = ("deal", "survey.json", "--contributors", N, "-o")
+    assert "shares exists: a deal needs a new directory" in dealt(*again, "shares").stderr
+    assert "this collection was dealt before, to 4,000 contributors in shares" in dealt(*again, "second").stderr
+    assert not Path("second").exists()
+    result = dealt(*again, "second", "--again")
+    assert result.exit_code == 0
+    assert "must not be used side by side" in result.stderr
+    (file,) = Path("second").glob("*.parquet")
+    file.rename("shares/second.parquet")
+    assert "holds shares of another dealing than shares/second.parquet" in randomize(dealt, "shares")
+
+
+def test_another_number_of_contributors_is_refused(quota: Run) -> None:
+    result = quota("deal", "survey.json", "--contributors", 10, "-o", "shares")
+    assert result.exit_code == 2
+    assert "n must be 4000, the number that the deal is meant for, got n=10" in result.stderr
+    assert not Path("shares").exists()
+    assert (
+        "cannot write absent/shares" in quota("deal", "survey.json", "--contributors", N, "-o", "absent/shares").stderr
+    )
+
+
+def test_several_deals_of_one_survey(dealt: Run) -> None:
+    randomize(dealt, "shares")
+    dealt("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate")
+    assert dealt(*collection(500), "-o", "late.json").exit_code == 0
+    dealt("deal", "late.json", "--contributors", 500, "-o", "late")
+    dealt("randomize", "late.json", few(450), "--shares", "late", "-o", "late.parquet")
+    dealt("aggregate", "late.json", "late.parquet", "-o", "late.aggregate")
+    merged = dealt("merge", "all.aggregate", "late.aggregate", "-o", "both.aggregate")
+    assert "cannot merge aggregates of QuotaRR" in merged.stderr
+    result = dealt("estimate", "survey.json", "all.aggregate", "--deal", "late.aggregate", "--json")
+    data = json.loads(result.stdout)
+    assert data["n"] == N + 450
+    parts = [
+        json.loads(dealt("estimate", survey, aggregate, "--json").stdout)["attributes"][0]["categories"][0]["estimate"]
+        for survey, aggregate in (("survey.json", "all.aggregate"), ("late.json", "late.aggregate"))
+    ]
+    pooled = (N * parts[0] + 450 * parts[1]) / (N + 450)
+    assert data["attributes"][0]["categories"][0]["estimate"] == pytest.approx(pooled, abs=1e-12)
+    same = dealt("estimate", "survey.json", "all.aggregate", "--deal", "all.aggregate")
+    assert "two aggregates belong to one deal" in same.stderr
+    dealt("collection", "--schema", "smoker.json", "--epsilon", "1", "-o", "plain.json")
+    dealt("randomize", "plain.json", "answers.csv", "-o", "plain.parquet")
+    dealt("aggregate", "plain.json", "plain.parquet", "-o", "plain.aggregate")
+    other = dealt("estimate", "survey.json", "all.aggregate", "--deal", "plain.aggregate")
+    assert other.exit_code == 2
+    assert "is of another survey than" in other.stderr
+    none = dealt("estimate", "plain.json", "plain.aggregate", "--deal", "all.aggregate")
+    assert "several deals need a mechanism with a dealer, got GRR" in none.stderr
+
+
+def test_an_interrupted_deal_leaves_nothing(quota: Run) -> None:
+    before = names()
+    result = interrupted("deal", "survey.json", "--contributors", str(N), "-o", "shares")
+    assert result.returncode == 130
+    assert result.stderr == "interrupted: nothing was written: no share exists\n"
+    assert names() == before
+
+
+def test_a_deal_that_cannot_be_written_leaves_nothing(quota: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = names()
+    monkeypatch.setattr("deniable.research.dealt.files.shares.pq.write_table", full)
+    result = quota("deal", "survey.json", "--contributors", N, "-o", "shares")
+    assert result.exit_code == 2
+    assert "No space left on device" in result.stderr
+    assert names() == before
+
+
+def test_an_interrupted_randomize_uses_no_share(dealt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        # After the shares were recorded as used, before the reports appear.
+        patch.setattr("deniable.files.formats.reports._Digest.hexdigest", stop)
+        result = dealt("randomize", "survey.json", "answers.csv", "--shares", "shares", "-o", "reports.parquet")
+        assert result.exit_code == 130
+    assert not Path("reports.parquet").exists()
+    assert "4,000 contributors" in randomize(dealt, "shares")
+
+
+def test_hand_outs_wait_for_each_other(dealt: Run) -> None:
+    """Two real processes, both held up until both have begun: one share is handed out once."""
+    command = [sys.executable, "-m", "deniable.cli", "hand-out", "survey.json", "shares", "--contributor", "1", "-o"]
+    with contextlib.ExitStack() as started:
+        with share_ledger("shares").held():
+            both = []
+            for i in range(2):
+                child = subprocess.Popen([*command, f"{i}.parquet"], stderr=subprocess.PIPE, text=True)
+                started.enter_context(child)
+                started.callback(child.kill)  # before it is waited for
+                both.append(child)
+            with pytest.raises(subprocess.TimeoutExpired):
+                both[0].wait(timeout=4)
+        errors = [child.communicate(timeout=300)[1] for child in both]
+    assert sorted(child.returncode for child in both) == [0, 2]
+    assert sum("holds no share of contributor 1: it was handed out" in error for error in errors) == 1
+    assert len(list(Path().glob("?.parquet"))) == 1
+    assert share_ledger("shares").entries() == ()
+
+
+def test_a_dealt_client_is_not_audited_alone(quota: Run) -> None:
+    result = quota("audit", "survey.json")
+    assert result.exit_code == 2
+    assert "an audit runs a client on its own" in result.stderr
+
+
+def test_a_plan_shows_what_a_dealer_would_buy(run: Run) -> None:
+    text = run("plan", "--sizes", "2", "--epsilon", "0.5", "--contributors", "10000").stdout
+    assert "  QuotaRR " in text
+    assert "QuotaRR: needs a dealer who does not collude with the collector" in " ".join(text.split())
+    assert text.rstrip().endswith("recommended: GRR")
+    data = json.loads(run("plan", "--sizes", "2", "--epsilon", "0.5", "--contributors", "10000", "--json").stdout)
+    assert [row["name"] for row in data["dealt"]] == ["QuotaRR", "JRR"]
+    assert "JRR: epsilon = 0.5 only against who reads one report" in " ".join(text.split())
+    assert data["recommended"] == "GRR"
+
+
+@pytest.mark.parametrize(
+    ("names_of", "mechanism", "settings"),
+    [
+        (("colour",), "QuotaUnary", (f"n={N}",)),
+        (("smoker", "colour"), "QuotaRecords", (f"n={N}",)),
+        (("colour",), "QuotaBatches", ("size=400", "batches=11")),
+        (("colour",), "QuotaRR", (f"n={N}", "epsilon_aux=4")),
+        (("smoker",), "JRR", (f"n={N}", "colluders=5")),
+        (("smoker",), "ReportCoupledRR", (f"n={N}", "colluders=5")),
+        (("colour",), "KaryJRR", (f"n={N}", "colluders=5")),
+        (("colour",), "CoupledOUE", (f"n={N}", "colluders=5")),
+    ],
+)
+def test_every_mechanism_with_a_dealer_goes_the_whole_way(
+    run: Run, names_of: tuple[str, ...], mechanism: str, settings: tuple[str, ...]
+) -> None:
+    Path("asked.json").write_text(schema_text(*names_of))
+    chosen = [word for setting in settings for word in ("--set", setting)]
+    steps = (
+        (
+            "collection",
+            "--schema",
+            "asked.json",
+            "--epsilon",
+            2,
+            "--mechanism",
+            mechanism,
+            *chosen,
+            "-o",
+            "survey.json",
+        ),
+        ("deal", "survey.json", "--contributors", N, "-o", "shares"),
+        ("hand-out", "survey.json", "shares", "--contributor", f"1-{N - 1}", "-o", "most.parquet"),
+        ("randomize", "survey.json", few(N - 1), "--shares", "most.parquet", "-o", "reports.parquet"),
+        ("aggregate", "survey.json", "reports.parquet", "-o", "all.aggregate"),
+        ("estimate", "survey.json", "all.aggregate", "--truth", "few.csv", "--json"),
+    )
+    for step in steps:
+        result = run(*step)
+        assert result.exit_code == 0, result.output
+    attributes = json.loads(result.stdout)["attributes"]
+    assert [attribute["attribute"] for attribute in attributes] == list(names_of)
+    for row in (row for attribute in attributes for row in attribute["categories"]):
+        # Six standard errors: one in five hundred million.
+        assert abs(row["estimate"] - row["truth"]) < 6 * row["standard_error"]
+        assert row["lower"] < row["upper"]
+
+
+def test_two_categories_are_asked_of_joint_randomised_response(run: Run) -> None:
+    Path("asked.json").write_text(schema_text("colour"))
+    result = run(
+        *("collection", "--schema", "asked.json", "--epsilon", 2, "--mechanism", "JRR"),
+        *("--set", "n=100", "--set", "colluders=5", "-o", "survey.json"),
+    )
+    assert result.exit_code == 2
+    assert "JRR is for two categories and the schema has 4" in result.stderr
+
+
+def test_what_is_handed_out_leaves_the_directory(dealt: Run) -> None:
+    before = sorted(os.listdir("shares"))
+    inside = dealt("hand-out", "survey.json", "shares", "--contributor", "1", "-o", "shares/one.parquet")
+    assert inside.exit_code == 2
+    assert "shares/one.parquet is inside shares: what is handed out leaves the deal" in inside.stderr
+    assert sorted(os.listdir("shares")) == before
+
+
+def test_an_interrupted_hand_out_hands_no_share_out_twice(dealt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    arguments = ("hand-out", "survey.json", "shares", "--contributor", "7-9", "-o")
+    with monkeypatch.context() as patch:
+        # Before the file for the contributors is complete: nothing has left.
+        patch.setattr("deniable.research.dealt.files.dealing.write_shares", stop)
+        assert dealt(*arguments, "first.parquet").exit_code == 130
+    with monkeypatch.context() as patch:
+        # After it: they have their shares, although the directory still holds them.
+        patch.setattr("deniable.research.dealt.files.dealing._remove", stop)
+        assert dealt(*arguments, "second.parquet").exit_code == 130
+    assert Path("second.parquet").exists()
+    message = "the share of contributor 7 was used before (for second.parquet)"
+    assert message in dealt(*arguments, "third.parquet").stderr
+    assert not Path("third.parquet").exists()
+
+
+def test_runs_at_once_do_not_forget_each_other(dealt: Run) -> None:
+    collection_ = Collection.load("survey.json")
+
+    def stream() -> ShareStream:
+        return ShareStream(ShareReader("shares", collection_), share_ledger("shares"))
+
+    one, other, same = stream(), stream(), stream()
+    for each, count in ((one, 10), (other, 5), (same, 5)):
+        each.take(count)
+    with one.recording("one.parquet"):
+        pass
+    # Both began before either was recorded: the second sees that its shares are gone.
+    with (
+        pytest.raises(AlreadyRandomizedError, match=r"contributor 1 in shares was used before \(for one.parquet\)"),
+        other.recording("other.parquet"),
+    ):
+        pass
+    assert [entry.into for entry in share_ledger("shares").entries()] == ["one.parquet"]
+    assert not [name for name in os.listdir("shares") if name.endswith(LOCK)]
+
+
+def test_shares_taken_in_pieces_are_one_entry(dealt: Run) -> None:
+    stream = ShareStream(ShareReader("shares", Collection.load("survey.json")), share_ledger("shares"))
+    for count in (3, 4, 1):
+        stream.take(count)
+    with stream.recording("pieces.parquet"):
+        pass
+    assert [(entry.first, entry.last) for entry in share_ledger("shares").entries()] == [(1, 8)]
+
+
+def test_reports_that_cannot_be_named_take_back_their_own_shares_only(dealt: Run) -> None:
+    stream = ShareStream(ShareReader("shares", Collection.load("survey.json")), share_ledger("shares"))
+    stream.take(5)
+    used = {"event": "used", "collection": "c", "dealing": "d", "first": 1, "last": 5}
+    other = Entry.model_validate(used | {"into": "other.parquet"})
+    with share_ledger("shares").held():
+        share_ledger("shares").change([other])
+    with pytest.raises(OSError, match="full"), stream.recording("same.parquet"):
+        raise OSError("full")
+    assert share_ledger("shares").entries() == (other,)

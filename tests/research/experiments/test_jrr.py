@@ -1,0 +1,326 @@
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from experiments.harness import Cell, Run
+from experiments.jrr import couplings, datasets, extensions, second, sweeps, theory
+from experiments.jrr.__main__ import MODULES
+from experiments.jrr.attackers import ADVERSARIES, learned
+from experiments.jrr.datasets import drawn_ones, real_answers, record_errors
+from experiments.jrr.methods import (
+    METHODS,
+    build,
+    count_variance,
+    equivalent,
+    errors,
+    estimated_counts,
+    relative_errors,
+    setting,
+    z_of,
+)
+from experiments.jrr.paper import DATASETS, PAPER, expected
+from experiments.jrr.underperformance import underperformance
+from experiments.pages import DOCS, Results, printed
+
+from deniable import GRR, SimulationRandomness
+from deniable.research.dealt.coupling.jrr import JRR
+from tests.real_data import requires_data
+
+FOLDER = Path(sweeps.__file__).parent
+
+
+def test_every_experiment_is_described() -> None:
+    assert MODULES
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert set(list(PAPER.experiments)[-2:]) == {"data-counts", "real-records"}, "what needs data comes last"
+    for name in PAPER.experiments:
+        assert f"`{name}`" in text, name
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("data", DATASETS)
+def test_closed_forms_are_those_of_brute_force(data: str, epsilon: float) -> None:
+    n, count = DATASETS[data]
+    for method, value in second.three(n, count, epsilon, 5).items():
+        assert count_variance(build(method, setting(n, count, epsilon)), n, count) == pytest.approx(value, rel=1e-9)
+
+
+def test_brute_force_does_not_use_the_library() -> None:
+    assert "deniable" not in re.sub(r'""".*?"""', "", Path(second.__file__).read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(("p", "size", "n", "count"), [(0.6, 2, 4, 1), (0.6, 4, 4, 3), (0.7, 3, 6, 2), (0.75, 4, 8, 8)])
+def test_balanced_groups_by_enumeration(p: float, size: int, n: int, count: int) -> None:
+    """Every set of truth-tellers that the groups allow, for one grouping of a uniformly shuffled list of answers."""
+    least, more = extensions.balanced_group(p, size)
+    first = second_moment = 0.0
+    law = np.zeros(n + 1)
+    patterns = [
+        (coins, (1 - more if sum(coins) == least else more) / math.comb(size, sum(coins)))
+        for coins in itertools.product((0, 1), repeat=size)
+        if sum(coins) in (least, least + 1)
+    ]
+    orders = set(itertools.permutations([1] * count + [0] * (n - count)))
+    for chosen in itertools.product(patterns, repeat=n // size):
+        weight = math.prod(chance for _, chance in chosen)
+        coins = [coin for part, _ in chosen for coin in part]
+        law[n - sum(coins)] += weight
+        for answers in orders:
+            ones = sum(x if coin else 1 - x for x, coin in zip(answers, coins, strict=True))
+            first += weight / len(orders) * ones
+            second_moment += weight / len(orders) * ones**2
+    variance = (second_moment - first**2) / (2 * p - 1) ** 2
+    assert first == pytest.approx(count * p + (n - count) * (1 - p), rel=1e-12)
+    assert extensions.group_variance(p, size, n, count) == pytest.approx(variance, rel=1e-9, abs=1e-12)
+    if more not in (0.0, 1.0):
+        z = np.arange(n)
+        direct = extensions.epsilon_at(law[:-1] * (n - z) / n, law[1:] * (z + 1) / n)
+        assert extensions.others_known(p, size, n) == pytest.approx(direct, abs=1e-6)
+
+
+@pytest.mark.parametrize(("p", "s"), [(0.6, 0.0), (0.6, 0.3), (0.75, 0.25)])
+def test_the_law_of_the_number_of_ones_by_enumeration(p: float, s: float) -> None:
+    n, count = 6, 2
+    law = np.zeros(n + 1)
+    signs = [one for one in itertools.product((1, -1), repeat=n) if sum(one) == 0]
+    for dealt in signs:
+        for coins in itertools.product((0, 1), repeat=n):
+            weight = math.prod((p + r * s) if coin else 1 - (p + r * s) for r, coin in zip(dealt, coins, strict=True))
+            ones = sum(coins[:count]) + sum(1 - coin for coin in coins[count:])
+            law[ones] += weight / len(signs)
+    np.testing.assert_allclose(extensions.law_of_ones(p, s, n, count), law, atol=1e-12)
+
+
+def test_two_are_jrr_at_its_extreme() -> None:
+    one = setting(10_000, 500, 1.0, 0)
+    mechanism = build("JRR, optimum", one)
+    found = extensions.group_variance(mechanism.p, 2, 10_000, 500)
+    assert found == pytest.approx(count_variance(mechanism, 10_000, 500), rel=1e-9)
+
+
+@pytest.mark.parametrize("ones", [0, 1, 3])
+def test_views_of_coupled_reports_by_enumeration(ones: int) -> None:
+    """Every order of the pairs' types for n = 6: the laws of my report and both counts of the others."""
+    n, p = 6, 0.6
+    kinds = {("t", "t"): 2 * p - 1, ("1", "0"): 1 - p, ("0", "1"): 1 - p}
+    laws: list[dict[tuple[int, int, int], float]] = [{}, {}]
+    for pairs in itertools.product(kinds, repeat=n // 2):
+        weight = math.prod(kinds[pair] for pair in pairs)
+        for order in itertools.permutations([kind for pair in pairs for kind in pair]):
+            told_0 = sum(kind == "0" for kind in order[1 : 1 + ones])
+            told_1 = sum(kind == "1" for kind in order[1 + ones :])
+            for answer in (0, 1):
+                mine = answer if order[0] == "t" else int(order[0])
+                view = (mine, told_0, told_1)
+                laws[answer][view] = laws[answer].get(view, 0.0) + weight / math.factorial(n)
+    for found, law in zip(couplings.views(p, n, ones), laws, strict=True):
+        assert sorted(found[found > 1e-15]) == pytest.approx(sorted(law.values()), rel=1e-9)
+
+
+def test_means_have_their_closed_form() -> None:
+    values = np.array([0.1, 0.5, 0.9, 0.3])
+    mechanism = build("JRR, optimum", {**setting(4, 2, 1.0, 0), "count": 0})
+    expected_variance = 0.0
+    for bits in itertools.product((0, 1), repeat=4):
+        chance = math.prod(v if bit else 1 - v for v, bit in zip(values, bits, strict=True))
+        deviation = (sum(bits) - values.sum()) ** 2
+        expected_variance += chance * (count_variance(mechanism, 4, sum(bits)) + deviation)
+    found = extensions.mean_variance(mechanism, values, 4)
+    assert found == pytest.approx(expected_variance, rel=1e-9)
+
+
+def test_rr_is_randomised_response() -> None:
+    one = setting(10_000, 500, 1.0)
+    assert count_variance(build("RR", one), 10_000, 500) == pytest.approx(
+        GRR(2, 1.0).variance(0.05, 1) * 10_000, rel=1e-9
+    )
+
+
+# Five methods, each by two ways of drawing: a family of ten at 1e-6 in all, two-sided, normal.
+BOUND = 5.33
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_drawn_is_what_contributors_do(method: str) -> None:
+    one: Cell = {**setting(400, 60, 1.0), "method": method, "runs": 2000, "seed": 1}
+    mechanism = build(method, one)
+    assert abs(z_of({**one, **errors(one)})) < BOUND
+    answers = np.repeat([0, 1], [340, 60])
+    squares = record_errors(mechanism, answers, 2000, SimulationRandomness(2)) ** 2
+    theory = count_variance(mechanism, 400, 60)
+    assert abs(squares.mean() / theory - 1) * math.sqrt(1000) < BOUND
+
+
+def test_a_deal_without_correlation_would_be_seen() -> None:
+    # JRR whose dealer hands out independent signs is RR with the same p: its MSE is outside the bound above.
+    mechanism = build("JRR, optimum", setting(400, 12, 0.5))
+    broken = JRR(mechanism.p, 0.0, 400)
+    estimates = estimated_counts(broken, 400, 12, 2000, SimulationRandomness(3))
+    ratio = float(((estimates - 12) ** 2).mean()) / count_variance(mechanism, 400, 12)
+    assert abs(ratio - 1) * math.sqrt(1000) > BOUND
+
+
+def test_relative_errors_are_means_over_the_values_that_occur() -> None:
+    found = relative_errors(np.array([30.0, 15.0]), 100, 20)
+    np.testing.assert_allclose(found, [(10 / 20 + 10 / 80) / 2, (5 / 20 + 5 / 80) / 2], rtol=1e-15)
+    np.testing.assert_allclose(relative_errors(np.array([90.0]), 100, 100), [0.1], rtol=1e-15)
+
+
+@pytest.mark.parametrize(("epsilon", "excess"), [(0.001, 1.8), (0.01, 0.085), (0.1, 0.008), (1.0, 0.0011)])
+def test_the_excess_at_one_half_is_not_below_1e_4(epsilon: float, excess: float) -> None:
+    assert underperformance("JRR, Algorithm 1", 10_000, epsilon)["RI"] == pytest.approx(excess, rel=0.05)
+
+
+@pytest.mark.parametrize(("epsilon", "width"), [(0.01, 1.0), (0.1, 0.46), (1.0, 0.20)])
+def test_the_range_on_which_jrr_loses_is_not_below_3_percent(epsilon: float, width: float) -> None:
+    assert underperformance("JRR, Algorithm 1", 1_000, epsilon)["R"] == pytest.approx(width, abs=0.006)
+
+
+def test_the_range_is_where_the_closed_forms_cross() -> None:
+    n, width = 10_000, underperformance("JRR, Algorithm 1", 10_000, 0.1)["R"]
+    one = setting(n, n // 2, 0.1)
+    for share, worse in ((0.5 + 0.49 * width, True), (0.5 + 0.51 * width, False)):
+        jrr, plain = (count_variance(build(name, one), n, round(share * n)) for name in ("JRR, Algorithm 1", "RR"))
+        assert (jrr > plain) == worse
+
+
+def test_quota_rr_never_loses_to_rr() -> None:
+    assert underperformance("quota RR", 10_000, 0.1)["R"] == 0.0
+    for name, (n, count) in DATASETS.items():
+        one = setting(n, count, 0.1)
+        assert count_variance(build("quota RR", one), n, count) < count_variance(build("RR", one), n, count), name
+
+
+@pytest.mark.parametrize(("epsilon", "really"), [(0.01, 1.34), (0.1, 0.338), (0.5, 0.571), (1.0, 1.035)])
+def test_what_is_learned_with_everybody_elses_data(epsilon: float, really: float) -> None:
+    found = learned(build("JRR, optimum", setting(10_000, 0, epsilon)), 0.05)
+    assert found[ADVERSARIES[3]] == pytest.approx(really, abs=0.006)
+    assert found[ADVERSARIES[1]] <= epsilon * (1 + 1e-12)
+    assert found[ADVERSARIES[4]] == math.inf
+    quota = learned(build("quota RR", setting(10_000, 0, epsilon)), 0.05)
+    assert max(quota[name] for name in ADVERSARIES[:4]) == pytest.approx(epsilon, rel=1e-12)
+
+
+def test_rr_of_equal_strength() -> None:
+    assert equivalent(1.0, 10_000) == pytest.approx(9207, rel=1e-3)
+    assert equivalent(math.inf, 10_000) == 0.0
+
+
+@pytest.mark.parametrize(("epsilon", "first"), [(0.01, 17), (0.1, 152), (1.0, 775)])
+def test_jrr_is_not_better_for_every_coalition(epsilon: float, first: int) -> None:
+    def worse(ratio: float) -> bool:
+        return ratio > 1
+
+    found = sweeps.first_coalition("JRR, Algorithm 1", epsilon, worse)
+    assert found == first
+    for m, answer in ((first - 1, False), (first, True)):
+        one = setting(10_000, 1_000, epsilon, m)
+        jrr, plain = (count_variance(build(name, one), 10_000, 1_000) for name in ("JRR, Algorithm 1", "RR"))
+        assert (jrr > plain) == answer
+
+
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "SEEDS", 2)
+    monkeypatch.setattr(extensions, "GROUPS", (2, 5))
+    monkeypatch.setattr(sweeps, "SHARES", (0.1,))
+    monkeypatch.setattr(sweeps, "CONTRIBUTORS", (10_000,))
+    monkeypatch.setattr(sweeps, "BUDGETS", (0.1, 1.0))
+    monkeypatch.setattr(sweeps, "SIZES", (20, 2_000))
+    monkeypatch.setattr(sweeps, "COALITIONS", (0, 5, 9_999))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", [name for name in PAPER.experiments if name not in ("real-records", "data-counts", "couplings", "theory")]
+)
+def test_experiments_write_tables_and_pictures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _small(monkeypatch)
+    PAPER.run(name, tmp_path, runs=3)
+    written = {path.suffix for path in (tmp_path / "jrr").iterdir() if path.name.startswith(name)}
+    assert {".csv", ".png"} - ({".png"} if name == "shuffle" else set()) <= written
+
+
+@requires_data
+def test_kosarak_is_not_what_table_3_has() -> None:
+    """Appendix J: 100 random pages, 20,000 clicks. The median is far below 659, which is rare."""
+    ones = drawn_ones(2_000, np.random.default_rng(1))
+    assert 50 < float(np.median(ones)) < 66
+    # 1% of 2,000: within five binomial standard errors.
+    assert abs(float((ones >= 659).mean()) - 0.012) < 5 * math.sqrt(0.012 / 2_000)
+    answers = real_answers()
+    assert (len(answers["E-commerce"]), int(answers["E-commerce"].sum())) == DATASETS["E-commerce"]
+    assert len(answers["Kosarak"]) == 20_000
+
+
+def test_the_papers_numbers_are_complete() -> None:
+    claims = {claim["id"]: claim["paper"] for claim in expected()["claims"]}
+    assert claims.keys() >= sweeps.PLACES.keys()
+    assert (claims["3a-0.01"], claims["3c-1"], claims["8-RI"]) == (0.058, 0.009, 7.3e-5)
+
+
+def test_quick_needs_no_data() -> None:
+    quick = {name for name, one in PAPER.experiments.items() if one.quick is not None}
+    assert quick >= {"table-3", "fig-5", "attackers", "groups", "shuffle", "means", "two-phase"}
+    assert not quick & {"real-records", "data-counts"}
+
+
+def test_the_tables_of_the_coupling_page_are_those_of_its_command(tmp_path: Path) -> None:
+    """Every closed form of docs/theory/coupling.md that `couplings` prints stands there in the same digits."""
+    text = (FOLDER.parents[1] / "docs" / "theory" / "coupling.md").read_text(encoding="utf-8")
+    run = Run("jrr", "couplings", tmp_path, 1, 1)
+    for part in (couplings.kary, couplings.binary, couplings.unary, couplings.hashed):
+        part(run)
+    table = Results(tmp_path / "jrr")
+
+    def digits(value: str) -> str:
+        return re.sub(
+            r"^1\.000$|^\.000$", lambda found: "1" if found[0][0] == "1" else "0", printed(float(value), ".3f")
+        )
+
+    for row in table.rows("couplings"):
+        k, epsilon, *rest = row.values()
+        assert f"| {k}, {float(epsilon):g} | {' | '.join(map(digits, rest))} |" in text
+    for method, share, label in (
+        ("report coupling", 0.05, "report coupling"),
+        ("report coupling", 0.5, ".5: report coupling"),
+    ):
+        chosen = [row["of RR"] for row in table.rows("couplings-binary", method=method, share=share)]
+        assert f"{label} | {' | '.join(map(digits, chosen))} |" in text
+    assert ", ".join(digits(row["of OUE"]) for row in table.rows("couplings-oue")) in text
+    for row in table.rows("couplings-olh"):
+        epsilon, *rest = row.values()
+        cells = " | ".join(printed(float(value), ".3f") for value in rest)
+        assert f"| epsilon = {printed(float(epsilon), 'g')} | {cells} |" in text
+
+
+def test_what_colluders_lies_tell_is_enumerated() -> None:
+    """At the extreme a liar's sign is certain; two contributors are each other's peers; more hide among themselves."""
+    assert theory.epsilon_given_lies(0.6, -0.5, 2, 1) == pytest.approx(math.log(9))
+    assert theory.epsilon_given_lies(0.6, -2 / 3, 4, 2) == math.inf
+    assert math.log(1.5) < theory.epsilon_given_lies(0.6, -0.5, 4, 1) < theory.epsilon_given_lies(0.6, -0.5, 4, 3)
+
+
+def test_the_tables_of_the_theory_page_are_those_of_its_command(tmp_path: Path) -> None:
+    run = Run("jrr", "theory", tmp_path, 1, 1)
+    for part in (theory.caps, theory.optimum, theory.lies):
+        part(run)
+    for path in (tmp_path / "jrr").glob("*.csv"):
+        ours, kept = (
+            [list(row.values()) for row in Results(folder).rows(path.stem)]
+            for folder in (tmp_path / "jrr", DOCS / "theory" / "results" / "jrr")
+        )
+        assert [len(ours), *map(len, ours)] == [len(kept), *map(len, kept)]
+        for one, other in zip(itertools.chain(*ours), itertools.chain(*kept), strict=True):
+            assert one == other or float(one) == pytest.approx(float(other), rel=1e-9)
+
+
+def test_one_pairing_used_again_is_found() -> None:
+    """Peers disagree more often than chance: with many rounds nearly all are found, with one nobody knows."""
+    assert theory.peers_found(200, 60, 0.1, 1) > 0.9
+    assert theory.peers_found(200, 1, 0.1, 1) < 0.1
