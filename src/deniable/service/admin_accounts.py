@@ -101,9 +101,11 @@ class AccountEndpoints:
     # ---------------------------------------------------------------- log-in and log-out
 
     async def login_page(self, _: Request) -> Response:
+        """Answer with the page that asks for a name and a password."""
         return html(render_template("login.html"))
 
     async def log_in(self, request: Request) -> Response:
+        """Start a session for a name and its password, or for the secret of a one-time link."""
         check_origin(request)
         given = await read(request, Credentials)
         if given.link:
@@ -147,6 +149,7 @@ class AccountEndpoints:
         raise Problem("wrong-login")
 
     async def log_out(self, request: Request) -> Response:
+        """End the session that a request is of."""
         check_origin(request)
         if cookie := request.cookies.get(COOKIE):
             who = await run_in_threadpool(self._logins.who, cookie, "session")
@@ -155,6 +158,7 @@ class AccountEndpoints:
         return _logged_out()
 
     async def log_out_everywhere(self, request: Request) -> Response:
+        """End all sessions of the account."""
         check_origin(request)
         who, _ = await self._session(request)
         await run_in_threadpool(self._collector.store.end_sessions, who.name)
@@ -172,6 +176,7 @@ class AccountEndpoints:
         return who, cookie
 
     async def account_page(self, request: Request) -> Response:
+        """Answer with the page about the own account: its sessions, its tokens, its password."""
         who = await self.page_reader(request)
         if who is None:
             return RedirectResponse("/login", 303)
@@ -182,6 +187,7 @@ class AccountEndpoints:
         return html(render_template("account.html", who=who, **shown))
 
     async def change_password(self, request: Request) -> Response:
+        """Change the own password, and end all other sessions."""
         check_origin(request)
         who, cookie = await self._session(request)
         given = await read(request, NewPassword)
@@ -199,6 +205,7 @@ class AccountEndpoints:
     # ---------------------------------------------------------------- audit
 
     async def audit_page(self, request: Request) -> Response:
+        """Answer with the page that shows who did what."""
         who = await self.page_reader(request)
         if who is None:
             return RedirectResponse("/login", 303)
@@ -208,6 +215,7 @@ class AccountEndpoints:
         return html(render_template("audit.html", who=who, **shown))
 
     async def audit_json(self, request: Request) -> Response:
+        """Answer with the same entries as JSON."""
         entries = await self._audit(request, await self.known(request))
         content = {"entries": [entry._asdict() for entry in entries]}
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
