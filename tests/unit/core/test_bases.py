@@ -96,7 +96,7 @@ def test_what_a_base_writes_is_final(cls: type) -> None:
 
 BASES = {
     *("core/mechanism.py", "oracles/oracle.py", "oracles/pure.py"),
-    *("records/record.py", "records/joint.py", "dealt/dealt.py"),
+    *("records/record.py", "records/joint.py", "research/dealt/dealt.py"),
 }
 
 MECHANISMS = {"mechanism", "oracle", "release", "sketch", "self.mechanism", "collection.mechanism", "self.oracle"}
