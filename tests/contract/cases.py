@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deniable as dn
-from deniable.oracles import BLH, SHE, THE, SquareWave
+from deniable.oracles import BLH, SquareWave
 from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.records import RSRFD
 from deniable.records.oracle_choice import oracles_for
@@ -20,7 +20,7 @@ from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.records.sample import AdaptiveSMP
 from deniable.records.split import SPLPairs
-from deniable.research.baselines import Exponential
+from deniable.research.baselines import SHE, THE, Exponential
 from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.research.baselines.projective_geometry import PGR
 from deniable.research.baselines.recursive_hadamard import RecursiveHadamard

@@ -1,6 +1,4 @@
 from .grr import GRR as GRR
-from .histogram import SHE as SHE
-from .histogram_threshold import THE as THE
 from .rappor import RAPPOR as RAPPOR
 from .sketch.count_mean_sketch import CountMeanSketch as CountMeanSketch
 from .sketch.heavy_hitters import HeavyHitters as HeavyHitters

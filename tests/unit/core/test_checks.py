@@ -9,8 +9,7 @@ import pytest
 from deniable import GRR, SPL, SimulationRandomness, SubsetSelection
 from deniable.core.checks import MAX_ATTRIBUTES, checked_codes, checked_counts, checked_records, checked_sizes
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.oracles import SHE
-from deniable.research.baselines import RecursiveHadamard
+from deniable.research.baselines import SHE, RecursiveHadamard
 
 
 def test_records_are_refused_exactly_when_a_code_is_out_of_range() -> None:

@@ -16,11 +16,10 @@ from deniable import GRR, OUE, SMP, Aggregate, CountMeanSketch, SimulationRandom
 from deniable.core.names import CLASSES
 from deniable.core.state import absolute_sum
 from deniable.errors import DamagedStateError, FileFormatError, InvalidParameterError, TooLargeError
-from deniable.oracles import SHE
 from deniable.oracles.bits import bit_outputs
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
 from deniable.oracles.sketch.query_sketch import QuerySketch
-from deniable.research.baselines import AppleCMS, AppleHCMS
+from deniable.research.baselines import SHE, AppleCMS, AppleHCMS
 from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.research.dealt.coupling.coupled_oue import CoupledOUE
 from deniable.research.dealt.coupling.jrr_local_hashing import JRRLocalHashing

@@ -12,8 +12,7 @@ import deniable as dn
 from deniable import GRR
 from deniable.core.thresholds import BudgetShare, checked_epsilon, exact, exact_text, exp_bounds, log_up, spent
 from deniable.errors import InvalidParameterError
-from deniable.oracles import SHE, THE
-from deniable.research.baselines import Exponential
+from deniable.research.baselines import SHE, THE, Exponential
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from deniable.files.wire import (
     to_base64url,
     to_wire,
 )
-from deniable.oracles.histogram import SHE
+from deniable.research.baselines.histogram import SHE
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 from tests.contract.cases import CASES, grid

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import GRR
-from deniable.oracles.histogram import SHE
-from deniable.oracles.histogram_threshold import THE
 from deniable.oracles.rappor import RAPPOR
 from deniable.oracles.sketch.local_hashing import BLH
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE, SUE
 from deniable.research.baselines.exponential import Exponential
+from deniable.research.baselines.histogram import SHE
+from deniable.research.baselines.histogram_threshold import THE
 
 Floats = NDArray[np.float64]
 

@@ -28,10 +28,10 @@ from deniable.leakage.adversary.attacks import (
     enumerated_attack_channel,
 )
 from deniable.leakage.prior.correlation import cpl, worst_case_cpl
-from deniable.oracles import BLH, SHE, THE
+from deniable.oracles import BLH
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.sketch.families.prime import HashedReports
-from deniable.research.baselines import Exponential
+from deniable.research.baselines import SHE, THE, Exponential
 from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "cpl.json").read_text())["attack_q"]

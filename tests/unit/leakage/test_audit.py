@@ -24,9 +24,8 @@ from deniable.leakage.adversary.auditor import (
     needed_samples,
     upper_bound,
 )
-from deniable.oracles import SHE, THE
 from deniable.oracles.oracle import FrequencyOracle
-from deniable.research.baselines import Exponential
+from deniable.research.baselines import SHE, THE, Exponential
 
 
 class Honest:

@@ -22,8 +22,6 @@ from deniable.errors import InvalidInputError, InvalidParameterError, TooLargeEr
 from deniable.leakage import channel_delta, cpl, fixed_size_cpl, mechanism_cpl, worst_case_cpl
 from deniable.leakage.prior.correlation import enumerated, reaches_every_set, release_epsilon
 from deniable.leakage.prior.distributions import conditional_from_joint
-from deniable.oracles.histogram import SHE
-from deniable.oracles.histogram_threshold import THE
 from deniable.oracles.pure import CountingOracle
 from deniable.oracles.rappor import RAPPOR
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
@@ -32,6 +30,8 @@ from deniable.oracles.sketch.local_hashing import BLH, OLH
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE, SUE
 from deniable.research.baselines.exponential import Exponential
+from deniable.research.baselines.histogram import SHE
+from deniable.research.baselines.histogram_threshold import THE
 from tests.unit.leakage.leakage_laws import small_mechanisms
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "cpl.json").read_text())

@@ -20,9 +20,9 @@ from deniable import SimulationRandomness
 from deniable.core.spec import from_spec, to_spec
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.oracles.bits import Bits, randomize_bits
-from deniable.oracles.histogram_threshold import THE, optimal_theta
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.unary import OUE, SUE, optimised_thresholds, symmetric_thresholds
+from deniable.research.baselines.histogram_threshold import THE, optimal_theta
 from tests.unit.oracles.unary_laws import FAMILY_WISE_ERROR, KERNELS, integers, kernel_path, p_value
 
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 5.0)

@@ -23,7 +23,6 @@ from deniable import (
 )
 from deniable.errors import InvalidParameterError
 from deniable.leakage.adversary.best_guess import best_guess
-from deniable.oracles.histogram_threshold import THE
 from deniable.oracles.square_wave import SquareWave
 from deniable.planning import cannot_work, decide, recommend
 from deniable.planning.candidates import ONE_ATTRIBUTE, RECORDS, build
@@ -35,6 +34,7 @@ from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.records.sample import SMP, AdaptiveSMP
 from deniable.research.baselines.hadamard import HadamardEncoding
+from deniable.research.baselines.histogram_threshold import THE
 
 Z = NormalDist().inv_cdf(0.975)
 

@@ -14,7 +14,6 @@ from scipy import integrate, stats
 
 from deniable import GRR, SimulationRandomness
 from deniable.errors import InvalidParameterError
-from deniable.oracles.histogram import SHE
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families.registry import FAMILIES
 from deniable.oracles.subset import SubsetSelection
@@ -25,6 +24,7 @@ from deniable.planning.precision import contributors_needed, mean_variance, quan
 from deniable.records.fake_data import RSFD
 from deniable.records.sample import SMP, AdaptiveSMP
 from deniable.records.split import SPL
+from deniable.research.baselines.histogram import SHE
 
 
 def rows_of(result: Plan) -> dict[str, PlanRow]:

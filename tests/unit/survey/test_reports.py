@@ -18,12 +18,12 @@ from deniable import GRR, SimulationRandomness
 from deniable.core.mechanism import Mechanism
 from deniable.errors import FileFormatError, InvalidReportError, MismatchError, OutputError
 from deniable.files.formats.reports import BATCH_BYTES, BATCH_ROWS, ID_COLUMN, ReportReader, batch_rows, write_reports
-from deniable.oracles.histogram import SHE
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE
 from deniable.records.sample import SMP
 from deniable.records.split import SPL
+from deniable.research.baselines.histogram import SHE
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 

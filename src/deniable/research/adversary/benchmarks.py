@@ -26,12 +26,12 @@ from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import Observed, observed
 from deniable.leakage.prior.pairwise import leakage_matrix
 from deniable.oracles.grr import GRR
-from deniable.oracles.histogram import SHE
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.sketch.local_hashing import BLH, OLH
 from deniable.oracles.subset import SubsetSelection
 from deniable.oracles.unary import OUE, SUE
 from deniable.research.baselines.exponential import Exponential
+from deniable.research.baselines.histogram import SHE
 
 Region = Literal["P1", "R1", "R2", "R3"]
 

@@ -2,5 +2,7 @@ from .apple import AppleCMS as AppleCMS
 from .apple_hadamard import AppleHCMS as AppleHCMS
 from .exponential import Exponential as Exponential
 from .hadamard import HadamardEncoding as HadamardEncoding
+from .histogram import SHE as SHE
+from .histogram_threshold import THE as THE
 from .projective_geometry import PGR as PGR
 from .recursive_hadamard import RecursiveHadamard as RecursiveHadamard

@@ -84,7 +84,7 @@ class THE(OneStage):
 
     Examples
     --------
-    >>> from deniable.oracles.histogram_threshold import THE
+    >>> from deniable.research.baselines.histogram_threshold import THE
     >>> from deniable import SimulationRandomness
     >>> import numpy as np
     >>> the = THE(k=10, epsilon=1.0)

@@ -29,7 +29,9 @@ from deniable.core.randomness import Randomness, SimulationRandomness, blocks
 from deniable.core.state import Counts, counts_between
 from deniable.core.thresholds import SCALE, checked_epsilon, spent
 from deniable.errors import InvalidReportError
-from deniable.oracles.noise import (
+from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.support import LargestComponent
+from deniable.research.baselines.noise import (
     Components,
     half_ratio,
     inverse_table,
@@ -37,8 +39,6 @@ from deniable.oracles.noise import (
     randomize_components,
     sum_components,
 )
-from deniable.oracles.oracle import FrequencyOracle
-from deniable.oracles.support import LargestComponent
 
 MAX_GRID = 16_383
 """Largest resolution and largest clamp: components then fit int16."""
@@ -77,7 +77,7 @@ class SHE(FrequencyOracle[Components]):
     Examples
     --------
     >>> from deniable import SimulationRandomness
-    >>> from deniable.oracles.histogram import SHE
+    >>> from deniable.research.baselines.histogram import SHE
     >>> import numpy as np
     >>> she = SHE(k=3, epsilon=1.0)
     >>> she.resolution, she.clamp
