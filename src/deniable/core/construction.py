@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from deniable.core.names import SPECIAL_CASES, Found, find
+from deniable.core.names import SPECIAL_CASES, Found, cards, find, mechanism_class
 from deniable.core.thresholds import EpsilonLike
 from deniable.errors import InvalidParameterError
 
@@ -108,7 +108,7 @@ def _domain(name: str, known: Any, sizes: tuple[int, ...], dealt: bool) -> dict[
     if "sizes" in known:
         return {"sizes": sizes}
     if len(sizes) != 1:
-        others = "QuotaRecords, which is dealt, too" if dealt else "SMP or SPL"
+        others = " or ".join(_dealt_records()) if dealt else "SMP or SPL"
         raise InvalidParameterError(
             f"{name} is for one attribute and the schema has {len(sizes)}: choose a mechanism for records, "
             f"such as {others}"
@@ -118,6 +118,12 @@ def _domain(name: str, known: Any, sizes: tuple[int, ...], dealt: bool) -> dict[
     if sizes[0] != 2:
         raise InvalidParameterError(f"{name} is for two categories and the schema has {sizes[0]}")
     return {}
+
+
+def _dealt_records() -> list[str]:
+    """Return the names of mechanisms for records that need a dealer."""
+    dealt = [name for name, _ in cards() if mechanism_class(name).dealt]
+    return [name for name in dealt if "sizes" in inspect.signature(mechanism_class(name)).parameters]
 
 
 def _check_known(found: Found, given: dict[str, Any], free: list[str]) -> None:

@@ -47,8 +47,8 @@ def aggregate(connection: DuckDBPyConnection, files: str | Sequence[str], collec
     files : str or sequence of str
         Report files as DuckDB names them: paths, patterns, or URLs of an extension that is loaded. At least one.
     collection : Collection
-        Which the reports must belong to; of a mechanism whose state counts every possible report: GRR, SquareWave,
-        PGR, RHR.
+        Which the reports must belong to; of a mechanism whose state counts every possible report: such as GRR and
+        SquareWave.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """UnaryEncoding, the base of mechanisms that send k noisy bits, of which one is the contributor's own.
 
 A report is k bits. The contributor's own bit is set with probability p, each other bit with q < p, independently.
-SUE, OUE, THE and RAPPOR differ only in how they choose p and q.
+SUE, OUE, RAPPOR and thresholded histograms differ only in how they choose p and q.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ over-relaxed, f_x g_x^eta normalised, with eta grown while the likelihood rises 
 fixed points, the same monotone likelihood, hundreds of times fewer steps (Salakhutdinov, Roweis, *Adaptive overrelaxed
 bound optimization methods*, 2003). eta = 1 is the plain update.
 
-EM needs the likelihood of the data. An aggregate has it where it *is* the histogram of outputs: GRR and Exponential,
+EM needs the likelihood of the data. An aggregate has it where it *is* the histogram of outputs: GRR and SquareWave,
 and each attribute's column of a record mechanism over GRR. Support counts of unary encodings, subsets and hashes no
 longer show which values one report supported together, and with that the likelihood is lost; the product of the counts'
 marginal laws would be the likelihood of data that nobody collected. There, keep the reports
@@ -56,7 +56,7 @@ def iterative_bayes(
 
     Parameters
     ----------
-    mechanism : GRR, Exponential, SquareWave, or a record mechanism over such (SPL, SMP, RSFD, RSRFD, AdaptiveSMP)
+    mechanism : GRR, SquareWave, or a record mechanism over such (SPL, SMP, RSFD, RSRFD, AdaptiveSMP)
         Where the aggregate came from. One update takes O(k), of SquareWave O(k (k + 2b)).
         For records, each attribute's frequencies maximise the likelihood of that attribute's own column of reports.
     aggregate : Aggregate
@@ -101,7 +101,7 @@ def iterative_bayes(
     oracles = mechanism.oracles if is_records(mechanism) and mechanism.reveals != "pairs" else ()
     if not oracles or not all(oracle.state_is_histogram for oracle in oracles):
         raise MismatchError(
-            "iterative_bayes needs the histogram of outputs, which aggregates of GRR, Exponential, SquareWave and "
+            "iterative_bayes needs the histogram of outputs, which aggregates of GRR, SquareWave and "
             f"records over GRR are, got {mechanism!r}: its aggregate keeps support counts; use "
             "iterative_bayes_reports, or norm_sub"
         )
@@ -131,7 +131,7 @@ def iterative_bayes_reports(
 ) -> Estimate:
     """Return the maximum-likelihood frequencies of reports at hand, by EM over the mechanism's channel.
 
-    For every one-attribute mechanism whose outputs can be enumerated (`mechanism.outputs()`): GRR, Exponential, subset
+    For every one-attribute mechanism whose outputs can be enumerated (`mechanism.outputs()`): GRR, subset
     selection, and unary encodings and sketches of small domains. It sees what an aggregate no longer shows, for
     instance which bits of a unary report were set together.
 

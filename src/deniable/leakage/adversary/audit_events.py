@@ -33,11 +33,8 @@ def features(mechanism: FrequencyOracle[Any], reports: Any) -> NDArray[np.uint8]
     --------
     >>> import numpy as np
     >>> from deniable import OUE
-    >>> from deniable.research.baselines import SHE
     >>> features(OUE(k=3, epsilon=1.0), np.array([[0b101]], dtype=np.uint8))
     array([[1, 0, 1]], dtype=uint8)
-    >>> features(SHE(k=3, epsilon=1.0), np.array([[-2, 1, 9]], dtype=np.int16))  # one is 4 grid units
-    array([[0, 1, 2]], dtype=uint8)
     """
     return mechanism.support_levels(reports, np.arange(mechanism.k))
 

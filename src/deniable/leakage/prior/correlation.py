@@ -427,9 +427,9 @@ def release_epsilon(release: Release) -> float:
 
     Examples
     --------
-    >>> from deniable.research.baselines.exponential import Exponential
-    >>> round(release_epsilon(Exponential(k=4, epsilon=2.0)), 6), release_epsilon(0.5)
-    (1.0, 0.5)
+    >>> from deniable import GRR
+    >>> round(release_epsilon(GRR(k=4, epsilon=2.0)), 6), release_epsilon(0.5)
+    (2.0, 0.5)
     """
     if is_budget(release):
         budget = float(release)
