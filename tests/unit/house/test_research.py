@@ -42,10 +42,10 @@ def test_nothing_is_recommended_from_research() -> None:
 
 
 def test_research_is_imported_when_it_is_asked_for_only() -> None:
-    """A survey over recommended mechanisms, its reports and its estimate need nothing of it."""
+    """A survey, its reports and its estimate need nothing of it; plans do, which compare all."""
     code = (
         "import sys, deniable as dn\n"
-        "survey = dn.collection(dn.Schema((dn.Attribute('a', ('x', 'y', 'z')),)), 1.0)\n"
+        "survey = dn.Collection(dn.Schema((dn.Attribute('a', ('x', 'y', 'z')),)), dn.GRR(3, 1.0))\n"
         "reports = survey.randomize({'a': ['x', 'y', 'z']}, dn.SimulationRandomness(1))\n"
         "survey.estimate(survey.aggregate(reports))\n"
         "import deniable.cli\n"
