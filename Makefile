@@ -1,5 +1,6 @@
 # make demo     the main job on real data, in a fresh virtual environment
-# make test     the tests
+# make test     the tests of what people use
+# make research the tests of what is here to study, `deniable.research` and the experiments
 # make long     the tests that `make test` leaves out: published digits on large data, laws at more sizes and budgets
 # make fast     linters, and the tests that fail first, in a minute
 # make check    linters, formatting, types, layering
@@ -37,13 +38,16 @@ FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds 
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test long check quick answers intervals mutants soak crash-files crash drill e2e load fuzz ways coverage engines docs guides screenshots client client-law vectors bench bench-compare fast dist clean
+.PHONY: demo test research long check quick answers intervals mutants soak crash-files crash drill e2e load fuzz ways coverage engines docs guides screenshots client client-law vectors bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
 
 test: $(VENV)/.installed-dev
-	$(RUN)/pytest -n 3
+	$(RUN)/pytest -n 3 -m "not long and not research"
+
+research: $(VENV)/.installed-dev
+	$(RUN)/pytest -n 3 -m "research and not long"
 
 fast: $(VENV)/.installed-dev
 	$(RUN)/ruff check .

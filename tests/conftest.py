@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from deniable.core.names import CLASSES
 from deniable.core.randomness import WordStream
+from deniable.oracles.sketch.families.registry import FAMILIES
 
 collect_ignore = ["toy_package"]  # a package of its own: only its tests put it on the path
 
@@ -17,6 +20,25 @@ settings.register_profile(
 settings.load_profile("deniable")
 
 WordStream.overwrites = True  # a kernel that reads words of an earlier take reads a constant
+
+
+STUDIED = (
+    *(name.replace(" ", "-") for name, place in CLASSES.items() if place.startswith("deniable.research.")),
+    *(f"CMS-{family}" for family, place in FAMILIES.items() if place.startswith("deniable.research.")),
+)
+"""Names of mechanisms that are here to study, as cases of the contract suite begin with them."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Mark what tests `deniable.research`: its own tests and examples, and its cases of the contract suite."""
+    for item in items:
+        own = item.nodeid.startswith(("tests/research/", "src/deniable/research/"))
+        contract = item.nodeid.startswith("tests/contract/")
+        case = item.nodeid.partition("[")[2]
+        studied = any(f"{case[:-1]}-".startswith(f"{name}-") for name in STUDIED)
+        if own or (contract and studied):
+            item.add_marker("research")
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from deniable.core.randomness import draw
 from deniable.core.spec import from_spec, to_spec
 from deniable.core.thresholds import exp_bounds
 from deniable.errors import InvalidParameterError, InvalidReportError, TooLargeError
-from deniable.oracles import histogram as histogram_module
+from deniable.research.baselines import histogram as histogram_module
 from deniable.research.baselines.histogram import SHE
 from deniable.research.baselines.noise import (
     half_ratio,
