@@ -1,102 +1,88 @@
-"""Statements of the library, of what the first edition could do and of what came later: ``python -m benchmarks.size``.
+"""Statements of the library by package, now and at another revision: ``python -m benchmarks.size [--since REV]``.
 
-A *statement* is a statement node of the syntax tree: not a line, and not changed by a formatter. A module counts as
-later if all of it serves what the first edition could not do; `LATER` says what. A module that serves both counts as
-the first edition's, so its figure is an upper one.
+A *statement* is a statement node of the syntax tree: not a line, and not changed by a formatter. Docstrings count.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
-import fnmatch
+import subprocess
+import tarfile
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path, PurePosixPath
 
-SOURCE = Path(__file__).parents[1] / "src" / "deniable"
-
-FIRST_EDITION, FIRST_DOCUMENTS = 21_578, 14_051
-"""Statements of the last commit of the first edition, f9f754c, and lines of its docstrings, counted in the same way."""
-
-Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-
-LATER: dict[str, tuple[str, ...]] = {
-    "questions of estimates": (
-        *("answers/[!_cs]*.py", "answers/c[!r]*.py", "answers/stratified.py", "cli/compare.py", "report/answers.py"),
-        *("core/answer.py", "core/questions.py", "core/ordered.py", "core/fieller.py", "core/looks.py"),
-        *("core/joint.py", "core/renderers.py", "report/shown.py"),
-    ),
-    "crosstabs": (
-        *("answers/crosstab*.py", "cli/crosstab.py", "report/crosstabs.py", "postprocess/dependence.py"),
-        *("records/pair_sample.py", "records/pair_parts.py", "records/pair_margins.py", "records/joint.py"),
-        *("records/sampled_tables.py", "records/split_tables.py"),
-    ),
-    "kinds of questions": (
-        *("survey/grid.py", "oracles/square_wave.py", "oracles/wave_weights.py"),
-        *("postprocess/smoothing.py", "planning/waves.py", "files/formats/workbooks.py", "files/jobs/tidying.py"),
-    ),
-    "planning a decision, rehearsals": (
-        *("planning/decision.py", "planning/exploring.py", "planning/guess.py", "planning/pair_error.py"),
-        *("planning/phase_loss.py", "planning/question*.py", "planning/rehearsal.py", "cli/rehearse.py"),
-        *("report/decisions.py", "report/explorer.py", "report/rehearsals.py"),
-    ),
-    "the collector and its clients": (
-        *("service/*", "files/wire.py", "files/formats/posted.py", "cli/serve.py", "cli/survey.py", "cli/send.py"),
-        "report/consent.py",
-    ),
-    "engines": ("engines/*",),
-    "what a contributor sees before reporting, and the order of reports": (
-        *("survey/inspection.py", "cli/inspect.py", "files/jobs/shuffling.py"),
-    ),
-    "laws for mechanisms of other packages": ("testing/*",),
-    "letters of all scripts in pictures": ("report/fonts.py",),
-}
-"""What the first edition could not do, and the modules that serve nothing else."""
+ROOT = Path(__file__).parents[1]
+APART = ("research", "service", "testing")
+"""Packages that are not counted to the main house: what is here to study, the collector, and laws for other authors."""
 
 
-def statements(path: Path) -> int:
+def statements(source: str) -> int:
     """Return the number of statements of a module."""
-    return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(source)))
 
 
-def docstring_lines(path: Path) -> int:
-    """Return the number of lines of a module's docstrings."""
-    nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, Documented)]
-    return sum(text.count("\n") + 1 for node in nodes if (text := ast.get_docstring(node, clean=False)))
+def modules(revision: str | None = None) -> Iterator[tuple[PurePosixPath, str]]:
+    """Yield the path below `src/deniable` and the text of every module: of the working tree, or of a revision."""
+    source = PurePosixPath("src/deniable")
+    if revision is None:
+        for path in sorted((ROOT / source).rglob("*.py")):
+            yield PurePosixPath(path.relative_to(ROOT / source).as_posix()), path.read_text(encoding="utf-8")
+        return
+    command = ["git", "archive", revision, str(source)]
+    packed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=BytesIO(packed)) as archive:
+        for member in archive:
+            if member.name.endswith(".py") and (file := archive.extractfile(member)) is not None:
+                yield PurePosixPath(member.name).relative_to(source), file.read().decode("utf-8")
 
 
-def later(module: str) -> str:
-    """Return what a module, named by its path, serves that the first edition could not do; "" if there is nothing."""
-    return next((what for what, modules in LATER.items() if any(fnmatch.fnmatch(module, one) for one in modules)), "")
+def sizes(revision: str | None = None) -> Counter[str]:
+    """Return the statements of every package; modules that are in none are under "deniable"."""
+    counted: Counter[str] = Counter()
+    for path, text in modules(revision):
+        counted[path.parts[0] if len(path.parts) > 1 else "deniable"] += statements(text)
+    return counted
 
 
-def sizes(count: Callable[[Path], int] = statements) -> tuple[Counter[str], Counter[str]]:
-    """Return what the first edition's capabilities have now, by package, and what each later one has."""
-    first: Counter[str] = Counter()
-    others: Counter[str] = Counter()
-    for path in sorted(SOURCE.rglob("*.py")):
-        module = path.relative_to(SOURCE).as_posix()
-        what = later(module)
-        if what:
-            others[what] += count(path)
-        else:
-            first[module.split("/")[0] if "/" in module else "deniable"] += count(path)
-    return first, others
+def main_house(counted: Counter[str]) -> int:
+    """Return the statements of all packages that are not `APART`."""
+    return sum(count for package, count in counted.items() if package not in APART)
+
+
+def draw(now: Counter[str], before: Counter[str], since: str, path: Path) -> None:
+    """Draw the packages as bars, before and now, the largest first."""
+    from matplotlib.figure import Figure
+
+    packages = sorted(now | before, key=lambda package: now[package])
+    figure = Figure(figsize=(8, 5.2), layout="constrained")
+    axes = figure.subplots()
+    for shift, counted, name, colour in ((0.2, now, "now", "#1f5f8b"), (-0.2, before, since, "#c9c9c9")):
+        axes.barh([row + shift for row in range(len(packages))], [counted[one] for one in packages], 0.4, color=colour)
+        axes.barh([0], [0], color=colour, label=f"{name}: {counted.total():,}, main house {main_house(counted):,}")
+    axes.set_yticks(range(len(packages)), packages)
+    axes.set_xlabel("statements")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower right", frameon=False)
+    figure.savefig(path, dpi=120)
 
 
 def main() -> None:
-    """Print both counts."""
-    first, others = sizes()
-    total = first.total() + others.total()
-    print(f"{total:,} statements, {first.total():,} of them for what the first edition could do in {FIRST_EDITION:,}")
-    for package, count in first.most_common():
-        print(f"    {package:<12}{count:>7,}")
-    print(f"{others.total():,} for what came later")
-    for what, count in others.most_common():
-        print(f"    {count:>7,}  {what}")
-    first, others = sizes(docstring_lines)
-    total = first.total() + others.total()
-    print(f"{total:,} lines of docstrings, {first.total():,} of them where there were {FIRST_DOCUMENTS:,}")
+    """Print the statements of every package, and draw them beside an earlier revision's."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--since", help="the revision to compare with")
+    parser.add_argument("--picture", type=Path, help="where the bars are drawn (PNG); needs --since")
+    asked = parser.parse_args()
+    now = sizes()
+    before = sizes(asked.since) if asked.since else Counter[str]()
+    for package in sorted(now | before, key=lambda one: -now[one]):
+        print(f"{package:<12}{before[package]:>8,}{now[package]:>8,}")
+    print(f"{'all':<12}{before.total():>8,}{now.total():>8,}")
+    print(f"{'main house':<12}{main_house(before):>8,}{main_house(now):>8,}")
+    if asked.picture:
+        draw(now, before, asked.since, asked.picture)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from pathlib import Path
 
 import numpy as np
-from benchmarks.size import LATER, SOURCE, docstring_lines, later, statements
 from benchmarks.ways import Way, commands, heights, walked
 
 from deniable import GRR, SimulationRandomness
@@ -40,24 +38,6 @@ def test_ways_are_no_longer_than_their_page_says(tmp_path: Path) -> None:
     for name, rooms, climbs in stated:
         found = walked(ways[name], layers)
         assert (len(found[0]) <= int(rooms), len(found[1]) <= int(climbs)) == (True, True), (name, found)
-
-
-def test_modules_that_came_later_exist() -> None:
-    modules = [path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")]
-    for patterns in LATER.values():
-        assert all(fnmatch.filter(modules, pattern) for pattern in patterns), patterns
-    assert later("answers/crosstab.py") == "crosstabs"
-    assert later("answers/summary.py") == later("core/estimate.py") == ""
-
-
-def test_statements_are_counted_whatever_the_lines(tmp_path: Path) -> None:
-    (tmp_path / "one.py").write_text('"""Says what it is."""\nif (\n    1\n): x = 1; y = 2\n')
-    assert statements(tmp_path / "one.py") == 4
-
-
-def test_lines_of_docstrings_are_counted(tmp_path: Path) -> None:
-    (tmp_path / "one.py").write_text('"""One.\n\nThree.\n"""\n\n\ndef f():\n    """One."""\n    "none"\n')
-    assert docstring_lines(tmp_path / "one.py") == 5
 
 
 def test_limits_hold_or_not() -> None:

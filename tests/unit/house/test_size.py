@@ -1,0 +1,37 @@
+"""Statements of packages: `benchmarks.size`."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path, PurePosixPath
+
+import pytest
+from benchmarks import size
+
+
+def test_statements_are_counted_whatever_the_lines() -> None:
+    assert size.statements('"""Says what it is."""\nif (\n    1\n): x = 1; y = 2\n') == 4
+
+
+def test_a_revision_is_counted_as_the_working_tree_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "src" / "deniable"
+    (source / "core").mkdir(parents=True)
+    (source / "core" / "one.py").write_text("x = 1\ny = 2\n")
+    (source / "top.py").write_text("x = 1\n")
+    (source / "core" / "notes.md").write_text("x = 1\n")
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(tmp_path))
+    for command in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "first")):
+        subprocess.run([*git, *command], check=True)
+    monkeypatch.setattr(size, "ROOT", tmp_path)
+    assert size.sizes("HEAD") == size.sizes() == Counter({"core": 2, "deniable": 1})
+    assert dict(size.modules())[PurePosixPath("top.py")] == "x = 1\n"
+
+
+def test_the_main_house_is_what_is_not_apart() -> None:
+    assert size.main_house(Counter({"core": 5, "deniable": 1, "research": 7, "service": 3, "testing": 2})) == 6
+
+
+def test_both_revisions_are_drawn(tmp_path: Path) -> None:
+    size.draw(Counter({"core": 5}), Counter({"core": 4, "dealt": 1}), "before", tmp_path / "bars.png")
+    assert (tmp_path / "bars.png").read_bytes().startswith(b"\x89PNG")
