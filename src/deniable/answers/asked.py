@@ -198,7 +198,7 @@ class Asked:
         >>> Asked.usual(Schema((age, Attribute("smoker", ("yes", "no")))))
         Asked(means=('age',), totals=(), quantiles=(('age', (0.25, 0.5, 0.75)),))
         """
-        grids = tuple(column.name for column in schema.columns if column.kind == "numeric")
+        grids = tuple(column.name for column in schema.columns if column.question_kind.quartiles_shown)
         return cls(means=grids, quantiles=tuple((name, (0.25, 0.5, 0.75)) for name in grids))
 
     def warnings(self, schema: Schema) -> tuple[str, ...]:
@@ -211,7 +211,7 @@ class Asked:
         >>> Asked(quantiles=(("town", (0.5,)),)).warnings(towns)[0][:57]
         "the categories of 'town' are in no order that the schema "
         """
-        orderless = {one.name for one in schema.columns if one.kind not in ("ordered", "numeric") and one.edges is None}
+        orderless = {one.name for one in schema.columns if not one.question_kind.in_order(one)}
         return tuple(
             f"the categories of {name!r} are in no order that the schema knows: its quantiles follow the list as it is"
             for name, _ in self.quantiles

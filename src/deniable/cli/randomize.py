@@ -82,7 +82,7 @@ def _places_for_answers(collection: Collection) -> Iterator[None]:
     try:
         yield
     except InvalidInputError as error:
-        if collection.schema.attributes[0].dictionary is None:
+        if collection.schema.attributes[0].question_kind.listed:
             raise
         message = str(error).replace(
             'declare a category "missing" in the schema to accept it',

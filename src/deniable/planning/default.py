@@ -125,7 +125,7 @@ def default_mechanism(
             raise InvalidParameterError(f"{wish} is about collections of several attributes: leave it out")
     if schema.is_text:
         return MechanismChoice(mechanism_for(HeavyHitters.name, sizes, epsilon), "it finds frequent open text")
-    if schema.attributes[0].dictionary is not None:
+    if not schema.attributes[0].question_kind.listed:
         sketch = ocms_choice(sizes[0], epsilon)
         return MechanismChoice(sketch.mechanism, sketch.reason)
     if asks_for_wave(schema.columns[0], checked_epsilon(epsilon)):

@@ -163,7 +163,7 @@ class Guess:
 def _columns(attribute: Attribute, shares: Mapping[str, float]) -> list[NDArray[np.float64]]:
     """Return the shares of each column that a question fills."""
     where = f"the guess of {attribute.name!r}"
-    if attribute.text:
+    if not attribute.question_kind.coded:
         raise InvalidParameterError("open text has no shares to guess: rehearse with words in a list")
     codes = {label: code for code, label in enumerate(attribute.labels)}
     strange = [label for label in shares if label not in codes]
@@ -172,7 +172,7 @@ def _columns(attribute: Attribute, shares: Mapping[str, float]) -> list[NDArray[
     values = np.array([shares.get(label, 0.0) for label in attribute.labels])
     if not np.isfinite(values).all() or values.min() < 0 or values.max() > 1 + SLACK:
         raise InvalidInputError(f"{where} must be of shares between 0 and 1: 0.25 is a quarter")
-    if attribute.kind == "multiple":
+    if attribute.question_kind.several:
         return [np.array([1 - ticked, ticked]) for ticked in values.clip(0, 1)]
     if abs(values.sum() - 1) > SLACK:
         raise InvalidInputError(f"{where} must sum to 1, got {values.sum():g}")

@@ -171,7 +171,8 @@ class MeanQuestion(Question):
     @property
     def _rounding(self) -> float:
         """Largest variance that rounding a number at random to a point of the grid adds, of one contributor."""
-        return (self.span / (len(self.attribute.categories) - 1) / 2) ** 2 if self.attribute.kind == "numeric" else 0.0
+        rounded = self.attribute.question_kind.rounded
+        return (self.span / (len(self.attribute.categories) - 1) / 2) ** 2 if rounded else 0.0
 
     @property
     def worst(self) -> str:

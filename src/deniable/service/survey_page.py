@@ -305,7 +305,7 @@ def unfinished(page: SurveyPage) -> str:
 
 def listed(attribute: Any) -> bool:
     """Whether an attribute's categories have labels on the page: not open text, and not the words of a dictionary."""
-    return not attribute.text and attribute.dictionary is None
+    return bool(attribute.question_kind.listed)
 
 
 def moment(stated: str | None, what: str) -> datetime | None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +16,11 @@ from deniable.core.checks import listed
 from deniable.errors import InvalidParameterError, UnknownCategoryError
 from deniable.survey.dictionary import is_text
 from deniable.survey.dictionary_file import DictionaryFile, referred_dictionary
-from deniable.survey.encoding import canonical_decimal, is_date, label_codes
 from deniable.survey.grid import Grid
+from deniable.survey.kinds import KINDS, USUAL, QuestionKind, names_with
+from deniable.survey.lists import plain_numbers
+from deniable.survey.question_kind import Ask as Ask
 from deniable.survey.texts import MOST_TEXTS, TextCodes
-
-Kind = Literal["categories", "ordered", "numeric", "multiple", "text"]
-Ask = Literal["shares", "mean"]
-
-BOX = ("no", "yes")
-"""Labels of a box of a question of several answers: not ticked, and ticked."""
 
 SEPARATOR = ";"
 """What divides the answers in one cell of such a question, where the schema says nothing else."""
@@ -61,11 +55,12 @@ class Attribute:
     text : bool
         Open text: nobody lists the answers, so there are no codes, and mechanisms such as HeavyHitters take the answers
         themselves. A missing answer is then reported as the text `missing`, if there is one. The same as kind "text".
-    kind : {"categories", "ordered", "numeric", "multiple", "text"}
-        "ordered": the categories stand in an order, from least to most. "numeric": answers are numbers in `range`,
-        reported on a `grid`, rounded *at random* to one of the two points beside them (`deniable.survey.grid`).
-        "multiple": an answer is any subset of the categories (boxes), and every box is a two-valued column of the
-        record, see `columns`; `missing` and `other` are boxes, too.
+    kind : str
+        A name of `deniable.survey.kinds.KINDS`. "ordered": the categories stand in an order, from least to most.
+        "numeric": answers are numbers in `range`, reported on a `grid`, rounded *at random* to one of the two points
+        beside them (`deniable.survey.grid`). "multiple": an answer is any subset of the categories (boxes), and every
+        box is a two-valued column of the record, see `columns`; `missing` and `other` are boxes, too. "dictionary" and
+        "text" need not be named: `dictionary` and `text` tell them.
     scores : sequence of float, optional
         Of kind "ordered": what each category counts in a mean, one finite number a category. Left out, categories that
         are all numbers count as those; other categories have no scores.
@@ -119,7 +114,7 @@ class Attribute:
     edges: tuple[float | str, ...] | None = None
     dictionary: Annotated[DictionaryFile | None, GetPydanticSchema(referred_dictionary)] = None
     text: bool = False
-    kind: Kind = "categories"
+    kind: str = USUAL
     scores: tuple[float, ...] | None = None
     range: tuple[float, float] | None = None
     grid: int | None = None
@@ -139,108 +134,62 @@ class Attribute:
             raise InvalidParameterError(f"name of an attribute must be a non-empty text, got name={self.name!r}")
         where = f"attribute {self.name!r}"
         self._settle_kind(where)
-        self._settle_categories(where)
-        if self.kind == "text":
-            if self.categories or self.edges is not None or self.other is not None:
-                raise InvalidParameterError(f"{where} is open text: it must have no categories, edges or other")
-        elif self.k < 2:
+        if isinstance(self.categories, str) or not isinstance(self.categories, Sequence):
+            raise InvalidParameterError(f"categories of {where} must be a sequence of texts, got {self.categories!r}")
+        object.__setattr__(self, "categories", tuple(self.categories))
+        for key, value in self.question_kind.settled(self, where).items():
+            object.__setattr__(self, key, value)
+        if self.question_kind.coded and self.k < 2:
             raise InvalidParameterError(f"labels of {where} must be >= 2 with missing and other, got {self.k}")
         self._check_labels(where)
-        self._check_boxes(where)
-        if self.scores is not None:
-            object.__setattr__(self, "scores", _checked_scores(self.scores, len(self.categories), where))
+        self.question_kind.check(self, where)
         self._settle_ask(where)
 
     def _settle_kind(self, where: str) -> None:
-        """Check which keys the kind has, and let `text` and the kind say the same."""
-        if self.kind not in get_args(Kind):
-            raise InvalidParameterError(
-                f"kind of {where} must be one of {', '.join(get_args(Kind))}, got kind={self.kind!r}"
-            )
-        if self.text and self.kind not in ("categories", "text"):
-            raise InvalidParameterError(f"{where} is open text: leave out text, or kind={self.kind!r}")
-        object.__setattr__(self, "kind", "text" if self.text else self.kind)
-        object.__setattr__(self, "text", self.kind == "text")
-        given = {
-            "scores": (self.scores is not None, ("ordered",)),
-            "range": (self.range is not None, ("numeric",)),
-            "grid": (self.grid is not None, ("numeric",)),
-            "clip": (self.clip is not False, ("numeric",)),
-            "separator": (self.separator != SEPARATOR, ("multiple",)),
-            "edges": (self.edges is not None, ("categories", "ordered")),
-            "dictionary": (self.dictionary is not None, ("categories",)),
-        }
-        for key, (present, kinds) in given.items():
-            # Open text has a rule of its own for what lists answers.
-            listing = self.kind == "text" and key in ("edges", "dictionary")
-            if present and self.kind not in kinds and not listing:
+        """Settle the kind, which a key such as `text` may tell, and check which keys it has."""
+        if self.kind not in tuple(KINDS):
+            raise InvalidParameterError(f"kind of {where} must be one of {', '.join(KINDS)}, got kind={self.kind!r}")
+        marked = [kind for kind in KINDS.values() if kind.mark and self._has(kind.mark)]
+        if marked and self.kind not in (USUAL, *(kind.name for kind in marked)):
+            told = marked[-1]
+            raise InvalidParameterError(f"{where} is {told.called}: leave out {told.mark}, or kind={self.kind!r}")
+        if marked and self.kind == USUAL:
+            object.__setattr__(self, "kind", marked[-1].name)
+        for key in _KEYED:
+            if self._has(key) and key not in self.question_kind.keys:
                 raise InvalidParameterError(
-                    f"{key} of {where} must be left out: it is of kind {self.kind!r}, {key} is for {' or '.join(kinds)}"
+                    f"{key} of {where} must be left out: it is {self.question_kind.called}, {key} is for "
+                    f"{names_with(key)}"
                 )
         if not isinstance(self.clip, bool):
             raise InvalidParameterError(f"clip of {where} must be True or False, got clip={self.clip!r}")
         if not is_text(self.title):
             raise InvalidParameterError(f"title of {where} must be a Unicode text, got title={self.title!r}")
 
-    def _settle_categories(self, where: str) -> None:
-        if isinstance(self.categories, str) or not isinstance(self.categories, Sequence):
-            raise InvalidParameterError(f"categories of {where} must be a sequence of texts, got {self.categories!r}")
-        categories = tuple(self.categories)
-        if self.edges is not None:
-            object.__setattr__(self, "edges", _checked_edges(self.edges, where))
-            categories = categories or interval_labels(self.edges)
-            if len(categories) != len(self.edges) + 1:
-                raise InvalidParameterError(
-                    f"categories of {where} must name the {len(self.edges) + 1} intervals of its edges, "
-                    f"got {len(categories)}"
-                )
-        if self.dictionary is not None:
-            if categories not in ((), self.dictionary.words.words) or self.edges is not None:
-                raise InvalidParameterError(f"categories of {where} are those of its dictionary: leave out any others")
-            categories = self.dictionary.words.words
-        if self.kind == "numeric":
-            points = Grid.checked(self.range, self.grid, where)
-            if categories not in ((), points.labels):
-                raise InvalidParameterError(f"categories of {where} are the points of its grid: leave out any others")
-            categories = points.labels
-            object.__setattr__(self, "range", points.ends)
-            object.__setattr__(self, "grid", points.size)
-        object.__setattr__(self, "categories", categories)
+    def _has(self, key: str) -> bool:
+        """Tell whether a key is not at its default; one whose default is None may be an array."""
+        value, default = getattr(self, key), _DEFAULTS[key]
+        return value is not None if default is None else bool(value) if default is False else bool(value != default)
 
     def _check_labels(self, where: str) -> None:
-        further = [label for label in (self.missing, self.other) if label is not None]
-        # The words of a dictionary have been looked at when it was made: only what comes after them is new.
-        listed = further if self.dictionary is not None else [*self.categories, *further]
+        listed = self.question_kind.new_labels(self)
         for label in (self.name, *listed):
             if not is_text(label):
                 raise InvalidParameterError(f"labels of {where} must be Unicode texts, got {label!r}")
         seen = set()
         for label in listed:
-            if label in seen or (self.dictionary is not None and label in self.categories):
+            if label in seen:
                 raise InvalidParameterError(f"labels of {where} must be distinct, got {label!r} twice")
             seen.add(label)
 
-    def _check_boxes(self, where: str) -> None:
-        """Check that every box of a question of several answers can be written in a cell."""
-        if self.kind != "multiple":
-            return
-        separator = self.separator
-        if not separator or not is_text(separator):
-            raise InvalidParameterError(f"separator of {where} must be a non-empty text, got separator={separator!r}")
-        for label in self.labels:
-            if separator in label or label != label.strip() or not label:
-                raise InvalidParameterError(
-                    f"categories of {where} must be without the separator {separator!r} and white space around them, "
-                    f"got {label!r}; declare another separator, or change the category"
-                )
-
     def _settle_ask(self, where: str) -> None:
-        ask = self._default_ask if self.ask is None else self.ask
+        ask = self.question_kind.usual_ask if self.ask is None else self.ask
         if ask not in get_args(Ask):
             raise InvalidParameterError(f'ask of {where} must be "shares" or "mean", got ask={self.ask!r}')
-        if ask == "mean" and self.kind not in ("ordered", "numeric"):
+        if ask == "mean" and not self.question_kind.averaged:
+            averaged = " or ".join(name for name, kind in KINDS.items() if kind.averaged)
             raise InvalidParameterError(
-                f'ask of {where} must be "shares": it is of kind {self.kind!r}, a mean is of ordered or numeric answers'
+                f'ask of {where} must be "shares": it is {self.question_kind.called}, a mean is of {averaged} answers'
             )
         if ask == "mean" and self.code_scores is None:
             raise InvalidParameterError(
@@ -249,8 +198,9 @@ class Attribute:
         object.__setattr__(self, "ask", ask)
 
     @property
-    def _default_ask(self) -> Ask:
-        return "mean" if self.kind == "numeric" else "shares"
+    def question_kind(self) -> QuestionKind:
+        """What is particular to questions of its kind: what other modules ask, instead of comparing `kind`."""
+        return KINDS[self.kind]
 
     @classmethod
     def from_dictionary(
@@ -272,7 +222,7 @@ class Attribute:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Labels of all codes, in order: the categories, then missing, then other; none of open text."""
-        if self.text:
+        if not self.question_kind.coded:
             return ()
         return self.categories + tuple(label for label in (self.missing, self.other) if label is not None)
 
@@ -293,18 +243,13 @@ class Attribute:
 
     @cached_property
     def lookup(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Code by exact label, and by decimal number where exactly one label is that number.
-
-        The words of a dictionary are text: another spelling of a number is another word.
-        """
-        if self.dictionary is not None:
-            return {label: code for code, label in enumerate(self.labels)}, {}
-        return label_codes(self.labels)
+        """Code by exact label, and by decimal number where exactly one label is that number."""
+        return self.question_kind.lookup(self)
 
     @cached_property
     def text_codes(self) -> TextCodes | None:
         """What long columns of texts are looked up in first; None where a text alone does not tell, or for many."""
-        if self.edges is not None or self.kind not in ("categories", "ordered") or self.k > MOST_TEXTS:
+        if not self.question_kind.text_tells(self) or self.k > MOST_TEXTS:
             return None
         exact = dict(self.lookup[0])
         if self.missing_code is not None:
@@ -331,13 +276,8 @@ class Attribute:
 
         A box is the column "name: box" with the categories "no" and "yes".
         """
-        if self.kind != "multiple":
-            return (self,)
-        colon = "" if self.title.endswith(("?", ".", "!", ":")) else ":"
-        titled = self.title and f"{self.title}{colon} "
-        return tuple(
-            Attribute(f"{self.name}: {label}", BOX, title=titled and f"{titled}{label}") for label in self.labels
-        )
+        own = self.question_kind.columns(self)
+        return tuple(Attribute(name, categories, title=title) for name, categories, title in own) or (self,)
 
     @cached_property
     def points(self) -> Grid:
@@ -361,15 +301,8 @@ class Attribute:
         Of a numeric attribute the grid's points, of an ordered one its `scores`, or the categories themselves if all
         are numbers. None where there are no such numbers.
         """
-        if self.kind == "numeric":
-            scores: Sequence[float] = self.points.scores
-        elif self.kind != "ordered":
-            return None
-        elif self.scores is not None:
-            scores = self.scores
-        elif self.edges is None and all(canonical_decimal(label) is not None for label in self.categories):
-            scores = [float(label) for label in self.categories]
-        else:
+        scores = self.question_kind.scores(self)
+        if scores is None:
             return None
         values = np.full(self.k, np.nan)
         values[: len(self.categories)] = scores
@@ -379,22 +312,15 @@ class Attribute:
     def to_dict(self) -> dict[str, Any]:
         """Return the attribute as plain JSON data; what is not there, or at its default, is left out."""
         data: dict[str, Any] = {"name": self.name}
-        if self.kind not in ("categories", "text"):
+        if self.kind != USUAL and not self.question_kind.mark:
             data["kind"] = self.kind
-        if self.text:
-            data["text"] = True
-        elif self.dictionary is not None:
-            data["dictionary"] = self.dictionary.to_dict()
-        elif self.range is not None:
-            data |= {"range": _numbers(self.range), "grid": self.grid}
-        else:
-            data["categories"] = list(self.categories)
+        data |= self.question_kind.entry(self)
         data |= {key: getattr(self, key) for key in ("missing", "other") if getattr(self, key) is not None}
         if self.edges is not None:
-            data["edges"] = list(self.edges) if self.dated else _numbers(self.edges)
+            data["edges"] = list(self.edges) if self.dated else plain_numbers(self.edges)
         if self.scores is not None:
-            data["scores"] = _numbers(self.scores)
-        defaults = {"clip": False, "ask": self._default_ask, "separator": SEPARATOR, "title": ""}
+            data["scores"] = plain_numbers(self.scores)
+        defaults = {"clip": False, "ask": self.question_kind.usual_ask, "separator": SEPARATOR, "title": ""}
         data |= {key: getattr(self, key) for key, default in defaults.items() if getattr(self, key) != default}
         return data
 
@@ -409,48 +335,6 @@ class Attribute:
         return self.edges is not None and isinstance(self.edges[0], str)
 
 
-def _numbers(values: Iterable[Any]) -> list[float]:
-    return [int(value) if value.is_integer() and abs(value) < 1e15 else value for value in values]
-
-
-def interval_labels(edges: Sequence[float | str]) -> tuple[str, ...]:
-    """Return the labels of the intervals between cut points: "< 20", "20 to < 40", ">= 40"."""
-    texts = [edge if isinstance(edge, str) else repr(_numbers([edge])[0]) for edge in edges]
-    between = [f"{low} to < {high}" for low, high in pairwise(texts)]
-    return (f"< {texts[0]}", *between, f">= {texts[-1]}")
-
-
-def _checked_edges(edges: Sequence[float | str], where: str) -> tuple[float | str, ...]:
-    if not isinstance(edges, str) and any(isinstance(edge, str) for edge in edges):
-        return _checked_dates(edges, where)
-    values = _floats("edges", edges, where)
-    increasing = all(low < high for low, high in pairwise(values))
-    if not values or not increasing or not all(map(math.isfinite, values)):
-        raise InvalidParameterError(f"edges of {where} must be finite, increasing numbers, got edges={list(values)}")
-    return values
-
-
-def _floats(key: str, given: Sequence[Any], where: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(value) + 0.0 for value in given)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidParameterError(f"{key} of {where} must be numbers, got {key}={given!r}") from error
-
-
-def _checked_dates(edges: Sequence[float | str], where: str) -> tuple[float | str, ...]:
-    dates = [edge for edge in edges if isinstance(edge, str) and is_date(edge)]
-    if len(dates) < len(edges) or not all(low < high for low, high in pairwise(dates)):
-        raise InvalidParameterError(
-            f"edges of {where} must be increasing numbers, or increasing dates like '2026-05-01', got "
-            f"edges={list(edges)}"
-        )
-    return tuple(dates)
-
-
-def _checked_scores(scores: Sequence[float], count: int, where: str) -> tuple[float, ...]:
-    values = _floats("scores", scores, where)
-    if len(values) != count or not all(map(math.isfinite, values)):
-        raise InvalidParameterError(
-            f"scores of {where} must be {count} finite numbers, one a category, got scores={list(values)}"
-        )
-    return values
+_DEFAULTS = {field.name: field.default for field in fields(Attribute)}
+_KEYED = sorted(frozenset[str]().union(*(kind.keys for kind in KINDS.values())))
+"""Keys that not every kind has."""

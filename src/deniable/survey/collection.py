@@ -238,7 +238,7 @@ class Collection:
             {
                 attribute.name: part.named(
                     attribute.name,
-                    part.labels if attribute.text else attribute.labels,
+                    attribute.labels if attribute.question_kind.coded else part.labels,
                     attribute.code_scores,
                     attribute.unranked,
                     attribute.title,

@@ -21,7 +21,8 @@ white space around the parts dropped. In an empty text nothing is ticked, or *mi
 an empty cell cannot tell the two apart; a list can: ``[]`` is nothing ticked, and null is missing. A column of nulls
 only, without a type of its own, is missing as well.
 
-Numbers are rounded to their grid last, at random: `Readings` is what stands before.
+Numbers are rounded to their grid last, at random: `Readings` is what stands before. What only one kind of question
+needs is in its file, see `deniable.survey.kinds`.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ import datetime
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +44,6 @@ from numpy.typing import NDArray
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Randomness, blocks
 from deniable.errors import InvalidInputError, InvalidParameterError, UnknownCategoryError
-from deniable.survey.grid import MAX_DIGITS, Number
 from deniable.survey.texts import LEAST_ROWS
 
 if TYPE_CHECKING:
@@ -53,9 +54,25 @@ Int64s = NDArray[np.int64]
 DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
-_NOT_FINITE_TEXT = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+NOT_FINITE_TEXT = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
-_UNKNOWN, _MISSING, _NOT_FINITE, _OUTSIDE = -1, -2, -3, -4
+UNKNOWN, MISSING, NOT_FINITE, OUTSIDE = -1, -2, -3, -4
+"""What stands in place of a code where an answer has none."""
+
+
+class Rounding(NamedTuple):
+    """How the n answers of a column are rounded at random.
+
+    Parameters
+    ----------
+    thresholds : uint64[n]
+        Of each answer the threshold T of its coin, see `deniable.survey.grid`; 0 where there is no number.
+    decimals : object[n]
+        Each number as a canonical text, "" where there is none.
+    """
+
+    thresholds: NDArray[np.uint64]
+    decimals: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,8 +149,12 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
             hint = " (are the columns separated by ';'? then every record must have as many cells)"
         plural = "columns" if len(absent) > 1 else "column"
         known = [name for name in wanted if name in occurrences]
-        found = f"{_listed(known)} and {len(present) - len(known)} more" if known else f"{len(present)} of other names"
-        raise InvalidInputError(f"{where} must have the {plural} {_listed(absent)}, got {found}{hint}")
+        found = (
+            f"{listed_labels(known)} and {len(present) - len(known)} more"
+            if known
+            else f"{len(present)} of other names"
+        )
+        raise InvalidInputError(f"{where} must have the {plural} {listed_labels(absent)}, got {found}{hint}")
     for name in wanted:
         if occurrences[name] > 1:
             first, second, *_ = (i + 1 for i, column in enumerate(present) if column == name)
@@ -145,31 +166,26 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
 def read_table(table: pa.Table, attributes: tuple[Attribute, ...], first_row: int) -> Readings:
     """Return what a table's answers are; `first_row` is the number of its first record."""
     check_columns(table.column_names, tuple(attribute.name for attribute in attributes))
-    text = any(attribute.text for attribute in attributes)
+    coded = all(attribute.question_kind.coded for attribute in attributes)
     places = np.cumsum([0, *(len(attribute.columns) for attribute in attributes)])
-    base: NDArray[Any] = np.empty((table.num_rows, places[-1]), dtype=object if text else np.int64)
-    numeric = [j for j, attribute in enumerate(attributes) if attribute.kind == "numeric"]
-    thresholds = np.zeros((table.num_rows, len(numeric)), dtype=np.uint64)
-    decimals = np.full((table.num_rows, len(numeric)), "", dtype=object)
+    base: NDArray[Any] = np.empty((table.num_rows, places[-1]), dtype=np.int64 if coded else object)
+    rounded = [j for j, attribute in enumerate(attributes) if attribute.question_kind.rounded]
+    thresholds = np.zeros((table.num_rows, len(rounded)), dtype=np.uint64)
+    decimals = np.full((table.num_rows, len(rounded)), "", dtype=object)
     start = 0
     for batch in table.select([attribute.name for attribute in attributes]).to_batches():
         rows, first = slice(start, start + batch.num_rows), first_row + start
         for j, attribute in enumerate(attributes):
             column = batch.column(j)
             try:
-                if attribute.text:
-                    base[rows, j] = open_texts(attribute, column, first)
-                elif attribute.kind == "multiple":
-                    base[rows, places[j] : places[j + 1]] = ticked_boxes(attribute, column, first)
-                elif attribute.kind == "numeric":
-                    q = numeric.index(j)
-                    base[rows, places[j]], thresholds[rows, q], decimals[rows, q] = grid_cells(attribute, column, first)
-                else:
-                    encode_column(attribute, column, first, base[rows], int(places[j]))
+                coins = attribute.question_kind.encode(attribute, column, first, base[rows], int(places[j]))
             except (pa.ArrowException, IndexError, OverflowError):
                 raise unreadable(attribute.name, column.type) from None
+            if coins is not None:
+                q = rounded.index(j)
+                thresholds[rows, q], decimals[rows, q] = coins
         start += batch.num_rows
-    return Readings(base, tuple(int(places[j]) for j in numeric), thresholds, decimals)
+    return Readings(base, tuple(int(places[j]) for j in rounded), thresholds, decimals)
 
 
 def encode_column(attribute: Attribute, column: pa.Array, first_row: int, codes: Int64s, j: int) -> None:
@@ -187,12 +203,12 @@ def encode_column(attribute: Attribute, column: pa.Array, first_row: int, codes:
     if table is not None and table.write_codes(column, codes, j):
         return
     if attribute.edges is not None and not attribute.dated and is_number_type(column.type):
-        codes[:, j] = _settled(attribute, _binned_codes(attribute, column))
+        codes[:, j] = settled_codes(attribute, _binned_codes(attribute, column))
     else:
         encoded = dictionary_encoded(column, attribute.name)
         answers = encoded.dictionary
         read = _category_codes if attribute.edges is None else _dated_codes if attribute.dated else _binned_codes
-        distinct = _settled(attribute, np.append(read(attribute, answers), _MISSING))
+        distinct = settled_codes(attribute, np.append(read(attribute, answers), MISSING))
         indices = _indices(encoded)
         if not encoded.null_count:
             distinct = distinct[:-1]
@@ -202,7 +218,7 @@ def encode_column(attribute: Attribute, column: pa.Array, first_row: int, codes:
             raise IndexError
         if distinct.min(initial=0) >= 0:
             return
-    _check_readable(attribute, codes[:, j], first_row)
+    check_readable(attribute, codes[:, j], first_row)
 
 
 @kernel
@@ -216,107 +232,6 @@ def _gather(indices: NDArray[np.int32], distinct: Int64s, codes: Int64s, j: int)
     return True
 
 
-def grid_cells(
-    attribute: Attribute, column: pa.Array, first_row: int
-) -> tuple[Int64s, NDArray[np.uint64], NDArray[Any]]:
-    """Return numeric answers on their grid: int64[n] codes rounded down, uint64[n] thresholds, object[n] numbers.
-
-    Raises
-    ------
-    InvalidInputError
-        For a missing answer, a number that is not finite or outside the range; naming attribute, row and range.
-    UnknownCategoryError
-        For an answer that is no number.
-    """
-    texts, indices = distinct_answers(column, attribute.name)
-    codes = np.full(len(texts), _MISSING, dtype=np.int64)
-    thresholds = np.zeros(len(texts), dtype=np.uint64)
-    decimals = np.full(len(texts), "", dtype=object)
-    further = {label: attribute.lookup[0][label] for label in (attribute.missing, attribute.other) if label is not None}
-    numbers = {number: code for label, code in further.items() if (number := Number.read(label)) is not None}
-    points, clip = attribute.points, attribute.clip
-    for i, text in enumerate(texts):
-        if not text:
-            continue
-        number = Number.read(text)
-        known = further.get(text, None if number is None else numbers.get(number))
-        if known is not None:
-            codes[i] = known
-        elif number is None:
-            unfit = len(text) > MAX_DIGITS or _NOT_FINITE_TEXT.fullmatch(text) or re.match(NUMBER, text)
-            codes[i] = _NOT_FINITE if unfit else _UNKNOWN
-        elif (cell := points.cell(number, clip)) is None:
-            codes[i] = _OUTSIDE
-        else:
-            codes[i], thresholds[i] = cell
-            decimals[i] = str(number)
-    found = _settled(attribute, codes)[indices]
-    _check_readable(attribute, found, first_row)
-    return found, thresholds[indices], decimals[indices]
-
-
-def ticked_boxes(attribute: Attribute, column: pa.Array, first_row: int) -> Int64s:
-    """Return int64[n, m], which of its m boxes every answer ticks.
-
-    Raises
-    ------
-    InvalidInputError
-        For a missing answer; naming attribute and row.
-    UnknownCategoryError
-        For an answer with a part that is no box.
-    """
-    if pa.types.is_null(column.type):
-        # Nobody has answered: in a column of texts, null could be an empty cell.
-        column = column.cast(pa.list_(pa.string()))
-    if is_list_type(column.type):
-        ticked, reasons = _listed_boxes(attribute, column)
-    else:
-        ticked, reasons = _divided_boxes(attribute, column)
-    _check_readable(attribute, reasons, first_row)
-    return ticked
-
-
-def _divided_boxes(attribute: Attribute, column: pa.Array) -> tuple[Int64s, Int64s]:
-    """Return the boxes of texts divided at a separator, and negative reasons where there are none."""
-    texts, indices = distinct_answers(column, attribute.name)
-    ticked = np.zeros((len(texts), attribute.k), dtype=np.int64)
-    reasons = np.zeros(len(texts), dtype=np.int64)
-    for i, text in enumerate(texts):
-        parts = [part.strip() for part in (text or "").split(attribute.separator)]
-        codes = [_box(attribute, part) for part in parts if part]
-        if codes:
-            reasons[i] = min(0, *codes)
-            ticked[i, codes] = 1
-        elif attribute.missing_code is not None:
-            ticked[i, attribute.missing_code] = 1
-    return ticked[indices], reasons[indices]
-
-
-def _listed_boxes(attribute: Attribute, column: pa.Array) -> tuple[Int64s, Int64s]:
-    """Return the boxes of lists, and negative reasons where there are none."""
-    texts, indices = distinct_answers(pc.list_flatten(column), attribute.name)
-    codes = np.array([_MISSING if text is None else _box(attribute, text.strip()) for text in texts])[indices]
-    rows = pc.list_parent_indices(column).to_numpy(zero_copy_only=False).astype(np.int64)
-    ticked = np.zeros((len(column), attribute.k), dtype=np.int64)
-    reasons = np.zeros(len(column), dtype=np.int64)
-    ticked[rows[codes >= 0], codes[codes >= 0]] = 1
-    np.minimum.at(reasons, rows, np.minimum(codes, 0))
-    null = _mask(column.is_null())
-    if attribute.missing_code is None:
-        reasons[null] = _MISSING
-    else:
-        ticked[null, attribute.missing_code] = 1
-    return ticked, reasons
-
-
-def _box(attribute: Attribute, text: str) -> int:
-    exact, numbers = attribute.lookup
-    code = exact.get(text)
-    if code is None:
-        code = numbers.get(canonical_decimal(text) or text, attribute.other_code)
-    return _UNKNOWN if code is None else code
-
-
 def _indices(encoded: pa.DictionaryArray) -> NDArray[np.int32]:
     """Return int32[n], where among the distinct answers every answer stands; null comes after the last."""
     # The index type of a dictionary column may be too small for one more entry.
@@ -327,31 +242,11 @@ def _indices(encoded: pa.DictionaryArray) -> NDArray[np.int32]:
     return found
 
 
-def _check_readable(attribute: Attribute, codes: Int64s, first_row: int) -> None:
+def check_readable(attribute: Attribute, codes: Int64s, first_row: int) -> None:
+    """Raise what is said of the first answer without a code, if there is one."""
     if codes.size and codes.min() < 0:
         row = int((codes < 0).argmax())
-        raise _failure(attribute, int(codes[row]), first_row + row)
-
-
-def open_texts(attribute: Attribute, column: pa.Array, first_row: int) -> NDArray[Any]:
-    """Return object[n], the answers of an open-text attribute as str; missing ones as its label for them.
-
-    Raises
-    ------
-    InvalidInputError
-        If an answer is missing and there is no label for that, or it contains a NUL; naming attribute and row.
-    """
-    texts, indices = distinct_answers(column, attribute.name)
-    distinct = np.array([text or attribute.missing for text in texts], dtype=object)
-    unfit = np.array([text is None or "\0" in text for text in distinct])[indices]
-    if unfit.any():
-        row = int(unfit.argmax())
-        if distinct[indices[row]] is None:
-            raise _failure(attribute, _MISSING, first_row + row)
-        where = f"attribute {attribute.name!r} in row {first_row + row}"
-        raise InvalidInputError(f"answer of {where} must not contain NUL")
-    result: NDArray[Any] = distinct[indices]
-    return result
+        raise failure(attribute, int(codes[row]), first_row + row)
 
 
 def dictionary_encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
@@ -409,9 +304,9 @@ def label_codes(labels: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]
     return {label: code for code, label in enumerate(labels)}, unique
 
 
-def _settled(attribute: Attribute, codes: Int64s) -> Int64s:
+def settled_codes(attribute: Attribute, codes: Int64s) -> Int64s:
     """Replace missing and unknown by the attribute's own codes for them, if it has any."""
-    for reason, code in ((_MISSING, attribute.missing_code), (_UNKNOWN, attribute.other_code)):
+    for reason, code in ((MISSING, attribute.missing_code), (UNKNOWN, attribute.other_code)):
         if code is not None:
             codes[codes == reason] = code
     return codes
@@ -422,10 +317,10 @@ def _binned_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
     texts = None if is_number_type(answers.type) else _text_array(answers, attribute.name)
     values, unfit = _numbers(answers if texts is None else texts)
     codes = np.searchsorted(np.array(attribute.edges), values, side="right").astype(np.int64)
-    codes[np.isnan(values)] = _UNKNOWN
-    codes[unfit] = _NOT_FINITE
+    codes[np.isnan(values)] = UNKNOWN
+    codes[unfit] = NOT_FINITE
     if texts is not None:
-        codes[_mask(pc.equal(texts, ""))] = _MISSING
+        codes[_mask(pc.equal(texts, ""))] = MISSING
     for label in (attribute.missing, attribute.other):
         if label is not None:
             code = attribute.lookup[0][label]
@@ -434,20 +329,20 @@ def _binned_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
                 codes[values == float(number)] = code
             if texts is not None:
                 codes[_mask(pc.equal(texts, label))] = code
-    codes[_mask(answers.is_null())] = _MISSING
+    codes[_mask(answers.is_null())] = MISSING
     return codes
 
 
 def _dated_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
     """Return the codes of dates; of a time the day counts, as it is written."""
     edges: Any = attribute.edges
-    codes = np.full(len(answers), _MISSING, dtype=np.int64)
+    codes = np.full(len(answers), MISSING, dtype=np.int64)
     for i, text in enumerate(answer_texts(answers, attribute.name)):
         if text and text in (attribute.missing, attribute.other):
             codes[i] = attribute.lookup[0][text]
         elif text:
             day, rest = text[:10], text[10:]
-            codes[i] = bisect_right(edges, day) if is_date(day) and (not rest or rest[0] in "T ") else _UNKNOWN
+            codes[i] = bisect_right(edges, day) if is_date(day) and (not rest or rest[0] in "T ") else UNKNOWN
     return codes
 
 
@@ -463,13 +358,13 @@ def _category_codes(attribute: Attribute, answers: pa.Array) -> Int64s:
     exact, numbers = attribute.lookup
     codes = np.empty(len(answers), dtype=np.int64)
     for i, text in enumerate(answer_texts(answers, attribute.name)):
-        codes[i] = _MISSING if text is None else exact.get(text, _UNKNOWN)
-        if text is not None and codes[i] == _UNKNOWN:
-            codes[i] = _MISSING if text == "" else numbers.get(canonical_decimal(text) or text, _UNKNOWN)
+        codes[i] = MISSING if text is None else exact.get(text, UNKNOWN)
+        if text is not None and codes[i] == UNKNOWN:
+            codes[i] = MISSING if text == "" else numbers.get(canonical_decimal(text) or text, UNKNOWN)
     if pa.types.is_floating(answers.type):
         # "nan" would otherwise pass for an unknown answer, and so for `other`.
         values = answers.cast(pa.float64()).fill_null(0).to_numpy(zero_copy_only=False)
-        codes[~np.isfinite(values) & (codes == _UNKNOWN)] = _NOT_FINITE
+        codes[~np.isfinite(values) & (codes == UNKNOWN)] = NOT_FINITE
     return codes
 
 
@@ -513,42 +408,27 @@ def unreadable(name: str, kind: pa.DataType) -> InvalidInputError:
     return InvalidInputError(f"column {name!r} must hold text or numbers, got the type {kind}")
 
 
-def _failure(attribute: Attribute, reason: int, row: int) -> InvalidInputError:
+def failure(attribute: Attribute, reason: int, row: int) -> InvalidInputError:
+    """Return what is said of an answer without a code; `reason` is a negative number, MISSING for instance."""
     where = f"attribute {attribute.name!r} in row {row}"
-    if reason == _MISSING:
+    if reason == MISSING:
         return InvalidInputError(f'missing answer of {where}; declare a category "missing" in the schema to accept it')
-    if reason == _NOT_FINITE:
-        short = f" of at most {MAX_DIGITS} digits" if attribute.kind == "numeric" else ""
-        return InvalidInputError(f"answers of {where} must be finite numbers{short}")
-    if reason == _OUTSIDE:
+    if reason == NOT_FINITE:
+        return InvalidInputError(f"answers of {where} must be finite numbers{attribute.question_kind.number_limit}")
+    if reason == OUTSIDE:
         ends = ", ".join(attribute.range_texts)
         remedy = 'correct it, or declare a wider "range" in the schema if such answers are possible'
         return InvalidInputError(f"answer of {where} must be in [{ends}]; {remedy}")
-    if attribute.kind == "multiple":
-        return UnknownCategoryError(
-            f"unknown box of {where}: the schema has {_listed(list(attribute.labels))}, and cells are divided at "
-            f'{attribute.separator!r}; correct the answer, or declare the box or another "separator" in the schema'
-        )
-    if attribute.dated:
-        return UnknownCategoryError(
-            f"unknown answer of {where}: it must be a date like 2026-05-01; write all dates in this way"
-        )
-    if attribute.edges is not None or attribute.kind == "numeric":
-        return UnknownCategoryError(
-            f"unknown answer of {where}: it must be a number like 1500.5, with a decimal point and nothing between "
-            "thousands; write all numbers in this way"
-        )
-    if attribute.dictionary is not None:
-        return UnknownCategoryError(
-            f"unknown word of {where}: it is not in {attribute.dictionary.file}; correct the answer, or add the word "
-            "to that file and make the collection again"
-        )
-    return UnknownCategoryError(
-        f"unknown category of {where}: the schema has {_listed(list(attribute.labels))}; correct the answer, or "
-        "declare the category in the schema"
-    )
+    return UnknownCategoryError(attribute.question_kind.unknown(attribute, where))
 
 
-def _listed(names: list[str], limit: int = 8) -> str:
+def listed_labels(names: Sequence[str], limit: int = 8) -> str:
+    """Return the first names, quoted and shortened, and how many more there are.
+
+    Examples
+    --------
+    >>> listed_labels(("phone", "radio", "television"), limit=2)
+    "'phone', 'radio' and 1 more"
+    """
     shown = ", ".join(repr(name) if len(name) <= 60 else repr(name[:57]) + "..." for name in names[:limit])
     return (shown or "none") + (f" and {len(names) - limit} more" if len(names) > limit else "")

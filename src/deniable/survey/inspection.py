@@ -56,9 +56,9 @@ class Inspection:
                 {
                     "name": attribute.name,
                     "title": attribute.title,
-                    "kind": _kind(attribute),
+                    "kind": attribute.question_kind.inspected(attribute),
                     "k": attribute.k,
-                    **_answers(attribute),
+                    **attribute.question_kind.answers(attribute),
                 }
                 for attribute in self.collection.schema.attributes
             ],
@@ -105,32 +105,4 @@ def question_text(attribute: Attribute) -> str:
     "'age' (number, 4 answers): '< 20', '20 to < 40', '>= 40', 'no answer'"
     """
     name = f"{attribute.name!r}, {attribute.title!r}" if attribute.title else repr(attribute.name)
-    further = "".join(f", {label!r}" for label in attribute.labels[len(attribute.categories) :])
-    if attribute.text:
-        return f"{name} (open text)"
-    if attribute.dictionary is not None:
-        words = f"the {len(attribute.categories):,} words of {attribute.dictionary.file!r}"
-        return f"{name} (dictionary): {words}{further}"
-    if attribute.kind == "numeric":
-        low, high = attribute.range_texts
-        return f"{name} (number): {low} to {high}, rounded at random to one of {attribute.grid} points{further}"
-    kind = {"ordered": "ordered, ", "multiple": "any of them, "}.get(attribute.kind, "")
-    number = "" if attribute.edges is None else "date, " if attribute.dated else "number, "
-    return f"{name} ({number}{kind}{attribute.k} answers): {', '.join(map(repr, attribute.labels))}"
-
-
-def _kind(attribute: Attribute) -> str:
-    if attribute.text:
-        return "text"
-    if attribute.dictionary is not None:
-        return "dictionary"
-    return "intervals" if attribute.edges is not None and attribute.kind == "categories" else attribute.kind
-
-
-def _answers(attribute: Attribute) -> dict[str, Any]:
-    """Return the answers that can be reported; of a dictionary a reference, since it may have millions of words."""
-    if attribute.dictionary is not None:
-        further = {"missing": attribute.missing, "other": attribute.other}
-        return {"dictionary": attribute.dictionary.to_dict(), **further}
-    grid = {"range": list(attribute.points.ends), "grid": attribute.grid} if attribute.kind == "numeric" else {}
-    return {"categories": list(attribute.labels), **grid}
+    return name + attribute.question_kind.described(attribute)

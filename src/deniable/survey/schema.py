@@ -23,7 +23,7 @@ from deniable.core.documents import check_version, document_body, document_text,
 from deniable.core.outputs import write_text
 from deniable.core.randomness import Randomness
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.survey.attribute import Attribute as Attribute, interval_labels as interval_labels
+from deniable.survey.attribute import Attribute as Attribute
 from deniable.survey.encoding import Readings, as_table, read_table
 
 FORMAT = "deniable schema"
@@ -86,7 +86,7 @@ class Schema:
     @property
     def is_text(self) -> bool:
         """Whether answers are open text, without categories."""
-        return any(attribute.text for attribute in self.attributes)
+        return not all(attribute.question_kind.coded for attribute in self.attributes)
 
     @cached_property
     def columns(self) -> tuple[Attribute, ...]:
@@ -107,7 +107,7 @@ class Schema:
         return {
             attribute.name: tuple(range(*span))
             for attribute, span in zip(self.attributes, pairwise(ends), strict=True)
-            if attribute.kind == "multiple"
+            if attribute.question_kind.several
         }
 
     @cached_property
@@ -128,7 +128,7 @@ class Schema:
     @property
     def is_rounded(self) -> bool:
         """Whether an attribute is numeric, so that encoding needs randomness."""
-        return any(attribute.kind == "numeric" for attribute in self.attributes)
+        return any(attribute.question_kind.rounded for attribute in self.attributes)
 
     @property
     def format_version(self) -> int:
@@ -166,9 +166,9 @@ class Schema:
             If an attribute is numeric, and there is no `rng`.
         """
         if rng is None and self.is_rounded:
-            rounded = next(attribute for attribute in self.attributes if attribute.kind == "numeric")
+            rounded = next(attribute for attribute in self.attributes if attribute.question_kind.rounded)
             raise InvalidParameterError(
-                f"rng must be given: attribute {rounded.name!r} is numeric, and rounded to its grid at random; "
+                f"rng must be given: attribute {rounded.name!r} is {rounded.kind}, and rounded to its grid at random; "
                 "SecureRandomness() for contributors, SimulationRandomness(seed) in simulations"
             )
         return self.read(answers, first_row).codes(rng)
@@ -186,13 +186,9 @@ class Schema:
         records = checked_records(codes, self.sizes)
         columns, first = [], 0
         for attribute in self.attributes:
-            labels, own = np.array(attribute.labels, dtype=object), records[:, first : first + len(attribute.columns)]
+            own = records[:, first : first + len(attribute.columns)].astype(np.int64, copy=False)
             first += len(attribute.columns)
-            if attribute.kind == "multiple":
-                texts = [attribute.separator.join(labels[row == 1]) for row in own]
-                columns.append(pa.array(texts, pa.string()))
-            else:
-                columns.append(pa.array(labels, pa.string()).take(pa.array(own[:, 0], pa.int64())))
+            columns.append(attribute.question_kind.decode(attribute, own))
         return pa.table(columns, names=list(self.asked))
 
     # ---------------------------------------------------------------- files

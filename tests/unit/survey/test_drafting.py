@@ -11,7 +11,9 @@ from hypothesis import given, strategies as st
 
 from deniable import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError
-from deniable.survey.drafting import PUBLISHED, draft_schema, equal_edges, round_grid, round_range
+from deniable.survey.drafting import PUBLISHED, draft_schema
+from deniable.survey.kinds.categories import equal_edges
+from deniable.survey.kinds.numeric import round_grid, round_range
 from deniable.survey.schema import Attribute
 
 N = 200

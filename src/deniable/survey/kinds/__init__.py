@@ -1,0 +1,52 @@
+"""The kinds of questions: one file each, found by their names.
+
+Every file of this folder is a kind: it holds one class under `QuestionKind` and its only object, `KIND`. The file is
+named as documents name the kind. `client/src/kinds` has a file of the same name, which does the same in a browser.
+
+Other modules never compare a kind's name: they ask `Attribute.question_kind`.
+
+Examples
+--------
+>>> list(KINDS)
+['categories', 'dictionary', 'multiple', 'numeric', 'ordered', 'text']
+>>> KINDS["numeric"].usual_ask
+'mean'
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+
+from deniable.survey.question_kind import QuestionKind as QuestionKind
+
+
+def _found() -> dict[str, QuestionKind]:
+    """Return the kinds of this folder by their names, in alphabetical order."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return {name: import_module(f"{__name__}.{name}").KIND for name in names}
+
+
+KINDS: Mapping[str, QuestionKind] = MappingProxyType(_found())
+"""Every kind by its name."""
+
+USUAL = next(name for name, kind in KINDS.items() if kind.usual)
+"""Name of the kind of a question whose document names none."""
+
+DRAFTED: tuple[QuestionKind, ...] = tuple(
+    sorted((kind for kind in KINDS.values() if kind.drafted), key=lambda kind: kind.drafted)
+)
+"""The kinds that answers are drafted as, in the order in which they are tried."""
+
+
+def names_with(key: str) -> str:
+    """Return the names of the kinds that have a key of an attribute, in words.
+
+    Examples
+    --------
+    >>> names_with("edges")
+    'categories or ordered'
+    """
+    return " or ".join(name for name, kind in KINDS.items() if key in kind.keys)

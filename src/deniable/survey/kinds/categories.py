@@ -1,0 +1,96 @@
+"""One of a list of categories, which are in no order; or of intervals, which cut points make."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, final
+
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from deniable.survey.encoding import encode_column
+from deniable.survey.lists import described_list, settled_list
+from deniable.survey.question_kind import Draft, QuestionKind
+from deniable.survey.tally import FEW_ROWS, ColumnTally, unused
+
+if TYPE_CHECKING:
+    from deniable.survey.attribute import Attribute
+
+MAX_INTERVALS = 10
+"""Most intervals of a draft."""
+
+
+@final
+class Categories(QuestionKind):
+    """One of a list: the kind of a question that names none.
+
+    Examples
+    --------
+    >>> KIND.usual, KIND.usual_ask
+    (True, 'shares')
+    """
+
+    name = "categories"
+    usual = True
+    keys = frozenset({"edges"})
+    drafted = 4
+
+    def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
+        return settled_list(attribute, where)
+
+    def encode(self, attribute: Attribute, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> None:
+        encode_column(attribute, column, first_row, codes, j)
+
+    def described(self, attribute: Attribute) -> str:
+        return described_list(attribute)
+
+    def inspected(self, attribute: Attribute) -> str:
+        return self.name if attribute.edges is None else "intervals"
+
+    def draft(self, column: ColumnTally, most: int) -> Draft:
+        """Return the list of the answers, or intervals of equal width of numbers that are more."""
+        counts = column.categories
+        if not column.numeric and len(counts) >= 0.9 * column.present and column.present >= FEW_ROWS:
+            found = f"{len(counts)} distinct answers of {column.present}"
+            return Draft(*column.left_out(f"it looks like an identifier ({found})"))
+        missing = unused("missing", counts) if column.missing else None
+        if len(counts) <= most and not column.overflowed:
+            categories = tuple(sorted(counts, key=float) if column.numeric else sorted(counts))
+            remarks = [*column.rare(counts), *column.spellings_apart(categories)]
+            return Draft({"categories": categories, "missing": missing}, remarks, categories)
+        if not column.numeric or not column.low < column.high:
+            distinct = f"at least {column.limit}" if column.overflowed else str(len(counts))
+            return Draft(*column.left_out(f"it has {distinct} distinct answers, max_categories={most}"))
+        remark = (
+            f"attribute {column.name!r}: its cut points come from the smallest and the largest answer; choose them by "
+            "what is known about the question instead"
+        )
+        edges = equal_edges(column.low, column.high, min(MAX_INTERVALS, most))
+        return Draft({"missing": missing, "edges": edges}, [remark])
+
+
+KIND = Categories()
+
+
+def equal_edges(low: float, high: float, intervals: int) -> tuple[float, ...]:
+    """Return round cut points inside (low, high], an equal step apart: at least one, at most `intervals` - 1.
+
+    Examples
+    --------
+    >>> equal_edges(17, 83, 10)
+    (20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0)
+    """
+    width = high / intervals - low / intervals
+    if not 1e-300 < width < 1e300:
+        return (high,)
+    power = math.floor(math.log10(width))
+    for exponent in (power, power + 1, power + 2):
+        for factor in (1.0, 2.0, 2.5, 5.0):
+            step = factor * 10.0**exponent
+            first, last = math.floor(low / step) + 1, math.floor(high / step)
+            # Twelve digits hide that multiples of 0.1 are not exact in binary.
+            edges = {float(f"{i * step:.12g}") for i in range(first, min(last, first + intervals) + 1)}
+            inside = tuple(sorted(edge for edge in edges if low < edge <= high))
+            if 1 <= len(inside) < intervals:
+                return inside
+    return (high,)

@@ -1,0 +1,190 @@
+"""Several answers: any subset of a list of boxes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.survey.dictionary import is_text
+from deniable.survey.encoding import (
+    MISSING,
+    UNKNOWN,
+    Int64s,
+    canonical_decimal,
+    check_readable,
+    distinct_answers,
+    is_list_type,
+    listed_labels,
+)
+from deniable.survey.lists import described_list
+from deniable.survey.question_kind import ColumnOf, Draft, QuestionKind
+from deniable.survey.tally import ColumnTally, unused
+
+if TYPE_CHECKING:
+    from deniable.survey.attribute import Attribute
+
+BOX = ("no", "yes")
+"""Labels of a box: not ticked, and ticked."""
+
+MAX_BOXES = 20
+"""Most boxes of a draft: every box is a question of its own to a report."""
+
+SEPARATORS = (";", "|", ",")
+"""What may divide several answers in one cell, tried in this order."""
+
+
+@final
+class Multiple(QuestionKind):
+    """Any of the categories: each is a box, a two-valued column of the record, and so are `missing` and `other`.
+
+    Examples
+    --------
+    >>> KIND.several
+    True
+    """
+
+    name = "multiple"
+    keys = frozenset({"separator"})
+    several = True
+    drafted = 3
+
+    def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
+        del where
+        return {"categories": attribute.categories}
+
+    def check(self, attribute: Attribute, where: str) -> None:
+        """Check that every box can be written in a cell."""
+        separator = attribute.separator
+        if not separator or not is_text(separator):
+            raise InvalidParameterError(f"separator of {where} must be a non-empty text, got separator={separator!r}")
+        for label in attribute.labels:
+            if separator in label or label != label.strip() or not label:
+                raise InvalidParameterError(
+                    f"categories of {where} must be without the separator {separator!r} and white space around them, "
+                    f"got {label!r}; declare another separator, or change the category"
+                )
+
+    def columns(self, attribute: Attribute) -> tuple[ColumnOf, ...]:
+        colon = "" if attribute.title.endswith(("?", ".", "!", ":")) else ":"
+        titled = attribute.title and f"{attribute.title}{colon} "
+        return tuple(
+            ColumnOf(f"{attribute.name}: {label}", BOX, titled and f"{titled}{label}") for label in attribute.labels
+        )
+
+    def encode(self, attribute: Attribute, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> None:
+        """Write into each of the boxes' columns who ticks it."""
+        if pa.types.is_null(column.type):
+            # Nobody has answered: in a column of texts, null could be an empty cell.
+            column = column.cast(pa.list_(pa.string()))
+        read = _listed_boxes if is_list_type(column.type) else _divided_boxes
+        ticked, reasons = read(attribute, column)
+        check_readable(attribute, reasons, first_row)
+        codes[:, j : j + attribute.k] = ticked
+
+    def text_tells(self, attribute: Attribute) -> bool:
+        del attribute
+        return False
+
+    def unknown(self, attribute: Attribute, where: str) -> str:
+        return (
+            f"unknown box of {where}: the schema has {listed_labels(attribute.labels)}, and cells are divided at "
+            f'{attribute.separator!r}; correct the answer, or declare the box or another "separator" in the schema'
+        )
+
+    def decode(self, attribute: Attribute, codes: Int64s) -> pa.Array:
+        labels = np.array(attribute.labels, dtype=object)
+        return pa.array([attribute.separator.join(labels[row == 1]) for row in codes], pa.string())
+
+    def described(self, attribute: Attribute) -> str:
+        return described_list(attribute, "any of them, ")
+
+    def draft(self, column: ColumnTally, most: int) -> Draft | None:
+        """Return the boxes of lists, or of texts that are divided at a separator."""
+        del most
+        if column.lists:
+            return _drafted(column, column.counts, column.missing, SEPARATORS[0])
+        for separator in SEPARATORS:
+            if boxes := _divided(column, separator):
+                # In a text, nothing ticked and missing are the same.
+                return _drafted(column, boxes, 0, separator)
+        return None
+
+
+KIND = Multiple()
+
+
+def _divided_boxes(attribute: Attribute, column: pa.Array) -> tuple[Int64s, Int64s]:
+    """Return the boxes of texts divided at a separator, and negative reasons where there are none."""
+    texts, indices = distinct_answers(column, attribute.name)
+    ticked = np.zeros((len(texts), attribute.k), dtype=np.int64)
+    reasons = np.zeros(len(texts), dtype=np.int64)
+    for i, text in enumerate(texts):
+        parts = [part.strip() for part in (text or "").split(attribute.separator)]
+        codes = [_box(attribute, part) for part in parts if part]
+        if codes:
+            reasons[i] = min(0, *codes)
+            ticked[i, codes] = 1
+        elif attribute.missing_code is not None:
+            ticked[i, attribute.missing_code] = 1
+    return ticked[indices], reasons[indices]
+
+
+def _listed_boxes(attribute: Attribute, column: pa.Array) -> tuple[Int64s, Int64s]:
+    """Return the boxes of lists, and negative reasons where there are none."""
+    texts, indices = distinct_answers(pc.list_flatten(column), attribute.name)
+    codes = np.array([MISSING if text is None else _box(attribute, text.strip()) for text in texts])[indices]
+    rows = pc.list_parent_indices(column).to_numpy(zero_copy_only=False).astype(np.int64)
+    ticked = np.zeros((len(column), attribute.k), dtype=np.int64)
+    reasons = np.zeros(len(column), dtype=np.int64)
+    ticked[rows[codes >= 0], codes[codes >= 0]] = 1
+    np.minimum.at(reasons, rows, np.minimum(codes, 0))
+    null = column.is_null().to_numpy(zero_copy_only=False)
+    if attribute.missing_code is None:
+        reasons[null] = MISSING
+    else:
+        ticked[null, attribute.missing_code] = 1
+    return ticked, reasons
+
+
+def _box(attribute: Attribute, text: str) -> int:
+    exact, numbers = attribute.lookup
+    code = exact.get(text)
+    if code is None:
+        code = numbers.get(canonical_decimal(text) or text, attribute.other_code)
+    return UNKNOWN if code is None else code
+
+
+def _divided(column: ColumnTally, separator: str) -> dict[str, int]:
+    """Return how many people tick each box, if answers are boxes divided at a separator; else nothing."""
+    divided = [text for text in column.counts if separator in text]
+    if column.overflowed or len(divided) < 2 or column.mostly_numeric:
+        return {}
+    boxes: dict[str, int] = {}
+    cells: dict[str, int] = {}
+    for text, count in column.counts.items():
+        for part in {part.strip() for part in text.split(separator)} - {""}:
+            boxes[part] = boxes.get(part, 0) + count
+            cells[part] = cells.get(part, 0) + 1
+    # What occurs in one cell only is a category with a comma in it, or open text.
+    shared = sum(times > 1 for times in cells.values())
+    fits = 2 <= len(boxes) <= MAX_BOXES and len(boxes) < len(column.counts) + 2
+    return boxes if fits and 2 * shared >= len(boxes) else {}
+
+
+def _drafted(column: ColumnTally, boxes: dict[str, int], missing: int, separator: str) -> Draft:
+    if column.overflowed or not 2 <= len(boxes) <= MAX_BOXES:
+        found = f"at least {column.limit}" if column.overflowed else str(len(boxes))
+        return Draft(*column.left_out(f"its lists hold {found} different answers, 2 to {MAX_BOXES} can be boxes"))
+    usable = next((mark for mark in (separator, *SEPARATORS, "\n") if not any(mark in box for box in boxes)), None)
+    if usable is None:
+        return Draft(*column.left_out("its answers contain every separator"))
+    remark = f"attribute {column.name!r}: several answers, each a box that is reported yes or no; divided at {usable!r}"
+    categories = tuple(sorted(boxes))
+    label = unused("missing", boxes) if missing else None
+    keys = {"categories": categories, "missing": label, "separator": usable}
+    return Draft(keys, [remark, *column.rare(boxes), *column.spellings_apart(categories)], None)

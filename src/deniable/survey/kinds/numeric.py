@@ -1,0 +1,214 @@
+"""Numbers in a public range, reported on a public grid to which they are rounded at random."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidParameterError
+from deniable.survey.encoding import (
+    MISSING,
+    NOT_FINITE,
+    NOT_FINITE_TEXT,
+    NUMBER,
+    OUTSIDE,
+    UNKNOWN,
+    Rounding,
+    check_readable,
+    distinct_answers,
+    settled_codes,
+)
+from deniable.survey.grid import MAX_DIGITS, Grid, Number
+from deniable.survey.lists import no_number, plain_numbers
+from deniable.survey.question_kind import Draft, QuestionKind
+from deniable.survey.tally import FEW_VALUES, REAL, ColumnTally
+
+if TYPE_CHECKING:
+    from deniable.survey.attribute import Attribute
+
+MAX_DRAFTED_POINTS = 51
+"""Most points of a drafted grid; from 16 on, a finer one hardly helps a mean, and from 65 on costs a distribution."""
+
+
+@final
+class Numeric(QuestionKind):
+    """A number: its mean is what is read, unless the schema says otherwise.
+
+    Examples
+    --------
+    >>> KIND.rounded, KIND.usual_ask
+    (True, 'mean')
+    """
+
+    name = "numeric"
+    keys = frozenset({"range", "grid", "clip"})
+    usual_ask = "mean"
+    averaged = True
+    quartiles_shown = True
+    rounded = True
+    number_limit = f" of at most {MAX_DIGITS} digits"
+    drafted = 2
+
+    def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
+        points = Grid.checked(attribute.range, attribute.grid, where)
+        if attribute.categories not in ((), points.labels):
+            raise InvalidParameterError(f"categories of {where} are the points of its grid: leave out any others")
+        return {"categories": points.labels, "range": points.ends, "grid": points.size}
+
+    def entry(self, attribute: Attribute) -> dict[str, Any]:
+        return {"range": plain_numbers(attribute.points.ends), "grid": attribute.grid}
+
+    def scores(self, attribute: Attribute) -> Sequence[float]:
+        return attribute.points.scores
+
+    def in_order(self, attribute: Attribute) -> bool:
+        del attribute
+        return True
+
+    def encode(self, attribute: Attribute, column: pa.Array, first_row: int, codes: NDArray[Any], j: int) -> Rounding:
+        """Write the points at or below the answers; return the thresholds of their coins, and the numbers."""
+        texts, indices = distinct_answers(column, attribute.name)
+        found = np.full(len(texts), MISSING, dtype=np.int64)
+        thresholds = np.zeros(len(texts), dtype=np.uint64)
+        decimals = np.full(len(texts), "", dtype=object)
+        further = {
+            label: attribute.lookup[0][label] for label in (attribute.missing, attribute.other) if label is not None
+        }
+        numbers = {number: code for label, code in further.items() if (number := Number.read(label)) is not None}
+        points, clip = attribute.points, attribute.clip
+        for i, text in enumerate(texts):
+            if not text:
+                continue
+            number = Number.read(text)
+            known = further.get(text, None if number is None else numbers.get(number))
+            if known is not None:
+                found[i] = known
+            elif number is None:
+                unfit = len(text) > MAX_DIGITS or NOT_FINITE_TEXT.fullmatch(text) or re.match(NUMBER, text)
+                found[i] = NOT_FINITE if unfit else UNKNOWN
+            elif (cell := points.cell(number, clip)) is None:
+                found[i] = OUTSIDE
+            else:
+                found[i], thresholds[i] = cell
+                decimals[i] = str(number)
+        codes[:, j] = settled_codes(attribute, found)[indices]
+        check_readable(attribute, codes[:, j], first_row)
+        return Rounding(thresholds[indices], decimals[indices])
+
+    def text_tells(self, attribute: Attribute) -> bool:
+        del attribute
+        return False
+
+    def unknown(self, attribute: Attribute, where: str) -> str:
+        del attribute
+        return no_number(where)
+
+    def described(self, attribute: Attribute) -> str:
+        low, high = attribute.range_texts
+        further = "".join(f", {label!r}" for label in attribute.labels[len(attribute.categories) :])
+        return f" (number): {low} to {high}, rounded at random to one of {attribute.grid} points{further}"
+
+    def answers(self, attribute: Attribute) -> dict[str, Any]:
+        return {**super().answers(attribute), "range": list(attribute.points.ends), "grid": attribute.grid}
+
+    def draft(self, column: ColumnTally, most: int) -> Draft | None:
+        """Return a round range that is wider than the answers, and a round grid; cells like "n/a" are missing."""
+        if column.mostly_numeric and (column.overflowed or len(column.categories) > min(FEW_VALUES, most)):
+            return self._drafted(column)
+        if column.has_decimal_commas:
+            return Draft(*column.left_out("its numbers have decimal commas: write them with a point, 1.5"))
+        if column.has_commas:
+            return Draft(
+                *column.left_out("its numbers have commas, of thousands or decimals: write them as 1500 or 1.5")
+            )
+        return None
+
+    def _drafted(self, column: ColumnTally) -> Draft:
+        low, high, tail = _bulk(column)
+        missing, other, remarks = column.nothing()
+        try:
+            ends = round_range(low, high)
+            points = Grid.checked(ends, round_grid(*ends, whole=column.whole), "the draft")
+        except (InvalidParameterError, ArithmeticError):
+            return Draft(*column.left_out("its numbers are too large or too close together"))
+        remark = (
+            f"attribute {column.name!r}: its range comes from the answers, rounded outwards; a range is public and "
+            "must have been known before: choose it by what is possible"
+        )
+        keys = {
+            "missing": missing,
+            "other": other,
+            "range": points.ends,
+            "grid": points.size,
+            "clip": not ends[0] <= column.low <= column.high <= ends[1],
+        }
+        return Draft(keys, [remark, *tail, *remarks])
+
+
+KIND = Numeric()
+
+
+def _bulk(column: ColumnTally) -> tuple[float, float, list[str]]:
+    """Return the range of the answers, without a tail of 1% that is longer than all the rest."""
+    values = np.array([float(text) for text in column.counts if REAL.fullmatch(text)])
+    weights = np.array([count for text, count in column.counts.items() if REAL.fullmatch(text)])
+    order = np.argsort(values)
+    shares = np.cumsum(weights[order]) / weights.sum()
+    first, last = (float(values[order][np.searchsorted(shares, share)]) for share in (0.01, 0.99))
+    low = first if first - column.low > last - first > 0 else column.low
+    high = last if column.high - last > last - first > 0 else column.high
+    if (low, high) == (column.low, column.high):
+        return low, high, []
+    return (
+        low,
+        high,
+        [
+            f"attribute {column.name!r}: few answers lie far from all others; the range leaves them out, and they "
+            "are reported as its end (clip): widen it if such answers are possible"
+        ],
+    )
+
+
+def round_range(low: float, high: float) -> tuple[float, float]:
+    """Return round ends around answers: from 0 where they start near it, else the next multiples of a tenth or so.
+
+    Examples
+    --------
+    >>> round_range(17, 83), round_range(1402.5, 1980), round_range(-3.2, 4)
+    ((0.0, 90.0), (1400.0, 2000.0), (-4.0, 4.0))
+    """
+    lowest, highest = Decimal(repr(float(low))), Decimal(repr(float(high)))
+    step = next(_round_steps((highest - lowest) / 10))
+    first = Decimal(0) if 0 <= lowest <= highest - lowest else (lowest / step).to_integral_value(ROUND_FLOOR) * step
+    return float(first), float((highest / step).to_integral_value(ROUND_CEILING) * step)
+
+
+def round_grid(low: float, high: float, whole: bool) -> int:
+    """Return how many points a round step apart a range has: at most `MAX_DRAFTED_POINTS`; of whole numbers, too.
+
+    Examples
+    --------
+    >>> round_grid(0, 100, whole=True), round_grid(0, 12, whole=True), round_grid(1.4, 2.1, whole=False)
+    (51, 13, 36)
+    """
+    width = Decimal(repr(float(high))) - Decimal(repr(float(low)))
+    least = max(width / (MAX_DRAFTED_POINTS - 1), Decimal(1 if whole else 0))
+    steps = (step for step in _round_steps(least) if width % step == 0 and (not whole or step % 1 == 0))
+    return int(width / next(steps)) + 1
+
+
+def _round_steps(least: Decimal) -> Iterator[Decimal]:
+    """Yield steps of one round digit, from the first that is not less than `least`."""
+    power = least.adjusted()
+    while True:
+        for digits in ("1", "2", "2.5", "5"):
+            step = Decimal(digits).scaleb(power)
+            if step >= least:
+                yield step
+        power += 1

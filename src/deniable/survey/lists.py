@@ -1,0 +1,100 @@
+"""Lists of categories, and cut points that make them: what kinds with a list have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from deniable.errors import InvalidParameterError
+from deniable.survey.encoding import is_date, listed_labels
+
+if TYPE_CHECKING:
+    from deniable.survey.attribute import Attribute
+
+
+def settled_list(attribute: Attribute, where: str) -> dict[str, Any]:
+    """Return categories, and edges if there are any, as an attribute keeps them."""
+    categories = attribute.categories
+    if attribute.edges is None:
+        return {"categories": categories}
+    edges = _checked_edges(attribute.edges, where)
+    categories = categories or interval_labels(edges)
+    if len(categories) != len(edges) + 1:
+        raise InvalidParameterError(
+            f"categories of {where} must name the {len(edges) + 1} intervals of its edges, got {len(categories)}"
+        )
+    return {"categories": categories, "edges": edges}
+
+
+def described_list(attribute: Attribute, further: str = "") -> str:
+    """Return all labels in words, `further` before their number."""
+    number = "" if attribute.edges is None else "date, " if attribute.dated else "number, "
+    return f" ({number}{further}{attribute.k} answers): {', '.join(map(repr, attribute.labels))}"
+
+
+def unknown_of_list(attribute: Attribute, where: str) -> str:
+    """Return what is said of an answer that is not in a list, or in no interval."""
+    if attribute.dated:
+        return f"unknown answer of {where}: it must be a date like 2026-05-01; write all dates in this way"
+    if attribute.edges is not None:
+        return no_number(where)
+    return (
+        f"unknown category of {where}: the schema has {listed_labels(attribute.labels)}; correct the answer, or "
+        "declare the category in the schema"
+    )
+
+
+def no_number(where: str) -> str:
+    """Return what is said of an answer that should be a number."""
+    return (
+        f"unknown answer of {where}: it must be a number like 1500.5, with a decimal point and nothing between "
+        "thousands; write all numbers in this way"
+    )
+
+
+def plain_numbers(values: Iterable[Any]) -> list[float]:
+    """Return numbers as documents write them: whole ones without a point."""
+    return [int(value) if value.is_integer() and abs(value) < 1e15 else value for value in values]
+
+
+def interval_labels(edges: Sequence[float | str]) -> tuple[str, ...]:
+    """Return the labels of the intervals between cut points.
+
+    Examples
+    --------
+    >>> interval_labels((20.0, 40.0))
+    ('< 20', '20 to < 40', '>= 40')
+    """
+    texts = [edge if isinstance(edge, str) else repr(plain_numbers([edge])[0]) for edge in edges]
+    between = [f"{low} to < {high}" for low, high in pairwise(texts)]
+    return (f"< {texts[0]}", *between, f">= {texts[-1]}")
+
+
+def checked_floats(key: str, given: Sequence[Any], where: str) -> tuple[float, ...]:
+    """Return the numbers of a key, or raise InvalidParameterError."""
+    try:
+        return tuple(float(value) + 0.0 for value in given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidParameterError(f"{key} of {where} must be numbers, got {key}={given!r}") from error
+
+
+def _checked_edges(edges: Sequence[float | str], where: str) -> tuple[float | str, ...]:
+    if not isinstance(edges, str) and any(isinstance(edge, str) for edge in edges):
+        return _checked_dates(edges, where)
+    values = checked_floats("edges", edges, where)
+    increasing = all(low < high for low, high in pairwise(values))
+    if not values or not increasing or not all(map(math.isfinite, values)):
+        raise InvalidParameterError(f"edges of {where} must be finite, increasing numbers, got edges={list(values)}")
+    return values
+
+
+def _checked_dates(edges: Sequence[float | str], where: str) -> tuple[float | str, ...]:
+    dates = [edge for edge in edges if isinstance(edge, str) and is_date(edge)]
+    if len(dates) < len(edges) or not all(low < high for low, high in pairwise(dates)):
+        raise InvalidParameterError(
+            f"edges of {where} must be increasing numbers, or increasing dates like '2026-05-01', got "
+            f"edges={list(edges)}"
+        )
+    return tuple(dates)
