@@ -11,6 +11,19 @@ const target = process.argv[2] ?? `${root}src/deniable/service/static/`;
 const digest = (content) => createHash("sha256").update(content).digest("hex");
 const common = { absWorkingDir: `${root}client`, bundle: true, charset: "utf8", legalComments: "none", write: false };
 
+// The table of kinds: every other file of its folder, in the order of their names.
+const kinds = readdirSync(`${root}client/src/kinds`)
+  .map((name) => name.replace(/\.ts$/, ""))
+  .filter((name) => name !== "index")
+  .sort();
+const table = `// Every kind of question by its file; written by \`npm run build\`.
+
+import type { Kind } from "../kind.js";
+${kinds.map((name) => `import { kind as ${name} } from "./${name}.js";\n`).join("")}
+export const KINDS: readonly Kind[] = [${kinds.join(", ")}];
+`;
+if (!process.argv[2]) writeFileSync(`${root}client/src/kinds/index.ts`, table);
+
 const sources = readdirSync(`${root}client/src`, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile())
   .map((entry) => `${entry.parentPath}/${entry.name}`.slice(`${root}client/src/`.length))

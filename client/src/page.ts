@@ -1,9 +1,13 @@
 // The survey page: promise, consent, questions, what others can learn, the toss, what was sent, and this device's ledger.
 
+import { AnswerError } from "./answers.js";
+import { LISTED } from "./controls.js";
+import { h } from "./element.js";
 import { type Fraction, must, Refusal, toNumber } from "./exact.js";
 import { sha256 } from "./json.js";
+import type { Answer, Attribute, Field } from "./kind.js";
 import type { Part } from "./records.js";
-import { type Answer, AnswerError, type Attribute, encode, withWords, words } from "./schema.js";
+import { encode } from "./schema.js";
 import { deliver } from "./send.js";
 import { exported, imported, keep, type Kept, kept, leave, ledger, note, total } from "./store.js";
 import { check, type Survey } from "./survey.js";
@@ -27,23 +31,7 @@ interface Column {
   readonly label: (code: number) => string;
 }
 
-type Child = Node | string;
-type Attributes = Record<string, string | boolean | ((event: Event) => unknown)>;
-
-/** An element; listeners are functions, everything else attributes. */
-function h<K extends keyof HTMLElementTagNameMap>(name: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(key, value);
-    else if (value !== false) element.setAttribute(key, value === true ? "" : value);
-  }
-  element.append(...children);
-  return element;
-}
-
 const RTL = /^(ar|ckb|dv|fa|he|ku|ps|sd|ug|ur|yi)\b/;
-/** So many answers are listed one by one. */
-const LISTED = 16;
 /** So many are looked at for examples. */
 const SCANNED = 4096;
 const EXAMPLES = 6;
@@ -81,9 +69,7 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
     const said = terms(page, survey);
     must(survey.id === place.collection, OTHER_TEXTS);
     const attributes = await Promise.all(
-      survey.attributes.map(async (one) =>
-        one.dictionary ? withWords(one, await words(await read(`/dictionary/${encodeURIComponent(one.name)}`), one.dictionary)) : one,
-      ),
+      survey.attributes.map((one) => (one.kind.loaded ? one.kind.loaded(one, read) : one)),
     );
     const open = (JSON.parse(state) as { state?: unknown }).state;
     await show(root, url, { ...survey, attributes }, said, hash, String(open));
@@ -123,7 +109,7 @@ async function show(
   let tag = wanted.flatMap((one) => tags.filter((tag) => fits(tag, one)))[0] ?? tags[0]!;
   const ratio = toNumber(survey.mechanism.ratio) * (1 + 2 ** -50);
   const everyColumn: readonly Column[] = survey.attributes.flatMap((one) =>
-    one.kind === "multiple"
+    one.kind.several
       ? one.labels.map((_, box) => ({
           question: () => `${questionOf(one)} – ${labelOf(one, box)}`,
           label: (code: number) => fill(code ? "yes" : "no", {}),
@@ -140,7 +126,7 @@ async function show(
   }
 
   function labelOf(one: Attribute, code: number): string {
-    return (one.dictionary ? undefined : language().labels?.[one.name]?.[code]) ?? one.labels[code]!;
+    return (one.kind.unlisted ? undefined : language().labels?.[one.name]?.[code]) ?? one.labels[code]!;
   }
 
   /** The page document's own wording of a sentence, where it may have one. */
@@ -274,70 +260,14 @@ async function show(
 
   function fieldOf(one: Attribute, name: string): HTMLElement {
     const box = h("fieldset", {}, say(h("legend"), () => questionOf(one)));
-    const choices = (type: string, codes: readonly number[], required: boolean): HTMLInputElement[] =>
+    const choices: Field["choices"] = (type, codes, required) =>
       codes.map((code) => {
         const input = h("input", { type, name, value: String(code), required });
         box.append(h("label", {}, input, say(h("span"), () => labelOf(one, code))));
         return input;
       });
-    const every = one.labels.map((_, code) => code);
-    const chosen = (inputs: readonly HTMLInputElement[]): string[] =>
-      inputs.filter((input) => input.checked).map((input) => one.labels[Number(input.value)]!);
-    if (one.kind === "multiple") {
-      box.append(say(h("p", { class: "hint" }), "several"));
-      const inputs = choices("checkbox", every, false);
-      fields.set(one.name, () => chosen(inputs));
-    } else if (one.grid || one.dictionary || (one.edges && one.labels.length > LISTED)) {
-      const hint = h("span", { class: "hint" });
-      const input = h("input", { id: name, autocomplete: "off", required: true });
-      if (one.dictionary) wordField(one, input, hint);
-      else numberField(one, input, hint);
-      box.append(h("label", { for: name }, hint), input);
-      // What is no number or word is a choice of its own, and then nothing else is needed.
-      const further = choices("checkbox", every.slice(one.categories.length), false);
-      for (const choice of further)
-        choice.addEventListener("change", () => {
-          for (const other of further) if (other !== choice) other.checked = false;
-          input.disabled = choice.checked;
-        });
-      fields.set(one.name, () => chosen(further)[0] ?? input.value);
-    } else {
-      if (one.kind === "ordered") box.className = "scale";
-      const inputs = choices("radio", every, true);
-      fields.set(one.name, () => inputs.findIndex((input) => input.checked));
-    }
+    fields.set(one.name, one.kind.control(one, { box, name, choices, say, fill: (key) => fill(key, {}) }));
     return box;
-  }
-
-  function numberField(one: Attribute, input: HTMLInputElement, hint: HTMLElement): void {
-    if (typeof one.edges?.[0] === "string") {
-      // Its format is the reader's; browsers say what it is.
-      input.type = "date";
-      return;
-    }
-    input.type = "number";
-    input.step = "any";
-    input.inputMode = "decimal";
-    if (one.grid && !one.grid.clip) {
-      const [low, high] = [String(toNumber(one.grid.low)), String(toNumber(one.grid.high))];
-      Object.assign(input, { min: low, max: high });
-      say(hint, "between", () => ({ low, high }));
-    } else say(hint, "number");
-  }
-
-  function wordField(one: Attribute, input: HTMLInputElement, hint: HTMLElement): void {
-    const list = h("datalist", { id: `${input.id}-list` });
-    const known = new Set(one.categories);
-    input.setAttribute("list", list.id);
-    say(hint, "word");
-    input.addEventListener("input", () => {
-      const start = input.value.toLowerCase();
-      // A word that is there needs no list any more, which would only cover what comes next.
-      const fits = start && !known.has(input.value) ? one.categories.filter((word) => word.toLowerCase().startsWith(start)).slice(0, 20) : [];
-      list.replaceChildren(...fits.map((word) => h("option", { value: word })));
-      input.setCustomValidity(one.other !== undefined || known.has(input.value) ? "" : fill("noWord", {}));
-    });
-    queueMicrotask(() => input.after(list));
   }
 
   /** How much a report can move a belief: y = x r/(x r + 1 - x), r the exact ratio of the coins. */

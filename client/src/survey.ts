@@ -2,8 +2,9 @@
 
 import { atMostExp, type Fraction, fraction, fromNumber, must, proved, toNumber } from "./exact.js";
 import { canonical, type Json, Keys, NumberToken, numberOf, parse, sha256, texts } from "./json.js";
+import type { Attribute } from "./kind.js";
 import { type Mechanism, mechanism } from "./records.js";
-import { type Attribute, schema } from "./schema.js";
+import { schema } from "./schema.js";
 
 /** A collection that this device has checked. */
 export interface Survey {

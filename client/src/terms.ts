@@ -1,8 +1,8 @@
 // The survey document: what people read, and the terms of the survey. The rules are those of the library's `survey_page.py`.
 
+import { distinct, isDay } from "./answers.js";
 import { must } from "./exact.js";
 import { canonical, Keys, numberOf, parse, sha256, texts, whole } from "./json.js";
-import { distinct, isDay } from "./schema.js";
 import type { Survey } from "./survey.js";
 import { FREE, type Key } from "./text.js";
 
@@ -61,7 +61,7 @@ export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "att
     must(TAG.test(tag));
     must(questions.size === asked.length && [...questions.keys()].every((key, j) => key === asked[j]), OTHER_TEXTS);
     texts([...questions.values()]);
-    const listed = attributes.filter((one) => !one.dictionary);
+    const listed = attributes.filter((one) => !one.kind.unlisted);
     const labels = words.has("labels") ? words.object("labels") : new Map();
     must(labels.size === listed.length, OTHER_TEXTS);
     for (const one of listed) {

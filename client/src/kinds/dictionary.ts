@@ -1,0 +1,64 @@
+// One word of a public file of words, thousands or millions.
+
+import { exactly, listed } from "../answers.js";
+import { typed } from "../controls.js";
+import { h } from "../element.js";
+import { must } from "../exact.js";
+import { Keys, sha256 } from "../json.js";
+import type { Attribute, Field, Kind } from "../kind.js";
+
+export const kind: Kind = {
+  name: "dictionary",
+  mark: "dictionary",
+  unlisted: true,
+  read(keys) {
+    const inner = new Keys(keys.take("dictionary"));
+    const [k, digest] = [inner.integer("k"), inner.text("digest")];
+    inner.text("file");
+    inner.end();
+    return { categories: [], dictionary: { k, digest } };
+  },
+  async loaded(one, read) {
+    const list = await words(await read(`/dictionary/${encodeURIComponent(one.name)}`), one.dictionary!);
+    return { ...one, categories: list, labels: [...list, ...one.labels] };
+  },
+  // Another spelling of a number is another word.
+  codes: (one, answer) => listed(one, answer, exactly),
+  control: (one, field) => typed(one, field, word),
+};
+
+/** The words of a dictionary file, if they are the ones that the survey was made with. */
+async function words(text: string, { k, digest }: { k: number; digest: string }): Promise<string[]> {
+  let lines = text.replace(/^\ufeff/, "").replace(/\n$/, "").split("\n");
+  if (text.includes("\r")) lines = lines.map((line) => line.replace(/\r$/, ""));
+  const encoder = new TextEncoder();
+  const encoded = lines.map((line) => encoder.encode(line));
+  const content = new Uint8Array(encoded.reduce((sum, word) => sum + word.length + 8, 0));
+  const view = new DataView(content.buffer);
+  let place = 0;
+  for (const word of encoded) {
+    view.setUint32(place, word.length, true);
+    content.set(word, place + 8);
+    place += word.length + 8;
+  }
+  must(
+    lines.length === k && (await sha256(content)) === digest,
+    "The list of words is not the one that this survey was made with.",
+  );
+  return lines;
+}
+
+function word(one: Attribute, field: Field, input: HTMLInputElement, hint: HTMLElement): void {
+  const list = h("datalist", { id: `${input.id}-list` });
+  const known = new Set(one.categories);
+  input.setAttribute("list", list.id);
+  field.say(hint, "word");
+  input.addEventListener("input", () => {
+    const start = input.value.toLowerCase();
+    // A word that is there needs no list any more, which would only cover what comes next.
+    const fits = start && !known.has(input.value) ? one.categories.filter((word) => word.toLowerCase().startsWith(start)).slice(0, 20) : [];
+    list.replaceChildren(...fits.map((word) => h("option", { value: word })));
+    input.setCustomValidity(one.other !== undefined || known.has(input.value) ? "" : field.fill("noWord"));
+  });
+  input.after(list);
+}

@@ -1,0 +1,10 @@
+// Open text, which no page asks: nobody lists the answers.
+
+import { Refusal } from "../exact.js";
+import type { Kind } from "../kind.js";
+
+const refused = (): never => {
+  throw new Refusal("Open text cannot be answered in a browser.");
+};
+
+export const kind: Kind = { name: "text", mark: "text", read: refused, codes: refused, control: refused };
