@@ -190,7 +190,7 @@ class QuestionKind(ABC):
     # ---------------------------------------------------------------- drafts
 
     drafted: ClassVar[int] = 0
-    """Place among the kinds that drafting tries, from 1; 0 if answers never show that a question is of this kind."""
+    """Place among the kinds that drafting tries, smallest first; 0 if answers never show a question of this kind."""
 
     def draft(self, column: ColumnTally, most: int) -> Draft | None:
         """Return the draft of a column of answers, with at most so many categories; None if it is of another kind."""

@@ -7,10 +7,8 @@ Other modules never compare a kind's name: they ask `Attribute.question_kind`.
 
 Examples
 --------
->>> list(KINDS)
-['categories', 'dictionary', 'multiple', 'numeric', 'ordered', 'text']
->>> KINDS["numeric"].usual_ask
-'mean'
+>>> KINDS["numeric"].usual_ask, KINDS["multiple"].several
+('mean', True)
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ def names_with(key: str) -> str:
 
     Examples
     --------
-    >>> names_with("edges")
-    'categories or ordered'
+    >>> names_with("dictionary")
+    'dictionary'
     """
     return " or ".join(name for name, kind in KINDS.items() if key in kind.keys)

@@ -33,7 +33,7 @@ class Categories(QuestionKind):
     name = "categories"
     usual = True
     keys = frozenset({"edges"})
-    drafted = 4
+    drafted = 40
 
     def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
         return settled_list(attribute, where)

@@ -51,7 +51,7 @@ class Multiple(QuestionKind):
     name = "multiple"
     keys = frozenset({"separator"})
     several = True
-    drafted = 3
+    drafted = 30
 
     def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
         del where

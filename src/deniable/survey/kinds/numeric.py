@@ -53,7 +53,7 @@ class Numeric(QuestionKind):
     quartiles_shown = True
     rounded = True
     number_limit = f" of at most {MAX_DIGITS} digits"
-    drafted = 2
+    drafted = 20
 
     def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
         points = Grid.checked(attribute.range, attribute.grid, where)

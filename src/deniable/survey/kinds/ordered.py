@@ -39,7 +39,7 @@ class Ordered(QuestionKind):
     name = "ordered"
     keys = frozenset({"edges", "scores"})
     averaged = True
-    drafted = 1
+    drafted = 10
 
     def settled(self, attribute: Attribute, where: str) -> dict[str, Any]:
         kept = settled_list(attribute, where)
