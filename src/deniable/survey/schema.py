@@ -127,7 +127,7 @@ class Schema:
 
     @property
     def is_rounded(self) -> bool:
-        """Whether an attribute is numeric, so that encoding needs randomness."""
+        """Whether an attribute is rounded at random, so that encoding needs randomness."""
         return any(attribute.question_kind.rounded for attribute in self.attributes)
 
     @property
