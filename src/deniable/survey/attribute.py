@@ -157,9 +157,10 @@ class Attribute:
             object.__setattr__(self, "kind", marked[-1].name)
         for key in _KEYED:
             if self._has(key) and key not in self.question_kind.keys:
+                others = names_with(key)
+                remedy = "" if others == key else f", {key} is for {others}"
                 raise InvalidParameterError(
-                    f"{key} of {where} must be left out: it is {self.question_kind.called}, {key} is for "
-                    f"{names_with(key)}"
+                    f"{key} of {where} must be left out: it is {self.question_kind.called}{remedy}"
                 )
         if not isinstance(self.clip, bool):
             raise InvalidParameterError(f"clip of {where} must be True or False, got clip={self.clip!r}")
@@ -336,5 +337,5 @@ class Attribute:
 
 
 _DEFAULTS = {field.name: field.default for field in fields(Attribute)}
-_KEYED = sorted(frozenset[str]().union(*(kind.keys for kind in KINDS.values())))
+_KEYED = tuple(key for key in _DEFAULTS if any(key in kind.keys for kind in KINDS.values()))
 """Keys that not every kind has."""

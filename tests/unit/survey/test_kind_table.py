@@ -13,6 +13,8 @@ import pytest
 import deniable
 from deniable.errors import InvalidParameterError
 from deniable.survey.attribute import Attribute
+from deniable.survey.dictionary import Dictionary
+from deniable.survey.dictionary_file import DictionaryFile
 from deniable.survey.kinds import DRAFTED, KINDS, USUAL, names_with
 from deniable.survey.question_kind import QuestionKind
 
@@ -182,6 +184,12 @@ def test_spelled_names_are_found_in_typescript(code: str, names: list[str]) -> N
 
 def test_a_key_tells_the_kind_and_excludes_others() -> None:
     assert (Attribute("a", text=True).kind, Attribute("a", kind="text").text) == ("text", True)
+    words = DictionaryFile("w.txt", Dictionary(("x", "y")))
+    assert Attribute("a", dictionary=words).kind == "dictionary"
+    with pytest.raises(InvalidParameterError, match=r"dictionary of attribute 'a' must be left out: it is open text$"):
+        Attribute("a", text=True, dictionary=words)
+    with pytest.raises(InvalidParameterError, match=r"leave out dictionary, or kind='ordered'$"):
+        Attribute("a", kind="ordered", dictionary=words)
     with pytest.raises(InvalidParameterError, match=r"dictionary of attribute 'a' must be given: it is of kind"):
         Attribute("a", kind="dictionary")
     with pytest.raises(InvalidParameterError, match=r"kind of attribute 'a' must be one of .*, got kind=\['x'\]"):

@@ -108,6 +108,7 @@ def test_long_columns_are_encoded_as_short_ones(
 def test_what_a_text_alone_does_not_tell_is_not_looked_up() -> None:
     assert Attribute("a", ("yes", "no")).text_codes is not None
     assert Attribute("a", edges=(1, 3)).text_codes is None
+    assert Attribute("a", text=True, missing="none").text_codes is None
     assert Attribute("a", tuple(map(str, range(texts.MOST_TEXTS + 1)))).text_codes is None
 
 

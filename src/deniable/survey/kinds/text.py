@@ -60,6 +60,10 @@ class Text(QuestionKind):
             raise InvalidInputError(f"answer of {where} must not contain NUL")
         codes[:, j] = distinct[indices]
 
+    def text_tells(self, attribute: Attribute) -> bool:
+        del attribute
+        return False
+
     def described(self, attribute: Attribute) -> str:
         del attribute
         return " (open text)"
