@@ -125,7 +125,7 @@ class Shown(ABC):
 
     @final
     def plot(self) -> Figure:
-        """Return a matplotlib figure of the most frequent categories, with intervals where there are any."""
+        """Return a matplotlib figure of the most frequent categories, with intervals (extra ``pictures``)."""
         figure: Figure = render("figure", self._shown)
         return figure
 

@@ -1,8 +1,8 @@
-"""Fonts of pictures: which installed ones have the characters of a page that the first font lacks.
+"""Fonts of pictures: where matplotlib looks for letters that its own font does not have.
 
-matplotlib takes each character from the first font of a list that has it, and from 3.11 on lays out scripts that run
-from right to left and letters that join. Its own font has Latin, Greek, Cyrillic, Arabic and Hebrew letters; the others
-must be installed, and where none is, a picture shows boxes and says so.
+matplotlib takes each letter from the first font of a list that has it, and lays out scripts that run from right to
+left. Its own font has Latin, Greek, Cyrillic, Arabic and Hebrew letters. The others must be installed; where none is,
+a picture shows boxes and says so.
 """
 
 from __future__ import annotations
@@ -11,44 +11,32 @@ import contextlib
 import logging
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterator
 
 FIRST = "DejaVu Sans"
 """The font that comes with matplotlib."""
 
-_LAYS_OUT = (3, 11)
-"""The first matplotlib that does."""
-
-_BOXES = "Last Resort"
+_WIDE = (
+    *("Arial Unicode", "Hiragino Sans", "Malgun Gothic", "Microsoft YaHei", "Nirmala UI", "Noto Sans Symbols"),
+    *("PingFang", "Segoe UI Symbol", "Source Han Sans", "Unifont", "WenQuanYi"),
+)
 _CJK = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "BOPOMOFO", "IDEOGRAPHIC", "FULLWIDTH", "HALFWIDTH")
 
 
-def families_for(texts: Iterable[str]) -> tuple[list[str], str]:
-    """Return the fonts to take characters from, the first that has it, and the characters that none has.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        Everything that is drawn.
+def families_for(text: str) -> tuple[list[str], str]:
+    """Return the fonts that matplotlib takes letters from, and the letters that none of them has.
 
     Examples
     --------
-    >>> families_for(["yes", "no"])
+    >>> families_for("yes, no")
     (['DejaVu Sans'], '')
     """
-    missing = {ord(one) for text in texts for one in text if one.isprintable() and not one.isspace()} - _characters(
-        FIRST
-    )
-    found = [FIRST]
-    for name in _installed() if missing else ():
-        new = missing & _characters(name)
-        if new:
-            found.append(name)
-            missing -= new
-        if not missing:
-            break
-    return found, "".join(map(chr, sorted(missing)))
+    from matplotlib import font_manager
+
+    missing = {one for one in text if one.isprintable() and not one.isspace()} - _letters(FIRST)
+    wanted = (*_WIDE, *map(_font_for, missing))
+    found = [name for name in font_manager.get_font_names() if name.startswith(wanted)] if missing else []
+    return [FIRST, *sorted(found)], "".join(sorted(missing.difference(*map(_letters, found))))
 
 
 @contextlib.contextmanager
@@ -66,7 +54,7 @@ def quiet() -> Iterator[None]:
 
 
 def boxes_note(missing: str) -> str:
-    """Return a sentence about characters that no installed font has, with what to install; "" if there are none.
+    """Return a sentence about letters that no installed font has, with what to install; "" if there are none.
 
     Examples
     --------
@@ -75,49 +63,22 @@ def boxes_note(missing: str) -> str:
     """
     if not missing:
         return ""
-    fonts = " and ".join(dict.fromkeys(_font_for(one) for one in missing))
+    fonts = " and ".join(dict.fromkeys(map(_font_for, missing)))
     return (
         f"no installed font has {len(missing)} of the characters: the picture shows boxes; install {fonts}, or read "
         "the HTML page"
     )
 
 
-def order_note(texts: Iterable[str]) -> str:
-    """Return a sentence where scripts run from right to left and matplotlib cannot lay them out; "" where it can."""
-    import matplotlib
-
-    if matplotlib.__version_info__[:2] >= _LAYS_OUT:
-        return ""
-    if all(unicodedata.bidirectional(one) not in ("R", "AL") for text in texts for one in text):
-        return ""
-    return (
-        f"matplotlib {matplotlib.__version__} draws letters that run from right to left in the wrong order: take "
-        "3.11 or later, or read the HTML page"
-    )
-
-
-def _font_for(character: str) -> str:
-    script = unicodedata.name(character, "").partition(" ")[0]
+def _font_for(letter: str) -> str:
+    script = unicodedata.name(letter, "").partition(" ")[0]
     if script.startswith(_CJK):
         return "Noto Sans CJK"
-    return (
-        f"Noto Sans {script.title()}" if unicodedata.category(character)[0] in "LM" and script else "a font with them"
-    )
+    return f"Noto Sans {script.title()}" if unicodedata.category(letter)[0] in "LM" and script else "a font with them"
 
 
-@cache
-def _installed() -> tuple[str, ...]:
-    """Return the other fonts' names, those without serifs first."""
+def _letters(family: str) -> set[str]:
     from matplotlib import font_manager
 
-    names = {name for name in font_manager.get_font_names() if name != FIRST and not name.startswith(_BOXES)}
-    return tuple(sorted(names, key=lambda name: ("Sans" not in name, name)))
-
-
-@cache
-def _characters(name: str) -> frozenset[int]:
-    from matplotlib import font_manager
-
-    with quiet():
-        path = font_manager.findfont(font_manager.FontProperties(family=[name]))
-    return frozenset(font_manager.get_font(path).get_charmap())
+    path = font_manager.findfont(font_manager.FontProperties(family=[family]))
+    return set(map(chr, font_manager.get_font(path).get_charmap()))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import jinja2
 from rich.cells import cell_len
@@ -19,7 +20,10 @@ from deniable.report.page import (
     Limits,
     MarkKind,
     Page,
+    Part,
     Section,
+    Table,
+    Text,
     axis_limits,
     axis_ticks,
     shorten,
@@ -114,11 +118,17 @@ def _environment() -> jinja2.Environment:
         # What templates add themselves is markup already, a subclass.
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
-    environment.filters |= {"kind": lambda part: type(part).__name__}
-    environment.globals |= {"chart_view": _chart, "map_view": _map, "stops": STOPS, "own": OWN}
+    environment.globals |= {"stops": STOPS, "own": OWN, "drawn": lambda part, axis: RENDERERS[type(part)](part, axis)}
     return environment
 
 
+def _macro(name: str, *values: object) -> str:
+    """Return what a macro of `parts.html` writes: markup, which is not escaped again."""
+    written: str = getattr(_environment().get_template("parts.html").module, name)(*values)
+    return written
+
+
+@final
 @dataclass(frozen=True)
 class _Axis:
     """The common axis of a section's charts: positions are percentages of the width.
@@ -149,6 +159,7 @@ def _widths(chart: IntervalChart) -> list[float]:
     return [1 + max(0.55 * max(map(cell_len, cells)), min(0.6 * len(name), 8)) for name, *cells in columns][1:]
 
 
+@final
 @dataclass(frozen=True)
 class _Row:
     """One row of a chart: its texts, its marks with where they are from and to, and what it says in words."""
@@ -158,6 +169,7 @@ class _Row:
     spoken: str
 
 
+@final
 @dataclass(frozen=True)
 class _ChartView:
     header: tuple[str, ...]
@@ -166,7 +178,32 @@ class _ChartView:
     widths: tuple[float, ...]
 
 
-def _chart(chart: IntervalChart, axis: _Axis) -> _ChartView:
+def _text(part: Text, _: _Axis) -> str:
+    return _macro("lines", part)
+
+
+def _table(part: Table, _: _Axis) -> str:
+    return _macro("plain", part)
+
+
+def _chart(part: IntervalChart, axis: _Axis) -> str:
+    return _macro("chart", _chart_view(part, axis), axis, part.fold)
+
+
+def _map(part: HeatMap, _: _Axis) -> str:
+    return _macro("heat", part, _map_view(part))
+
+
+RENDERERS: dict[type[Part], Callable[[Any, _Axis], str]] = {
+    Text: _text,
+    Table: _table,
+    IntervalChart: _chart,
+    HeatMap: _map,
+}
+"""What writes each kind of part, on the axis of its section."""
+
+
+def _chart_view(chart: IntervalChart, axis: _Axis) -> _ChartView:
     shown = chart.shown(MAX_ROWS)
     rows = []
     for i in shown:
@@ -190,6 +227,7 @@ def _position(value: float, limits: Limits) -> str:
     return f"{100 * (min(max(value, low), high) - low) / (high - low):.2f}%"
 
 
+@final
 @dataclass(frozen=True)
 class _Cell:
     x: float
@@ -200,6 +238,7 @@ class _Cell:
     spoken: str
 
 
+@final
 @dataclass(frozen=True)
 class _MapView:
     """A drawing in pixels: cells, and labels with their positions."""
@@ -215,7 +254,7 @@ class _MapView:
     columns: tuple[tuple[float, str], ...]
 
 
-def _map(chart: HeatMap) -> _MapView:
+def _map_view(chart: HeatMap) -> _MapView:
     count = max(chart.values.shape)
     side, font = (46.0, 13.0) if count <= 8 else (36.0, 12.0) if count <= MAX_NUMBERS else (20.0, 11.0)
     rows, columns = ([shorten(name, _LABELS) for name in names] for names in (chart.rows, chart.columns))

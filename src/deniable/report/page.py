@@ -1,17 +1,20 @@
 """A `Page`: what there is to say about a result, before anybody decides whether it becomes text, HTML or a picture.
 
-Builders (`estimate_page`, `leakage_page`, ...) turn results into pages and draw nothing; renderers (`text`, `html`,
-`png`) draw pages and know no results. Labels come from strangers: renderers make them visible, and escape them.
+Builders (`estimate_page`, `leakage_page`, ...) turn results into pages and draw nothing; outputs (`text`, `html`,
+`png`) draw pages and know no results. A page is made of parts: each kind of part is one final class here, and each
+output has one renderer for it in its table `RENDERERS`. Labels come from strangers: renderers make them visible, and
+escape them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,16 +31,42 @@ MarkKind = Literal["interval", "estimate", "truth", "tick", "track", "bar"]
 """Shapes: a whisker, a dot, a diamond, a short line across, a pale bar, a bar; told apart without colours."""
 
 
+class Part(ABC):
+    """One thing that a section shows. Every output finds its renderer by the part's class."""
+
+    @property
+    @abstractmethod
+    def is_narrow(self) -> bool:
+        """Half of a picture's width is enough."""
+
+    @property
+    def charts(self) -> tuple[IntervalChart, ...]:
+        """The part's interval charts: those of a section share one axis."""
+        return ()
+
+    @property
+    def key(self) -> tuple[tuple[MarkKind, str], ...]:
+        """The shapes that need a word, with it."""
+        return ()
+
+    def note(self, most: int) -> str:  # noqa: ARG002
+        """Return what a renderer of at most so many rows must add to the page's notes, if anything."""
+        return ""
+
+
+@final
 @dataclass(frozen=True)
-class Text:
+class Text(Part):
     """Sentences, a paragraph each, or the items of a list."""
 
     lines: tuple[str, ...]
     items: bool = False
+    is_narrow = True
 
 
+@final
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Part):
     """Columns of text: the first names the row, the others are numbers, which are never cut.
 
     Parameters
@@ -53,6 +82,7 @@ class Table:
     header: tuple[str, ...]
     rows: int
     cells: Callable[[int], Sequence[str]]
+    is_narrow = False
 
     @classmethod
     def of(cls, header: Sequence[str], columns: Sequence[Sequence[str]]) -> Table:
@@ -61,6 +91,7 @@ class Table:
         return cls(tuple(header), len(rows), rows.__getitem__)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Mark:
     """What is drawn in every row at the values of one series; not finite values are not drawn.
@@ -80,8 +111,9 @@ class Mark:
     values: Floats
 
 
+@final
 @dataclass(frozen=True, eq=False)
-class IntervalChart:
+class IntervalChart(Part):
     """A table whose rows are drawn on a common axis as well.
 
     Parameters
@@ -119,6 +151,7 @@ class IntervalChart:
     rest: str = ""
     cut: str = ""
     fold: str = ""
+    is_narrow = True
 
     def shown(self, most: int) -> list[int]:
         """Return the rows that a renderer of at most so many rows lists: the largest, in their own order."""
@@ -129,13 +162,20 @@ class IntervalChart:
         return sorted(int(i) for i in np.argsort(-self.rank, kind="stable")[:most])
 
     @property
+    def charts(self) -> tuple[IntervalChart, ...]:
+        return (self,)
+
+    @property
     def key(self) -> tuple[tuple[MarkKind, str], ...]:
-        """The shapes that need a word, with it."""
         return tuple((mark.kind, mark.name) for mark in self.marks if mark.name)
 
+    def note(self, most: int) -> str:
+        return self.cut if self.table.rows > most else ""
 
+
+@final
 @dataclass(frozen=True, eq=False)
-class HeatMap:
+class HeatMap(Part):
     """A matrix of numbers from 0 to `scale`, NaN where a cell has none.
 
     Parameters
@@ -166,13 +206,13 @@ class HeatMap:
     spoken: Callable[[int, int], str]
     nothing: str
     top: str
+    is_narrow = False
 
 
 HOLDER_ONLY = "For the holder of the answers only, not for publication"
 
-Part: TypeAlias = Text | Table | IntervalChart | HeatMap
 
-
+@final
 @dataclass(frozen=True)
 class Section:
     """A heading and what is below it."""
@@ -183,9 +223,10 @@ class Section:
     @property
     def charts(self) -> list[IntervalChart]:
         """The interval charts among the parts: they share one axis."""
-        return [part for part in self.parts if isinstance(part, IntervalChart)]
+        return [chart for part in self.parts for chart in part.charts]
 
 
+@final
 @dataclass(frozen=True)
 class Card:
     """What is said before any number: a headline and a few lines about it.
@@ -217,6 +258,7 @@ class Card:
         return cls(headline, tuple(line.strip() for line in (*lines, *about)), promise=True)
 
 
+@final
 @dataclass(frozen=True)
 class Page:
     """One page.
@@ -261,8 +303,8 @@ class Page:
 
     def all_notes(self, most: int) -> list[str]:
         """Return the notes, with those that a renderer of at most so many rows per chart must add."""
-        cuts = [chart.cut for part in self.sections for chart in part.charts if chart.table.rows > most]
-        return [text for text in dict.fromkeys([*self.notes, *cuts]) if text]
+        added = [part.note(most) for section in self.sections for part in section.parts]
+        return [text for text in dict.fromkeys([*self.notes, *added]) if text]
 
 
 def visible(label: str) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from deniable.core.estimate import Estimate
 from deniable.core.renderers import RENDERERS
 from deniable.report.html import render_html
 from deniable.report.page import IntervalChart, Mark, Page, Section, Table
 from deniable.report.png import draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _ROW, _HEAD = 26, 260  # pixels
 

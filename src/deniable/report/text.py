@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -69,11 +69,12 @@ def print_page(console: Console, page: Page, most: int = MAX_ROWS, hints: Hints 
         for chart in section.charts
         for i in _shown(chart, most)
     ]
+    room = _Room(max(widths, default=0), most, hints)
     for section in page.sections:
         console.print()
         print_line(console, section.heading, style="bold")
         for part in section.parts:
-            _print_part(console, part, max(widths, default=0), most, hints)
+            RENDERERS[type(part)](console, part, room)
     notes = page.all_notes(most)
     if notes:
         console.print()
@@ -104,20 +105,41 @@ def print_lines(console: Console, lines: Sequence[str]) -> None:
         console.print(Styled(line), no_wrap=True, crop=False)
 
 
-def _print_part(console: Console, part: Part, label_width: int, most: int, hints: Hints) -> None:
-    match part:
-        case Text():
-            for line in part.lines:
-                print_line(console, f"  {line}" if part.items else line)
-        case Table():
-            print_lines(console, table_lines(part, console.width))
-        case IntervalChart():
-            print_lines(console, chart_lines(part, console.width, label_width, most, hints))
-        case HeatMap():
-            lines = map_lines(part, console.width)
-            print_lines(console, lines)
-            if not lines:
-                print_line(console, "too many pairs for a table" + (f": {hints.map}" if hints.map else ""))
+class _Room(NamedTuple):
+    """What renderers know about the page: the width that labels share, the most rows of a chart, and the hints."""
+
+    label_width: int
+    most: int
+    hints: Hints
+
+
+def _print_text(console: Console, part: Text, _: _Room) -> None:
+    for line in part.lines:
+        print_line(console, f"  {line}" if part.items else line)
+
+
+def _print_table(console: Console, part: Table, _: _Room) -> None:
+    print_lines(console, table_lines(part, console.width))
+
+
+def _print_chart(console: Console, part: IntervalChart, room: _Room) -> None:
+    print_lines(console, chart_lines(part, console.width, *room))
+
+
+def _print_map(console: Console, part: HeatMap, room: _Room) -> None:
+    lines = map_lines(part, console.width)
+    print_lines(console, lines)
+    if not lines:
+        print_line(console, "too many pairs for a table" + (f": {room.hints.map}" if room.hints.map else ""))
+
+
+RENDERERS: dict[type[Part], Callable[[Console, Any, _Room], None]] = {
+    Text: _print_text,
+    Table: _print_table,
+    IntervalChart: _print_chart,
+    HeatMap: _print_map,
+}
+"""What prints each kind of part."""
 
 
 def chart_lines(

@@ -15,7 +15,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 from rich.cells import cell_len
@@ -34,6 +33,7 @@ from deniable.report.page import HeatMap, IntervalChart, Mark, Section, Table
 from deniable.report.text import chart_lines, map_lines
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
+from tests.unit.report.drawn import assert_nothing_overlaps, panels, texts
 
 HOSTILE = ("<script>alert(1)</script>", "$\\nonsense{1$", "[red]b[/red]", "line\nbreak \x1b[31m \u202e", "漢字" * 40)
 E1 = math.e - 1
@@ -86,15 +86,6 @@ def source_lines(summary: LeakageSummary, width: int) -> list[str]:
 
 def total_lines(summary: LeakageSummary, width: int) -> list[str]:
     return chart_lines(leakage_page(summary).sections[-1].charts[0], width)
-
-
-def texts(figure: Figure) -> list[str]:
-    """Everything written in a picture."""
-    found = [text.get_text() for text in figure.texts]
-    for axes in figure.axes:
-        found += [axes.get_xlabel(), axes.get_ylabel(), axes.get_title(), *(text.get_text() for text in axes.texts)]
-        found += [label.get_text() for label in (*axes.get_xticklabels(), *axes.get_yticklabels())]
-    return found
 
 
 # -------------------------------------------------------------------------------------------------- any mechanism
@@ -410,7 +401,8 @@ def test_the_scale_falls_in_lightness_from_zero_to_epsilon_and_text_stays_readab
 
 def test_the_picture_has_the_matrix_with_zero_and_epsilon_as_ends() -> None:
     summary = of_chain(6)
-    axes, bar, totals = draw(leakage_page(summary)).axes
+    axes, totals = panels(draw(leakage_page(summary)))
+    (bar,) = axes.child_axes
     (mesh,) = axes.collections
     drawn: Any = np.ma.asarray(mesh.get_array()).reshape(6, 6)
     assert np.ma.getmaskarray(drawn).tolist() == np.eye(6, dtype=bool).tolist()
@@ -428,34 +420,20 @@ def test_the_picture_has_the_matrix_with_zero_and_epsilon_as_ends() -> None:
 def test_cells_carry_numbers_up_to_fifteen_attributes() -> None:
     for d, numbers in ((15, 15 * 14), (16, 0)):
         page = leakage_page(of_chain(d))
-        assert len(draw(page).axes[0].texts) == numbers
+        assert len(panels(draw(page))[0].texts) == numbers
         assert len(re.findall(r">\d\.\d\d</text></g>", render_html(page))) == numbers
 
 
 @pytest.mark.parametrize(("d", "target"), [(2, None), (7, None), (15, None), (40, None), (12, "attribute_number_3")])
 def test_no_texts_of_a_picture_overlap(d: int, target: str | None) -> None:
     summary = of_chain(d, target=target)
-    figure = draw(leakage_page(replace(summary, title="A long title of a survey " * 9)))
-    canvas = figure.canvas
-    canvas.draw()
-    renderer = canvas.get_renderer()  # type: ignore[attr-defined]
-    found = list(figure.texts)
-    for axes in figure.axes:
-        found += [*axes.texts, axes.xaxis.label, axes.yaxis.label, *axes.get_xticklabels(), *axes.get_yticklabels()]
-    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in found if text.get_text()]
-    assert len(boxes) > 2 * d
-    for i, (name, one) in enumerate(boxes):
-        assert one.x0 >= 0, name
-        assert one.x1 <= figure.bbox.width, name
-        assert one.y0 >= 0, name
-        assert one.y1 <= figure.bbox.height, name
-        for other_name, other in boxes[:i]:
-            assert not one.overlaps(other), (name, other_name)
+    page = leakage_page(replace(summary, title="A long title of a survey " * 9))
+    assert_nothing_overlaps(draw(page), least=2 * d)
 
 
 def test_bars_of_a_target_are_what_each_attribute_says_about_it() -> None:
     summary = of_chain(5, target="attribute_number_2")
-    axes, _ = draw(leakage_page(summary)).axes
+    axes, _ = panels(draw(leakage_page(summary)))
     bars = [patch.get_width() for patch in axes.patches[4:]]  # type: ignore[attr-defined]
     assert bars == pytest.approx(sorted(np.delete(summary.matrix[2], 2), reverse=True))
     assert list(axes.get_xlim()) == pytest.approx([0, 1])
@@ -677,9 +655,11 @@ def test_numbers_of_bars_stand_beside_their_bars() -> None:
     rows = Table.of(["about", "leakage"], [["a", "b", "c"], ["1.25", "2.5", "3.75"]])
     chart = IntervalChart(rows, (Mark("bar", "leakage", np.array([1.25, 2.5, 3.75])),), "{:g}".format)
     figure = draw(Page("Budgets", (), (Section("By attribute", (chart,)),)))
-    (axes,) = (one for one in figure.axes if one.patches)
-    beside = {text.get_text(): text.get_position() for text in figure.texts}
+    figure.draw_without_rendering()
+    (axes,) = panels(figure)
+    beside = {text.get_text(): text for text in axes.texts}
     for bar, number in zip(axes.patches, ("1.25", "2.5", "3.75"), strict=True):
         assert isinstance(bar, Rectangle)
-        middle = axes.transData.transform((0, bar.get_y() + bar.get_height() / 2))
-        assert beside[number][1] == pytest.approx(figure.transFigure.inverted().transform(middle)[1], abs=1e-9)
+        own, its = bar.get_window_extent(), beside[number].get_window_extent()
+        assert its.x0 > axes.bbox.x1
+        assert (its.y0 + its.y1) / 2 == pytest.approx((own.y0 + own.y1) / 2, abs=1.0)  # a pixel, of 27

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,14 +19,13 @@ from rich.console import Console
 
 from deniable import GRR, Attribute, Collection, Estimate, Schema, SimulationRandomness
 from deniable.answers import Summary, compare, summarize
-from deniable.errors import InvalidInputError, InvalidParameterError, OutputError
+from deniable.errors import InvalidInputError, InvalidParameterError, MissingExtraError, OutputError
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.report import (
     comparison_page,
     draw,
     draw_pages,
     estimate_page,
-    fonts,
     picture_note,
     png,
     print_page,
@@ -34,10 +34,11 @@ from deniable.report import (
     save_png,
 )
 from deniable.report.estimates import mechanism_text, percent
-from deniable.report.fonts import families_for, order_note
+from deniable.report.fonts import families_for
 from deniable.report.page import IntervalChart, Table, axis_limits, axis_ticks, shorten, visible
 from deniable.report.text import MAX_ROWS, chart_lines, print_line
 from deniable.research.dealt import QuotaRR
+from tests.unit.report.drawn import assert_nothing_overlaps, panels, texts, written
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -346,8 +347,7 @@ def pixels(path: Path) -> NDArray[np.uint8]:
 
 
 def test_picture_is_a_png_with_a_panel_per_attribute(tmp_path: Path) -> None:
-    figure = draw(estimate_page(hostile()))
-    assert len(figure.axes) == 2
+    assert len(panels(draw(estimate_page(hostile())))) == 2
     save_png(estimate_page(hostile()), tmp_path / "a.png")
     assert pixels(tmp_path / "a.png").shape[0] > 300
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
@@ -365,13 +365,13 @@ def test_a_long_picture_is_paged_and_every_page_has_the_promise(
     assert len(files) > 1
     figures = draw_pages(page)
     assert len(figures) == len(files)
-    assert sum(len(figure.axes) for figure in figures) == 6
+    assert sum(len(panels(figure)) for figure in figures) == 6
     for place, figure in enumerate(figures, start=1):
         assert figure.get_size_inches()[1] <= 5.0 + 0.5
-        said = [text.get_text() for text in figure.texts]
+        said = texts(figure)
         assert said[0].startswith("epsilon = ")
         assert said[1].startswith(f"{place} of {len(files)}: ")
-    assert len(draw(page).axes) == 6
+    assert len(panels(draw(page))) == 6
 
 
 def test_letters_are_taken_from_the_first_font_that_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,7 +382,7 @@ def test_letters_are_taken_from_the_first_font_that_has_them(tmp_path: Path, mon
     page = estimate_page(summary_of(estimate([0.3, 0.7], labels=("\u6f22", "\U0001f9ff"), attribute="a")))
     assert "no installed font has" in picture_note(page)
     assert "Noto Sans CJK" in picture_note(page)
-    assert any("the picture shows boxes" in text.get_text() for text in draw(page).texts)
+    assert any("the picture shows boxes" in text for text in texts(draw(page)))
 
     built = FontBuilder(1000)
     built.setupGlyphOrder([".notdef", "han", "eye"])
@@ -390,34 +390,44 @@ def test_letters_are_taken_from_the_first_font_that_has_them(tmp_path: Path, mon
     built.setupGlyf({name: Glyph() for name in (".notdef", "han", "eye")})
     built.setupHorizontalMetrics(dict.fromkeys((".notdef", "han", "eye"), (1000, 0)))
     built.setupHorizontalHeader(ascent=800, descent=-200)
-    built.setupNameTable({"familyName": "Sans of a Test", "styleName": "Regular"})
+    built.setupNameTable({"familyName": "Noto Sans CJK Test", "styleName": "Regular"})
     built.setupOS2()
     built.setupPost()
     built.save(tmp_path / "test.ttf")
     monkeypatch.setattr(font_manager.fontManager, "ttflist", [*font_manager.fontManager.ttflist])
     font_manager.fontManager.addfont(tmp_path / "test.ttf")
-    fonts._installed.cache_clear()
-    try:
-        assert families_for(["\u6f22 yes"]) == (["DejaVu Sans", "Sans of a Test"], "")
-        assert picture_note(page) == ""
-        assert draw(page).texts[1].get_fontfamily() == ["DejaVu Sans", "Sans of a Test"]
-    finally:
-        fonts._installed.cache_clear()
-        fonts._characters.cache_clear()
+    assert families_for("\u6f22 yes") == (["DejaVu Sans", "Noto Sans CJK Test"], "")
+    assert picture_note(page) == ""
+    assert {*map(tuple, (text.get_fontfamily() for text in written(draw(page))))} == {
+        ("DejaVu Sans", "Noto Sans CJK Test")
+    }
 
 
-def test_what_an_older_matplotlib_draws_in_the_wrong_order_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matplotlib.__version_info__", (3, 11, 0, "final", 0))
-    assert order_note(["\u05e9\u05dc\u05d5\u05dd"]) == ""
-    monkeypatch.setattr("matplotlib.__version_info__", (3, 9, 0, "final", 0))
-    assert order_note(["\u05e9\u05dc\u05d5\u05dd"]).endswith("take 3.11 or later, or read the HTML page")
-    assert order_note(["yes", "\u6f22"]) == ""
+@pytest.mark.parametrize("version", [None, (3, 10, 9, "final", 0)])
+def test_without_a_matplotlib_that_can_the_extra_is_named(
+    version: tuple[object, ...] | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An older one draws letters that run from right to left in the wrong order."""
+    page = estimate_page(summary_of(estimate([0.6, 0.4])))
+    if version is None:
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+    else:
+        monkeypatch.setattr("matplotlib.__version_info__", version)
+    says = r'^pictures need matplotlib 3\.11 or later: pip install "deniable\[pictures\]"$'
+    for attempt in (draw, draw_pages, picture_note, lambda page: save_png(page, tmp_path / "a.png")):
+        with pytest.raises(MissingExtraError, match=says):
+            attempt(page)
+    assert not list(tmp_path.iterdir())
+    assert "60.0%" in render_html(page)
+    assert "<iframe" in estimate([0.6, 0.4])._repr_html_()
 
 
-def test_a_number_stays_on_its_side_of_a_heading_from_right_to_left() -> None:
-    figure = draw(estimate_page(summary_of(estimate([0.3, 0.7], labels=("yes", "no"), attribute="\u05d0"))))
-    (heading,) = [text.get_text() for text in figure.texts if "\u05d0" in text.get_text()]
-    assert heading.startswith("\u200e\u2068\u05d0\u2069")
+def test_a_number_is_no_part_of_a_heading_from_right_to_left() -> None:
+    """Beside it, it would change sides."""
+    summary = summary_of(estimate([0.3, 0.7], labels=("yes", "no"), attribute="\u05d0"), n=2000)
+    (heading,) = [text for text in texts(draw(estimate_page(summary))) if "\u05d0" in text]
+    assert heading == "\u05d0"
+    assert panels(draw(estimate_page(summary)))[0].get_xlabel() == "1,000 reports"
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -428,26 +438,12 @@ def test_no_texts_of_a_picture_overlap(d: int) -> None:
     truth = {raw.attribute: [1, 2, 3, 4] for raw in raws}
     processed = {raw.attribute: raw.processed(raw.frequencies, "clip-normalize") for raw in raws}
     summary = summarize(processed, mechanism=mechanism, n=10**9, truth=truth, title="Title " * 30)
-    figure = draw(estimate_page(summary))
-    canvas = figure.canvas
-    canvas.draw()
-    renderer = canvas.get_renderer()  # type: ignore[attr-defined]
-    texts = list(figure.texts) + list(figure.legends[0].get_texts())
-    for axes in figure.axes:
-        texts += axes.get_xticklabels() + axes.get_yticklabels()
-    boxes = [text.get_window_extent(renderer) for text in texts if text.get_text()]
-    assert len(boxes) > 8 * d
-    for i, one in enumerate(boxes):
-        assert one.x0 >= 0
-        assert one.x1 <= figure.bbox.width
-        assert one.y0 >= 0
-        for other in boxes[:i]:
-            assert not one.overlaps(other), (texts[i].get_text(), other)
+    assert_nothing_overlaps(draw(estimate_page(summary)), least=8 * d)
 
 
 def test_whiskers_truth_and_zero_line_are_where_the_numbers_are() -> None:
     summary = summary_of(estimate([0.6, 0.4], labels=("yes", "no")), truth={"a": [55, 45]})
-    axes = draw(estimate_page(summary)).axes[0]
+    (axes,) = panels(draw(estimate_page(summary)))
     segments = axes.collections[0].get_segments()  # type: ignore[attr-defined]
     assert [list(segment[:, 0]) for segment in segments] == [
         [summary.attributes[0].lower[i], summary.attributes[0].upper[i]] for i in range(2)
@@ -460,22 +456,11 @@ def test_whiskers_truth_and_zero_line_are_where_the_numbers_are() -> None:
     assert truth.get_markerfacecolor() == "none"
 
 
-def test_lines_of_text_stand_apart_by_their_size() -> None:
-    """Lines of nine points are .17 inches apart, larger ones more in proportion, and what follows begins below them."""
-    sheet = png._Sheet(6.0)
-    sheet.write_lines(["one", "two"])
-    sheet.write_lines(["three", "four", "five"], size=18)
-    sheet.write_lines(["six"])
-    figure = sheet.drawn()
-    tops = [(1 - text.get_position()[1]) * figure.get_figheight() for text in figure.texts]
-    assert np.diff(tops) == pytest.approx([0.17, 0.17, 0.34, 0.34, 0.34])
-
-
 def test_attribute_without_reports_has_no_whisker() -> None:
     nothing = Estimate(np.full(2, np.nan), 0, np.array(4.0), np.array(4.0), contributors=1000, attribute="b")
     figure = draw(estimate_page(summary_of(estimate([0.6, 0.4]), nothing)))
-    assert len(figure.axes) == 1
-    assert "no reports: nothing is known about this attribute" in [text.get_text() for text in figure.texts]
+    assert len(panels(figure)) == 1
+    assert "no reports: nothing is known about this attribute" in texts(figure)
 
 
 def test_unwritable_picture_is_a_typed_error_and_leaves_nothing(tmp_path: Path) -> None:
@@ -527,8 +512,9 @@ def test_a_promise_in_a_title_is_quoted_and_comes_after_the_guarantee() -> None:
     assert html.count(lie) == html.count(f"&#39;{lie}&#39;")
     assert body.index(truth) < body.index(lie)
     # In the picture from top to bottom.
-    texts = sorted(draw(page).texts, key=lambda text: -text.get_position()[1])
-    seen = [text.get_text() for text in texts]
+    figure = draw(page)
+    figure.draw_without_rendering()
+    seen = [text.get_text() for text in sorted(written(figure), key=lambda text: -text.get_window_extent().y1)]
     assert seen[0].startswith(truth)
     assert [text for text in seen if lie in text] == [f"'{lie}'"]
     assert texts[0].get_fontweight() == "bold"

@@ -1,0 +1,49 @@
+"""What a picture holds: its charts, and everything that is written in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+
+def panels(figure: Figure) -> list[Axes]:
+    """The axes of charts, from above; the others hold words."""
+    return [axes for axes in figure.axes if axes.axison]
+
+
+def written(figure: Figure) -> list[Text]:
+    """Every text of a picture that is shown: words from above, then keys, then numbers, ticks and labels of charts."""
+    found = [text for axes in figure.axes if not axes.axison for text in axes.texts]
+    found += [text for part in figure.findobj(lambda one: hasattr(one, "legends")) for text in _key(part)]
+    for axes in [each for panel in panels(figure) for each in (panel, *panel.child_axes)]:
+        found += [*axes.texts, axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label]  # type: ignore[attr-defined]
+        found += [*axes.get_xticklabels(), *axes.get_yticklabels()]
+    return [text for text in found if text.get_text() and text.get_visible()]
+
+
+def _key(part: object) -> list[Text]:
+    return [text for legend in getattr(part, "legends", ()) for text in legend.get_texts()]
+
+
+def texts(figure: Figure) -> list[str]:
+    """Everything written in a picture."""
+    return [text.get_text() for text in written(figure)]
+
+
+def assert_nothing_overlaps(figure: Figure, least: int) -> None:
+    """Every one of more than so many texts is inside the picture and stands alone."""
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    boxes = [(text.get_text(), text.get_window_extent(canvas.get_renderer())) for text in written(figure)]
+    assert len(boxes) > least
+    for i, (name, one) in enumerate(boxes):
+        assert one.x0 >= 0, name
+        assert one.x1 <= figure.bbox.width, name
+        assert one.y0 >= 0, name
+        assert one.y1 <= figure.bbox.height, name
+        for other_name, other in boxes[:i]:
+            assert not one.overlaps(other), (name, other_name)
