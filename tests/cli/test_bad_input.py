@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -253,6 +254,23 @@ def test_damaged_aggregates(reported: Run) -> None:
 )
 def test_bad_options_of_estimate(collected: Run, options: tuple[str, ...], says: str) -> None:
     refused(collected, "estimate", "survey.json", "all.aggregate", *options, says=says)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("estimate", "survey.json", "all.aggregate"),
+        ("crosstab", "survey.json", "all.aggregate", "colour", "smoker"),
+        ("rehearse", "schema.json", "--contributors", "10", "--like", "answers.csv"),
+        ("leakage", "answers.csv", "--epsilon", "1"),
+    ],
+)
+def test_without_matplotlib_pictures_are_refused_before_any_work(
+    collected: Run, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    says = 'pictures need matplotlib 3.11 or later: pip install "deniable[pictures]"'
+    refused(collected, *command, "--plot", "a.png", "--html", "a.html", says=says)
 
 
 @pytest.mark.parametrize(

@@ -26,16 +26,18 @@ from deniable.report import (
     draw,
     draw_pages,
     estimate_page,
+    html,
     picture_note,
     png,
     print_page,
     render_html,
     save_html,
     save_png,
+    text,
 )
 from deniable.report.estimates import mechanism_text, percent
 from deniable.report.fonts import families_for
-from deniable.report.page import IntervalChart, Table, axis_limits, axis_ticks, shorten, visible
+from deniable.report.page import IntervalChart, Part, Table, axis_limits, axis_ticks, shorten, visible
 from deniable.report.text import MAX_ROWS, chart_lines, print_line
 from deniable.research.dealt import QuotaRR
 from tests.unit.report.drawn import assert_nothing_overlaps, panels, texts, written
@@ -463,6 +465,14 @@ def test_attribute_without_reports_has_no_whisker() -> None:
     assert "no reports: nothing is known about this attribute" in texts(figure)
 
 
+def test_every_output_has_a_renderer_of_every_kind_of_part() -> None:
+    kinds = set(Part.__subclasses__())
+    assert {IntervalChart, Table} < kinds
+    assert all(getattr(kind, "__final__", False) for kind in kinds)
+    for output in (text.RENDERERS, html.RENDERERS, png.RENDERERS):
+        assert set(output) == kinds
+
+
 def test_unwritable_picture_is_a_typed_error_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot write"):
         save_png(estimate_page(summary_of(estimate([0.6, 0.4]))), tmp_path / "absent" / "a.png")
@@ -514,10 +524,11 @@ def test_a_promise_in_a_title_is_quoted_and_comes_after_the_guarantee() -> None:
     # In the picture from top to bottom.
     figure = draw(page)
     figure.draw_without_rendering()
-    seen = [text.get_text() for text in sorted(written(figure), key=lambda text: -text.get_window_extent().y1)]
+    from_above = sorted(written(figure), key=lambda text: -text.get_window_extent().y1)
+    seen = [text.get_text() for text in from_above]
     assert seen[0].startswith(truth)
     assert [text for text in seen if lie in text] == [f"'{lie}'"]
-    assert texts[0].get_fontweight() == "bold"
+    assert from_above[0].get_fontweight() == "bold"
 
 
 def test_page_compares_several_summaries_on_one_axis() -> None:
