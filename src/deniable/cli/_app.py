@@ -169,6 +169,11 @@ def verb(
         def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
             _written.clear()
             with _failures(interrupted, name):
+                if kwargs.get("plot") is not None:
+                    # Before any work, which may take long.
+                    from deniable.report.png import require_matplotlib
+
+                    require_matplotlib()
                 function(*args, **kwargs)
 
         app.command(name)(run)

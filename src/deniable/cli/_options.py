@@ -24,18 +24,7 @@ AggregateFile = Annotated[Path, typer.Argument(metavar="AGGREGATE", help="The ag
 Delimiter = Annotated[
     str | None, typer.Option("--delimiter", metavar="C", help="What divides the cells of CSV, if it is not found.")
 ]
-
-
-def needs_pictures(path: Path | None) -> Path | None:
-    """Return the picture's path; raise MissingExtraError before any work if no picture can be drawn."""
-    if path is not None:
-        from deniable.report import require_matplotlib
-
-        require_matplotlib()
-    return path
-
-
-Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw a picture (PNG).", callback=needs_pictures)]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw a picture (PNG).")]
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a self-contained HTML page.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in full precision instead of tables.")]
 Confidence = Annotated[float, typer.Option("--confidence", help="Coverage of the intervals, in (0, 1).")]

@@ -10,16 +10,7 @@ import typer
 from deniable.answers import crosstabs
 from deniable.answers.crosstab_summary import summarize_crosstab
 from deniable.cli._app import check_outputs, print_result, verb
-from deniable.cli._options import (
-    AggregateFile,
-    AsJson,
-    CollectionFile,
-    Confidence,
-    Html,
-    Target,
-    TargetName,
-    needs_pictures,
-)
+from deniable.cli._options import AggregateFile, AsJson, CollectionFile, Confidence, Html, Target, TargetName
 from deniable.core.aggregate import Aggregate
 from deniable.report import crosstab_page
 from deniable.survey.collection import Collection
@@ -31,9 +22,7 @@ def crosstab(
     aggregate: AggregateFile,
     rows: Annotated[str, typer.Argument(metavar="A", help="The attribute whose categories are the groups.")],
     columns: Annotated[str, typer.Argument(metavar="B", help="The attribute whose shares are compared.")],
-    plot: Annotated[
-        Path | None, typer.Option("--plot", "--png", help="Also draw a picture (PNG).", callback=needs_pictures)
-    ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", "--png", help="Also draw a picture (PNG).")] = None,
     html: Html = None,
     as_json: AsJson = False,
     confidence: Confidence = 0.95,

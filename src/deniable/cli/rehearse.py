@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deniable.cli._app import check_outputs, note, print_result, progress, verb
-from deniable.cli._options import AsJson, Html, needs_pictures
+from deniable.cli._options import AsJson, Html
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidParameterError
 from deniable.planning import Difference, Guess, collection, rehearse as make_rehearsal
@@ -33,9 +33,7 @@ def rehearse(
         typer.Option("--difference", metavar="A=x,y", help="Is x more frequent than y in question A? Repeatable."),
     ] = None,
     confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals, in (0, 1).")] = 0.95,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Also draw the first run's report (PNG).", callback=needs_pictures)
-    ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw the first run's report (PNG).")] = None,
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:

@@ -8,12 +8,6 @@ from .html import render_fragment as render_fragment, render_html as render_html
 from .leakages import audit_page as audit_page, budgets_page as budgets_page, leakage_page as leakage_page
 from .page import Page as Page
 from .plans import plan_page as plan_page
-from .png import (
-    draw as draw,
-    draw_pages as draw_pages,
-    picture_note as picture_note,
-    require_matplotlib as require_matplotlib,
-    save_png as save_png,
-)
+from .png import draw as draw, draw_pages as draw_pages, picture_note as picture_note, save_png as save_png
 from .rehearsals import rehearsal_page as rehearsal_page
 from .text import print_page as print_page
