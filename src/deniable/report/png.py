@@ -249,6 +249,7 @@ def _words(
             textcoords="offset points",
             va="top",
             in_layout=False,
+            linespacing=1.3,
             **{"color": GREY, "size": size, **style},
         )
 
