@@ -81,7 +81,12 @@ BAD_PAGES: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         InvalidParameterError,
         "closes_at must be after opens_at",
     ),
-    "grace": ({"grace_hours": -1.0}, InvalidParameterError, "grace_hours must be from 0 to 8784"),
+    "grace": ({"grace_hours": -1.0}, InvalidParameterError, "grace_hours must be >= 0, got grace_hours=-1.0"),
+    "long grace": (
+        {"grace_hours": 8784.5},
+        InvalidParameterError,
+        "grace_hours must be <= 8784, got grace_hours=8784.5",
+    ),
 }
 
 
@@ -121,7 +126,7 @@ def test_a_page_is_that_of_its_collection_word_for_word(surveys: Surveys) -> Non
             read_page(bad.to_json(), "page", ASKED)
     with pytest.raises(FileFormatError, match="extra inputs"):
         read_page(page().replace('"contact"', '"dealer": null, "contact"'), "page", ASKED)
-    with pytest.raises(InvalidParameterError, match="at least one language"):
+    with pytest.raises(InvalidParameterError, match="languages must have at least 1 of them, got 0"):
         read_page(draft_page(ASKED).model_copy(update={"languages": {}}).to_json(), "page", ASKED)
 
 

@@ -435,6 +435,11 @@ def test_settings_come_from_file_environment_and_options_and_the_last_wins(tmp_p
         path.write_text(text)
         with pytest.raises(FileFormatError, match=said):
             read_configuration(path, {}, {})
+    path.write_text('[limits.networks."10.0.0.0/8"]\nper_hour = 0\n')
+    with pytest.raises(
+        InvalidParameterError, match=r"limits.networks.10.0.0.0/8.per_hour must be >= 1, got per_hour=0$"
+    ):
+        read_configuration(path, {}, {})
     for origin in ("pages.example", "https://pages.example/x", "https://"):
         with pytest.raises(InvalidParameterError, match="page_origin must be an origin"):
             read_configuration(None, {"page_origin": [origin]}, {})

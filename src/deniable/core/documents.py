@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
-from deniable.errors import DeniableError, FileFormatError
+from deniable.errors import DeniableError, FileFormatError, InvalidParameterError
 
 FORMAT_VERSION = 1
 """Version of a JSON document, unless its content needs a later one."""
@@ -22,6 +23,14 @@ MAX_CHARACTERS = 1 << 26
 
 MAX_DEPTH = 32
 """Deepest nesting of lists and objects in a document."""
+
+
+_BOUNDS = {
+    "greater_than_equal": ("must be >= {:g}", "ge"),
+    "less_than_equal": ("must be <= {:g}", "le"),
+    "too_short": ("must have at least {} of them", "min_length"),
+}
+"""What pydantic calls a bound that is broken: the rule in words, and where it keeps the bound."""
 
 
 class Document(BaseModel):
@@ -145,7 +154,9 @@ def placed(source: str) -> Iterator[None]:
     Raises
     ------
     FileFormatError
-        If a key is missing, unknown, of the wrong type or out of its bounds.
+        If a key is missing, unknown or of the wrong type.
+    InvalidParameterError
+        If a number is out of the bounds that its field states, or a list or an object is too short.
     """
     try:
         yield
@@ -154,6 +165,8 @@ def placed(source: str) -> Iterator[None]:
         cause = first.get("ctx", {}).get("error")
         if isinstance(cause, DeniableError):
             raise FileFormatError(f"{source}: {cause}") from cause
+        if first["type"] in _BOUNDS:
+            raise InvalidParameterError(f"{source}: {_out_of_bounds(first)}") from error
         # Dataclasses and models word the same mistake differently.
         unknown = first["type"] == "unexpected_keyword_argument"
         message = "extra inputs are not permitted" if unknown else first["msg"].lower()
@@ -179,6 +192,14 @@ def document_text(name: str, body: dict[str, Any], version: int = FORMAT_VERSION
 def _place(location: tuple[int | str, ...]) -> str:
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return text.removeprefix(".")
+
+
+def _out_of_bounds(error: ErrorDetails) -> str:
+    """Return which bound a value breaks: ``min_batch must be >= 20, got min_batch=19``."""
+    rule, bound = _BOUNDS[error["type"]]
+    stated = error["ctx"]
+    got = stated.get("actual_length", f"{error['loc'][-1]}={error['input']}")
+    return f"{_place(error['loc'])} {rule.format(stated[bound])}, got {got}"
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from deniable.core.documents import Document
+from deniable.core.documents import Document, placed
 from deniable.errors import FileFormatError, InvalidParameterError
 from deniable.service.limits import PER_HOUR, PER_MINUTE, Allowance, Limits, networks
 from deniable.service.stores.releases import WHOLE_DAY
@@ -137,12 +137,8 @@ def read_configuration(
     values |= {key: value for key, value in given.items() if value is not None and key != "no_limits"}
     if given.get("no_limits"):
         limits["off"] = True
-    try:
+    with placed(str(path or "the configuration")):
         found = Configuration.model_validate({**values, "limits": limits})
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise FileFormatError(f"{path or 'the configuration'}: {place}: {first['msg'].lower()}") from error
     for origin in found.page_origin:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or origin != f"{parts.scheme}://{parts.netloc}":

@@ -10,11 +10,11 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from deniable.core.documents import Document, document_text, parse_document
+from deniable.core.documents import Document, document_text, parse_document, placed
 from deniable.errors import InvalidParameterError, MismatchError
 from deniable.survey.collection import Collection, short_id
 
@@ -123,14 +123,14 @@ class SurveyPage(Document):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     collection: str
-    languages: dict[str, Words]
+    languages: Annotated[dict[str, Words], Field(min_length=1)]
     access: Literal["open"] = "open"
     retention: Literal["aggregate", "reports"] = "aggregate"
-    min_batch: int = 100
+    min_batch: int = Field(default=100, ge=LEAST_BATCH)
     opens_at: str | None = None
     closes_at: str | None = None
-    grace_hours: float = 72.0
-    contributors: int | None = None
+    grace_hours: float = Field(default=72.0, ge=0, le=24 * 366)
+    contributors: Annotated[int, Field(ge=1)] | None = None
     contact: str
     second_person: bool = False
 
@@ -227,16 +227,6 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
                 f"{source}: {tag}: interface must only have {', '.join(sorted(INTERFACE_KEYS))}, got {guarded[0]!r}: "
                 "leave it out; the client says this sentence itself, in every language that it ships"
             )
-    if not page.languages:
-        raise InvalidParameterError(f"{source}: languages must have at least one language")
-    if page.min_batch < LEAST_BATCH:
-        raise InvalidParameterError(f"{source}: min_batch must be >= {LEAST_BATCH}, got min_batch={page.min_batch}")
-    if not 0 <= page.grace_hours <= 24 * 366:
-        raise InvalidParameterError(
-            f"{source}: grace_hours must be from 0 to 8784, got grace_hours={page.grace_hours:g}"
-        )
-    if page.contributors is not None and page.contributors < 1:
-        raise InvalidParameterError(f"{source}: contributors must be >= 1, got contributors={page.contributors}")
     opens, closes = (moment(stated, f"{source}: {name}") for stated, name in _times(page))
     if opens is not None and closes is not None and closes <= opens:
         raise InvalidParameterError(f"{source}: closes_at must be after opens_at, got {page.closes_at}")
@@ -260,7 +250,7 @@ def draft_page(
     Raises
     ------
     InvalidParameterError
-        If a language is none of those.
+        If a language is none of those, or nobody is planned.
 
     Examples
     --------
@@ -272,7 +262,8 @@ def draft_page(
     """
     words = {tag: _drafted(collection, tag) for tag in languages}
     contact = DRAFT + "say whom to ask, with an address."
-    return SurveyPage(collection=collection.id, languages=words, contributors=contributors, contact=contact)
+    with placed("the page"):
+        return SurveyPage(collection=collection.id, languages=words, contributors=contributors, contact=contact)
 
 
 def _drafted(collection: Collection, tag: str) -> Words:
