@@ -109,7 +109,7 @@ def results(held: Held, store: Store, clock: Clock) -> Results:
         "off_plan": off_plan(planned, n),
         "progress": _progress(summary, n, survey.page, days, clock()),
         "intervals": intervals,
-        "estimate": None if summary is None else json.loads("".join(summary.json_parts())),
+        "estimate": None if summary is None else summary.to_dict(),
     }
     return Results(data, summary)
 
