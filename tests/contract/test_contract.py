@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import deniable as dn
-from deniable.errors import EmptyAggregateError, InvalidInputError, InvalidParameterError, MismatchError
+from deniable.errors import (
+    EmptyAggregateError,
+    InvalidInputError,
+    InvalidParameterError,
+    InvalidReportError,
+    MismatchError,
+)
+from deniable.files.wire import from_wire, to_wire
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.pure import PureOracle
@@ -50,6 +57,29 @@ def test_channel_is_exactly_private_and_unbiased(case: Case, sizes: tuple[int, .
 
 def _sizes(case: Case) -> tuple[int, ...]:
     return (3, 2) if case.records else (3,)
+
+
+@pytest.mark.parametrize("case", ONE_EACH)
+def test_rows_are_refused_without_an_aggregate_as_with_one(case: Case) -> None:
+    """Reports of clients, and the same with some of their bytes changed: one at a time, and many."""
+    mechanism, random = case.build(_sizes(case), 1.0), np.random.default_rng(11)
+    inputs = np.zeros((80, len(_sizes(case))) if case.records else 80, dtype=np.int64)
+    rows = to_wire(mechanism, mechanism.randomize(inputs, dn.SimulationRandomness(11)))
+    rows ^= (random.integers(1, 256, rows.shape) * (random.random(rows.shape) < 0.2)).astype(np.uint8)
+
+    def said(of: Any, part: slice) -> str:
+        try:
+            of(from_wire(mechanism, rows[part]))
+        except InvalidReportError as error:
+            return str(error)
+        return ""
+
+    parts = [*(slice(row, row + 1) for row in range(len(rows))), slice(None), slice(0, 0)]
+    refused = [said(mechanism.check_reports, part) for part in parts]
+    assert refused == [said(mechanism.aggregate, part) for part in parts]
+    assert not refused[-1]
+    # Where any bytes are a report, as of 8 bits, nothing is refused.
+    assert any(refused) or len(mechanism.outputs()) == 256 ** rows.shape[1]
 
 
 @pytest.mark.parametrize("case", ONE_EACH)

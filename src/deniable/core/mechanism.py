@@ -112,6 +112,8 @@ class Mechanism(ABC, Generic[Reports]):
     constructor: ClassVar[str] = ""
     _valid_rows: Callable[[Any], tuple[NDArray[np.bool_], str]] | None = None
     """Where impossible reports can be set aside: which rows a client can have produced, and what is wrong elsewhere."""
+    _check_rows: Callable[[Any], object] | None = None
+    """Where a look at the rows takes less than their sum: raises what `_tally` raises."""
     _levers: Callable[[int, int], Levers | None] | None = None
     """Where it is determined: (targets, attribute) -> what one crafted report does."""
 
@@ -129,7 +131,7 @@ class Mechanism(ABC, Generic[Reports]):
 
     # ---------------------------------------------------------------- three verbs
 
-    @abstractmethod
+    @final
     def aggregate(self, reports: Any) -> Aggregate:
         """Collector: sum reports; the result's size does not depend on their number.
 
@@ -145,6 +147,30 @@ class Mechanism(ABC, Generic[Reports]):
         TooLargeError
             If so many counters cannot be set up.
         """
+        return Aggregate(self, *self._tally(reports))
+
+    @abstractmethod
+    def _tally(self, reports: Any) -> tuple[NDArray[np.integer[Any]], int]:
+        """Check reports, and return the sum int[state_size] that the collector keeps and their number."""
+
+    @final
+    def check_reports(self, reports: Any) -> None:
+        """Collector: raise InvalidReportError where `aggregate` would, without an aggregate.
+
+        Parameters
+        ----------
+        reports : batch of n reports
+            What contributors sent, as `report_fields` says.
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> GRR(k=3, epsilon=1.0).check_reports([0, 2, 3])
+        Traceback (most recent call last):
+            ...
+        deniable.errors.InvalidReportError: report must be in 0..2, got report=3 in row 3
+        """
+        (self._check_rows or self._tally)(reports)
 
     @abstractmethod
     def estimate(self, aggregate: Aggregate) -> Any:

@@ -106,6 +106,10 @@ class RandomizedResponse(CountingOracle[Codes]):
         codes = checked_report_codes(reports, self.k)
         return count_codes(codes, self.k), len(codes)
 
+    @final  # type: ignore[misc]
+    def _check_rows(self, reports: ArrayLike) -> Codes:
+        return checked_report_codes(reports, self.k)
+
     @final
     def supports(self, reports: Codes, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         matrix: NDArray[np.bool_] = checked_report_codes(reports, self.k)[:, None] == values

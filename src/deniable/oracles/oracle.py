@@ -96,16 +96,6 @@ class FrequencyOracle(Mechanism[Reports]):
 
     # ---------------------------------------------------------------- collector
 
-    @final
-    def aggregate(self, reports: Any) -> Aggregate:
-        return Aggregate(self, *self._tally(reports))
-
-    @abstractmethod
-    def _tally(self, reports: Any) -> tuple[NDArray[np.integer[Any]], int]:
-        """Check reports, and return the sum int64[state_size] that the collector keeps and their number."""
-
-    # ---------------------------------------------------------------- analyst
-
     @abstractmethod
     def estimate(self, aggregate: Aggregate) -> Estimate: ...
 

@@ -168,6 +168,9 @@ class SquareWave(LinearOracle[Codes]):
         codes = checked_report_codes(reports, self.state_size)
         return count_codes(codes, self.state_size), len(codes)
 
+    def _check_rows(self, reports: ArrayLike) -> Codes:
+        return checked_report_codes(reports, self.state_size)
+
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which values each report is near, bool[n, len(values)]: those that make it likeliest."""
         y = checked_report_codes(reports, self.state_size).astype(np.int64)[:, None]

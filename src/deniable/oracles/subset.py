@@ -131,6 +131,14 @@ class SubsetSelection(CountingOracle[Codes]):
             raise InvalidReportError(self._what_is_wrong(subsets[wrong], wrong + 1))
         return counts, len(subsets)
 
+    def _check_rows(self, reports: ArrayLike) -> None:
+        subsets = self._checked_shape(reports)
+        increasing = (subsets[:, 1:] > subsets[:, :-1]).all(axis=1)
+        valid = increasing & (subsets[:, 0] >= 0) & (subsets[:, -1] < self.k)
+        if not valid.all():
+            row = int(valid.argmin())
+            raise InvalidReportError(self._what_is_wrong(subsets[row], row + 1))
+
     def supports(self, reports: ArrayLike, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         subsets = checked_report_records(self._checked_shape(reports), (self.k,) * self._size)
         found = np.zeros((len(subsets), len(values)), dtype=np.bool_)

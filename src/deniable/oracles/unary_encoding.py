@@ -83,10 +83,15 @@ class UnaryEncoding(CountingOracle[Bits]):
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         return support_counts(reports, self.k)
 
-    @final
-    def supports(self, reports: Bits, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+    @final  # type: ignore[misc]
+    def _check_rows(self, reports: ArrayLike) -> Bits:
         bits = checked_bits(reports, self.k)
         check_padding(bits, self.k)
+        return bits
+
+    @final
+    def supports(self, reports: Bits, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+        bits = self._check_rows(reports)
         return (bits[:, values >> 3] >> (values & 7).astype(np.uint8) & 1).astype(np.bool_)
 
     @final

@@ -123,14 +123,6 @@ class RecordMechanism(Mechanism[Reports]):
 
     # ---------------------------------------------------------------- collector and analyst
 
-    @final
-    def aggregate(self, reports: Any) -> Aggregate:
-        return Aggregate(self, *self._tally(reports))
-
-    @abstractmethod
-    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
-        """Check reports, and return the sum int64[state_size] that the collector keeps and their number."""
-
     @abstractmethod
     def reported_attribute(self, reports: Any) -> NDArray[np.int64] | None:
         """Return which attribute each of n reports is about, int64[n], if the collector can see it; None if not.

@@ -125,10 +125,8 @@ class Survey:
         """Whether a client can have produced every one of these reports."""
         mechanism = self.collection.mechanism
         reports = from_wire(mechanism, rows)
-        if mechanism.sets_aside:
-            return mechanism.valid_reports(reports).rejected == 0
         try:
-            mechanism.aggregate(reports)
+            mechanism.check_reports(reports)
         except InvalidReportError:
             return False
         return True

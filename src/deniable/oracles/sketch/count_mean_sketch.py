@@ -212,6 +212,9 @@ class CountMeanSketch(PureOracle[Any]):
         checked = self.hashes.checked(reports)
         return self.hashes.tally(checked), len(columns_of(checked)[0])
 
+    def _check_rows(self, reports: Any) -> Any:
+        return self.hashes.checked(reports)
+
     def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
         try:
             return np.ones(len(columns_of(self.hashes.checked(reports))[0]), dtype=np.bool_), ""

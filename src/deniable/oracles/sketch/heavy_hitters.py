@@ -231,22 +231,19 @@ class HeavyHitters(Mechanism[PrefixReports]):
 
     # ---------------------------------------------------------------- collector
 
-    def aggregate(self, reports: PrefixReports) -> Aggregate:
-        """Collector: one histogram per group, and how many reports each group has.
-
-        Raises
-        ------
-        InvalidReportError
-            If a group or a value is out of range, naming its row.
-        """
+    def _check_rows(self, reports: PrefixReports) -> tuple[NDArray[np.integer[Any]], Any]:
         group = checked_report_codes(reports.group, self.groups, "group")
         values = np.asarray(reports.value)
         if values.shape != group.shape:
             raise InvalidReportError(f"groups and values must have one length, got {group.shape} and {values.shape}")
-        checked = self.sketch.hashes.checked(values)
+        return group, self.sketch.hashes.checked(values)
+
+    def _tally(self, reports: PrefixReports) -> tuple[NDArray[np.int64], int]:
+        # One histogram per group, and how many reports each group has.
+        group, checked = self._check_rows(reports)
         tallies = [self.sketch.hashes.tally(checked[group == number]) for number in range(self.groups)]
         sizes = np.bincount(group, minlength=self.groups)
-        return Aggregate(self, np.concatenate([*tallies, sizes]), len(group))
+        return np.concatenate([*tallies, sizes]), len(group)
 
     def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
         group, values = np.asarray(reports.group), np.asarray(reports.value)

@@ -24,7 +24,7 @@ from deniable.core.privacy import Guarantee
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
 from deniable.core.state import Counts, counts_between
 from deniable.errors import InvalidParameterError
-from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch, Progress
+from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.families._columns import columns_of
 
 
@@ -104,23 +104,12 @@ class QuerySketch(Mechanism[Any]):
         """Contributor: report a true code in 0..k-1, see `CountMeanSketch.randomize`."""
         return self.sketch.randomize(inputs, rng)
 
-    def aggregate(self, reports: Any, *, progress: Progress | None = None) -> Aggregate:
-        """Collector: count the reports that support each query; O(n q) time at most.
+    def _tally(self, reports: Any) -> tuple[NDArray[np.integer[Any]], int]:
+        # The reports that support each query; O(n q) time at most.
+        return self.sketch.count_support(reports, self._codes), len(columns_of(reports)[0])
 
-        Parameters
-        ----------
-        reports : reports
-            What contributors sent, n rows.
-        progress : callable, optional
-            Called with (reports done, n) after every 2^20 reports.
-
-        Raises
-        ------
-        InvalidReportError
-            If a report is not one that the mechanism can have produced, naming its row.
-        """
-        counts = self.sketch.count_support(reports, self._codes, progress=progress)
-        return Aggregate(self, counts, len(columns_of(reports)[0]))
+    def _check_rows(self, reports: Any) -> Any:
+        return self.sketch._check_rows(reports)
 
     def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
         return self.sketch._valid_rows(reports)

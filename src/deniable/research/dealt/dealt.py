@@ -210,14 +210,6 @@ class DealtMechanism(Mechanism[Reports]):
     # ---------------------------------------------------------------- collector
 
     @final
-    def aggregate(self, reports: Any) -> Aggregate:
-        return Aggregate(self, *self._tally(reports))
-
-    @abstractmethod
-    def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
-        """Check reports, and return the sum int64[state_size] that the collector keeps and their number."""
-
-    @final
     def check_state(self, counts: Counts, n: int) -> None:
         """Refuse counts that no n reports have, and more reports than contributors; quotas do not bind liars."""
         dealt_to(n, self.n)

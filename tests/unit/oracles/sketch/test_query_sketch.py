@@ -62,9 +62,6 @@ def test_progress_is_told() -> None:
     counts = sketch.count_support(reports, [5, 77], progress=lambda done, total: told.append((done, total)))
     assert counts.tolist() == [n, n]
     assert told == [(QUERY_ROWS, n), (n, n)]
-    told.clear()
-    QuerySketch(sketch, (5,)).aggregate(reports, progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (n, n)
 
 
 def test_the_specification_nests() -> None:
