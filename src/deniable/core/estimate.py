@@ -118,18 +118,15 @@ class Shown(ABC):
     def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
         """Return a pyarrow table: a row per category."""
 
-    @final
     def _repr_html_(self) -> str:
         shown: str = render("html", self._shown)
         return shown
 
-    @final
     def plot(self) -> Figure:
         """Return a matplotlib figure of the most frequent categories, with intervals (extra ``pictures``)."""
         figure: Figure = render("figure", self._shown)
         return figure
 
-    @final
     def to_pandas(self, confidence: float = 0.95, target: Target = "contributors") -> pandas.DataFrame:
         """Return the table of `to_arrow` as a pandas DataFrame (extra ``dataframes``)."""
         try:
@@ -139,7 +136,6 @@ class Shown(ABC):
         frame: pandas.DataFrame = self.to_arrow(confidence, target).to_pandas()
         return frame
 
-    @final
     def to_polars(self, confidence: float = 0.95, target: Target = "contributors") -> polars.DataFrame:
         """Return the table of `to_arrow` as a polars DataFrame (extra ``dataframes``)."""
         try:

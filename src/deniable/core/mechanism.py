@@ -1,7 +1,7 @@
 """Mechanism: what every mechanism is, written once. What makes it *this* mechanism stands in one final class.
 
-Every member is data with a default, abstract, or final: no method that has a body is overridden, and nothing about a
-mechanism is found by looking whether it has a member. Actors and verbs: contributors randomise, the collector
+Every member is data with a default, is abstract, or has a body that no class overrides (a test holds that). Nothing
+about a mechanism is found by looking whether it has a member. Actors and verbs: contributors randomise, the collector
 aggregates, the analyst estimates; a mechanism is a frozen dataclass of public parameters that configures all three.
 
 Below this base stand `oracles` for one attribute (`FrequencyOracle`, `PureOracle`), `records` for d attributes
@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +131,6 @@ class Mechanism(ABC, Generic[Reports]):
 
     # ---------------------------------------------------------------- three verbs
 
-    @final
     def aggregate(self, reports: Any) -> Aggregate:
         """Collector: sum reports; the result's size does not depend on their number.
 
@@ -153,7 +152,6 @@ class Mechanism(ABC, Generic[Reports]):
     def _tally(self, reports: Any) -> tuple[NDArray[np.integer[Any]], int]:
         """Check reports, and return the sum int[state_size] that the collector keeps and their number."""
 
-    @final
     def check_reports(self, reports: Any) -> None:
         """Collector: raise InvalidReportError where `aggregate` would, without an aggregate.
 
@@ -185,12 +183,10 @@ class Mechanism(ABC, Generic[Reports]):
         """
 
     @property
-    @final
     def sets_aside(self) -> bool:
         """Whether `valid_reports` can tell impossible reports one by one."""
         return self._valid_rows is not None
 
-    @final
     def valid_reports(self, reports: Reports) -> ValidReports:
         """Collector: set aside the reports that no contributor's client can have produced.
 
@@ -213,7 +209,6 @@ class Mechanism(ABC, Generic[Reports]):
         kept = (np.asarray(column)[valid] for column in (reports if isinstance(reports, tuple) else (reports,)))
         return ValidReports(self.report_type(*kept), rejected, first_error)
 
-    @final
     def named_estimator(self, name: str | None) -> Callable[..., Any]:
         """Analyst: return the estimator of that name, `estimate` for None.
 
@@ -231,7 +226,6 @@ class Mechanism(ABC, Generic[Reports]):
         found: Callable[..., Any] = getattr(self, name)
         return found
 
-    @final
     def levers(self, targets: int = 1, attribute: int = 0) -> Levers | None:
         """Return what one crafted report does to the estimated frequency of so many targets together.
 
@@ -274,7 +268,6 @@ class Mechanism(ABC, Generic[Reports]):
     def privacy(self) -> Guarantee:
         """Return what is guaranteed, to whom, and how surely."""
 
-    @final
     def _local_guarantee(
         self, *remarks: str, epsilon: float | None = None, per_attribute: tuple[float, ...] | None = None
     ) -> Guarantee:
@@ -289,7 +282,6 @@ class Mechanism(ABC, Generic[Reports]):
         Infinite, the one float, where a view has no bound: of dealt mechanisms alone.
         """
 
-    @final
     def implemented_epsilon(self) -> float:
         """Return the natural logarithm of `implemented_ratio`, rounded up; never more than the declared epsilon."""
         return log_up(self.implemented_ratio())
@@ -308,7 +300,6 @@ class Mechanism(ABC, Generic[Reports]):
     def _channel(self) -> NDArray[Any]:
         """Return P(report | input) as Fractions, rows in the order of codes or records, columns as `outputs`."""
 
-    @final
     def channel(self, *, exact: bool = False) -> NDArray[Any]:
         """Return P(report | input), shape (inputs, outputs): float64, or Fractions that sum to exactly one if `exact`.
 
@@ -322,7 +313,6 @@ class Mechanism(ABC, Generic[Reports]):
         matrix = self._channel()
         return matrix if exact else matrix.astype(np.float64)
 
-    @final
     def _check_channel(self, inputs: int, outputs: int) -> None:
         """Raise TooLargeError if a channel of this size has more cells than MAX_CHANNEL_CELLS."""
         check_channel_size(inputs, outputs, repr(self))
@@ -356,7 +346,6 @@ class Mechanism(ABC, Generic[Reports]):
         Sums of states that pass must pass too, unless there are more reports than a deal has.
         """
 
-    @final
     def check(self, aggregate: Aggregate) -> None:
         """Raise MismatchError unless the aggregate came from this mechanism, EmptyAggregateError if it is empty."""
         checked_kind("aggregate", aggregate, Aggregate)

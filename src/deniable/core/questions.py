@@ -15,7 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias, final
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -123,7 +123,6 @@ class Questions(ABC):
 
     # ---------------------------------------------------------------- questions
 
-    @final
     def total(self, labels: str | Sequence[str]) -> Answer:
         """Analyst: return the frequency of several categories together, the sum of theirs.
 
@@ -145,7 +144,6 @@ class Questions(ABC):
         wanted = [labels] if isinstance(labels, str) else list(labels)
         return self.linear(self._marked(wanted), question=f"total of {_named(wanted)}{self._about}")
 
-    @final
     def difference(self, labels: str | Sequence[str], others: str | Sequence[str]) -> Answer:
         """Analyst: return the frequency of some categories less that of others of the same attribute.
 
@@ -161,7 +159,6 @@ class Questions(ABC):
         weights = self._marked(these) - self._marked(those)
         return self.linear(weights, question=f"{_named(these)} less {_named(those)}{self._about}")
 
-    @final
     def at_least(self, label: str) -> Answer:
         """Analyst: return the share of ordered answers at or above a category, among those who gave one.
 
@@ -177,7 +174,6 @@ class Questions(ABC):
         higher = order[labels.index(label) :]
         return self._among(self._indicator(higher), order, f"share of {label!r} or more{self._about}")
 
-    @final
     def mean(self, scores: ArrayLike | Mapping[str, float] | None = None) -> Answer:
         """Analyst: return the mean score, among those whose answer has one.
 
@@ -207,7 +203,6 @@ class Questions(ABC):
         scored = np.flatnonzero(~np.isnan(given))
         return self._among(np.where(np.isnan(given), 0.0, given), scored, f"mean{self._about}")
 
-    @final
     def cdf(self) -> Cdf:
         """Analyst: return the share of answers up to each category, in the order of their scores, else of their codes.
 
@@ -221,7 +216,6 @@ class Questions(ABC):
         scores = None if self.scores is None else self.scores[order]
         return Cdf(tuple(labels[code] for code in order), tuple(answers), scores)
 
-    @final
     def quantiles(self, ps: Sequence[float] = (0.25, 0.5, 0.75)) -> tuple[Quantile, ...]:
         """Analyst: return the categories below and at which shares ps of the answers lie; intervals hold together.
 
@@ -235,7 +229,6 @@ class Questions(ABC):
 
     # ---------------------------------------------------------------- helpers
 
-    @final
     def _quotient(self, above: Floats, below: Floats, question: str) -> Answer:
         """Return sum above f(v)/sum below f(v), with Fieller's interval."""
         a, b, variances, n, source, refusal = self._terms(above, below)
@@ -254,7 +247,6 @@ class Questions(ABC):
 
         return Answer(value, errors, question, n, bounds, few=tested.is_few, refusal=refusal, source=source)
 
-    @final
     def _among(self, weights: Floats, codes: NDArray[np.intp], question: str) -> Answer:
         """Return sum_v weights[v] f(v) among contributors with these codes; weights are 0 elsewhere."""
         if len(codes) == len(weights):
@@ -262,7 +254,6 @@ class Questions(ABC):
         return self._quotient(weights, self._indicator(codes), f"{question} (of those who gave an answer that counts)")
 
     @property
-    @final
     def ranked(self) -> NDArray[np.intp]:
         """Codes of the ordered categories, the lowest first: by their scores, else by their codes."""
         if self.scores is None:
@@ -270,12 +261,10 @@ class Questions(ABC):
         order = np.argsort(self.scores, kind="stable")
         return order[~np.isnan(self.scores[order])]
 
-    @final
     def _order(self, question: str) -> NDArray[np.intp]:
         self._check_whole(question)
         return self.ranked
 
-    @final
     def _checked_scores(self, scores: ArrayLike | Mapping[str, float] | None) -> Floats:
         if scores is None:
             if self.scores is None:
@@ -291,14 +280,12 @@ class Questions(ABC):
             )
         return given
 
-    @final
     def _checked_weights(self, weights: Weights) -> Floats:
         given = self._by_code(weights, 0.0)
         if given.shape != (self.k,) or not np.isfinite(given).all():
             raise InvalidParameterError(f"weights must be {self.k} finite numbers, got shape={given.shape}")
         return given
 
-    @final
     def _by_code(self, given: ArrayLike | Mapping[str, float], absent: float) -> Floats:
         """Return what is given for every code, or for labels and `absent` for all others, as an array."""
         if not isinstance(given, Mapping):
@@ -308,19 +295,16 @@ class Questions(ABC):
             values[self._code(label)] = value
         return values
 
-    @final
     def _marked(self, labels: Sequence[str]) -> Floats:
         if len(set(labels)) < len(labels) or not labels:
             raise InvalidParameterError(f"labels must be one or more different categories, got {list(labels)!r}")
         return self._indicator(np.array([self._code(label) for label in labels]))
 
-    @final
     def _indicator(self, codes: NDArray[np.intp]) -> Floats:
         weights = np.zeros(self.k)
         weights[codes] = 1.0
         return weights
 
-    @final
     def _code(self, label: str) -> int:
         code = self._codes_by_label().get(label)
         if code is None:
@@ -333,7 +317,6 @@ class Questions(ABC):
         """Return the code of every label."""
 
     @property
-    @final
     def _about(self) -> str:
         return f" of {self.attribute!r}" if self.attribute else ""
 

@@ -68,26 +68,22 @@ class RandomizedResponse(CountingOracle[Codes]):
     def _lie(self) -> int:
         """Q: each of the other values is reported with probability Q/2^64."""
 
-    @final
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         self._lie  # noqa: B018  refuses a domain too large for 64 bits
 
-    @final
     @cached_property
     def support_law(self) -> FixedSize:
         """Every report supports the one value that it is."""
         return FixedSize(self.k, 1, self.support_probabilities[0])
 
-    @final
     @cached_property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         """Implemented (p, q): probability that a report equals v if the contributor holds v, and if not."""
         q = Fraction(self._lie, SCALE)
         return 1 - (self.k - 1) * q, q
 
-    @final
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
         if len(codes) <= INTERPRETED_ROWS:
             return np.array(self.randomize_few(codes.tolist(), rng), dtype=code_dtype(self.k))
@@ -96,36 +92,29 @@ class RandomizedResponse(CountingOracle[Codes]):
             randomize_codes(codes[rows], words, np.uint64(self._lie), self.k, reports[rows])
         return reports
 
-    @final
     def randomize_few(self, codes: list[int], rng: Randomness) -> list[int]:
         """Return what `randomize` returns for a few codes that are already checked, as plain integers."""
         return responses(codes, draw_few(rng, len(codes)), self._lie, self.k)
 
-    @final
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         codes = checked_report_codes(reports, self.k)
         return count_codes(codes, self.k), len(codes)
 
-    @final  # type: ignore[misc]
     def _check_rows(self, reports: ArrayLike) -> Codes:
         return checked_report_codes(reports, self.k)
 
-    @final
     def supports(self, reports: Codes, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         matrix: NDArray[np.bool_] = checked_report_codes(reports, self.k)[:, None] == values
         return matrix
 
-    @final
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio p/q of the implemented thresholds, exact."""
         p, q = self.support_probabilities
         return p / q
 
-    @final
     def outputs(self) -> Codes:
         return np.arange(self.k, dtype=code_dtype(self.k))
 
-    @final
     def _channel(self) -> NDArray[Any]:
         self._check_channel(self.k, self.k)
         p, q = self.support_probabilities
@@ -133,7 +122,6 @@ class RandomizedResponse(CountingOracle[Codes]):
         np.fill_diagonal(matrix, p)
         return matrix
 
-    @final
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         # Who lies chooses among the *other* values. Equivalently, with probability k q a contributor reports a uniform
         # value and otherwise the truth, which needs one binomial per value and one multinomial.
@@ -142,18 +130,15 @@ class RandomizedResponse(CountingOracle[Codes]):
         simulated: NDArray[np.int64] = counts - uniform + spread
         return simulated
 
-    @final
     def check_state(self, counts: Counts, n: int) -> None:
         counts_sum_to(counts, n)
 
-    @final
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """One code per report."""
         return (ReportField("value", code_dtype(self.k).name),)
 
     @property
-    @final
     def report_bits(self) -> float:
         """Bits per report, log2 k."""
         return float(np.log2(self.k))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TypeVar, final
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +35,6 @@ class LinearOracle(FrequencyOracle[Reports]):
     linear = True
     uncounted: slice | None = None
 
-    @final
     def covariance(self, f: ArrayLike, n: int, values: ArrayLike | None = None) -> Floats:
         """Return the covariance matrix of estimated frequencies at true frequencies f, noise only.
 
@@ -65,7 +64,6 @@ class LinearOracle(FrequencyOracle[Reports]):
             raise InvalidParameterError(f"values must be at most {MAX_COVARIANCES}, got {len(codes)}: choose some")
         return self._covariance(held, codes) / n
 
-    @final
     def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int) -> float:
         """Return the variance of sum_v weights[v] f^(v) at true frequencies f, noise only.
 
@@ -95,7 +93,6 @@ class LinearOracle(FrequencyOracle[Reports]):
     def unreported(self, contributors: int) -> Estimate:
         """Return what is known of an attribute that none of so many contributors reported: NaN, and no interval."""
 
-    @final
     def _checked_frequencies(self, f: ArrayLike) -> Floats:
         held = np.asarray(f, dtype=np.float64)
         if held.shape != (self.k,):

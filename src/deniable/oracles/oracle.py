@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,14 +58,12 @@ class FrequencyOracle(Mechanism[Reports]):
     """Where a report says more about a value than whether it supports it: its levels."""
 
     @property
-    @final
     def domain(self) -> tuple[int, ...]:
         """The one domain size, (k,)."""
         return (self.k,)
 
     # ---------------------------------------------------------------- contributor
 
-    @final
     def randomize(self, inputs: ArrayLike, rng: Randomness) -> Reports:
         """Contributor: turn true codes into reports, one row each.
 
@@ -128,13 +126,11 @@ class FrequencyOracle(Mechanism[Reports]):
     @abstractmethod
     def implemented_ratio(self) -> Fraction: ...
 
-    @final
     def support_levels(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return what every report says about every value, in 0..`levels`-1, uint8[n, len(values)]: for audits."""
         found = self.supports if self._levels is None else self._levels
         return found(reports, values).astype(np.uint8)
 
-    @final
     def guess_channel(self) -> NDArray[np.float64]:
         """Return P(guess | code), float64[k, k]: a guess uniform among the supported values, or all if there are none.
 
@@ -147,7 +143,6 @@ class FrequencyOracle(Mechanism[Reports]):
         """
         return self.channel() @ self.guess_probabilities(self.outputs())
 
-    @final
     def guess_probabilities(self, reports: Any) -> NDArray[np.float64]:
         """Return P(guess = v | report), float64[n, k]."""
         supported = self.supports(reports, np.arange(self.k))
@@ -157,7 +152,6 @@ class FrequencyOracle(Mechanism[Reports]):
 
     # ---------------------------------------------------------------- simulation
 
-    @final
     def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
         """Draw the aggregate of contributors with these true counts, exactly in distribution, without reports.
 
@@ -180,7 +174,6 @@ class FrequencyOracle(Mechanism[Reports]):
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         """Draw the state int64[state_size] of contributors with these true counts int64[k]."""
 
-    @final
     def _simulate_by_reports(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         """Make reports and sum them a block at a time, where no product law replaces them; memory independent of n."""
         # The state of no reports: the collector refuses one that is too large before it is set up.

@@ -12,7 +12,7 @@ import math
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,7 +47,6 @@ class PureOracle(LinearOracle[Reports]):
     def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.integer[Any]]:
         """Return how many of n reports support each value, or each of codes, from the state of an aggregate."""
 
-    @final
     def support_counts(self, aggregate: Aggregate) -> NDArray[np.integer[Any]]:
         """Analyst: return int[k], how many reports support each value.
 
@@ -61,7 +60,6 @@ class PureOracle(LinearOracle[Reports]):
         self.check(aggregate)
         return self._support(aggregate.counts, aggregate.n, None)
 
-    @final
     def estimate(self, aggregate: Aggregate, queries: ArrayLike | None = None) -> Estimate:
         """Analyst: unbiased frequencies f^ = (support/n - q)/(p - q) with the implemented p and q.
 
@@ -88,7 +86,6 @@ class PureOracle(LinearOracle[Reports]):
         estimate = self.from_support(self._support(aggregate.counts, aggregate.n, codes), aggregate.n)
         return estimate if codes is None else estimate.named("", list(map(str, codes)))
 
-    @final
     def from_support(self, support: ArrayLike, n: int, contributors: int | None = None) -> Estimate:
         """Analyst: return the estimate that support counts come to; for mechanisms that go through this one.
 
@@ -115,13 +112,11 @@ class PureOracle(LinearOracle[Reports]):
             law=self._report_law(whole),
         )
 
-    @final
     @cached_property
     def _sizes(self) -> tuple[int, int]:
         law = self.support_law
         return (0, self.k) if law is None else law.sizes
 
-    @final
     def _joint_noise(self, whole: bool) -> JointNoise | None:
         """Return how the noise hangs together, None (or NaN) where nobody knows it."""
         law = self.support_law
@@ -129,7 +124,6 @@ class PureOracle(LinearOracle[Reports]):
             return self._linear_variance
         return self._listed_noise if law is None and whole else None
 
-    @final
     def _report_law(self, whole: bool) -> ReportLaw | None:
         """Return what one report adds to a weighted sum, None where nobody knows it or it would have to be listed."""
         law, (p, q) = self.support_law, map(float, self.support_probabilities)
@@ -139,7 +133,6 @@ class PureOracle(LinearOracle[Reports]):
             return support_reports(p, q, *self._pair_covariances, law.sizes, self.k)
         return self._listed_report if law is None and whole else None
 
-    @final
     def _listed_report(self, weights: Floats) -> Added:
         p, q = map(float, self.support_probabilities)
         try:
@@ -148,7 +141,6 @@ class PureOracle(LinearOracle[Reports]):
             return Added(math.nan, lambda rates: np.full((len(rates), self.k), np.nan))
         return listed_reports(lambda scores: scores @ channel.T, (supported - q) @ weights / (p - q))
 
-    @final
     def _listed_noise(self, weights: Floats, f: Floats) -> float:
         p, q = map(float, self.support_probabilities)
         try:
@@ -158,13 +150,11 @@ class PureOracle(LinearOracle[Reports]):
         scores = supported @ weights / (p - q)
         return float(f @ (channel @ (scores * scores) - (channel @ scores) ** 2))
 
-    @final
     @cached_property
     def _listed(self) -> tuple[Floats, Floats]:
         """The channel, and what every report supports, float64[outputs, k]."""
         return self.channel(), self.supports(self.outputs(), np.arange(self.k)).astype(np.float64)
 
-    @final  # type: ignore[misc]
     def _levers(self, targets: int, attribute: int) -> Levers | None:  # noqa: ARG002
         # Without a law nobody has counted how many of several targets one report can support.
         if self.support_law is None and targets > 1:
@@ -173,20 +163,16 @@ class PureOracle(LinearOracle[Reports]):
 
     # ---------------------------------------------------------------- how sure the analyst is
 
-    @final
     def variance(self, f: float, n: int) -> float:
         return affine_variance(*self.support_probabilities, f, n)
 
-    @final
     def worst_variance(self, n: int) -> float:
         """Return the largest variance of an estimated frequency over all data of n contributors, at f = 0 or f = 1."""
         return max(self.variance(0.0, n), self.variance(1.0, n))
 
-    @final
     def unreported(self, contributors: int) -> Estimate:
         return self.from_support(np.zeros(self.k, dtype=np.int64), 0, contributors)
 
-    @final
     def _covariance(self, f: Floats, codes: NDArray[np.int64]) -> Floats:
         p, q = map(float, self.support_probabilities)
         law = self.support_law
@@ -201,7 +187,6 @@ class PureOracle(LinearOracle[Reports]):
             matrix = np.where(same, alone[:, None], matrix)
         return matrix / (p - q) ** 2
 
-    @final
     def _linear_variance(self, weights: Floats, f: Floats) -> float:
         law = self.support_law
         if law is None or not law.exchangeable:
@@ -209,7 +194,6 @@ class PureOracle(LinearOracle[Reports]):
         (p, q), (own, other) = map(float, self.support_probabilities), self._pair_covariances
         return exchangeable(p, q, own, other)(weights, f)
 
-    @final
     @cached_property
     def _pair_covariances(self) -> tuple[float, float]:
         """Cov(supports v, supports w) of one report whose contributor holds v or w, and neither."""
@@ -218,7 +202,6 @@ class PureOracle(LinearOracle[Reports]):
         own, other = law.both()
         return float(own - p * q), float(other - q * q)
 
-    @final
     def _listed_covariance(self, f: Floats, codes: NDArray[np.int64]) -> Floats:
         channel = self.channel()
         supported = self.supports(self.outputs(), codes).astype(np.float64)
@@ -235,11 +218,9 @@ class CountingOracle(PureOracle[Reports]):
     report_type = staticmethod(np.asarray)
 
     @property
-    @final
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
 
-    @final
     def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.integer[Any]]:  # noqa: ARG002
         return counts if codes is None else counts[codes]

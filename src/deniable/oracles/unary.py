@@ -43,7 +43,6 @@ class OneStage(UnaryEncoding):
 
     epsilon: float | Fraction
 
-    @final
     def _check_parameters(self) -> None:
         object.__setattr__(self, "k", checked_domain(self.k))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
@@ -54,11 +53,9 @@ class OneStage(UnaryEncoding):
         """(P, Q): the own bit is set with probability P/2^64, any other with Q/2^64."""
 
     @property
-    @final
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         return probabilities(self.thresholds)
 
-    @final
     def _randomize(self, codes: Codes, rng: Randomness) -> Bits:
         if len(codes) > INTERPRETED_ROWS:
             return one_hot_in_bulk(codes, self.k, self.support_probabilities, rng)

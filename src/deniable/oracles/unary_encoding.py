@@ -10,7 +10,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,7 +68,6 @@ class UnaryEncoding(CountingOracle[Bits]):
 
     k: int
 
-    @final
     @cached_property
     def support_law(self) -> Independent:
         """Every bit is set independently of the others."""
@@ -79,36 +78,29 @@ class UnaryEncoding(CountingOracle[Bits]):
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         """Implemented (p, q): probability that bit v is set if the contributor holds v, and if not."""
 
-    @final
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         return support_counts(reports, self.k)
 
-    @final  # type: ignore[misc]
     def _check_rows(self, reports: ArrayLike) -> Bits:
         bits = checked_bits(reports, self.k)
         check_padding(bits, self.k)
         return bits
 
-    @final
     def supports(self, reports: Bits, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         bits = self._check_rows(reports)
         return (bits[:, values >> 3] >> (values & 7).astype(np.uint8) & 1).astype(np.bool_)
 
-    @final
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio p(1-q)/(q(1-p)) of one report, exact, from the implemented thresholds."""
         return likelihood_ratio(*self.support_probabilities)
 
-    @final
     def outputs(self) -> Bits:
         """Return every report once: report y has the bits of the integer y."""
         return bit_outputs(self.k, repr(self))
 
-    @final
     def _channel(self) -> NDArray[Any]:
         return self._bit_channel(*self.support_probabilities)
 
-    @final
     def _bit_channel(self, p: Fraction, q: Fraction) -> NDArray[Any]:
         """Return P(bits | code) of bits that are set with p if they are the own one, with q if not; Fractions."""
         k = self.k
@@ -120,25 +112,21 @@ class UnaryEncoding(CountingOracle[Bits]):
         matrix: NDArray[Any] = cells[own, own.sum(axis=0) - own]
         return matrix
 
-    @final
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         # Bits are independent: the own bits set are Binomial(c, p), others' Binomial(n - c, q).
         p, q = map(float, self.support_probabilities)
         drawn: NDArray[np.int64] = rng.generator.binomial(counts, p) + rng.generator.binomial(counts.sum() - counts, q)
         return drawn
 
-    @final
     def check_state(self, counts: Counts, n: int) -> None:
         counts_between(counts, 0, n)
 
-    @final
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """The packed bits."""
         return bit_fields(self.k)
 
     @property
-    @final
     def report_bits(self) -> float:
         """Bits per report, k."""
         return float(self.k)

@@ -47,7 +47,6 @@ class Question(ABC):
     """What is asked: "shares" or "mean"."""
 
     @property
-    @final
     def label(self) -> str:
         """What people read: its title, or its name."""
         return self.attribute.title or self.attribute.name
@@ -58,7 +57,6 @@ class Question(ABC):
         """Ends of the range of the answer: 0 and 100 percentage points, or those of the scale."""
 
     @property
-    @final
     def span(self) -> float:
         """Length of the range of the answer."""
         low, high = self.ends
@@ -84,23 +82,19 @@ class Question(ABC):
     def variance(self) -> float:
         """The largest variance of the answer, in squared units, times the number of contributors."""
 
-    @final
     def standard_error(self, n: int) -> float:
         """Return the largest standard error among n contributors, in its unit."""
         return math.sqrt(self.variance / n)
 
-    @final
     def relative_error(self, n: int) -> float:
         """Return the largest standard error among n contributors as a share of the range."""
         return self.standard_error(n) / self.span
 
-    @final
     def spoken(self, half_width: float) -> str:
         """Return a half-width with its unit: "+-29 percentage points"."""
         digits = max(0, 1 - math.floor(math.log10(half_width))) if half_width > 0 else 0
         return f"+-{half_width:.{digits}f} {self.unit}"
 
-    @final
     def contributors_needed(self, target: float, z: float) -> int | None:
         """Return how many contributors make z standard errors at most a share `target` of the range, to four digits."""
         return fewest(lambda n: z * self.relative_error(n) <= target * (1 + TARGET_PRECISION))

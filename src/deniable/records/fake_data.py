@@ -80,14 +80,12 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
         """The law of each attribute's fakes."""
 
     @property
-    @final
     def oracles(self) -> tuple[Oracle, ...]:
         """The frequency oracle of each attribute, with the whole epsilon."""
         return self.layout.oracles
 
     # ---------------------------------------------------------------- analyst
 
-    @final
     @cached_property
     def support_probabilities(self) -> tuple[tuple[Any, Any], ...]:
         """Implemented (P, Q) of each attribute: probability that a record's report supports a held value, and another.
@@ -102,7 +100,6 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
             for fake, (p, q) in ((fake, fake.oracle.support_probabilities) for fake in self.fakes_of)
         )
 
-    @final
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: unbiased frequencies of every attribute, f^ = (count/n - Q)/(P - Q), see `support_probabilities`."""
         self.check(aggregate)
@@ -112,7 +109,6 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
             found[j] = affine_estimate(aggregate.counts[at], aggregate.n, p, q, sizes=sizes, joint=joint, law=law)
         return RecordEstimate(found)
 
-    @final
     def _noise(self, attribute: int) -> tuple[JointNoise, ReportLaw]:
         fake, (p, q), d = self.fakes_of[attribute], self.support_probabilities[attribute], len(self.sizes)
         if isinstance(fake.support, tuple):
@@ -121,7 +117,6 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
         pairs = float(p), float(q), float(own - p * q), float(other - q * q)
         return exchangeable(*pairs), support_reports(*pairs, fake.oracle.support_law.sizes, self.sizes[attribute])
 
-    @final  # type: ignore[misc]
     def _levers(self, targets: int, attribute: int) -> Levers:
         k, sizes = self.sizes[attribute], self.oracles[attribute].support_law.sizes
         held, other = (np.ravel(np.asarray(side)) for side in self.support_probabilities[attribute])
@@ -132,7 +127,6 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
         highest, lowest = ends
         return Levers(highest.up, lowest.down)
 
-    @final
     def variance(self, f: float, n: int, attribute: int, value: int | None = None) -> float:
         """Variance of an estimated frequency of one attribute whose true value is f among n contributors.
 
@@ -148,7 +142,6 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
 
     # ---------------------------------------------------------------- exact law
 
-    @final
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio between two records, exact.
 
@@ -160,7 +153,6 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
         alone = [fake.oracle.implemented_ratio() for fake in self.fakes_of if fake.shows]
         return max([*alone, largest_quotient_of_sums([fake.evidence for fake in self.fakes_of])])
 
-    @final
     def _attribute_ratio(self, attribute: int) -> Fraction:
         # That of the oracle itself if no fake takes some value: a report of it must be true or a lie. Else the others
         # say least. Over GRR with uniform fakes it is (k_j p_j + S)/(k_j q_j + S), S the sum of k_i q_i over the other
@@ -171,13 +163,11 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
         others = sum((fake.least for i, fake in enumerate(self.fakes_of) if i != attribute), start=Fraction(0))
         return largest_quotient_of_sums([own.evidence, ((others, others),)])
 
-    @final
     def outputs(self) -> NDArray[Any]:
         found: NDArray[Any] = self._product()[self._possible]
         return found
 
     @property
-    @final
     def _possible(self) -> Any:
         """Index of the combinations of reports that can be sent: at most one of them, the sampled one, is no fake."""
         if not any(fake.shows for fake in self.fakes_of):
@@ -185,13 +175,11 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
         never = [np.array([chance == 0 for chance in fake.law], dtype=np.int64) for fake in self.fakes_of]
         return product_rows(never, np.int64).sum(axis=1) <= 1
 
-    @final
     def _channel(self) -> NDArray[Any]:
         self._check_channel(prod(self.sizes), self.layout.outputs)
         truths = [fake.oracle.channel(exact=True) for fake in self.fakes_of]
         return sampled(truths, [fake.law for fake in self.fakes_of])[:, self._possible]
 
-    @final
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         # Who samples one attribute does not sample another, so the counts of two attributes depend on each other
         # through the records. Given who samples what, attributes are independent.

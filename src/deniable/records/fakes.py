@@ -83,12 +83,10 @@ class Fake(ABC):
     """Whether a fake is what some value would be reported as."""
 
     @property
-    @final
     def shows(self) -> bool:
         """Whether some reports are never fakes."""
         return isinstance(self.support, tuple) and 0 in self.support
 
-    @final
     def mixed(self, true: Fraction, d: int) -> Any:
         """Return (true + (d-1) s)/d, s the support; a tuple where values differ."""
         if isinstance(self.support, tuple):

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,7 +88,6 @@ class JointTable(ABC):
         """Return Cov(<a, T>, <b, T>) over the last axis, of population questions; weights [..., K] are broadcast."""
 
     @property
-    @final
     def shape(self) -> tuple[int, int]:
         """(k_i, k_j)."""
         rows, columns = self.frequencies.shape
@@ -99,7 +98,6 @@ class JointTable(ABC):
         """The nearest table that could be true, float64[k_i, k_j]: what variances are taken at."""
         return nearest_distribution(self.frequencies.ravel()).reshape(self.shape)
 
-    @final
     def variances(self, weights: ArrayLike, target: Target = "contributors") -> Floats:
         """Return the variance of sum_ab weights[m, a, b] T[a, b], float64[m].
 
@@ -114,7 +112,6 @@ class JointTable(ABC):
         blocks = (rows[block] for block in row_blocks(len(rows), max(1, _BLOCK // rows.shape[1])))
         return np.concatenate([np.maximum(self._targeted(one, one, target), 0.0) for one in blocks])
 
-    @final
     def covariance(self, weights: ArrayLike, target: Target = "contributors") -> Floats:
         """Return the covariance matrix of several questions, float64[m, m]; parameters as for `variances`."""
         rows = self._flat(weights)
@@ -122,13 +119,11 @@ class JointTable(ABC):
             return self._targeted(rows[:, None, :], rows[None, :, :], target)
         return np.stack([self._targeted(one[None, :], rows, target) for one in rows])
 
-    @final
     def standard_errors(self, target: Target = "contributors") -> Floats:
         """Return the standard errors of the cells, float64[k_i, k_j]; NaN without reports."""
         cells = self.frequencies.size
         return np.sqrt(self.variances(np.eye(cells).reshape(cells, *self.shape), target)).reshape(self.shape)
 
-    @final
     def _targeted(self, a: Floats, b: Floats, target: Target) -> Floats:
         if target not in ("contributors", "population"):
             raise InvalidParameterError(f'target must be "contributors" or "population", got target={target!r}')
@@ -138,7 +133,6 @@ class JointTable(ABC):
             found = found - ((a * b) @ f - (a @ f) * (b @ f)) / self.contributors
         return found
 
-    @final
     def _flat(self, weights: ArrayLike) -> Floats:
         given = np.asarray(weights, dtype=np.float64)
         if given.ndim != 3 or given.shape[1:] != self.shape:
@@ -156,7 +150,6 @@ class OwnTable(JointTable):
     def report_law(self) -> ReportLaw:
         """What one report adds to a weighted sum of the K cells; every cell has the same law."""
 
-    @final
     def summed(self, weights: Floats, classes: NDArray[np.intp] | None = None) -> BoundedSum:
         """Return the sum that a weighted sum of the cells is; weights float64[k_i, k_j], classes as `bounded_sum`."""
         flat, sample = weights.ravel(), Sample(self.n, 1.0, self.report_law)
@@ -212,20 +205,16 @@ class JointTables(Mapping[Pair, OwnTable], ABC):
     def margin_spread(self, attribute: int) -> float:
         """Return the mean variance of those at the uniform distribution, noise and sampling; infinite without any."""
 
-    @final
     def __getitem__(self, pair: Pair) -> OwnTable:
         i, j = self.checked(pair)
         return self._own(i, j)
 
-    @final
     def __iter__(self) -> Iterator[Pair]:
         return iter(attribute_pairs(len(self.sizes)))
 
-    @final
     def __len__(self) -> int:
         return len(self.sizes) * (len(self.sizes) - 1) // 2
 
-    @final
     def checked(self, pair: Pair) -> Pair:
         """Return a pair i < j of attributes, or raise InvalidParameterError."""
         i, j = (checked_integer("attribute", one, 0, len(self.sizes) - 1) for one in pair)

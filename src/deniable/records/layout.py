@@ -97,25 +97,21 @@ class Layout(ABC):
 
     oracles: tuple[Any, ...]
 
-    @final
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Domain sizes."""
         return tuple(oracle.k for oracle in self.oracles)
 
     @property
-    @final
     def bits(self) -> float:
         """Bits of one row, the sum over the attributes."""
         return float(sum(oracle.report_bits for oracle in self.oracles))
 
     @property
-    @final
     def combinations(self) -> NDArray[Any]:
         """Every possible row once, the last attribute fastest."""
         return product_rows([oracle.outputs() for oracle in self.oracles], np.dtype(self.field.dtype))
 
-    @final
     def empty(self, n: int) -> NDArray[Any]:
         """Return n uninitialised rows."""
         return np.empty((n, self.field.width or 1), dtype=self.field.dtype)

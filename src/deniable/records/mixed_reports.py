@@ -128,12 +128,10 @@ class Column(ABC):
     def _states(self, attributes: Codes, body: NDArray[Any]) -> NDArray[np.int64]:
         """Return the states of all oracles, one after the other, then the number of reports of each."""
 
-    @final
     def empty(self, n: int) -> NDArray[Any]:
         """Return n uninitialised rows."""
         return np.empty(n if self.field.width is None else (n, self.field.width), dtype=self.field.dtype)
 
-    @final
     def attributes(self, reports: Any) -> Codes:
         """Return the sampled attributes of a pair (attributes, column), checked."""
         if not isinstance(reports, tuple) or len(reports) != 2:
@@ -142,7 +140,6 @@ class Column(ABC):
             )
         return checked_report_codes(reports[0], len(self.oracles), "attribute")
 
-    @final
     def tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
         """Return the states of all oracles followed by the number of reports of each, and the number of reports.
 
@@ -166,31 +163,26 @@ class Column(ABC):
         return self._states(attributes, body), len(body)
 
     @property
-    @final
     def state_size(self) -> int:
         """The state of every oracle, then one counter per oracle for the number of its reports."""
         return sum(oracle.state_size for oracle in self.oracles) + len(self.oracles)
 
-    @final
     def check_state(self, counts: Counts, n: int) -> None:
         """Raise DamagedStateError unless n reports can have this state."""
         states, reported = counts[: -len(self.oracles)], counts[-len(self.oracles) :]
         counts_sum_to(reported, n, len(states))
         check_parts(self.oracles, states, reported)
 
-    @final
     def parts(self, counts: Counts) -> list[tuple[Counts, int]]:
         """Return the state of every oracle, and the number of its reports."""
         places = stretches([oracle.state_size for oracle in self.oracles])
         numbers = counts[-len(self.oracles) :].tolist()
         return [(counts[place], n) for place, n in zip(places, numbers, strict=True)]
 
-    @final
     def joined(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
         """Return the state that `parts` takes apart."""
         return np.concatenate([*(part.counts for part in parts), [part.n for part in parts]]).astype(np.int64)
 
-    @final
     def outputs(self) -> tuple[Codes, NDArray[Any]]:
         """Return every possible report once, by oracle: which, and its item of the column."""
         bodies = []
@@ -376,27 +368,22 @@ class ColumnRecords(RecordMechanism[Reports]):
     def column(self) -> Column:
         """The oracles, and where their reports lie."""
 
-    @final
     def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
         return self.column.tally(reports)
 
     @property
-    @final
     def state_size(self) -> int:
         """The state of every oracle, one after the other, then the number of each one's reports."""
         return self.column.state_size
 
-    @final
     def check_state(self, counts: Counts, n: int) -> None:
         self.column.check_state(counts, n)
 
-    @final
     def outputs(self) -> Reports:
         self._check_channel(1, sum(oracle.k for oracle in self.column.oracles))
         found: Reports = self.report_type(*self.column.outputs())
         return found
 
-    @final
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """Which oracle was drawn, and what it reports."""

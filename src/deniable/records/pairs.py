@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,22 +122,18 @@ def branch(
 class PairedRecords(HiddenRecords):
     """Rows of codes of which an aggregate counts every pair of attributes, one table after the other."""
 
-    @final
     def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
         codes = checked_report_records(reports, self.sizes)
         return tally_pairs(codes, self.sizes), len(codes)
 
     @property
-    @final
     def state_size(self) -> int:
         """One counter per cell of every pair's table."""
         return sum(pair_cells(self.sizes))
 
-    @final
     def check_state(self, counts: Counts, n: int) -> None:
         stretches_sum_to(counts, pair_cells(self.sizes), n)
         marginal_counts(counts, self.sizes)  # refuses tables that disagree about an attribute
 
-    @final
     def support_counts(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.concatenate(marginal_counts(counts, self.sizes))

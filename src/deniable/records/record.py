@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,7 +64,6 @@ class RecordMechanism(Mechanism[Reports]):
     simulates: ClassVar[Literal["records", "marginals"]]
     reveals: ClassVar[Literal["all", "one", "fakes", "copies", "pairs"]]
 
-    @final
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", checked_sizes(self.sizes))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
@@ -75,7 +74,6 @@ class RecordMechanism(Mechanism[Reports]):
         """Check and set the other parameters, and refuse what the oracles refuse."""
 
     @property
-    @final
     def domain(self) -> tuple[int, ...]:
         """`sizes`."""
         return self.sizes
@@ -92,7 +90,6 @@ class RecordMechanism(Mechanism[Reports]):
 
     # ---------------------------------------------------------------- contributor
 
-    @final
     def randomize(self, inputs: ArrayLike, rng: Randomness) -> Reports:
         """Contributor: turn true records into reports, one row each.
 
@@ -145,17 +142,14 @@ class RecordMechanism(Mechanism[Reports]):
 
     # ---------------------------------------------------------------- guarantee
 
-    @final
     def privacy(self) -> Guarantee:
         """Return the guarantee: epsilon for the whole record; per attribute, for records that differ in it only."""
         return self._local_guarantee(*self.remarks, per_attribute=tuple(map(self._bound, range(len(self.sizes)))))
 
-    @final
     def _bound(self, attribute: int) -> float:
         ratio, declared = self._attribute_ratio(attribute), float(self.oracles[attribute].epsilon)
         return declared if ratio is None else min(declared, log_up(ratio))
 
-    @final
     def implemented_attribute_ratio(self, attribute: int) -> Fraction:
         """Largest likelihood ratio between two records that differ in one attribute only, exact or an upper bound."""
         j = self._checked_attribute(attribute)
@@ -166,11 +160,9 @@ class RecordMechanism(Mechanism[Reports]):
     def _attribute_ratio(self, attribute: int) -> Fraction | None:
         """Return `implemented_attribute_ratio`; None where it is by definition that of the attribute's oracle."""
 
-    @final
     def _checked_attribute(self, attribute: int) -> int:
         return checked_integer("attribute", attribute, 0, len(self.sizes) - 1)
 
-    @final
     def _affine(
         self, counts: NDArray[np.int64], n: int, probabilities: Sequence[tuple[Any, Any]], *processing: str
     ) -> RecordEstimate:
@@ -204,7 +196,6 @@ class DirectRecords(RecordMechanism[Reports]):
             If the aggregate came from another mechanism, or contains no reports.
         """
 
-    @final
     def estimate(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: unbiased frequencies of every attribute from its own reports, by its oracle's estimator."""
         found: dict[int, Estimate] = {}
@@ -220,7 +211,6 @@ class DirectRecords(RecordMechanism[Reports]):
     def turns(self) -> int:
         """Of how many contributors one reports any one attribute: 1, or d where each reports only one."""
 
-    @final
     def variance(self, f: float, n: int, attribute: int) -> float:
         """Variance of an estimated frequency of one attribute whose true value is f among n contributors.
 
@@ -230,7 +220,6 @@ class DirectRecords(RecordMechanism[Reports]):
         oracle, turns = self.oracles[self._checked_attribute(attribute)], self.turns
         return oracle.variance(f, n) * turns + f * (1 - f) * (turns - 1) / n
 
-    @final
     def covariance(self, f: ArrayLike, n: int, attribute: int, values: ArrayLike | None = None) -> Floats:
         """Covariance matrix of one attribute's estimated frequencies among n contributors, float64[s, s].
 
@@ -253,7 +242,6 @@ class DirectRecords(RecordMechanism[Reports]):
         own = np.where(codes[:, None] == codes, held[codes, None], 0.0)
         return noise + (own - np.outer(held[codes], held[codes])) * ((turns - 1) / n)
 
-    @final
     def linear_variance(self, weights: ArrayLike, f: ArrayLike, n: int, attribute: int) -> float:
         """Variance of sum_v weights[v] f^(v) of one attribute among n contributors; see `covariance`."""
         oracle, turns = self.oracles[self._checked_attribute(attribute)], self.turns
@@ -261,11 +249,9 @@ class DirectRecords(RecordMechanism[Reports]):
         noise = oracle.linear_variance(w, held, n) * turns
         return noise + float((w * w) @ held - (w @ held) ** 2) * (turns - 1) / n
 
-    @final
     def _attribute_ratio(self, attribute: int) -> None:  # noqa: ARG002
         return None
 
-    @final  # type: ignore[misc]
     def _levers(self, targets: int, attribute: int) -> Levers | None:
         # Liars choose which attribute they report: of it there is only one report in `turns`.
         found = self.oracles[attribute].levers(targets)
@@ -285,19 +271,16 @@ class FullRecords(RecordMechanism[NDArray[Any]]):
     def layout(self) -> Layout:
         """Where each attribute lies in a row."""
 
-    @final
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         """One row of codes, or of packed bits, per report."""
         return (self.layout.field,)
 
     @property
-    @final
     def report_bits(self) -> float:
         """Bits per report, the sum over the attributes."""
         return self.layout.bits
 
-    @final
     def _product(self) -> NDArray[Any]:
         """Return every combination of the attributes' reports once, the last attribute fastest."""
         self._check_channel(1, self.layout.outputs)
@@ -307,11 +290,9 @@ class FullRecords(RecordMechanism[NDArray[Any]]):
 class HiddenRecords(FullRecords):
     """No part of a row is marked: the collector reads every attribute's."""
 
-    @final
-    def reported_attribute(self, reports: Any) -> None:  # noqa: ARG002
+    def reported_attribute(self, reports: Any) -> NDArray[np.int64] | None:  # noqa: ARG002
         return None
 
-    @final
     def about(self, reports: Any, attribute: int) -> NDArray[Any]:
         return self.layout.part(reports, attribute)
 
@@ -331,12 +312,10 @@ class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords):
     def oracles(self) -> tuple[CountingOracle[Any], ...]: ...
 
     @property
-    @final
     def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
         """Implemented (p, q) of each attribute: probability that its report supports a held value, and another."""
         return tuple(oracle.support_probabilities for oracle in self.oracles)
 
-    @final
     def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
         self.check(aggregate)
         counts = self.support_counts(aggregate.counts)
@@ -352,21 +331,17 @@ class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords):
 class CountedRecords(HiddenRecords):
     """An aggregate counts how many reports support each value, one attribute after the other."""
 
-    @final
     def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
         return self.layout.tally(reports)
 
     @property
-    @final
     def state_size(self) -> int:
         """One counter per value of every attribute."""
         return sum(self.sizes)
 
-    @final
     def check_state(self, counts: Counts, n: int) -> None:
         check_parts(self.oracles, counts, [n] * len(self.sizes))
 
-    @final
     def support_counts(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         return counts
 
@@ -379,7 +354,6 @@ class SimulatedByRecord(RecordMechanism[Reports]):
 
     simulates = "records"
 
-    @final
     def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
         """Draw the aggregate of contributors with these records, exactly in distribution, without reports.
 
@@ -414,7 +388,6 @@ class SimulatedByMarginal(CountedRecords):
 
     simulates = "marginals"
 
-    @final
     def simulate_aggregate(self, counts: Sequence[ArrayLike], rng: SimulationRandomness) -> Aggregate:
         """Draw the aggregate of contributors with these marginal counts, exactly in distribution, without reports.
 

@@ -81,7 +81,6 @@ class SampledRecords(OneAttribute[Any], ColumnRecords[Any]):
 
     drawn = "attribute"
 
-    @final
     def _randomize(self, codes: Codes, rng: Randomness) -> Any:
         attributes = sample_attributes(rng, len(codes), len(self.sizes))
         body = self.column.empty(len(codes))
@@ -93,23 +92,18 @@ class SampledRecords(OneAttribute[Any], ColumnRecords[Any]):
                 part[rows] = self.column.rows(j, reports)
         return self.report_type(attributes, body)
 
-    @final
     def reported_attribute(self, reports: Any) -> NDArray[np.int64]:
         return self.column.attributes(reports).astype(np.int64)
 
-    @final
     def about(self, reports: Any, attribute: int) -> Any:
         return self.column.reports(attribute, np.asarray(reports[1])[np.asarray(reports[0]) == attribute])
 
-    @final
     def _parts(self, counts: NDArray[Any]) -> list[tuple[NDArray[Any], int]]:
         return self.column.parts(counts)
 
-    @final
     def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
         return self.column.joined(parts)
 
-    @final
     def _channel(self) -> NDArray[Any]:
         self._check_channel(prod(self.sizes), len(self.sizes))
         parts = [oracle.channel(exact=True) for oracle in self.oracles]
@@ -120,7 +114,6 @@ class SampledRecords(OneAttribute[Any], ColumnRecords[Any]):
         return matrix
 
     @property
-    @final
     def report_bits(self) -> float:
         """Bits per report on average: log2 d for the attribute, and its oracle's."""
         return log2(len(self.sizes)) + sum(oracle.report_bits for oracle in self.oracles) / len(self.sizes)

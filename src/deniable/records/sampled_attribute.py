@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,12 +40,10 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
     reveals = "one"
 
     @property
-    @final
     def turns(self) -> int:
         """Each of d attributes is reported by one contributor in d."""
         return len(self.sizes)
 
-    @final
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio between two records, exact: that of the attribute whose oracle has the largest."""
         return max(oracle.implemented_ratio() for oracle in self.oracles)
@@ -58,13 +56,11 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
     def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
         """Return the state of what was reported of each attribute."""
 
-    @final
     def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
         self.check(aggregate)
         parts = zip(self.oracles, self._parts(aggregate.counts), strict=True)
         return tuple(Aggregate(oracle, counts, n) for oracle, (counts, n) in parts)
 
-    @final
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         # The number of reports of one attribute and the counts of another depend on each other through the records.
         sampled = simulate_sampling(records, held, self.sizes, rng)

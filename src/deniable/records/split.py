@@ -55,25 +55,20 @@ class SplitRecords(EveryAttribute):
     def layout(self) -> CodeLayout | BitLayout: ...
 
     @property
-    @final
     def oracles(self) -> tuple[Oracle, ...]:
         """The frequency oracle of each attribute, with its share epsilon/d."""
         return self.layout.oracles
 
-    @final
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
         return self.layout.randomize(codes, rng)
 
-    @final
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio between two records, exact: the product over the attributes."""
         return prod((oracle.implemented_ratio() for oracle in self.oracles), start=Fraction(1))
 
-    @final
     def outputs(self) -> NDArray[Any]:
         return self._product()
 
-    @final
     def _channel(self) -> NDArray[Any]:
         self._check_channel(prod(self.sizes), self.layout.outputs)
         return independent([oracle.channel(exact=True) for oracle in self.oracles])

@@ -48,8 +48,7 @@ def _abstract(member: Any) -> bool:
 def test_the_verbs_are_written_once(mechanism: Any) -> None:
     for verb in ("deal", "randomize", "aggregate", "check_state", "implemented_epsilon", "channel"):
         found = [vars(base)[verb] for base in type(mechanism).__mro__ if verb in vars(base)]
-        (written,) = [member for member in found if not _abstract(member)]
-        assert written.__final__, verb
+        assert len([member for member in found if not _abstract(member)]) == 1, verb
     assert list(inspect.signature(mechanism.randomize).parameters) == ["inputs", "shares", "rng"]
     assert list(inspect.signature(mechanism.privacy).parameters) == []
     assert type(mechanism).__final__

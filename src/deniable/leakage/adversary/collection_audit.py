@@ -125,7 +125,6 @@ class PartClient(ABC):
     def _part(self, reports: Any) -> Any:
         """Return what those say of it."""
 
-    @final
     def randomize(self, inputs: NDArray[Any], rng: Randomness) -> NDArray[Any]:
         """Return the part of one report per input."""
         records = self._records(inputs)

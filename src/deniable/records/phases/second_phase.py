@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Self
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.mechanism import Reports
@@ -31,7 +31,6 @@ class SecondPhase(RecordMechanism[Reports]):
     first: ClassVar[type[RecordMechanism[Any]]]
 
     @classmethod
-    @final
     def phase_one(cls, sizes: Sequence[int], epsilon: EpsilonLike) -> Any:
         """Return the mechanism of phase one: every attribute by GRR with epsilon/d."""
         return cls.first(tuple(sizes), checked_epsilon(epsilon))

@@ -153,18 +153,15 @@ class PivotLaw(ABC):
     ) -> Sequence[NDArray[np.int64]]:
         """Draw the counts of every target from those of one pivot's reports."""
 
-    @final
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Domain sizes."""
         return tuple(oracle.k for oracle in self.oracles)
 
-    @final
     @cached_property
     def _layout(self) -> CodeLayout:
         return CodeLayout(self.oracles)
 
-    @final
     @cached_property
     def float_laws(self) -> list[list[Floats]]:
         """[group][attribute]: law of every attribute's code given the pivots' reports; a pivot's own is certain."""
@@ -178,7 +175,6 @@ class PivotLaw(ABC):
 
     # ---------------------------------------------------------------- exact law
 
-    @final
     def weights(self, reports: NDArray[np.int64]) -> NDArray[Any]:
         """Return W_S(y) of every group and report, int[groups, reports] over 2^(64 (d - |S|))."""
         result = np.full((len(self.pivots), len(reports)), 1, dtype=object)
@@ -191,7 +187,6 @@ class PivotLaw(ABC):
                     result[place] = result[place] * self.cells(place, j, given, reports[:, j])
         return result
 
-    @final
     @cached_property
     def possible(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """All reports of positive probability, int64[reports, d], and their weights."""
@@ -200,7 +195,6 @@ class PivotLaw(ABC):
         possible = (weights > 0).any(axis=0)
         return reports[possible], weights[:, possible]
 
-    @final
     def channel(self) -> NDArray[Any]:
         """Return P(report | record), Fraction[records, possible reports]; records in the order of `every_report`."""
         records = every_report(self.sizes)
@@ -215,17 +209,14 @@ class PivotLaw(ABC):
         matrix: NDArray[Any] = total * Fraction(1, len(self.pivots) * SCALE ** len(self.sizes))
         return matrix
 
-    @final
     @cached_property
     def _integers(self) -> list[tuple[int, int]]:
         return [(int(p * SCALE), int(q * SCALE)) for p, q in (oracle.support_probabilities for oracle in self.oracles)]
 
-    @final
     @cached_property
     def _deciding_weights(self) -> NDArray[Any] | None:
         return None if self.deciding is None else self.weights(self.deciding)
 
-    @final
     def whole_record_ratio(self) -> Fraction:
         """Return the largest likelihood ratio between any two records.
 
@@ -243,7 +234,6 @@ class PivotLaw(ABC):
         )
         return largest_quotient(likely, unlikely)
 
-    @final
     def attribute_ratio(self, attribute: int) -> Fraction:
         """Return the largest likelihood ratio between records that differ in one attribute only.
 
@@ -267,14 +257,12 @@ class PivotLaw(ABC):
 
     # ---------------------------------------------------------------- one pivot, counted by attribute
 
-    @final
     @cached_property
     def induced(self) -> InducedChannel:
         """Expected counts as a linear function of the frequencies, and its solution."""
         check_value_count(self.sizes)
         return induced_channel(self.oracles, self.float_laws)
 
-    @final
     def simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         """Draw the counts of all attributes, one after the other, exactly in distribution.
 

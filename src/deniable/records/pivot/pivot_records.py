@@ -6,7 +6,7 @@ from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,30 +45,25 @@ class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[N
         """How pivots and targets are drawn, with their exact probabilities."""
 
     @property
-    @final
     def oracles(self) -> tuple[GRR, ...]:
         """GRR of each attribute as a pivot."""
         return self.law.oracles
 
-    @final
     @cached_property
     def layout(self) -> CodeLayout:
         """A column of codes per attribute."""
         return CodeLayout(self.oracles)
 
-    @final
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
         return self.law.randomize(codes, rng)
 
     # ---------------------------------------------------------------- analyst
 
     @property
-    @final
     def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
         """Implemented (p, q) of each attribute as a pivot."""
         return tuple(oracle.support_probabilities for oracle in self.oracles)
 
-    @final
     def debiased(self, aggregate: Aggregate) -> RecordEstimate:
         """Analyst: the papers' f^ = (count/n - q)/(p - q), as if every report were its own attribute's GRR report.
 
@@ -93,21 +88,17 @@ class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[N
 
     # ---------------------------------------------------------------- exact law
 
-    @final
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio between two records, exact or an upper bound: `PivotLaw.whole_record_ratio`."""
         return self.law.whole_record_ratio()
 
-    @final
     def _attribute_ratio(self, attribute: int) -> Fraction:
         return self.law.attribute_ratio(attribute)
 
-    @final
     def outputs(self) -> NDArray[Any]:
         self._check_channel(1, prod(self.sizes))
         return self.law.possible[0].astype(self.layout.field.dtype)
 
-    @final
     def _channel(self) -> NDArray[Any]:
         self._check_channel(prod(self.sizes), prod(self.sizes))
         return self.law.channel()
@@ -116,11 +107,9 @@ class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[N
 class OnePivot(PivotRecords, CountedRecords):
     """One pivot with the whole budget, counted by attribute."""
 
-    @final
     def unmixed(self, aggregate: Aggregate) -> RecordEstimate:
         self.check(aggregate)
         return self.law.induced.estimate(aggregate.counts, aggregate.n, self.singular)
 
-    @final
     def _simulate(self, records: Codes, held: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         return self.law.simulate(records, held, rng)

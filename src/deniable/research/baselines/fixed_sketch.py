@@ -10,7 +10,7 @@ from abc import abstractmethod
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, TypeVar, final
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,7 +43,6 @@ class FixedSketch(FrequencyOracle[Reports]):
 
     support_law = None
 
-    @final
     def _check_parameters(self) -> None:
         """Check and set what both sketches are made of."""
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
@@ -52,7 +51,6 @@ class FixedSketch(FrequencyOracle[Reports]):
             object.__setattr__(self, parameter, int(getattr(self, parameter)))
 
     @cached_property
-    @final
     def functions(self) -> FixedHashes:
         """The public hash functions."""
         return FixedHashes(self.k, self.m, self.hashes, self.seed)
@@ -72,7 +70,6 @@ class FixedSketch(FrequencyOracle[Reports]):
             If the aggregate came from another mechanism, or contains no reports.
         """
 
-    @final
     def estimate(self, aggregate: Aggregate) -> Estimate:
         """Analyst: Apple's estimate (C/n - p0)/(p1 - p0), **biased**, and therefore without intervals.
 
@@ -87,7 +84,6 @@ class FixedSketch(FrequencyOracle[Reports]):
         estimate = affine_estimate(self.support_counts(aggregate), aggregate.n, p1, p0)
         return replace(estimate, processing=(f"{self.published} (biased: collisions are fixed)",))
 
-    @final
     def conditional_bias(self, frequencies: ArrayLike) -> NDArray[np.float64]:
         """Return the estimate's expectation minus the truth, float64[k], exact for this seed (Pan, eq. (3)).
 
@@ -98,12 +94,10 @@ class FixedSketch(FrequencyOracle[Reports]):
         """
         return self.functions.conditional_bias(frequencies)
 
-    @final
     def expected_squared_bias(self, frequencies: ArrayLike) -> NDArray[np.float64]:
         """Return the mean of the squared bias over random seeds, float64[k] (Pan, eq. (18))."""
         return self.functions.expected_squared_bias(frequencies)
 
-    @final
     def variance(self, f: float, n: int) -> float:
         """Variance of an estimated frequency if values collided with that one probability, n contributors.
 
@@ -111,7 +105,6 @@ class FixedSketch(FrequencyOracle[Reports]):
         """
         return affine_variance(*self.support_probabilities, f, n)
 
-    @final
     def worst_variance(self, n: int) -> float:
         """Return the larger of the variances at f = 0 and f = 1; the bias comes on top."""
         return max(self.variance(0.0, n), self.variance(1.0, n))

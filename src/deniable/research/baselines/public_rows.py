@@ -11,7 +11,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,7 +63,6 @@ class PublicRows(FrequencyOracle[Codes]):
     def _cell(self, codes: Codes, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return the cell in 0..m-1 of each of codes[n] under the function of its row, unsigned integers [n]."""
 
-    @final
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
         m = self.response.k
         reports = np.empty(len(codes), dtype=code_dtype(self.rows * m))
@@ -73,7 +72,6 @@ class PublicRows(FrequencyOracle[Codes]):
             reports[start : start + len(part)] = row * m + self.response.randomize(self._cell(part, row), rng)
         return reports
 
-    @final
     def supports(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which values have the reported cell under the reported row's function, bool[n, len(values)]."""
         m = self.response.k
@@ -82,7 +80,6 @@ class PublicRows(FrequencyOracle[Codes]):
         matrix: NDArray[np.bool_] = cells == cell[:, None]
         return matrix
 
-    @final
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio p/q of the implemented thresholds, exact: that of the response.
 
@@ -90,13 +87,11 @@ class PublicRows(FrequencyOracle[Codes]):
         """
         return self.response.implemented_ratio()
 
-    @final
     def outputs(self) -> Codes:
         m = self.response.k
         self._check_channel(self.k, self.rows * m)
         return np.arange(self.rows * m, dtype=code_dtype(self.rows * m))
 
-    @final
     def _channel(self) -> NDArray[Any]:
         m = self.response.k
         self._check_channel(self.k, self.rows * m)
@@ -107,12 +102,10 @@ class PublicRows(FrequencyOracle[Codes]):
             matrix[v, row * m + self._cell(np.full(self.rows, v), row)] = p
         return matrix
 
-    @final
     def _simulate(self, counts: NDArray[np.int64], rng: SimulationRandomness) -> NDArray[np.int64]:
         # Different rows share the contributors: no product law replaces the reports.
         return self._simulate_by_reports(counts, rng)
 
-    @final
     @cached_property
     def report_fields(self) -> tuple[ReportField, ...]:
         return (ReportField("report", code_dtype(self.rows * self.response.k).name),)
@@ -122,12 +115,10 @@ class SignedRows(PublicRows):
     """Public rows of a Hadamard matrix, or of several: two cells, and the state is a sum of signs per row."""
 
     @cached_property
-    @final
     def response(self) -> GRR:
         """The randomised response that bits go through: GRR over 2 values."""
         return GRR(2, self.epsilon)
 
-    @final
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         checked = checked_report_codes(reports, 2 * self.rows)
         sums = np.zeros(self.rows, dtype=np.int64)
@@ -135,11 +126,9 @@ class SignedRows(PublicRows):
         return sums, len(checked)
 
     @property
-    @final
     def state_size(self) -> int:
         return self.rows
 
-    @final
     def check_state(self, counts: Counts, n: int) -> None:
         signs_of(counts, n)
 

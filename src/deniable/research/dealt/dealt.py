@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, NoReturn, final
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,20 +78,17 @@ class DealtMechanism(Mechanism[Reports]):
     def share_fields(self) -> tuple[ReportField, ...]:
         """How shares are stored: name, dtype and width of each of `Shares.columns`, in order."""
 
-    @final
     def _check_deal(self, least: int = 2, most: int | None = MAX_CONTRIBUTORS) -> None:
         """Check n and the deal's name, and keep n as an int."""
         object.__setattr__(self, "n", checked_integer("n", self.n, least, most))
         if not isinstance(self.deal_id, str):
             raise InvalidParameterError(f"deal_id must be a string, got deal_id={self.deal_id!r}")
 
-    @final
     def _check_dealt_to(self, n: int | None) -> None:
         """Raise InvalidParameterError unless n, if given, is the number of contributors that the deal is meant for."""
         if n is not None and checked_integer("n", n, 1) != self.n:
             raise InvalidParameterError(f"n must be {self.n}, the number that the deal is meant for, got n={n}")
 
-    @final
     def _checked_counts(self, counts: ArrayLike, kinds: int) -> NDArray[np.int64]:
         """Return how many contributors hold each of so many answers, n in all, or raise InvalidInputError."""
         held = checked_counts(counts, kinds)
@@ -101,7 +98,6 @@ class DealtMechanism(Mechanism[Reports]):
 
     # ---------------------------------------------------------------- dealer
 
-    @final
     def deal(self, n: int, rng: Randomness) -> Shares:
         """Dealer: draw the shares of n contributors; sees no data and no reports.
 
@@ -132,7 +128,6 @@ class DealtMechanism(Mechanism[Reports]):
 
     # ---------------------------------------------------------------- contributor
 
-    @final
     def randomize(self, inputs: ArrayLike, shares: Shares, rng: Randomness) -> Reports:
         """Contributor: turn true answers and one share each into reports, one row each.
 
@@ -171,7 +166,6 @@ class DealtMechanism(Mechanism[Reports]):
     def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Reports:
         """Randomise checked codes, as the checked columns of as many shares tell."""
 
-    @final
     def _check_shares(self, shares: Shares, rows: int) -> None:
         if not isinstance(shares, Shares):
             raise InvalidInputError(f"shares must be Shares from the dealer, got {type(shares).__name__}")
@@ -209,7 +203,6 @@ class DealtMechanism(Mechanism[Reports]):
 
     # ---------------------------------------------------------------- collector
 
-    @final
     def check_state(self, counts: Counts, n: int) -> None:
         """Refuse counts that no n reports have, and more reports than contributors; quotas do not bind liars."""
         dealt_to(n, self.n)
@@ -221,7 +214,6 @@ class DealtMechanism(Mechanism[Reports]):
 
     # ---------------------------------------------------------------- exact law
 
-    @final
     def _channel(self) -> NoReturn:
         # Of a collector who reads all reports no channel of one report says what is learned.
         raise TooLargeError(
@@ -253,13 +245,11 @@ class DealtOracle(DealtMechanism[Reports]):
     one_each: ClassVar[bool] = False
 
     @property
-    @final
     def domain(self) -> tuple[int, ...]:
         """The one domain size, (k,)."""
         return (self.k,)
 
     @property
-    @final
     def state_size(self) -> int:
         """One counter per value."""
         return self.k
@@ -279,7 +269,6 @@ class DealtOracle(DealtMechanism[Reports]):
     def _support_law(self, reporters: int, among: int) -> SupportLaw:
         """Return the distribution of a value's number of supports; holders are counted among so many people."""
 
-    @final
     def frequency_bounds(
         self, aggregate: Aggregate, tail: float, target: Target = "contributors", among: int | None = None
     ) -> tuple[Floats, Floats]:
@@ -301,7 +290,6 @@ class DealtOracle(DealtMechanism[Reports]):
         variance = partial(self.variance, reporters=n)
         return bounds(law, aggregate.counts, found, variance, self.support_step / n, tail, target)
 
-    @final
     def estimate(self, aggregate: Aggregate) -> Estimate:
         """Analyst: unbiased frequencies among the n' reporters, f^ = (support/n' - q)/(p - q), `support_probabilities`.
 
@@ -321,20 +309,17 @@ class DealtOracle(DealtMechanism[Reports]):
         )
 
     @property
-    @final
     def support_step(self) -> float:
         """How much one more support adds to n' times an estimated frequency, 1/(p - q)."""
         p, q = self.support_probabilities
         return 1 / float(p - q)
 
-    @final
     def frequencies(self, aggregate: Aggregate) -> Floats:
         """Analyst: return the estimated frequencies alone, float64[k]; raises as `estimate` does."""
         self.check(aggregate)
         p, q = self.support_probabilities
         return (aggregate.counts / aggregate.n - float(q)) / float(p - q)
 
-    @final
     def variance(self, f: float, n: int | None = None, *, reporters: int | None = None) -> float:
         """Return the variance of an estimated frequency whose true value among the reporters is f, noise only, exact.
 
@@ -354,7 +339,6 @@ class DealtOracle(DealtMechanism[Reports]):
 
     # ---------------------------------------------------------------- simulation
 
-    @final
     def simulate_aggregate(self, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
         """Draw the aggregate of n contributors with these true counts, exactly in distribution.
 
@@ -388,31 +372,25 @@ class CodeOracle(DealtOracle[Codes]):
     one_each = True
     report_type = staticmethod(np.asarray)
 
-    @final
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         codes = checked_report_codes(reports, self.k)
         return count_codes(codes, self.k), len(codes)
 
-    @final
     def _check_counts(self, counts: Counts, n: int) -> None:
         counts_sum_to(counts, n)
 
-    @final  # type: ignore[misc]
     def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
         return levers(targets, self.k, (1, 1), *self.support_probabilities)
 
-    @final
     def outputs(self) -> Codes:
         return np.arange(self.k, dtype=code_dtype(self.k))
 
     @property
-    @final
     def report_fields(self) -> tuple[ReportField, ...]:
         """One code per report."""
         return (ReportField("value", code_dtype(self.k).name),)
 
     @property
-    @final
     def report_bits(self) -> float:
         """Bits per report, log2 k."""
         return float(np.log2(self.k))
@@ -423,31 +401,25 @@ class BitOracle(DealtOracle[Bits]):
 
     report_type = staticmethod(np.asarray)
 
-    @final
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         return support_counts(reports, self.k)
 
-    @final
     def _check_counts(self, counts: Counts, n: int) -> None:
         counts_between(counts, 0, n)
 
-    @final  # type: ignore[misc]
     def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
         return levers(targets, self.k, (0, self.k), *self.support_probabilities)
 
-    @final
     def outputs(self) -> Bits:
         """Return every report once: report y has the bits of the integer y."""
         return bit_outputs(self.k, repr(self))
 
     @property
-    @final
     def report_fields(self) -> tuple[ReportField, ...]:
         """The packed bits."""
         return bit_fields(self.k)
 
     @property
-    @final
     def report_bits(self) -> float:
         """Bits per report, k."""
         return float(self.k)
@@ -466,7 +438,6 @@ class DealtRecordMechanism(DealtMechanism[Reports]):
     records: ClassVar[bool] = True
 
     @property
-    @final
     def domain(self) -> tuple[int, ...]:
         """The domain sizes."""
         return self.sizes
@@ -478,7 +449,6 @@ class DealtRecordMechanism(DealtMechanism[Reports]):
     def variance(self, f: float, n: int | None = None, attribute: int = 0) -> float:
         """Return the variance of an estimated frequency of one attribute, f among all n contributors, exact."""
 
-    @final
     def simulate_aggregate(self, records: ArrayLike, counts: ArrayLike, rng: SimulationRandomness) -> Aggregate:
         """Draw the aggregate of n contributors with these records, exactly in distribution, without reports.
 

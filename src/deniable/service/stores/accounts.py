@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, final
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from deniable.service.stores.store import Run
@@ -70,7 +70,6 @@ class Accounts(ABC):
 
     # ---------------------------------------------------------------- accounts
 
-    @final
     def add_analyst(self, name: str, role: str, password: str, surveys: frozenset[str] | None = None) -> bool:
         """Enter an account; False if there is one of this name, which stays as it is."""
         with self._working() as run:
@@ -84,21 +83,18 @@ class Accounts(ABC):
                 run("DELETE FROM sessions WHERE analyst = ?", name)
         return bool(added)
 
-    @final
     def analysts(self) -> list[Account]:
         """Return all accounts, by name."""
         with self._reading() as run:
             found = run("SELECT name, role, surveys FROM analysts ORDER BY name")
         return [_account(*row) for row in found]
 
-    @final
     def analyst(self, name: str) -> tuple[str, str] | None:
         """Return an account's role and password hash, None if there is none of this name."""
         with self._reading() as run:
             found = run("SELECT role, password FROM analysts WHERE name = ?", name)
         return (found[0][0], found[0][1]) if found else None
 
-    @final
     def set_rights(self, name: str, role: str, surveys: frozenset[str] | None) -> bool:
         """Change the role and the surveys of an account; whether there is one of this name."""
         with self._working() as run:
@@ -109,7 +105,6 @@ class Accounts(ABC):
                 )
             )
 
-    @final
     def set_password(self, name: str, password: str, *, before: str | None = None, keep: str = "") -> bool:
         """Change a password hash and end the account's sessions and links, except the one with the digest `keep`.
 
@@ -124,7 +119,6 @@ class Accounts(ABC):
                 run("DELETE FROM sessions WHERE analyst = ? AND kind <> 'token' AND digest <> ?", name, keep)
         return bool(changed)
 
-    @final
     def remove_analyst(self, name: str) -> bool:
         """Remove an account with its sessions and tokens; whether there was one of this name."""
         with self._working() as run:
@@ -139,7 +133,6 @@ class Accounts(ABC):
 
     # ---------------------------------------------------------------- sessions, tokens and links
 
-    @final
     def add_session(
         self,
         digest: str,
@@ -169,7 +162,6 @@ class Accounts(ABC):
                 )
             )
 
-    @final
     def session(self, digest: str, kind: str) -> Session | None:
         """Return what a session opens, None if there is no such session."""
         with self._reading() as run:
@@ -180,20 +172,17 @@ class Accounts(ABC):
             )
         return Session(_account(*found[0][:3]), found[0][3], found[0][4]) if found else None
 
-    @final
     def use_session(self, digest: str, day: str) -> None:
         """Write down the day on which a token was used last."""
         with self._working() as run:
             run("UPDATE sessions SET used = ? WHERE digest = ?", day, digest)
 
-    @final
     def sessions(self, analyst: str) -> int:
         """Return how many sessions an account has."""
         with self._reading() as run:
             ((found,),) = run("SELECT count(*) FROM sessions WHERE analyst = ? AND kind = 'session'", analyst)
         return int(found)
 
-    @final
     def tokens(self) -> list[Token]:
         """Return all tokens without their secrets, by account and name."""
         with self._reading() as run:
@@ -203,20 +192,17 @@ class Accounts(ABC):
             )
         return [Token(*row) for row in found]
 
-    @final
     def end_session(self, digest: str) -> bool:
         """Drop a session; whether there was one, so that of two who use a one-time link one succeeds."""
         with self._working() as run:
             return bool(run("DELETE FROM sessions WHERE digest = ? RETURNING 1", digest))
 
-    @final
     def end_sessions(self, analyst: str | None = None) -> None:
         """Drop the sessions and links of an account, or of all; tokens stay."""
         where, values = ("", ()) if analyst is None else (" AND analyst = ?", (analyst,))
         with self._working() as run:
             run(f"DELETE FROM sessions WHERE kind <> 'token'{where}", *values)
 
-    @final
     def revoke(self, analyst: str, label: str) -> bool:
         """Drop a token; whether there was one of this name."""
         with self._working() as run:
@@ -227,7 +213,6 @@ class Accounts(ABC):
                 )
             )
 
-    @final
     def end_expired(self, now: str) -> None:
         """Drop sessions that have expired, and entries of the audit that are older than `AUDIT_DAYS`."""
         oldest = datetime.fromisoformat(now) - timedelta(days=AUDIT_DAYS)
@@ -237,7 +222,6 @@ class Accounts(ABC):
 
     # ---------------------------------------------------------------- audit
 
-    @final
     def note(
         self, at: datetime, who: str, act: str, survey: str = "", about: str = "", *, together: bool = False
     ) -> None:
@@ -256,7 +240,6 @@ class Accounts(ABC):
                 *(now, now, *same),
             )
 
-    @final
     def noted(
         self, *, survey: str | None = None, who: str | None = None, day: str | None = None, most: int | None = None
     ) -> list[Entry]:

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, final
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,7 +206,6 @@ class Store(Accounts):
 
     # ---------------------------------------------------------------- tables
 
-    @final
     def prepare(self, create: bool, upgrade: Upgrade) -> None:
         """Check that this is a collector's database of this release, or make it one.
 
@@ -242,7 +241,6 @@ class Store(Accounts):
         """Open a transaction on the lane of work that may take long."""
         return self._working()
 
-    @final
     def ready(self) -> None:
         """Raise StoreError unless reports can be stored now.
 
@@ -258,7 +256,6 @@ class Store(Accounts):
 
     # ---------------------------------------------------------------- surveys
 
-    @final
     def collections(self, slug: str | None = None) -> list[CollectionRow]:
         """Return all collections, or those of one survey, by survey and round."""
         where, values = ("", ()) if slug is None else (" WHERE c.slug = ?", (slug,))
@@ -266,7 +263,6 @@ class Store(Accounts):
             rows = run(f"{_ROWS}{where} ORDER BY c.slug, c.position", *values)
         return [_row(*row) for row in rows]
 
-    @final
     def documents(self, collection: str) -> tuple[str, str, dict[str, tuple[str, bytes]]]:
         """Return a collection's document and page, and of each of its dictionaries, by attribute, the file's name."""
         with self._reading() as run:
@@ -274,7 +270,6 @@ class Store(Accounts):
             found = run("SELECT attribute, file, words FROM dictionaries WHERE collection = ?", collection)
         return document, page, {attribute: (file, bytes(words)) for attribute, file, words in found}
 
-    @final
     def add(
         self,
         collection: str,
@@ -309,7 +304,6 @@ class Store(Accounts):
             for attribute, (file, words) in dictionaries.items():
                 run("INSERT INTO dictionaries VALUES (?, ?, ?, ?)", collection, attribute, file, words)
 
-    @final
     def move(self, collection: str, before: Sequence[State], state: State, accepts_until: str | None = None) -> bool:
         """Move a collection to another state; False if it was in none of those before."""
         with self._working() as run:
@@ -320,7 +314,6 @@ class Store(Accounts):
             run("UPDATE collections SET state = ?, accepts_until = ? WHERE id = ?", state, accepts_until, collection)
         return True
 
-    @final
     def delete(self, collection: str) -> bool:
         """Delete a draft or a closed collection with all that is kept of it; False in any other state."""
         with self._working() as run:
@@ -340,7 +333,6 @@ class Store(Accounts):
 
     # ---------------------------------------------------------------- reports
 
-    @final
     def take(self, posted: Mapping[str, Posted]) -> dict[str, NDArray[np.bool_] | State]:
         """Take valid reports in one transaction, each id once; of an id that comes twice the first counts.
 
@@ -372,19 +364,16 @@ class Store(Accounts):
                 outcome[collection] = new
         return outcome
 
-    @final
     def counted(self, collection: str, name: bytes) -> bool:
         """Whether a report of this id was taken."""
         with self._reading() as run:
             return bool(run(f"SELECT 1 FROM receipts WHERE collection = {_NUMBER} AND nullifier = ?", collection, name))
 
-    @final
     def waiting(self, collection: str) -> int:
         """Return the number of reports in the inbox; analysts are never told."""
         with self._reading() as run:
             return int(run(f"SELECT count(*) FROM inbox WHERE collection = {_NUMBER}", collection)[0][0])
 
-    @final
     def drain(
         self, collection: str, least: int, fold: Fold, day: str, *, close: bool = False, step: Step = WHOLE_DAY
     ) -> int:
@@ -432,7 +421,6 @@ class Store(Accounts):
             self.settle()
         return added
 
-    @final
     def release(self, collection: str, step: Step, day: str) -> bool:
         """Release the sum to analysts if that is due; whether it was."""
         with self._working() as run:
@@ -447,7 +435,6 @@ class Store(Accounts):
         run("INSERT INTO releases SELECT id, batches, ?, n, counts FROM collections WHERE id = ?", day, row.id)
         return True
 
-    @final
     def released(self, collection: str) -> tuple[Release, bytes]:
         """Return the last release and its sum; the sum is empty before the first."""
         with self._reading() as run:
@@ -457,14 +444,12 @@ class Store(Accounts):
             )
         return (Release(*found[0][:3]), bytes(found[0][3])) if found else (Release(), b"")
 
-    @final
     def releases(self, collection: str) -> list[Release]:
         """Return all releases, in order."""
         with self._reading() as run:
             found = run("SELECT day, batches, n FROM releases WHERE collection = ? ORDER BY batches", collection)
         return [Release(*row) for row in found]
 
-    @final
     def settle(self) -> None:
         """Let go of what the database keeps of reports that were taken out; called as often as inboxes are looked at.
 
@@ -473,20 +458,17 @@ class Store(Accounts):
         if self._traces and self._settle():
             self._traces -= 1
 
-    @final
     def sum(self, collection: str) -> tuple[bytes, int, int]:
         """Return the sum of what was drained, the number of reports in it, and of batches; of one moment."""
         with self._reading() as run:
             ((counts, n, batches),) = run("SELECT counts, n, batches FROM collections WHERE id = ?", collection)
         return bytes(counts), n, batches
 
-    @final
     def batches(self, collection: str) -> list[tuple[int, str, int]]:
         """Return number, day and size of every batch, in order."""
         with self._reading() as run:
             return run("SELECT number, day, n FROM batches WHERE collection = ? ORDER BY number", collection)
 
-    @final
     def days(self, collection: str, batches: int) -> list[tuple[str, int, int]]:
         """Return the days on which the first `batches` were drained, in order, how many they were and their reports."""
         with self._reading() as run:
@@ -497,21 +479,18 @@ class Store(Accounts):
             )
         return [(day, int(batches), int(n)) for day, batches, n in found]
 
-    @final
     def largest_batch(self, collection: str, since: str) -> int:
         """Return the number of reports in the largest batch since a day, that day included; 0 if there is none."""
         with self._reading() as run:
             found = run("SELECT max(n) FROM batches WHERE collection = ? AND day >= ?", collection, since)
         return int(found[0][0] or 0)
 
-    @final
     def batch_file(self, collection: str, number: int) -> bytes:
         """Return the reports of a batch as a file."""
         with self._reading() as run:
             ((content,),) = run("SELECT content FROM batches WHERE collection = ? AND number = ?", collection, number)
         return bytes(content)
 
-    @final
     def forget_receipts(self, day: str) -> None:
         """Drop the receipts of collections that were closed before a day."""
         with self._working() as run:
@@ -520,7 +499,6 @@ class Store(Accounts):
 
     # ---------------------------------------------------------------- what is counted only
 
-    @final
     def reject(self, counts: Mapping[tuple[str, str, str], int]) -> None:
         """Count rejections, by collection, day and reason."""
         with self._working() as run:
@@ -532,7 +510,6 @@ class Store(Accounts):
                     *(day, reason, count, collection, count),
                 )
 
-    @final
     def rejections(self, collection: str) -> dict[str, int]:
         """Return how many reports were rejected, by reason."""
         with self._reading() as run:

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,7 +140,6 @@ class HashFamily(ABC):
     def check_state(self, counts: Counts, n: int) -> None:
         """Raise DamagedStateError unless n reports can have this state, as far as one pass over it tells."""
 
-    @final
     def tally(self, reports: Any) -> Counts:
         """Collector: return the state of checked reports, int[state_size].
 
@@ -206,38 +205,31 @@ class ColumnFamily(HashFamily):
         """What describes a hash function, in the order of the reports' fields."""
 
     @property
-    @final
     def member_count(self) -> int:
         """Number of combinations of parameters."""
         return math.prod(high - low + 1 for low, high, _ in self.parameter_columns)
 
-    @final
     def members(self) -> tuple[Parameters, NDArray[Any]]:
         """Return every combination of parameters, the last varying fastest, and their probabilities, all equal."""
         values = (np.arange(low, high + 1).astype(dtype) for low, high, dtype in self.parameter_columns)
         probabilities = np.full(self.member_count, Fraction(1, self.member_count), dtype=object)
         return tuple(axis.ravel() for axis in np.meshgrid(*values, indexing="ij")), probabilities
 
-    @final
     def join(self, parameters: Parameters, cells: Codes) -> Any:
         return self.report_type(*parameters, cells)
 
-    @final
     def split(self, reports: Any) -> tuple[Parameters, Codes]:
         return tuple(reports[:-1]), reports[-1]
 
     @cached_property
-    @final
     def _columns(self) -> tuple[Column, ...]:
         return (*self.parameter_columns, column(0, self.m - 1))
 
     @property
-    @final
     def _bounds(self) -> list[tuple[int, int]]:
         return [(low, high) for low, high, _ in self._columns]
 
     @cached_property
-    @final
     def report_fields(self) -> tuple[ReportField, ...]:
         reports: Any = self.report_type
         return tuple(
@@ -245,19 +237,15 @@ class ColumnFamily(HashFamily):
         )
 
     @property
-    @final
     def report_bits(self) -> float:
         return sum(math.log2(high - low + 1) for low, high in self._bounds)
 
-    @final
     def checked(self, reports: Any) -> Any:
         return checked_columns(reports, self.report_type, self._bounds)
 
-    @final
     def valid_rows(self, reports: Any) -> NDArray[np.bool_]:
         return valid_column_rows(reports, self.report_type, self._bounds)
 
-    @final
     def decode_queries(self, state: Counts, n: int, queries: Codes) -> Counts:
         return self.decode(state, n)[queries]
 
@@ -266,15 +254,12 @@ class CountedFamily(ColumnFamily):
     """A family whose collector compares every report with every value: the state is the k support counts."""
 
     @property
-    @final
     def state_size(self) -> int:
         return self.k
 
-    @final
     def check_state(self, counts: Counts, n: int) -> None:
         counts_between(counts, 0, n)
 
-    @final
     def decode(self, state: Counts, n: int) -> Counts:
         check_counts(state, n)
         return state
@@ -292,7 +277,6 @@ class TransformedFamily(ColumnFamily):
     def functionals(self) -> int:
         """Number of functionals that one hash evaluates."""
 
-    @final
     def count_queries(self, reports: Any, queries: Codes) -> Counts:
         """Collector: return the support counts of the queries, by way of the state where that is less work."""
         n = len(reports[-1])

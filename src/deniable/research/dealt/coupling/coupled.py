@@ -10,7 +10,6 @@ import math
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
-from typing import final
 
 from deniable.core.checks import checked_probability, code_dtype
 from deniable.core.mechanism import ReportField, Reports
@@ -46,7 +45,6 @@ class CoupledMechanism(DealtOracle[Reports]):
 
     colluders: int | None
 
-    @final
     def _check_pairs(self) -> None:
         """Check n, the deal's name and the number of colluders, whose default is set."""
         self._check_deal()
@@ -62,7 +60,6 @@ class CoupledMechanism(DealtOracle[Reports]):
     def _ordered(self) -> bool:
         """Whether who holds a value supports it at least as likely as who does not, whatever the share."""
 
-    @final
     def _support_law(self, reporters: int, among: int) -> SupportLaw:  # noqa: ARG002
         p, q = map(float, self.support_probabilities)
         both, one, none = (self._pair_covariance(*bits) for bits in ((1, 1), (1, 0), (0, 0)))
@@ -71,7 +68,6 @@ class CoupledMechanism(DealtOracle[Reports]):
     # ---------------------------------------------------------------- guarantee
 
     @property
-    @final
     def nominal_epsilon(self) -> float:
         """The paper's epsilon, of who ignores all reports but one: `epsilon_against` the mechanism's `colluders`.
 
@@ -80,7 +76,6 @@ class CoupledMechanism(DealtOracle[Reports]):
         assert self.colluders is not None
         return self.epsilon_against(self.colluders)
 
-    @final
     def epsilon_against(self, colluders: int) -> float:
         """Return the bound of who sees my report and the shares of m colluders, ignoring other reports, in nats."""
         return self._revealed(peer_posterior(self.n, colluders))
@@ -89,11 +84,9 @@ class CoupledMechanism(DealtOracle[Reports]):
     def _revealed(self, mu: Fraction) -> float:
         """Return that bound at the posterior probability mu that my peer is among the colluders."""
 
-    @final
     def privacy(self) -> Guarantee:
         return self.guarantee_against()
 
-    @final
     def guarantee_against(self, *, theta: float = 0.05, colluders: int | None = None, delta: float = 1e-6) -> Guarantee:
         """Return the guarantee per adversary, each with its view, from the implemented integers.
 
@@ -157,12 +150,10 @@ class SignedCoins(CoupledMechanism[Reports]):
     def _pull(self) -> float:
         """How much the truth coin moves the support of a value that is not held; by one if it is."""
 
-    @final  # type: ignore[misc]
     def _dealt_types(self) -> DealtTypes:
         # Two signs, and the type of the one who is left over.
         return DealtTypes(SIGN_TYPES, counts=tuple(sign_counts(self.n)))
 
-    @final
     def _check_coins(self) -> None:
         object.__setattr__(self, "p", checked_number(self.p, "p"))
         object.__setattr__(self, "rho", checked_number(self.rho, "rho"))
@@ -170,36 +161,29 @@ class SignedCoins(CoupledMechanism[Reports]):
         object.__setattr__(self, "epsilon", self.implemented_epsilon())
 
     @property
-    @final
     def correlation(self) -> float:
         """Correlation of two peers' truth coins, -s^2/(q (1 - q))."""
         return -float(self.coin.s**2 / (self.coin.q * (1 - self.coin.q)))
 
     @property
-    @final
     def share_fields(self) -> tuple[ReportField, ...]:
         """One type per share."""
         return (ReportField("types", code_dtype(SIGN_TYPES).name),)
 
-    @final
     def _deal(self, n: int, rng: Randomness) -> Columns:
         return (deal_types(sign_counts(n), rng),)
 
-    @final
     def _check_types(self, columns: Columns) -> None:
         check_types(columns[0], self.n, sign_counts(self.n))
 
-    @final
     def _pair_covariance(self, x: int, other: int) -> float:
         return -(float(self.coin.s) ** 2) * math.prod(1.0 if bit else self._pull for bit in (x, other))
 
     @property
-    @final
     def _ordered(self) -> bool:
         p, q = self.support_probabilities
         return float(self.coin.s) * abs(1 - self._pull) <= float(p - q)
 
-    @final
     def _support_variance(self, holders: float, reporters: int) -> float:
         p, q = self.support_probabilities
         others = reporters - holders
@@ -207,11 +191,9 @@ class SignedCoins(CoupledMechanism[Reports]):
         spread = holders * float(p * (1 - p)) + others * float(q * (1 - q))
         return spread - float(self.coin.s**2 * pair_rate(self.n)) * pairs
 
-    @final
     def _revealed(self, mu: Fraction) -> float:
         return revealed_shares(self.cells, self.coin, mu)
 
-    @final
     def implemented_ratio(self) -> Fraction | float:
         """Largest likelihood ratio of who knows the share, exact; no view's exceeds it. Infinite at the end of rho."""
         return worst_ratio(self.cells, self.coin.lie_plus, self.coin.lie_minus)
@@ -234,26 +216,21 @@ class CoupledReports(CoupledMechanism[Reports]):
     def coupling(self) -> ThresholdCoupling:
         """The implemented thresholds q <= p and the weight, as integers."""
 
-    @final
     @cached_property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:
         """Implemented (p, q): probability that a report supports v if the contributor holds v, and if not."""
         return Fraction(self.coupling.p, SCALE), Fraction(self.coupling.q, SCALE)
 
-    @final
     def _pair_covariance(self, x: int, other: int) -> float:
         return float(self.coupling.covariance(x, other))
 
     @property
-    @final
     def _ordered(self) -> bool:
         return True
 
-    @final
     def _support_variance(self, holders: float, reporters: int) -> float:
         return self.coupling.count_variance(holders, reporters, self.n)
 
-    @final
     def implemented_ratio(self) -> float:
         """Infinite: who is told to report the truth does so verbatim."""
         return math.inf

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,13 +57,11 @@ class QuotaGroups(DealtMechanism[Reports]):
     # ---------------------------------------------------------------- dealer and contributor
 
     @property
-    @final
     def share_fields(self) -> tuple[ReportField, ...]:
         """The group, which the report repeats, so it is no secret for long, and the type, as of the group's QuotaRR."""
         types = code_dtype(max(self.group_sizes) + 1)
         return ReportField("group", code_dtype(len(self.group_sizes)).name), ReportField("types", types.name)
 
-    @final
     def _deal_within(self, group: NDArray[Any], rng: Randomness) -> Columns:
         """Deal within every group; contributor i is of group[i]."""
         kinds, told = self.share_fields
@@ -72,7 +70,6 @@ class QuotaGroups(DealtMechanism[Reports]):
             types[rows] = self.parts[g]._deal(self.parts[g].n, rng)[0]
         return group.astype(kinds.dtype), types
 
-    @final
     def _check_types(self, columns: Columns) -> None:
         group, types = columns
         sizes = np.array(self.group_sizes)
@@ -83,7 +80,6 @@ class QuotaGroups(DealtMechanism[Reports]):
             row = int(wrong.argmax())
             raise InvalidInputError(f"value must be in 0..{sizes[group[row]]}, got another in row {row + 1}")
 
-    @final
     def _randomize(self, codes: Codes, columns: Columns, rng: Randomness) -> Reports:
         group, types = columns
         values = np.empty(len(group), dtype=self.report_fields[1].dtype)
@@ -97,13 +93,11 @@ class QuotaGroups(DealtMechanism[Reports]):
     # ---------------------------------------------------------------- collector
 
     @property
-    @final
     def report_fields(self) -> tuple[ReportField, ...]:
         """The group and the code."""
         group = ReportField(self.group, code_dtype(len(self.group_sizes)).name)
         return group, ReportField("value", code_dtype(max(self.group_sizes)).name)
 
-    @final
     def outputs(self) -> Reports:
         """Return every report once, by group, then by value."""
         sizes = self.group_sizes
@@ -112,7 +106,6 @@ class QuotaGroups(DealtMechanism[Reports]):
         reports: Reports = self.report_type(*(column.astype(field.dtype) for column, field in fields))
         return reports
 
-    @final
     def _tally(self, reports: tuple[ArrayLike, ArrayLike]) -> tuple[NDArray[np.int64], int]:
         groups, values = reports
         sizes = np.array(self.group_sizes)
@@ -130,12 +123,10 @@ class QuotaGroups(DealtMechanism[Reports]):
         return np.concatenate([counts, np.bincount(group, minlength=len(sizes))]).astype(np.int64), len(group)
 
     @property
-    @final
     def state_size(self) -> int:
         """One counter per value of every group, then one per group for the number of its reports."""
         return sum(self.group_sizes) + len(self.group_sizes)
 
-    @final
     def _check_counts(self, counts: Counts, n: int) -> None:
         groups = len(self.group_sizes)
         counts, reported = counts[:-groups], counts[-groups:]
@@ -147,7 +138,6 @@ class QuotaGroups(DealtMechanism[Reports]):
 
     # ---------------------------------------------------------------- analyst
 
-    @final
     def _part_aggregates(self, aggregate: Aggregate) -> list[Aggregate]:
         """Return the aggregate of every group's own deal, empty where it has no report; raises as `estimate` does."""
         self.check(aggregate)

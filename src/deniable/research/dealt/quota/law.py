@@ -16,7 +16,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,37 +132,31 @@ class CountLaw(ABC):
     def moments(self) -> Moments:
         """First and second moments of a and b."""
 
-    @final
     @cached_property
     def _others(self) -> list[tuple[Window, int]]:
         (own, times), *others = self.quotas
         return [(own, times - 1), *others] if times > 1 else others
 
-    @final
     def given_sum(self, own: Window, others: list[tuple[Window, int]]) -> Window:
         """Return the law of a count, given that it and all others sum to n."""
         weights = own.weights * sum_of(others).at(self.n - own.values)
         likely = np.flatnonzero(weights > 0)
         return Window(own.start + int(likely[0]), weights[likely[0] : likely[-1] + 1])
 
-    @final
     @cached_property
     def a(self) -> Window:
         """Law of the number of those told to say the value."""
         return self.given_sum(self.quotas[0][0], [*self._others, (self.truth, 1)])
 
-    @final
     @cached_property
     def b(self) -> Window:
         """Law of the number of truth-tellers."""
         return self.given_sum(self.truth, self.quotas)
 
-    @final
     @cached_property
     def _sum_of_others(self) -> Window:
         return sum_of(self._others)
 
-    @final
     def a_given_b(self, b: int) -> Floats:
         """Return the law of a on ``self.a.values``, given b."""
         values = self.a.values

@@ -9,7 +9,6 @@ import math
 from abc import abstractmethod
 from fractions import Fraction
 from functools import lru_cache
-from typing import final
 
 from deniable.core.mechanism import Reports
 from deniable.core.privacy import Guarantee, TrustModel, repeated
@@ -50,7 +49,6 @@ class QuotaOracle(DealtOracle[Reports]):
         """Two numbers in the ratio of the likelihoods of two answers, to who reads one report alone."""
 
     @property
-    @final
     def support_probabilities(self) -> tuple[float, float]:
         """Marginal probability of supporting v for a contributor who holds it, and for one who does not.
 
@@ -59,15 +57,12 @@ class QuotaOracle(DealtOracle[Reports]):
         moments, (truth, lie) = self.law.moments, self.truthfulness
         return (moments.a + truth * moments.b) / self.n, (moments.a + lie * moments.b) / self.n
 
-    @final
     def _support_variance(self, holders: float, reporters: int) -> float:
         return response_variance(self.law, *self.truthfulness, holders, reporters)
 
-    @final
     def _support_law(self, reporters: int, among: int) -> SupportLaw:
         return QuotaSupports(((self.law, reporters, 1),), *self.truthfulness, among)
 
-    @final
     def privacy(self) -> Guarantee:
         """Return the guarantee per adversary, each with its view.
 
