@@ -15,7 +15,7 @@
 # make drill    backup, restore, upgrade and rollback with real processes, both databases; results/drill.json
 # make load     how many reports a collector takes, and what they cost; results/load.json
 # make fuzz     every reader of files against atheris, a minute each, results/fuzz.json
-# make ways     how many modules a command walks through, and calls that climb; results/ways.json
+# make ways     how many modules the call path of a command has, and its upward calls; results/ways.json
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
 # make engines  Spark on two workers of this machine (Java 17 or later), DuckDB, and file systems of fsspec
 # make docs     the site, from the pages in docs/ and the docstrings; build/site/index.html, read without a network
@@ -138,8 +138,8 @@ bench-compare: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks.compare $(REV)
 
 capacity: $(VENV)/.installed-dev
-	$(RUN)/python -m benchmarks.capacity
 	$(RUN)/python -m benchmarks.files
+	$(RUN)/python -m benchmarks.capacity
 
 bench: $(VENV)/.installed-dev .venv-peers/.installed
 	$(RUN)/python -m benchmarks

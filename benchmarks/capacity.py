@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import deniable
+from benchmarks import quoted
 from benchmarks.compare import ROWS, Row, answers_of
 from benchmarks.files import RESULTS as FILES, table
 from benchmarks.pages import with_tables
@@ -152,7 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.capacity", description="What a survey of any size costs."
     )
-    parser.add_argument("--page", action="store_true", help="only write the tables of the page from the results")
+    parser.add_argument("--page", action="store_true", help="only write the tables of the pages from the results")
     options = parser.parse_args()
     if not options.page:
         costs = []
@@ -161,6 +162,7 @@ def main() -> None:
             print(json.dumps(costs[-1]), flush=True)
         found = {"machine": processor(), "costs": costs, "large": [large(*each) for each in LARGE]}
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    quoted.write({"files": json.loads(FILES.read_text())}, FILES.with_name("benchmarks.json"))
     PAGE.write_text(with_results(PAGE.read_text(), json.loads(RESULTS.read_text())))
 
 

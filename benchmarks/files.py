@@ -2,7 +2,7 @@
 
 Aggregated are the reports made of both files of answers, twice as many. Each is timed on the clock and in processor
 time, with the peak memory of a fresh process, and by how much that is above the peak of a tenth of the rows, per row.
-What is found goes to `docs/results/files.json` and the pages that quote it.
+What is found goes to `docs/results/files.json`; `python -m benchmarks.capacity --page` writes the pages that quote it.
 """
 
 from __future__ import annotations
@@ -148,15 +148,7 @@ def main() -> None:
         folder, job, kind, mechanism = given.work
         print(json.dumps(work(Path(folder), job, kind, mechanism)))
         return
-    found = measure(given.rows)
-    given.output.write_text(json.dumps(found, indent=1) + "\n")
-    if given.output == RESULTS:
-        from benchmarks import capacity, quoted
-
-        quoted.write({"files": found}, RESULTS.with_name("benchmarks.json"))
-        capacity.PAGE.write_text(
-            capacity.with_results(capacity.PAGE.read_text(), json.loads(capacity.RESULTS.read_text()))
-        )
+    given.output.write_text(json.dumps(measure(given.rows), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes
 from deniable.core.outputs import write_text
 from deniable.core.randomness import SimulationRandomness
-from deniable.demo import demo_answers
 from deniable.service.demo import SLUG, answer, demo_collection, demonstration
 from deniable.survey.collection import Collection
+from deniable.survey.example import demo_answers
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

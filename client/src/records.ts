@@ -1,13 +1,11 @@
 // Mechanisms for records of several answers, and how a specification becomes one.
 
+import { codeBytes, fromBytes, joined, toBytes } from "./bytes.js";
 import { ceiling, type Coin, decimalText, type Fraction, fraction, less, must, parseDecimal, SCALE, spent, times } from "./exact.js";
 import { type Json, Keys, whole } from "./json.js";
 import {
-  codeBytes,
   CountMeanSketch,
-  fromBytes,
   GRR,
-  joined,
   type Oracle,
   OUE,
   randomizeBits,
@@ -15,7 +13,6 @@ import {
   SquareWave,
   SubsetSelection,
   SUE,
-  toBytes,
 } from "./oracles.js";
 import { PrimeHashes, SpreadHashes } from "./sketch.js";
 import { high, low, uniformShare, type Words } from "./words.js";

@@ -1,7 +1,7 @@
 // Public hash functions of the count-mean sketch: two families, drawn exactly by their laws.
 
+import { codeBytes, fromBytes, joined, toBytes } from "./bytes.js";
 import { type Fraction, must } from "./exact.js";
-import { codeBytes, fromBytes, joined, toBytes } from "./oracles.js";
 import { uniformBelow, type Words } from "./words.js";
 
 /** A family of hash functions from 0..k-1 to m cells; one of them is a list of parameters. */

@@ -1,10 +1,8 @@
 """The main job on real, sensitive data: Fair's survey about extramarital affairs, from answers to error bars.
 
-Ray Fair, *A theory of extramarital affairs*, Journal of Political Economy (1978). The answers of 6,366 readers of
-*Redbook* come with statsmodels (extra ``demo``); nothing is downloaded and no answer is stored in this package. Every
-woman is one contributor. Each is randomised with the operating system's randomness under a whole-contributor epsilon,
-once at 1 and once at 4, along the same path that a user's own data takes. Two runs about the same people would cost
-them the sum of both epsilons: outside a demonstration, make one.
+The survey is that of `deniable.survey.example`. Every woman is one contributor. Each is randomised with the operating
+system's randomness under a whole-contributor epsilon, once at 1 and once at 4, along the same path that a user's own
+data takes. Two runs about the same people would cost them the sum of both epsilons: outside a demonstration, make one.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.csv
 from rich.console import Console
 
@@ -22,91 +19,16 @@ from deniable.answers import Summary, summarize
 from deniable.core.outputs import atomic_path
 from deniable.core.privacy import odds_text
 from deniable.core.randomness import SecureRandomness
-from deniable.errors import MissingExtraError, OutputError
+from deniable.errors import OutputError
 from deniable.files import aggregate_files, randomize_file, read_truth
 from deniable.planning import recommend
 from deniable.report import estimate_page, print_page, save_html, save_png
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
-from deniable.survey.schema import Attribute, Schema
+from deniable.survey.example import BINNING, TITLE, demo_answers, demo_schema
+from deniable.survey.schema import Schema
 
 EPSILONS = ("1", "4")
-TITLE = "Extramarital affairs survey (Fair 1978)"
-
-BINNING = (
-    "affairs is the survey's measure of time spent in extramarital affairs, a number >= 0, binned by a rule that is "
-    "public and fixed beforehand: none (below 0.01), under 1, 1 to under 4, 4 or more. age is the midpoint of the "
-    "questionnaire's own classes, binned into them. The other answers are categories of the questionnaire."
-)
-
-_TITLES = {
-    "affairs": "How much time do you spend in extramarital affairs?",
-    "rate_marriage": "How do you rate your marriage?",
-    "religious": "How religious are you?",
-    "age": "How old are you?",
-    "educ": "What is your education?",
-    "occupation": "What is your occupation?",
-}
-"""What people read, in the order in which it is asked."""
-
-_SCALES: dict[str, dict[float, str]] = {
-    "rate_marriage": {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "very good"},
-    "religious": {1: "not", 2: "mildly", 3: "fairly", 4: "strongly"},
-    "educ": {
-        9: "grade school",
-        12: "high school",
-        14: "some college",
-        16: "college graduate",
-        17: "some graduate school",
-        20: "advanced degree",
-    },
-    "occupation": {
-        1: "student",
-        2: "farming, semi-skilled or unskilled",
-        3: "white-collar",
-        4: "teacher, nurse, artist, technician",
-        5: "managerial, administrative, business",
-        6: "professional with advanced degree",
-    },
-}
-
-
-def demo_schema() -> Schema:
-    """Return the public list of questions and answers, written down from the questionnaire and not from the answers.
-
-    Examples
-    --------
-    >>> demo_schema().sizes
-    (4, 5, 4, 6, 6, 6)
-    """
-    ages = ("under 20", "20 to 24", "25 to 29", "30 to 34", "35 to 39", "40 or over")
-    spent = ("none", "under 1", "1 to under 4", "4 or more")
-    attributes = {
-        "affairs": Attribute("affairs", spent, edges=(0.01, 1, 4), title=_TITLES["affairs"]),
-        "age": Attribute("age", ages, edges=(20, 25, 30, 35, 40), title=_TITLES["age"]),
-        **{name: Attribute(name, tuple(labels.values()), title=_TITLES[name]) for name, labels in _SCALES.items()},
-    }
-    return Schema(tuple(attributes[name] for name in _TITLES))
-
-
-def demo_answers() -> pa.Table:
-    """Return the true answers, a row per contributor.
-
-    Raises
-    ------
-    MissingExtraError
-        If statsmodels is not installed.
-    """
-    try:
-        from statsmodels.datasets import fair
-    except ImportError as error:
-        raise MissingExtraError('the demo needs statsmodels and its data: pip install "deniable[demo]"') from error
-    frame = fair.load_pandas().data
-    columns = {}
-    for name in demo_schema().names:
-        values = [float(value) for value in frame[name]]
-        columns[name] = [_SCALES[name][value] for value in values] if name in _SCALES else values
-    return pa.table(columns)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable.core.estimate import Estimate
-from deniable.core.renderers import RENDERERS
 from deniable.report.html import render_html
 from deniable.report.page import IntervalChart, Mark, Page, Section, Table
 from deniable.report.png import draw
@@ -58,15 +57,13 @@ def _chart(estimate: Estimate) -> IntervalChart:
     )
 
 
-def _figure(estimates: Mapping[int | str, Estimate]) -> Figure:
+def figure(estimates: Mapping[int | str, Estimate]) -> Figure:
+    """Return the picture of estimates by attribute."""
     return draw(frequencies_page(estimates))
 
 
-def _html(estimates: Mapping[int | str, Estimate]) -> str:
-    # In a frame of its own: the page's styles are no notebook's.
+def framed(estimates: Mapping[int | str, Estimate]) -> str:
+    """Return the HTML page of estimates by attribute, in a frame of its own: its styles are not the notebook's."""
     height = _HEAD + _ROW * sum(min(estimate.k, 30) + 3 for estimate in estimates.values())
     page = html.escape(render_html(frequencies_page(estimates)))
     return f'<iframe srcdoc="{page}" style="width: 100%; height: {height}px; border: 0"></iframe>'
-
-
-RENDERERS |= {"figure": _figure, "html": _html}

@@ -1,7 +1,7 @@
 """The demonstration as a survey that runs: the page, the dashboard, and contributors whose answers are real.
 
-Fair's survey (1978), as in `deniable.demo`. Everything lies in a folder that goes away with the process; simulated
-contributors send their reports to the public port as anybody's device would, one each.
+Fair's survey (1978), as in `deniable.survey.example`. Everything lies in a folder that goes away with the process;
+simulated contributors send their reports to the public port as anybody's device would, one each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 
 from deniable.core.checks import Codes
 from deniable.core.randomness import SecureRandomness, uniform_below
-from deniable.demo import BINNING, TITLE, demo_answers, demo_schema
 from deniable.errors import UploadError
 from deniable.files.wire import ID_BYTES, JSON_TYPE, Body, to_wire
 from deniable.planning import recommend
@@ -29,6 +28,7 @@ from deniable.service.config import Configuration, LimitsShape, ResultsShape
 from deniable.service.server import Running, running
 from deniable.service.survey_page import draft_page
 from deniable.survey.collection import Collection
+from deniable.survey.example import BINNING, TITLE, demo_answers, demo_schema
 
 SLUG = "demo"
 EPSILON = "4"

@@ -20,9 +20,10 @@ from typer.testing import CliRunner
 
 from deniable import Aggregate
 from deniable.cli import app
-from deniable.demo import DemoResult, demo_answers, demo_schema, run_demo
+from deniable.demo import DemoResult, run_demo
 from deniable.errors import MissingExtraError, OutputError
 from deniable.survey.collection import Collection
+from deniable.survey.example import demo_answers, demo_schema
 
 # Counted independently, by pandas, from the data set that statsmodels 0.15 ships.
 TRUTH = {

@@ -24,7 +24,6 @@ import deniable
 from deniable import GRR, SPL, Attribute, Collection, Schema, collection
 from deniable.cli import app
 from deniable.core.privacy import odds_text
-from deniable.demo import demo_schema
 from deniable.files.wire import report_width
 from deniable.leakage.adversary.best_guess import best_guess
 from deniable.oracles.rappor import RAPPOR
@@ -35,6 +34,7 @@ from deniable.service.survey_page import SurveyPage
 from deniable.survey.attribute import VERSION_2
 from deniable.survey.dictionary_file import DictionaryShape
 from deniable.survey.kinds import KINDS
+from deniable.survey.example import demo_schema
 
 DOCS = Path(__file__).parents[3] / "docs"
 EPSILON = (DOCS / "epsilon.md").read_text(encoding="utf-8")

@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.estimate import Estimate
+from deniable.core.projection import nearest_distribution
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError, TooLargeError
 from deniable.leakage.prior.distributions import Floats, marginals
 from deniable.leakage.prior.empirical_prior import SMALL_CELL
-from deniable.postprocess.consistency import nearest_distribution
 
 MAX_RANGE_CELLS = 1 << 20
 """Largest table that plausible joints are drawn for."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-if TYPE_CHECKING:
-    from deniable.service.stores.store import Run
+Run = Callable[..., list[Any]]
+"""Runs one statement with its parameters inside a transaction and returns its rows."""
 
 AUDIT_DAYS = 400
 """Days for which an entry of the audit is kept: a yearly review finds all of the year."""

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import MissingExtraError, StoreError
 from deniable.files.wire import Rows
-from deniable.service.stores.store import AT_A_TIME, Run, Store, Upgrade
+from deniable.service.stores.accounts import Run
+from deniable.service.stores.store import AT_A_TIME, Store, Upgrade
 
 try:
     import psycopg

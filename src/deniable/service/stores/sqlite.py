@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from deniable.errors import StoreError
 from deniable.files.wire import Rows
+from deniable.service.stores.accounts import Run
 from deniable.service.stores.sqlite_files import TIMEOUT, dated, errors, hold_lock, read_only, write_backup
-from deniable.service.stores.store import AT_A_TIME, Run, Store, Upgrade
+from deniable.service.stores.store import AT_A_TIME, Store, Upgrade
 
 # One statement, and at most one row of answer, however many rows are meant: each lets go of the interpreter once, and
 # waits for it again while requests are read.

@@ -29,7 +29,7 @@ from deniable.core.randomness import SecureRandomness
 from deniable.errors import StoreError
 from deniable.files.jobs.shuffling import permutation
 from deniable.files.wire import ID_BYTES, Rows
-from deniable.service.stores.accounts import Accounts
+from deniable.service.stores.accounts import Accounts, Run
 from deniable.service.stores.migrations import ROLE, STEPS, VERSION, checked_version
 from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 
@@ -47,9 +47,6 @@ _PROBES, _PROBE_BYTES = 8, 2000
 _NO_COLLECTION = -1
 
 _SETTLES = 2
-
-Run = Callable[..., list[Any]]
-"""Runs one statement with its parameters inside a transaction and returns its rows."""
 
 
 class Posted(NamedTuple):

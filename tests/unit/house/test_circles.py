@@ -1,0 +1,85 @@
+"""No module leads back to itself: imports for types, imports inside functions and imports by name included."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+Imports = dict[str, set[str]]
+
+
+def named(node: ast.AST) -> Iterator[str]:
+    """What a piece of a program imports: modules, or what may be modules in them."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        yield from (one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str))
+
+
+def of_python(folder: Path, base: Path) -> Imports:
+    """The imports among the modules of a folder; not those of packages, which all modules in them load."""
+    paths = {".".join(path.relative_to(base).with_suffix("").parts): path for path in folder.rglob("*.py")}
+    return {
+        module: {name for node in ast.walk(ast.parse(path.read_text())) for name in named(node)} & paths.keys()
+        for module, path in paths.items()
+    }
+
+
+def of_typescript(folder: Path) -> Imports:
+    """The imports among the modules of the client."""
+    pattern = r"""(?:from|import\()\s*["']\./([a-z-]+)\.js["']"""
+    return {path.stem: set(re.findall(pattern, path.read_text())) for path in folder.glob("*.ts")}
+
+
+def circle(imports: Imports) -> list[str]:
+    """Modules that lead back to themselves; none if there is no circle."""
+    rest = dict(imports)
+    # What imports nothing that is left is in no circle, nor is what nothing that is left imports.
+    while True:
+        used = {name for names in rest.values() for name in names}
+        kept = {name: rest[name] & rest.keys() for name in rest if rest[name] & rest.keys() and name in used}
+        if kept == rest:
+            return sorted(rest)
+        rest = kept
+
+
+OF_A_QUESTION = r"deniable\.survey\.(encoding|lists|question_kind|kinds\.\w+)"
+QUESTION = {"deniable.survey.attribute", "deniable.survey.schema"}
+"""A question knows its kind, and what a kind does is given the question: a circle of types alone, the only one."""
+
+
+def without_types_of_questions(imports: Imports) -> Imports:
+    return {name: used - QUESTION if re.fullmatch(OF_A_QUESTION, name) else used for name, used in imports.items()}
+
+
+@pytest.mark.parametrize("folder", ["src/deniable", "benchmarks", "experiments", "client/src"])
+def test_no_module_leads_back_to_itself(folder: str) -> None:
+    place = ROOT / folder
+    imports = of_typescript(place) if folder == "client/src" else of_python(place, place.parent)
+    assert sum(map(len, imports.values())) > 10
+    assert circle(without_types_of_questions(imports)) == []
+
+
+def test_a_circle_is_found(tmp_path: Path) -> None:
+    texts = {
+        "a": "from x.b import f",
+        "b": "def f():\n    import importlib\n    importlib.import_module('x.c')",
+        "c": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from x import b",
+        "d": "import x.c",
+    }
+    (tmp_path / "x").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "x" / f"{name}.py").write_text(text)
+    assert circle(of_python(tmp_path / "x", tmp_path)) == ["x.b", "x.c"]
+    (tmp_path / "a.ts").write_text('import type { B } from "./b.js";')
+    (tmp_path / "b.ts").write_text('const a = await import("./a.js");')
+    assert circle(of_typescript(tmp_path)) == ["a", "b"]
