@@ -140,8 +140,8 @@ def test_liars_and_looks(run: Run, waves: object) -> None:
     assert data["attributes"][0]["categories"][1]["lower"] == expected
     assert data["interval"]["planned"] == 9000
     for wrong, message in (
-        (["--looks", "any", "--planned", "9"], "--looks any needs --target population"),
-        (["--looks", "any", "--target", "population"], "--planned N"),
+        (["--looks", "any", "--planned", "9"], "is known for the population only"),
+        (["--looks", "any", "--target", "population"], "planned must say how many contributors"),
         (["--liars", "1"], "liars must be a fraction"),
         (["--mean", "vote"], "scores must say"),
         (["--mean", "nothing"], "questions must be about an attribute, one of"),

@@ -443,4 +443,4 @@ def test_ordered_answers_are_decoded_smoothly(run: Run) -> None:
     assert not any("processed" in row for row in smoker["categories"])
     other = run("estimate", "c.json", "a.aggregate", "--postprocess", "smooth", "--deal", "a.aggregate")
     assert other.exit_code == 2
-    assert "deal and postprocess smooth exclude each other" in other.stderr
+    assert "several deals need a mechanism with a dealer" in other.stderr

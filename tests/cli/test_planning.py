@@ -61,7 +61,7 @@ def test_pairs(run: Run) -> None:
     assert "one drawn pair of attributes" in " ".join(made.stdout.split())
     refused = run("collection", "--schema", "schema.json", "--epsilon", "1", "--pairs", "--full-record", "-o", "p.json")
     assert refused.exit_code == 2
-    assert "pairs and full-record exclude each other" in refused.stderr
+    assert "pairs and --full-record exclude each other" in refused.stderr
 
 
 def test_a_survey_that_cannot_work_is_said_to_alike(run: Run, questionnaire: Path) -> None:

@@ -25,7 +25,7 @@ from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, OPTIONAL, Result, fields_of
 from deniable.core.spec import to_spec
 from deniable.core.spreadsheets import csv_text
-from deniable.errors import InvalidInputError, NoIntervalError
+from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
 from deniable.records.phases.phases import Phases
 
 Selection = Literal["all", "top", "queries", "found"]
@@ -364,7 +364,7 @@ def summarize(
     InvalidInputError
         If the truth of an attribute has another number of categories.
     InvalidParameterError
-        If confidence or target is out of bounds.
+        If confidence or target is out of bounds, or both top and queries are given.
 
     Examples
     --------
@@ -379,6 +379,8 @@ def summarize(
     """
     if top is not None:
         checked_integer("top", top, 1)
+        if queries is not None:
+            raise InvalidParameterError("top and queries exclude each other: what was asked for is not selected")
     named = _named(estimates)
     codes = None if queries is None else {name: np.asarray(queries[name], dtype=np.intp) for name in named}
     comparisons = sum(

@@ -85,8 +85,10 @@ def collection(
         mechanism = HeavyHitters.name
     if oracle is not None:
         chosen["oracle"] = oracle.upper()
-    _check_wishes(full_record, hide_sampled, pairs, mechanism, questions)
     if mechanism is not None:
+        wishes = {"full-record": full_record, "hide-sampled-attribute": hide_sampled, "pairs": pairs}
+        for wish in (name for name, wished in wishes.items() if wished):
+            raise InvalidParameterError(f"{wish} chooses the mechanism: leave out --mechanism or --{wish}")
         result = Collection(questions, build_mechanism(mechanism, questions.sizes, epsilon, chosen), version, title)
     elif chosen:
         raise InvalidParameterError(f"mechanism must be named to set {', '.join(chosen)}: add --mechanism")
@@ -115,19 +117,6 @@ def collection(
             )
             assert contributors is not None
             print_line(console(), f"  {two_phases_text(questions.sizes, epsilon, contributors)}")
-
-
-def _check_wishes(full_record: bool, hide_sampled: bool, pairs: bool, mechanism: str | None, questions: Schema) -> None:
-    """Raise InvalidParameterError if there is nothing that a wish about the default for records could decide."""
-    wishes = {"full-record": full_record, "hide-sampled-attribute": hide_sampled, "pairs": pairs}
-    if pairs and (full_record or hide_sampled):
-        other = "full-record" if full_record else "hide-sampled-attribute"
-        raise InvalidParameterError(f"pairs and {other} exclude each other: leave out --pairs or --{other}")
-    for wish in (name for name, wished in wishes.items() if wished):
-        if mechanism is not None:
-            raise InvalidParameterError(f"{wish} chooses the mechanism: leave out --mechanism or --{wish}")
-        if len(questions.columns) < 2:
-            raise InvalidParameterError(f"{wish} is about collections of several attributes: leave out --{wish}")
 
 
 def _questions(

@@ -32,7 +32,7 @@ from deniable.core.outputs import write_text
 from deniable.errors import InvalidParameterError
 from deniable.files import read_truth
 from deniable.postprocess import postprocess as processed
-from deniable.postprocess.steps import DECODERS, POSTPROCESS_NAMES
+from deniable.postprocess.steps import POSTPROCESS_NAMES
 from deniable.survey.collection import Collection
 
 
@@ -118,14 +118,8 @@ def estimate(
     For analysts. Estimates are raw and unbiased; they may be negative. The guarantee is printed first.
     """
     checked_postprocess(postprocess, POSTPROCESS_NAMES)
-    if deals and postprocess in DECODERS:
-        raise InvalidParameterError(f"deal and postprocess {postprocess} exclude each other: it decodes one aggregate")
     inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
     check_outputs(inputs, plot, html, csv, book)
-    if top is not None and queries is not None:
-        raise InvalidParameterError("top and queries exclude each other: what was asked for is not selected")
-    if looks == LooksName.any and (target != TargetName.population or planned is None):
-        raise InvalidParameterError("--looks any needs --target population, and --planned N as before the first look")
     if deals and estimator is not None:
         raise InvalidParameterError("estimator and deal exclude each other: deals have one estimator")
     collection = Collection.load(survey)
@@ -147,7 +141,7 @@ def estimate(
     else:
         estimates = collection.estimate(reports, estimator=estimator)
     if postprocess is not None:
-        estimates = processed(postprocess, estimates, reports)
+        estimates = processed(postprocess, estimates, None if deals else reports)
     counts = None
     if truth is not None:
         with progress("reading the truth", quiet=as_json) as report:

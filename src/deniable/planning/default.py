@@ -122,7 +122,7 @@ def default_mechanism(
         return choice if any(wishes.values()) else _of_means(choice, schema)
     for wish, wished in wishes.items():
         if wished:
-            raise InvalidParameterError(f"{wish} is about collections of several attributes: leave it out")
+            raise InvalidParameterError(f"{wish}=True is about collections of several attributes: leave it out")
     if schema.is_text:
         return MechanismChoice(mechanism_for(HeavyHitters.name, sizes, epsilon), "it finds frequent open text")
     if not schema.attributes[0].question_kind.listed:

@@ -78,7 +78,7 @@ def postprocess(
     if name not in DECODERS:
         raise InvalidParameterError(f"postprocess must be one of {', '.join(POSTPROCESS_NAMES)}, got {name!r}")
     if aggregate is None:
-        raise InvalidParameterError(f"aggregate must be given for {name}, got None")
+        raise InvalidParameterError(f"aggregate must be given for {name}, which decodes the reports of one, got None")
     likeliest = DECODERS[name](aggregate.mechanism, aggregate)
     # A collection of one attribute names a one-attribute mechanism's estimate, too.
     found = [likeliest] if isinstance(likeliest, Estimate) else list(likeliest.values())

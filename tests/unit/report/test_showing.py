@@ -111,5 +111,5 @@ def test_the_default_collection_says_which_and_why() -> None:
         deniable.collection(schema, 1.0, oracle="OUE")
     with pytest.raises(InvalidParameterError, match="full_record chooses the mechanism"):
         deniable.collection(schema, 1.0, mechanism="SPL", full_record=True)
-    with pytest.raises(InvalidParameterError, match="full_record is about collections of several"):
+    with pytest.raises(InvalidParameterError, match="full_record=True is about collections of several"):
         deniable.collection(Schema(schema.attributes[:1]), 1.0, full_record=True)
