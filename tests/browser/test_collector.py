@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from deniable.service.auth import LINK, Logins, hash_password
 from deniable.service.server import Running
 from tests.browser.test_survey_page import AXE, violations
-from tests.service.asking import ASKED, PASSWORD, Caller, body, collecting, open_survey, sqlite, until
+from tests.service.asking import ASKED, PASSWORD, Caller, body, collecting, open_survey, sqlite, summed, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -81,14 +81,14 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         person.goto(here.public + collector.surveys.status("smoking")["link"])
         person.wait_for_selector("[data-state=form]")
         pictured(person, "page-form")
-        assert collector.store.sum(ASKED.id)[1] == 0
+        assert summed(collector.store, ASKED.id)[1] == 0
         person.check("input[name=agree]")
         person.check("input[name=deniable-0][value='1']")
         person.click("button[type=submit]")
         person.wait_for_selector("[data-state=counted]", timeout=30_000)
         pictured(person, "page-counted")
         person.close()
-        until(lambda: collector.store.sum(ASKED.id)[1] == 20, 30)
+        until(lambda: summed(collector.store, ASKED.id)[1] == 20, 30)
 
         # The page looks every ten seconds.
         page.wait_for_selector("[data-field=n]:text-is('20')", timeout=40_000)
@@ -100,7 +100,7 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         accessible(page)
 
         Caller(here.public).post(body(380, start=1000))
-        until(lambda: collector.store.sum(ASKED.id)[1] == 400, 30)
+        until(lambda: summed(collector.store, ASKED.id)[1] == 400, 30)
         page.set_viewport_size({"width": 320, "height": 700})
         page.reload()
         shown(page, me("GET", "/surveys/smoking/results.json").json)

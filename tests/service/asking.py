@@ -41,6 +41,13 @@ def page(collection: Collection = ASKED, **changes: Any) -> str:
     return drafted.model_copy(update=terms).to_json()  # not checked: that is the reader's
 
 
+def summed(store: Store, collection: str) -> tuple[bytes, int, int]:
+    """What was drained, also what is not released: the sum, the number of reports in it, and of batches."""
+    with store._reading() as run:
+        ((counts, n, batches),) = run("SELECT counts, n, batches FROM collections WHERE id = ?", collection)
+    return bytes(counts), n, batches
+
+
 def bodies(n: int, start: int = 0, collection: Collection = ASKED, seed: int = 1) -> list[Body]:
     """n bodies of one report each, whose ids count from `start`."""
     whole = body(n, start, collection, seed)

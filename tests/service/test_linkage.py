@@ -22,7 +22,7 @@ from deniable.service.stores.store import Posted, Store
 from deniable.service.surveys import Surveys
 from deniable.survey.collection import Collection
 from tests.service import postgres
-from tests.service.asking import Clock, open_survey
+from tests.service.asking import Clock, open_survey, summed
 from tests.service.test_privacy import WORDS
 
 # Reports of five bytes, all different.
@@ -143,7 +143,7 @@ def test_the_files_link_no_report_to_its_id_once_it_was_looked_at(
     people.send(133)
     assert people.drain() == 200
     assert not adversary() & people.pairs
-    assert store.sum(MARKED.id)[1] == 200
+    assert summed(store, MARKED.id)[1] == 200
     store.close()
 
 
@@ -200,7 +200,7 @@ def test_nothing_is_lost_or_twice_while_reports_that_wait_are_stirred(database: 
         thread.join()
     assert not failures
     stores[0].drain(MARKED.id, 1, survey.fold, "2026-05-01", close=True)
-    assert stores[0].sum(MARKED.id)[1] == 300
+    assert summed(stores[0], MARKED.id)[1] == 300
     assert stores[0].waiting(MARKED.id) == 0
     for store in stores:
         store.close()

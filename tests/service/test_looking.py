@@ -31,7 +31,7 @@ from deniable.service.stores.migrations import STEPS
 from deniable.service.stores.releases import Release, is_due
 from deniable.service.stores.store import Posted
 from deniable.service.surveys import Surveys
-from tests.service.asking import ASKED, PASSWORD, Caller, Clock, body, collecting, open_survey, page
+from tests.service.asking import ASKED, PASSWORD, Caller, Clock, body, collecting, open_survey, page, summed
 
 DAY = "2026-05-01"
 
@@ -163,9 +163,9 @@ def test_a_release_outlives_its_collector_and_is_everybodys(database: str) -> No
     open_survey(surveys)
     taken(surveys, 30, 0)
     taken(surveys, 30, 100)
-    released, summed = store.released(ASKED.id)
-    assert (released, np.frombuffer(summed, "<i8").sum()) == (Release(DAY, 1, 30), 30)
-    assert store.sum(ASKED.id)[1] == 60
+    released, content = store.released(ASKED.id)
+    assert (released, np.frombuffer(content, "<i8").sum()) == (Release(DAY, 1, 30), 30)
+    assert summed(store, ASKED.id)[1] == 60
     if database.startswith("postgresql"):
         other = Surveys(open_store(database), clock)
         assert other.status("smoking")["n"] == 30
@@ -255,11 +255,11 @@ def test_tables_of_before_keep_what_analysts_had_seen(database: str, monkeypatch
         before.setattr("deniable.service.stores.store.STEPS", STEPS[:steps])
         before.setattr("deniable.service.stores.store.VERSION", steps)
         store = open_store(database, migrate=True)
-    summed = np.array([30, 20, 10], "<i8").tobytes()
+    content = np.array([30, 20, 10], "<i8").tobytes()
     with store._working() as run:
         run(
             "INSERT INTO collections VALUES (?, 'smoking', 1, ?, ?, 'open', NULL, NULL, 'collector:x', ?, 60, 2, 1)",
-            *(ASKED.id, ASKED.to_json(), page(), summed),
+            *(ASKED.id, ASKED.to_json(), page(), content),
         )
         for number, (day, n) in enumerate((("2026-04-29", 25), ("2026-04-30", 35)), 1):
             run("INSERT INTO batches VALUES (?, ?, ?, ?, NULL)", ASKED.id, number, day, n)
@@ -267,7 +267,7 @@ def test_tables_of_before_keep_what_analysts_had_seen(database: str, monkeypatch
     migrate_store(database, backup=False)
     store = open_store(database)
     assert store.releases(ASKED.id) == [Release("2026-04-29", 1, 25), Release("2026-04-30", 2, 60)]
-    assert store.released(ASKED.id) == (Release("2026-04-30", 2, 60), summed)
+    assert store.released(ASKED.id) == (Release("2026-04-30", 2, 60), content)
     surveys = Surveys(store, Clock())
     taken(surveys, 20, 0)
     assert surveys.status("smoking")["n"] == 60

@@ -19,7 +19,7 @@ from deniable.service.surveys import Surveys
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
-from tests.service.asking import ASKED, Caller, Clock, body, collecting, open_survey, sqlite
+from tests.service.asking import ASKED, Caller, Clock, body, collecting, open_survey, sqlite, summed
 from tests.service.test_stores import take
 
 # Reports of five bytes, so that one can be found among others.
@@ -98,13 +98,13 @@ def test_two_looks_differ_by_a_batch_of_reports_until_the_last(tmp_path: Path) -
         take(store, (int(size), start, 1))
         start += int(size)
         surveys.drain(surveys.row("smoking"), survey)
-        seen.append(store.sum(ASKED.id)[1])
+        seen.append(summed(store, ASKED.id)[1])
     steps = np.diff(seen)
     assert set(steps[steps > 0] >= 50) == {True}
     assert (steps == 0).any()
     rest = start - seen[-1]
     surveys.close("smoking", now=True)
-    assert store.sum(ASKED.id)[1] == start
+    assert summed(store, ASKED.id)[1] == start
     assert rest < 50 + 40
     store.close()
 

@@ -23,7 +23,7 @@ from deniable.service.stores.sqlite import SqliteStore
 from deniable.service.stores.store import Posted, Store
 from deniable.service.surveys import Surveys
 from tests.service import postgres
-from tests.service.asking import ASKED, Clock, body, open_survey, page
+from tests.service.asking import ASKED, Clock, body, open_survey, page, summed
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def take(store: Store, *groups: tuple[int, int, int]) -> list[bool]:
 
 
 def counts(store: Store) -> tuple[list[int], int, int]:
-    content, n, batches = store.sum(ASKED.id)
+    content, n, batches = summed(store, ASKED.id)
     return np.frombuffer(content, "<i8").tolist(), n, batches
 
 

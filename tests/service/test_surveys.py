@@ -35,6 +35,7 @@ from tests.service.asking import (
     open_survey,
     page,
     sqlite,
+    summed,
     until,
 )
 
@@ -224,7 +225,7 @@ def test_the_clock_opens_closes_and_ends_grace_and_nothing_else(tmp_path: Path) 
     assert state() == ("closing", "closing")
     clock.move(days=1, minutes=1)
     assert state() == ("closed", "closed")
-    assert store.sum(ASKED.id)[1] == 5
+    assert summed(store, ASKED.id)[1] == 5
     assert store.take({ASKED.id: Posted(one.ids, one.rows)})[ASKED.id] == "closed"
     clock.move(days=-10)
     assert state()[0] == "closed"
@@ -350,7 +351,7 @@ def test_devices_draw_only_while_open_and_what_was_drawn_is_taken_until_grace_en
         answer = call.post(bodies(1, 4)[0])
         assert (answer.status, answer.problem) == (410, "closed")
         assert (posted(5), state()) == ("closed", "closed")
-        assert store.sum(ASKED.id)[1] == 2
+        assert summed(store, ASKED.id)[1] == 2
         here.collector.ingest.write_rejections()
         assert store.rejections(ASKED.id)["not-open"] == 3
 

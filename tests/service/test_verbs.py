@@ -51,6 +51,7 @@ from tests.service.asking import (
     open_survey,
     page,
     sqlite,
+    summed,
     until,
 )
 
@@ -484,7 +485,7 @@ def test_sigterm_ends_it_and_what_was_acknowledged_is_there(folder: Path) -> Non
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
     store = open_store(sqlite(folder))
-    assert store.waiting(ASKED.id) + store.sum(ASKED.id)[1] == 30
+    assert store.waiting(ASKED.id) + summed(store, ASKED.id)[1] == 30
     store.close()
     assert not (folder / "survey.db.socket").exists()
     assert GRACE_SECONDS < 10

@@ -54,11 +54,6 @@ class Selection:
         """Whether no choice below the cap is worth more."""
         return self.worth >= self.at_most * (1 - _SLACK)
 
-    @property
-    def greedy_gap(self) -> float:
-        """Share of `at_most` that the greedy choice misses at most; exactly that if the choice is optimal."""
-        return 1 - self.greedy_worth / self.at_most if self.at_most else 0.0
-
     def __str__(self) -> str:
         sure = "optimal" if self.is_optimal else f"greedy; no choice is worth more than {self.at_most:g}"
         return (

@@ -455,12 +455,6 @@ class Store(Accounts):
         if self._traces and self._settle():
             self._traces -= 1
 
-    def sum(self, collection: str) -> tuple[bytes, int, int]:
-        """Return the sum of what was drained, the number of reports in it, and of batches; of one moment."""
-        with self._reading() as run:
-            ((counts, n, batches),) = run("SELECT counts, n, batches FROM collections WHERE id = ?", collection)
-        return bytes(counts), n, batches
-
     def batches(self, collection: str) -> list[tuple[int, str, int]]:
         """Return number, day and size of every batch, in order."""
         with self._reading() as run:

@@ -67,15 +67,6 @@ class CoupledMechanism(DealtOracle[Reports]):
 
     # ---------------------------------------------------------------- guarantee
 
-    @property
-    def nominal_epsilon(self) -> float:
-        """The paper's epsilon, of who ignores all reports but one: `epsilon_against` the mechanism's `colluders`.
-
-        It bounds no collector who uses all reports; `epsilon` does.
-        """
-        assert self.colluders is not None
-        return self.epsilon_against(self.colluders)
-
     def epsilon_against(self, colluders: int) -> float:
         """Return the bound of who sees my report and the shares of m colluders, ignoring other reports, in nats."""
         return self._revealed(peer_posterior(self.n, colluders))
