@@ -33,8 +33,8 @@ from deniable.report import consent_text
 from deniable.service.survey_page import SurveyPage
 from deniable.survey.attribute import VERSION_2
 from deniable.survey.dictionary_file import DictionaryShape
-from deniable.survey.kinds import KINDS
 from deniable.survey.example import demo_schema
+from deniable.survey.kinds import KINDS
 
 DOCS = Path(__file__).parents[3] / "docs"
 EPSILON = (DOCS / "epsilon.md").read_text(encoding="utf-8")
