@@ -36,7 +36,7 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 }
 NAMES = {"min": "max", "max": "min", "ceil": "floor", "floor": "ceil", "any": "all", "all": "any", "minimum": "maximum"}
 NAMES |= {"maximum": "minimum", "argmin": "argmax", "argmax": "argmin", "sum": "max", "cumsum": "sort"}
-COMPILED = "kernel"
+COMPILED = ("kernel", "exact_kernel")
 """Decorator of loops that numba compiles."""
 
 
@@ -207,7 +207,7 @@ class _Finder(ast.NodeVisitor):
         outer = (self.in_function, self.compiled)
         self.names.append(node.name)
         self.in_function = True
-        self.compiled |= any(isinstance(one, ast.Name) and one.id == COMPILED for one in node.decorator_list)
+        self.compiled |= any(isinstance(one, ast.Name) and one.id in COMPILED for one in node.decorator_list)
         for part in node.body:
             self.visit(part)
         self.names.pop()

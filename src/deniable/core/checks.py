@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 from collections.abc import Sequence
@@ -69,6 +70,7 @@ def checked_entries(given: Any, entries: int, rule: str) -> Any:
     return given
 
 
+@functools.lru_cache(maxsize=1024)
 def code_dtype(k: int) -> np.dtype[Any]:
     """Return the smallest unsigned dtype that holds codes 0..k-1; the dtype of reported codes."""
     return np.dtype(np.uint8 if k <= 1 << 8 else np.uint16 if k <= 1 << 16 else np.uint32)

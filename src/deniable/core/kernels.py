@@ -1,15 +1,17 @@
 """Array loops that run compiled for many rows and interpreted for a few.
 
 A contributor's device makes one report and must not wait for a compiler; a simulation makes a million and must not
-wait for an interpreter. Both run the *same source*, so they cannot disagree; or a few rows are run by plain integers,
-which Python adds ten times as fast as numpy's scalars, from a function beside the loop that tests hold to it.
+wait for an interpreter. Both run the *same source*, so they cannot disagree: of a `kernel` few rows run with numpy's
+scalars, which wrap around as compiled integers do; of an `exact_kernel`, none of whose integers wraps, with Python's
+own, which are several times as fast. `Kernel.__call__` alone chooses.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Generic, ParamSpec, TypeVar
+from types import FunctionType, SimpleNamespace
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -20,12 +22,42 @@ INTERPRETED_ROWS = 16
 """Calls whose first argument has at most this many rows are interpreted."""
 
 
-class Kernel(Generic[Parameters, Result]):
-    """A loop over the rows of its first argument; see `kernel`."""
+PLAIN = False
+"""True inside of an exact kernel that is interpreted, whose numbers Python divides faster than it multiplies them."""
 
-    def __init__(self, function: Callable[Parameters, Result]) -> None:
-        self.interpreted = function
-        self.few: Callable[Parameters, Result] = self._interpret
+
+_NUMBERS = SimpleNamespace(int64=int, uint64=int)
+"""What stands for numpy in an exact kernel that is interpreted. A name that is missing here is an error there."""
+
+
+class _PlainForms(dict[type, Callable[[Any], Any]]):
+    """How an argument of each type is handed to an exact kernel that is interpreted.
+
+    Elements of a memoryview are plain numbers, and one that does not fit where it is written raises ValueError.
+    """
+
+    def __missing__(self, kind: type) -> Callable[[Any], Any]:
+        form: Callable[[Any], Any] = _same
+        if issubclass(kind, np.ndarray):
+            form = memoryview
+        elif issubclass(kind, np.generic):
+            form = kind.item
+        return self.setdefault(kind, form)
+
+
+def _same(given: Any) -> Any:
+    return given
+
+
+_PLAIN_FORMS = _PlainForms({int: int, np.uint64: int, np.int64: int})
+
+
+class Kernel(Generic[Parameters, Result]):
+    """A loop over the rows of its first argument; see `kernel` and `exact_kernel`."""
+
+    def __init__(self, function: Callable[Parameters, Result], *, exact: bool) -> None:
+        self.interpreted, self.exact = function, exact
+        self.few: Callable[Parameters, Result] = _plainly(function) if exact else self._wrapping
         functools.update_wrapper(self, function)
 
     @functools.cached_property
@@ -44,18 +76,34 @@ class Kernel(Generic[Parameters, Result]):
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         """Run `few` if the first argument has at most `INTERPRETED_ROWS` rows, else compiled."""
         rows = args[0]
-        if isinstance(rows, np.ndarray) and rows.shape[0] <= INTERPRETED_ROWS:
+        if isinstance(rows, np.ndarray) and len(rows) <= INTERPRETED_ROWS:
             return self.few(*args, **kwargs)
         return self.compiled(*args, **kwargs)
 
-    def _interpret(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+    def _wrapping(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         with np.errstate(over="ignore"):
             return self.interpreted(*args, **kwargs)
 
     def for_few(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        """Decorate what does the same to a few rows, by plain integers."""
+        """Decorate what does the same to a few rows in fewer steps than the loop has."""
         self.few = function
         return function
+
+
+def _plainly(function: Any) -> Any:
+    """Return the same code on plain numbers: `PLAIN` is true, numpy is `_NUMBERS`, its module's constants are plain."""
+    plain: Any = None
+
+    def few(*args: Any) -> Any:
+        nonlocal plain
+        if plain is None:
+            # Not before: what stands below the kernel in its module is known now.
+            names, known = function.__code__.co_names, function.__globals__
+            used = {name: _PLAIN_FORMS[type(known[name])](known[name]) for name in names if name in known}
+            plain = FunctionType(function.__code__, {**used, "np": _NUMBERS, "PLAIN": True}, function.__name__)
+        return plain(*[_PLAIN_FORMS[type(one)](one) for one in args])
+
+    return few
 
 
 def kernel(function: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:
@@ -64,4 +112,12 @@ def kernel(function: Callable[Parameters, Result]) -> Kernel[Parameters, Result]
     Write integer constants as ``np.uint64(...)`` where they meet ``uint64`` words: numba would otherwise promote a mix
     of signed and unsigned to float.
     """
-    return Kernel(function)
+    return Kernel(function, exact=False)
+
+
+def exact_kernel(function: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:
+    """Decorate a loop whose results do not depend on integers that wrap around: few rows run on Python's own numbers.
+
+    It must read and write elements and stretches of arrays only, not rows of tables; floats are of 64 bits.
+    """
+    return Kernel(function, exact=True)

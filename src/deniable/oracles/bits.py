@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.checks import Codes
-from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.kernels import INTERPRETED_ROWS, exact_kernel, kernel
 from deniable.core.mechanism import MAX_CHANNEL_CELLS, ReportField
 from deniable.core.randomness import BLOCK_WORDS, Randomness, Words, WordStream
 from deniable.errors import InvalidInputError, InvalidReportError, TooLargeError
@@ -132,18 +132,12 @@ def randomize_bits(bits: Bits, k: int, thresholds: tuple[int, int], rng: Randomn
     return result
 
 
-@kernel
+@exact_kernel
 def set_codes(codes: Codes, bits: Bits) -> None:
     """Set the bit of codes[i] in row i of zeroed bits."""
     for i in range(codes.shape[0]):
         code = np.int64(codes[i])
         bits[i, code >> 3] = 1 << (code & 7)
-
-
-@set_codes.for_few
-def _set_few(codes: Codes, bits: Bits) -> None:
-    for row, code in enumerate(codes.tolist()):
-        bits[row, code >> 3] = 1 << (code & 7)
 
 
 def _zero_bits(n: int, k: int) -> tuple[Bits, Words]:

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.card import Card
 from deniable.core.checks import Codes, check_counters, checked_domain, checked_report_codes, code_dtype
-from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.kernels import PLAIN, exact_kernel, kernel
 from deniable.core.mechanism import ReportField
 from deniable.core.privacy import Guarantee
-from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks, draw_few
+from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.core.state import Counts, counts_sum_to
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exp_bounds, spent, threshold_up
 from deniable.errors import InvalidParameterError
@@ -85,16 +85,10 @@ class RandomizedResponse(CountingOracle[Codes]):
         return 1 - (self.k - 1) * q, q
 
     def _randomize(self, codes: Codes, rng: Randomness) -> Codes:
-        if len(codes) <= INTERPRETED_ROWS:
-            return np.array(self.randomize_few(codes.tolist(), rng), dtype=code_dtype(self.k))
         reports = np.empty(len(codes), dtype=code_dtype(self.k))
         for rows, words in blocks(rng, len(codes)):
             randomize_codes(codes[rows], words, np.uint64(self._lie), self.k, reports[rows])
         return reports
-
-    def randomize_few(self, codes: list[int], rng: Randomness) -> list[int]:
-        """Return what `randomize` returns for a few codes that are already checked, as plain integers."""
-        return responses(codes, draw_few(rng, len(codes)), self._lie, self.k)
 
     def _tally(self, reports: ArrayLike) -> tuple[NDArray[np.int64], int]:
         codes = checked_report_codes(reports, self.k)
@@ -192,33 +186,22 @@ class GRR(RandomizedResponse):
         return self._local_guarantee()
 
 
-@kernel
+@exact_kernel
 def randomize_codes(codes: Codes, words: Words, lie: np.uint64, k: int, reports: Codes) -> None:
     """GRR of codes[n] by words uint64[n] into reports[n]; `lie` is the threshold Q of `lie_threshold`."""
     truth = np.uint64(k - 1) * lie
-    reciprocal = 1.0 / float(lie)
-    size = np.int64(k)
     for i in range(codes.shape[0]):
-        word = words[i]
-        # floor(word/lie) by a float product, off by at most one (k <= 2^32), then corrected in integers: it vectorises.
-        step = np.int64(float(min(word, truth)) * reciprocal)
-        rest = np.int64(word - np.uint64(step) * lie)
-        step += np.int64(rest >= np.int64(lie)) - np.int64(rest < 0)
-        value = np.int64(codes[i]) + 1 + step
-        value -= size if value >= size else np.int64(0)
-        reports[i] = np.int64(codes[i]) if word >= truth else value
-
-
-@randomize_codes.for_few
-def _randomize_few(codes: Codes, words: Words, lie: np.uint64, k: int, reports: Codes) -> None:
-    reports[:] = responses(codes.tolist(), words.tolist(), int(lie), k)
-
-
-def responses(codes: list[int], words: list[int], lie: int, k: int) -> list[int]:
-    """Return GRR of a few codes by as many words, as `randomize_codes`, in plain integers."""
-    truth = (k - 1) * lie
-    pairs = zip(codes, words, strict=True)
-    return [code if word >= truth else (code + 1 + word // lie) % k for code, word in pairs]
+        word, code = words[i], np.int64(codes[i])
+        if PLAIN:
+            step = word // lie
+        else:
+            # By a float product, off by at most one (k <= 2^32), then corrected in integers: it vectorises.
+            step = np.int64(float(min(word, truth)) * (1.0 / float(lie)))
+            rest = np.int64(word - np.uint64(step) * lie)
+            step += np.int64(rest >= np.int64(lie)) - np.int64(rest < 0)
+        value = code + 1 + step
+        value -= k if value >= k else 0
+        reports[i] = code if word >= truth else value
 
 
 _FOUR_TABLES = 1 << 20

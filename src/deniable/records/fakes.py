@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
-from deniable.core.kernels import INTERPRETED_ROWS, kernel
+from deniable.core.kernels import kernel
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.oracles.bits import Bits
 from deniable.records.layout import BitLayout, CodeLayout, Oracle, independent, row_blocks, set_all, set_sampled
 from deniable.records.sampled_attribute import SAMPLED_ROWS, overwrite_sampled, sample_attributes
-from deniable.records.uniform_draws import uniform_few, uniform_rows
+from deniable.records.uniform_draws import uniform_rows
 
 Evidence = tuple[tuple[Fraction, Fraction], ...]
 """For every choice, what it adds to the numerator and to the denominator of a quotient of sums."""
@@ -203,21 +203,7 @@ def random_vector(oracle: Oracle) -> Fake:
 
 def uniform_codes(layout: CodeLayout, codes: Codes, rng: Randomness) -> NDArray[Any]:
     """Return rows of uniform codes in which one sampled attribute of every record is reported."""
-    if 0 < len(codes) <= INTERPRETED_ROWS:
-        return _uniform_codes_of_few(layout, codes.tolist(), rng)
     return codes_among(layout, codes, rng, partial(uniform_rows, rng, layout.sizes))
-
-
-def _uniform_codes_of_few(layout: CodeLayout, records: list[list[int]], rng: Randomness) -> NDArray[Any]:
-    """Return the same, of the same words, by plain integers: for one report."""
-    reports = uniform_few(rng, layout.sizes, len(records))
-    sampled = [attribute for (attribute,) in uniform_few(rng, (len(layout.sizes),), len(records))]
-    for j in sorted(set(sampled)):
-        own = [row for row, attribute in enumerate(sampled) if attribute == j]
-        true_reports = layout.oracles[j].randomize_few([records[row][j] for row in own], rng)
-        for row, report in zip(own, true_reports, strict=True):
-            reports[row][j] = report
-    return np.array(reports, dtype=layout.field.dtype)
 
 
 def codes_among(

@@ -20,7 +20,7 @@ from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import holders_in_blocks
 from deniable.records.layout import row_blocks, starts_of, stretches
 from deniable.records.record import DirectRecords, SimulatedByRecord
-from deniable.records.uniform_draws import uniform_few, uniform_rows
+from deniable.records.uniform_draws import uniform_rows
 
 SAMPLED_ROWS = 1 << 17
 """Contributors who are grouped by sampled attribute at a time: many enough that d calls of an oracle cost nothing."""
@@ -71,8 +71,6 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
 
 def sample_attributes(rng: Randomness, n: int, d: int) -> Codes:
     """Return n independent, exactly uniform attributes in 0..d-1."""
-    if n <= INTERPRETED_ROWS:
-        return np.array(uniform_few(rng, (d,), n), dtype=code_dtype(d)).reshape(n)
     attributes = np.empty((n, 1), dtype=code_dtype(d))
     uniform_rows(rng, (d,), attributes)
     return attributes[:, 0]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes
 from deniable.core.kernels import INTERPRETED_ROWS, kernel
-from deniable.core.randomness import Randomness, Words, blocks, draw, draw_few
+from deniable.core.randomness import Randomness, Words, blocks, draw
 from deniable.core.thresholds import SCALE
 
 MAX_PRODUCT = 1 << 48
@@ -52,13 +52,16 @@ def uniform_rows(rng: Randomness, bounds: Sequence[int], choices: Codes) -> None
 
 
 def uniform_few(rng: Randomness, bounds: tuple[int, ...], n: int) -> list[list[int]]:
-    """Return the rows that `uniform_rows` writes, of the same words, as plain integers: for one report."""
+    """Return the rows that `uniform_rows` writes, of the same words, as plain integers: for one report.
+
+    Sampling one of d attributes would take a device twice as long by way of arrays, as would d fakes.
+    """
     found: list[list[int]] = [[] for _ in range(n)]
     for part, product in _words_of(bounds):
         limit, rows = SCALE % product, found
         while rows:
             rejected = []
-            for row, rest in zip(rows, draw_few(rng, len(rows)), strict=True):
+            for row, rest in zip(rows, draw(rng, len(rows)).tolist(), strict=True):
                 chosen = []
                 for bound in part:
                     rest *= bound

@@ -1,7 +1,7 @@
 """Copies of a privatised pivot over equal domains: one threshold per pair of attributes.
 
 How far a report lies behind what it copies is decided by a word: below (k-1) lies it is floor(word/lie) + 1, else 0.
-One report looks at its words in turn (`copy_in_turn`). Of many contributors the first 16 or 32 bits of words are drawn
+One report looks at its words in turn (`copy_words`). Of many contributors the first 16 or 32 bits of words are drawn
 and looked at: they tell unless a multiple of the lie has the same beginning, and then the rest of that record's words
 is drawn, too. What is decided is what the whole words would have decided.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, code_dtype
-from deniable.core.kernels import INTERPRETED_ROWS, Kernel, kernel
+from deniable.core.kernels import INTERPRETED_ROWS, Kernel, exact_kernel, kernel
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, Words, WordStream, blocks, draw
 from deniable.core.thresholds import SCALE
 from deniable.records.pivot.pivot_draws import sample_pivots
@@ -50,16 +50,6 @@ def randomize_with_copies(codes: Codes, lies: Words, rng: Randomness, k: int) ->
     for rows, words in blocks(rng, len(codes), codes.shape[1]):
         copy_words(words.reshape(-1, codes.shape[1]), codes[rows], pivots[rows], lies, k, reports[rows])
     return reports
-
-
-def copy_words(words: Words, codes: Codes, pivots: Codes, lies: Words, k: int, reports: NDArray[Any]) -> None:
-    """Overwrite reports[n, d] by words[n, d], the first of a row for the pivot; see `randomize_with_copies`."""
-    if len(words) <= INTERPRETED_ROWS:
-        copy_few(words, codes, pivots, lies, k, reports)
-        return
-    truths = lies * np.uint64(k - 1)
-    reciprocals = np.divide(1.0, lies.astype(np.float64), out=np.zeros(lies.shape), where=lies > 0)
-    copy_in_turn(words, codes, pivots, lies, truths, reciprocals, k, reports)
 
 
 def copy_many(codes: Codes, pivots: Codes, lies: Words, rng: Randomness, k: int) -> NDArray[Any]:
@@ -167,49 +157,23 @@ copy_short_pieces = pieces_kernel(np.float32, np.uint8)
 copy_long_pieces = pieces_kernel(np.float64, np.uint32)
 
 
-@kernel
-def copy_in_turn(
-    words: Words,
-    codes: Codes,
-    pivots: Codes,
-    lies: Words,
-    truths: Words,
-    reciprocals: NDArray[np.float64],
-    k: int,
-    reports: NDArray[Any],
-) -> None:
-    """Do what `copy_words` does, one word after the other; truths are (k-1) lies."""
-    d = words.shape[1]
-    size = np.int64(k)
+@exact_kernel
+def copy_words(words: Words, codes: Codes, pivots: Codes, lies: Words, k: int, reports: NDArray[Any]) -> None:
+    """Overwrite reports[n, d] by words[n, d], the first of a row for the pivot; see `randomize_with_copies`."""
+    d, others = lies.shape[0], np.uint64(k - 1)
     for i in range(words.shape[0]):
-        s = np.int64(pivots[i])
-        j = s
+        j = s = np.int64(pivots[i])
         base = np.int64(codes[i, s])
         for t in range(d):
-            lie, truth = lies[s, t], truths[s, t]
-            word = min(words[i, t], truth)
-            # floor(word/lie) by a float product, off by at most one, corrected without leaving unsigned integers.
-            step = np.int64(float(word) * reciprocals[s, t])
-            product = np.uint64(step) * lie
-            step += np.int64((product <= word) & (word - product >= lie)) - np.int64(product > word)
-            value = base + 1 + step
-            value -= size if value >= size else np.int64(0)
-            value = base if word >= truth else value
+            word, lie = words[i, t], lies[s, t]
+            value = base
+            if word < others * lie:
+                value += np.int64(1) + np.int64(word // lie)
+                value -= k if value >= k else 0
             reports[i, j] = value
             base = value if t == 0 else base
             j += 1
             j = np.int64(0) if j == d else j
-
-
-def copy_few(words: Words, codes: Codes, pivots: Codes, lies: Words, k: int, reports: NDArray[Any]) -> None:
-    """Do what `copy_words` does to a few rows, by plain integers."""
-    for i, (s, drawn) in enumerate(zip(pivots.tolist(), words.tolist(), strict=True)):
-        base = int(codes[i, s])
-        found: list[int] = []
-        for word, lie in zip(drawn, lies[s].tolist(), strict=True):
-            found.append(base if word >= (k - 1) * lie else (base + 1 + word // lie) % k)
-            base = found[0]
-        reports[i] = found[len(found) - s :] + found[: len(found) - s]
 
 
 def simulate_copies(privatised: NDArray[np.int64], lies: NDArray[Any], rng: SimulationRandomness) -> NDArray[np.int64]:

@@ -30,10 +30,9 @@ from numpy.typing import NDArray
 from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import Codes, check_counters, checked_report_records
-from deniable.core.kernels import kernel
+from deniable.core.kernels import PLAIN, exact_kernel, kernel
 from deniable.core.randomness import Randomness, Words, blocks, draw
 from deniable.core.state import Counts, counts_sum_to
-from deniable.core.thresholds import SCALE
 from deniable.errors import InvalidReportError
 from deniable.oracles.grr import GRR
 from deniable.records.layout import CodeLayout, grr_oracles, starts_of, stretches
@@ -44,6 +43,7 @@ from deniable.records.sampled_attribute import OneAttribute
 
 _HALF = np.uint64(32)
 _LOW = np.uint64((1 << 32) - 1)
+_MOST = np.uint64((1 << 64) - 1)
 
 
 @final
@@ -219,7 +219,7 @@ def _surround_again(
         todo = todo[refused]
 
 
-@kernel
+@exact_kernel
 def _privatise(
     words: Words, codes: Codes, pivots: Codes, lies: Words, sizes: NDArray[np.uint64], reports: NDArray[Any]
 ) -> None:
@@ -233,15 +233,6 @@ def _privatise(
             value += one + word // lie
             value -= size if value >= size else np.uint64(0)
         reports[i, s] = value
-
-
-@_privatise.for_few
-def _privatise_few(
-    words: Words, codes: Codes, pivots: Codes, lies: Words, sizes: NDArray[np.uint64], reports: NDArray[Any]
-) -> None:
-    for i, s in enumerate(pivots.tolist()):
-        word, lie, size, code = int(words[i, 0]), int(lies[s]), int(sizes[s]), int(codes[i, s])
-        reports[i, s] = code if word >= (size - 1) * lie else (code + 1 + word // lie) % size
 
 
 @kernel
@@ -285,7 +276,7 @@ def _surround(
     return refused
 
 
-@kernel
+@exact_kernel
 def _surround_alike(
     words: Words, pivots: Codes, sizes: NDArray[np.uint64], reports: NDArray[Any], again: NDArray[np.bool_]
 ) -> int:
@@ -293,7 +284,7 @@ def _surround_alike(
     # the pivot like the others and putting it right.
     one = np.uint64(1)
     bound = sizes[0] - one
-    limit = (np.uint64(0) - bound) % bound
+    limit = (_MOST % bound + one) % bound
     refused = 0
     for i in range(words.shape[0]):
         s = np.int64(pivots[i])
@@ -301,31 +292,18 @@ def _surround_alike(
         wrong = False
         for j in range(1, sizes.shape[0]):
             word = words[i, j]
-            lower = (word & _LOW) * bound
-            upper = (word >> _HALF) * bound + (lower >> _HALF)
-            wrong |= (((upper << _HALF) | (lower & _LOW)) < limit) & (j != s)
-            choice = upper >> _HALF
+            if PLAIN:
+                product = word * bound
+                choice, rest = product >> 64, product & _MOST
+            else:
+                lower = (word & _LOW) * bound
+                upper = (word >> _HALF) * bound + (lower >> _HALF)
+                choice, rest = upper >> _HALF, (upper << _HALF) | (lower & _LOW)
+            wrong |= (rest < limit) & (j != s)
             reports[i, j] = choice + np.uint64(choice >= told)
         reports[i, 0] = told
         reports[i, s] = told
         if wrong:
-            again[i] = True
-            refused += 1
-    return refused
-
-
-@_surround_alike.for_few
-def _surround_few(
-    words: Words, pivots: Codes, sizes: NDArray[np.uint64], reports: NDArray[Any], again: NDArray[np.bool_]
-) -> int:
-    bound, refused = int(sizes[0]) - 1, 0
-    limit = SCALE % bound
-    for i, (s, drawn) in enumerate(zip(pivots.tolist(), words.tolist(), strict=True)):
-        told, products = int(reports[i, s]), [word * bound for word in drawn[1:]]
-        choices = [product // SCALE for product in products]
-        reports[i] = [told, *(choice + (choice >= told) for choice in choices)]
-        reports[i, s] = told
-        if any(product % SCALE < limit for j, product in enumerate(products, 1) if j != s):
             again[i] = True
             refused += 1
     return refused

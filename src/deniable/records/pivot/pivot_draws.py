@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from deniable.core.checks import Codes, code_dtype
 from deniable.core.kernels import kernel
-from deniable.core.randomness import Randomness, Words, draw_few
+from deniable.core.randomness import Randomness, Words, draw
 from deniable.core.thresholds import SCALE
 from deniable.records.prior_draws import prior_tables
 from deniable.records.uniform_draws import MAX_PRODUCT, uniform_rows
@@ -30,7 +30,7 @@ def sample_pivots(rng: Randomness, n: int, d: int) -> Codes:
     if n == 1:
         # The first of those that a word makes, without the others.
         product = d**share
-        while (word := draw_few(rng, 1)[0]) * product % SCALE < SCALE % product:
+        while (word := int(draw(rng, 1)[0])) * product % SCALE < SCALE % product:
             pass
         return np.array([word * d // SCALE], dtype=code_dtype(d))
     pivots = np.empty((-(-n // share), share), dtype=code_dtype(d))

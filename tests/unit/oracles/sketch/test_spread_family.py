@@ -394,17 +394,12 @@ def test_hash_kernels_run_the_same_both_ways(n: int) -> None:
     # Sorted: strips of wide levels alone, which end their search early, come before strips of narrow ones.
     rows, codes = np.sort(rng.integers(0, family.state_size // 16, n)), rng.integers(0, 3000, n)
     results = []
-    for run in (kernels.hash_rows.compiled, kernels.hash_rows.interpreted):
+    for run in (kernels.hash_rows.compiled, kernels.hash_rows.interpreted, kernels.hash_rows.few):
         cells = np.empty(n, dtype=np.uint8)
         run(codes, rows.astype(np.uint32), *family._tables, family.cell_bits, cells)
         results.append(cells.tolist())
-    few = kernels.hash_few(codes.tolist(), rows.tolist(), family._plain_tables, family.cell_bits)
-    assert (
-        few
-        == results[0]
-        == results[1]
-        == [cell_by_hand(3000, 16, int(r), int(x)) for r, x in zip(rows, codes, strict=True)]
-    )
+    by_hand = [cell_by_hand(3000, 16, int(r), int(x)) for r, x in zip(rows, codes, strict=True)]
+    assert results == [by_hand] * 3
 
 
 @pytest.mark.parametrize(("k", "m"), [(2, 2), (16, 4), (40, 64), (90, 4)])
@@ -417,19 +412,31 @@ def test_cells_that_are_looked_up_are_those_by_hand(k: int, m: int) -> None:
     assert cells.tolist() == [cell_by_hand(k, m, row, x) for row, x in zip(rows.tolist(), codes.tolist(), strict=True)]
 
 
+class Scripted:
+    """A source of one word."""
+
+    def __init__(self, word: np.uint64) -> None:
+        self.word = word
+
+    def fill(self, words: NDArray[np.uint64]) -> None:
+        words[:] = self.word
+
+
 @pytest.mark.parametrize(("k", "m"), [(3000, 16), (2**17, 4), (2**32, 2), (40, 64)])
 def test_few_rows_are_chosen_and_joined_as_many(k: int, m: int) -> None:
     family, rng = SpreadFamily(k, m), np.random.default_rng(k)
     narrow = (1 << family.levels[-1].degree) - 1
     edges = [0, narrow - 1, narrow, narrow + m - 2, narrow + m - 1, family.domain - 2]
     points = np.array([*(min(edge, family.domain - 2) for edge in edges), *rng.integers(0, family.domain - 1, 50)])
-    rows, reports = np.empty(len(points), dtype=np.uint32), np.empty(len(points), dtype=family.report_dtype)
-    cells = (points % m).astype(np.uint16)
+    # Words whose quotient by the width of a point is that point: of few rows, plain integers choose by them.
+    words = points.astype(np.uint64) * np.uint64(2**64 // (family.domain - 1))
+    chosen = [family.draw_parameters(Scripted(one), 1)[0].item() for one in words]
+    rows, cells = np.empty(len(points), dtype=np.uint32), (points % m).astype(np.uint16)
     kernels.choose_rows.compiled(points, narrow, family._last_row + 1, m - 1, rows)
-    assert rows.tolist() == kernels.choose_few(points.tolist(), narrow, family._last_row + 1, m - 1)
-    kernels.join_rows.compiled(rows, cells, family.cell_bits, reports)
-    one_by_one = [family.join((rows[i : i + 1],), cells[i : i + 1]) for i in range(len(points))]
-    assert reports.tolist() == np.concatenate(one_by_one).tolist()
+    assert rows.tolist() == chosen
+    reports = family.join((rows,), cells)
+    assert reports.dtype == family.report_dtype
+    assert reports.tolist() == [row * m + cell for row, cell in zip(chosen, cells.tolist(), strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------ parameters

@@ -1,4 +1,4 @@
-"""Polynomials over F_2 as integers: bit i is the coefficient of x^i. For field tables, not for loops over reports."""
+"""Polynomials over F_2 as integers: bit i is the coefficient of x^i. For field tables and single reports."""
 
 from __future__ import annotations
 
@@ -23,6 +23,23 @@ def multiply(a: int, b: int, modulus: int) -> int:
         if a >> top & 1:
             a ^= modulus
     return product
+
+
+def functionals(x: int, w: int, modulus: int, bits: int) -> int:
+    """Return sum_j <alpha^j w, x> 2^j, j < bits: of one report, as the loops over many do.
+
+    Examples
+    --------
+    >>> functionals(0b101, 0b011, 0b1011, 2)  # <011, 101> = 1, and <110, 101> = 1
+    3
+    """
+    leading, value = 1 << modulus.bit_length() - 1, 0
+    for j in range(bits):
+        value |= ((w & x).bit_count() & 1) << j
+        w <<= 1
+        if w & leading:
+            w ^= modulus
+    return value
 
 
 @lru_cache(maxsize=256)

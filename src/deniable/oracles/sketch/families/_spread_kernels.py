@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from deniable.core.checks import Codes
 from deniable.core.kernels import kernel
 from deniable.core.randomness import Words
+from deniable.oracles.sketch.families._gf2 import functionals
 
 STRIP = 512
 """Rows that are hashed side by side: their six columns stay in the first-level cache, and the loops vectorise."""
@@ -70,25 +71,19 @@ def hash_rows(
             result[i] = cell[i]
 
 
-def hash_few(codes: list[int], rows: list[int], tables: tuple[list[int], ...], cell_bits: int) -> list[int]:
-    """Return what `hash_rows` writes, by plain integers: for few rows."""
-    (firsts, degrees, polynomials), cells = tables, []
-    last = len(firsts) - 1
-    for x, row in zip(codes, rows, strict=True):
+@hash_rows.for_few
+def _hash_few(
+    codes: Codes, rows: Codes, starts: Words, degrees: Words, polynomials: Words, cell_bits: int, cells: Codes
+) -> None:
+    # Interpreted, the strips would make a report of a device twice as slow: six columns, a look at every level, and
+    # parities that Python counts in one step.
+    firsts, last = starts.tolist(), len(starts) - 1
+    for i, (x, row) in enumerate(zip(codes.tolist(), rows.tolist(), strict=True)):
         level = bisect.bisect_right(firsts, row) - 1
         x >>= level * cell_bits
-        w, leading = row - firsts[level], 1 << degrees[level]
-        modulus, cell = leading | polynomials[level], 0
-        if level < last:
-            cell = x & ((1 << cell_bits) - 1)
-            x >>= cell_bits
-        for j in range(cell_bits):
-            cell ^= ((w & x).bit_count() & 1) << j
-            w <<= 1
-            if w & leading:
-                w ^= modulus
-        cells.append(cell)
-    return cells
+        below = cell_bits if level < last else 0
+        modulus = 1 << int(degrees[level]) | int(polynomials[level])
+        cells[i] = functionals(x >> below, row - firsts[level], modulus, cell_bits) ^ (x & (1 << below) - 1)
 
 
 @kernel
@@ -111,19 +106,6 @@ def choose_rows(points: NDArray[np.int64], narrow: int, last: int, width: int, r
         beyond = points[i] - np.int64(narrow)
         wide = np.int64((float(beyond) + 0.5) * reciprocal)
         rows[i] = points[i] + np.int64(last) if beyond < 0 else wide
-
-
-def choose_few(points: list[int], narrow: int, last: int, width: int) -> list[int]:
-    """Return what `choose_rows` writes, by plain integers: for few rows."""
-    return [point + last if point < narrow else (point - narrow) // width for point in points]
-
-
-@kernel
-def join_rows(rows: Codes, cells: Codes, cell_bits: int, reports: Codes) -> None:
-    """Write (row << cell_bits) | cell into reports[n]."""
-    shift = np.uint64(cell_bits)
-    for i in range(rows.shape[0]):
-        reports[i] = (np.uint64(rows[i]) << shift) | np.uint64(cells[i])
 
 
 @kernel

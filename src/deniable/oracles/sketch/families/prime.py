@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.checks import MAX_DOMAIN, Codes, checked_domain, checked_integer, code_dtype
-from deniable.core.kernels import kernel
+from deniable.core.kernels import exact_kernel
 from deniable.core.randomness import Randomness, Words, draw, uniform_below
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.families._rotations import MAX_PRIME, count_all, count_queries
@@ -184,7 +184,7 @@ def is_prime(number: int) -> bool:
     return True
 
 
-@kernel
+@exact_kernel
 def parameters_from_words(
     words: Words, prime: np.uint64, a0: NDArray[Any], a1: NDArray[Any], rejected: NDArray[np.bool_]
 ) -> None:
@@ -203,18 +203,7 @@ def parameters_from_words(
         rejected[i] = ((first & mask) < incomplete) | ((second & mask) < incomplete)
 
 
-@parameters_from_words.for_few
-def _parameters_few(
-    words: Words, prime: np.uint64, a0: NDArray[Any], a1: NDArray[Any], rejected: NDArray[np.bool_]
-) -> None:
-    modulus, half = int(prime), 1 << 32
-    for i, word in enumerate(words.tolist()):
-        first, second = word % half * modulus, word // half * modulus
-        a0[i], a1[i] = first // half, second // half
-        rejected[i] = min(first % half, second % half) < half % modulus
-
-
-@kernel
+@exact_kernel
 def hash_codes(codes: Codes, a0: Codes, a1: Codes, prime: int, m: int, cells: Codes) -> None:
     """Write ((a0 + a1 x) mod prime) mod m of every row into cells[n]."""
     modulus, size = np.int64(prime), np.int64(m)
@@ -228,12 +217,6 @@ def hash_codes(codes: Codes, a0: Codes, a1: Codes, prime: int, m: int, cells: Co
         rest -= size * np.int64(float(rest) * shrink)
         rest += size * (np.int64(rest < 0) - np.int64(rest >= size))
         cells[i] = rest
-
-
-@hash_codes.for_few
-def _hash_few(codes: Codes, a0: Codes, a1: Codes, prime: int, m: int, cells: Codes) -> None:
-    rows = zip(codes.tolist(), a0.tolist(), a1.tolist(), strict=True)
-    cells[:] = [(offset + slope * x) % prime % m for x, offset, slope in rows]
 
 
 ENTRY = FamilyEntry(

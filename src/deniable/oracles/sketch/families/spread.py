@@ -44,13 +44,10 @@ from deniable.oracles.sketch.families._spread_decoding import (
     spread_levels,
 )
 from deniable.oracles.sketch.families._spread_kernels import (
-    choose_few,
     choose_rows,
     count_reports,
     first_inside,
-    hash_few,
     hash_rows,
-    join_rows,
     look_up_cells,
 )
 from deniable.oracles.sketch.families.family import (
@@ -173,8 +170,10 @@ class SpreadFamily(HashFamily):
         """
         narrow = (1 << self.levels[-1].degree) - 1
         if rows <= INTERPRETED_ROWS:
-            few = choose_few(few_below(rng, self.domain - 1, rows), narrow, self._last_row + 1, self.m - 1)
-            return (np.array(few, dtype=self.report_dtype),)
+            # By way of two arrays, a device's report would take half as long again.
+            found = few_below(rng, self.domain - 1, rows)
+            chosen = [u + self._last_row + 1 if u < narrow else (u - narrow) // (self.m - 1) for u in found]
+            return (np.array(chosen, dtype=self.report_dtype),)
         uniform = uniform_below_by_halves if self.domain <= HALF_BOUNDS else uniform_below
         points, row = uniform(rng, self.domain - 1, rows), np.empty(rows, dtype=self.report_dtype)
         choose_rows(points, narrow, self._last_row + 1, self.m - 1, row)
@@ -187,17 +186,11 @@ class SpreadFamily(HashFamily):
         starts, degrees, polynomials = (np.array(column, dtype=np.uint64) for column in columns)
         return starts, degrees, polynomials
 
-    @cached_property
-    def _plain_tables(self) -> tuple[list[int], ...]:
-        return tuple(table.tolist() for table in self._tables)
-
     def hash(self, codes: Codes, *parameters: Codes) -> Codes:
         (row,) = parameters
-        if len(codes) <= INTERPRETED_ROWS:
-            few = hash_few(codes.tolist(), row.tolist(), self._plain_tables, self.cell_bits)
-            return np.array(few, dtype=code_dtype(self.m))
         cells = np.empty(len(codes), dtype=code_dtype(self.m))
-        if self.state_size // self.m * self.domain <= MAX_TABLE:
+        # A device makes one report: it needs no table of all cells.
+        if len(codes) > INTERPRETED_ROWS and self.state_size // self.m * self.domain <= MAX_TABLE:
             look_up_cells(codes, row, self._cells, cells)
         else:
             hash_rows(codes, row, *self._tables, self.cell_bits, cells)
@@ -213,11 +206,8 @@ class SpreadFamily(HashFamily):
 
     def join(self, parameters: Parameters, cells: Codes) -> NDArray[Any]:
         """Return the reports row x m + cell."""
-        if len(cells) <= INTERPRETED_ROWS:
-            pairs = zip(parameters[0].tolist(), cells.tolist(), strict=True)
-            return np.array([row << self.cell_bits | cell for row, cell in pairs], dtype=self.report_dtype)
-        reports = np.empty(len(cells), dtype=self.report_dtype)
-        join_rows(parameters[0], cells, self.cell_bits, reports)
+        rows, values = (one.astype(self.report_dtype, copy=False) for one in (parameters[0], cells))
+        reports: NDArray[Any] = rows << self.report_dtype.type(self.cell_bits) | values
         return reports
 
     # ---------------------------------------------------------------- collector
