@@ -156,22 +156,9 @@ def functional_weights(oracle: FrequencyOracle[Any], scores: ArrayLike) -> Float
 def _weights(oracle: FrequencyOracle[Any], scores: tuple[float, ...]) -> tuple[Floats, float, float]:
     """Return the weights, and the least and the largest variance that any one answer gives them."""
     asked = np.array(scores)
-    weights, noise = _listed_weights(oracle, asked) if oracle.report_weights is None else oracle.report_weights(asked)
+    weights, noise = oracle.weighing.report_weights(asked)
     weights.setflags(write=False)
     return weights, max(float(noise.min()), 0.0), float(noise.max())
-
-
-def _listed_weights(oracle: FrequencyOracle[Any], scores: Floats) -> tuple[Floats, Floats]:
-    channel, scaled = _listed(oracle)
-    weights: Floats = scaled.T @ np.linalg.solve(scaled @ channel.T, scores)
-    return weights, channel @ weights**2 - scores**2
-
-
-@lru_cache(maxsize=4)
-def _listed(oracle: FrequencyOracle[Any]) -> tuple[Floats, Floats]:
-    """Return the channel P, and P D^-1."""
-    channel = oracle.channel()
-    return channel, channel / channel.mean(axis=0)
 
 
 def _keeps_reports(oracle: FrequencyOracle[Any]) -> bool:
@@ -215,8 +202,7 @@ def _by_reports(
 
 
 def _added(oracle: FrequencyOracle[Any], scores: Floats) -> Added:
-    means = oracle.report_means or (lambda values: values @ _listed(oracle)[0].T)
-    return listed_reports(means, functional_weights(oracle, scores))
+    return listed_reports(oracle.weighing.report_means, functional_weights(oracle, scores))
 
 
 def _checked_scores(scores: ArrayLike, k: int) -> Floats:

@@ -72,6 +72,30 @@ class ValidReports(NamedTuple):
     first_error: str
 
 
+class SetsAside(ABC):
+    """A mechanism that tells impossible reports one by one: `Mechanism.valid_reports` sets them aside."""
+
+    @abstractmethod
+    def _valid_rows(self, reports: Any) -> tuple[NDArray[np.bool_], str]:
+        """Return which rows a client can have produced, bool[n], and what is wrong with the first of the others."""
+
+
+class ChecksRows(ABC):
+    """A mechanism of which a look at the rows takes less than their sum: `Mechanism.check_reports` asks for no sum."""
+
+    @abstractmethod
+    def _check_rows(self, reports: Any) -> object:
+        """Raise what `_tally` raises."""
+
+
+class CraftedReports(ABC):
+    """A mechanism for which it was worked out what one crafted report does to an estimate: `Mechanism.levers`."""
+
+    @abstractmethod
+    def _levers(self, targets: int, attribute: int) -> Levers | None:
+        """Return what one crafted report does to the sum of so many frequencies, None where nobody knows."""
+
+
 class Mechanism(ABC, Generic[Reports]):
     """A frozen dataclass of public parameters that configures contributor, collector and analyst alike.
 
@@ -110,12 +134,6 @@ class Mechanism(ABC, Generic[Reports]):
     stated: ClassVar[tuple[str, ...]] = ()
     linear: ClassVar[bool] = False
     constructor: ClassVar[str] = ""
-    _valid_rows: Callable[[Any], tuple[NDArray[np.bool_], str]] | None = None
-    """Where impossible reports can be set aside: which rows a client can have produced, and what is wrong elsewhere."""
-    _check_rows: Callable[[Any], object] | None = None
-    """Where a look at the rows takes less than their sum: raises what `_tally` raises."""
-    _levers: Callable[[int, int], Levers | None] | None = None
-    """Where it is determined: (targets, attribute) -> what one crafted report does."""
 
     # ---------------------------------------------------------------- what is asked
 
@@ -168,7 +186,10 @@ class Mechanism(ABC, Generic[Reports]):
             ...
         deniable.errors.InvalidReportError: report must be in 0..2, got report=3 in row 3
         """
-        (self._check_rows or self._tally)(reports)
+        if isinstance(self, ChecksRows):
+            self._check_rows(reports)
+        else:
+            self._tally(reports)
 
     @abstractmethod
     def estimate(self, aggregate: Aggregate) -> Any:
@@ -185,7 +206,7 @@ class Mechanism(ABC, Generic[Reports]):
     @property
     def sets_aside(self) -> bool:
         """Whether `valid_reports` can tell impossible reports one by one."""
-        return self._valid_rows is not None
+        return isinstance(self, SetsAside)
 
     def valid_reports(self, reports: Reports) -> ValidReports:
         """Collector: set aside the reports that no contributor's client can have produced.
@@ -200,7 +221,7 @@ class Mechanism(ABC, Generic[Reports]):
         InvalidParameterError
             If the mechanism cannot tell (`sets_aside`).
         """
-        if self._valid_rows is None:
+        if not isinstance(self, SetsAside):
             raise InvalidParameterError(f"mechanism must be one that sets reports aside, got {self.name}")
         valid, first_error = self._valid_rows(reports)
         rejected = int(np.count_nonzero(~valid))
@@ -260,7 +281,7 @@ class Mechanism(ABC, Generic[Reports]):
         """
         j = checked_integer("attribute", attribute, 0, len(self.domain) - 1)
         targets = checked_integer("targets", targets, 1, self.domain[j] or None)
-        return None if self._levers is None else self._levers(targets, j)
+        return self._levers(targets, j) if isinstance(self, CraftedReports) else None
 
     # ---------------------------------------------------------------- guarantee and exact law
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable.core.card import Card
 from deniable.core.checks import Codes, check_counters, checked_domain, checked_report_codes, code_dtype
 from deniable.core.kernels import PLAIN, exact_kernel, kernel
-from deniable.core.mechanism import ReportField
+from deniable.core.mechanism import ChecksRows, ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks
 from deniable.core.state import Counts, counts_sum_to
@@ -51,7 +51,7 @@ def lie_threshold(k: int, epsilon: EpsilonLike) -> int:
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(CountingOracle[Codes]):
+class RandomizedResponse(CountingOracle[Codes], ChecksRows):
     """One reported code, uint8, uint16 or uint32 [n]: the true one with probability p, every other one with q.
 
     One 64-bit word u per report: keep x if u >= (k-1) Q, else report (x + 1 + floor(u/Q)) mod k.

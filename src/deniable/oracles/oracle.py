@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -19,10 +21,34 @@ from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomne
 from deniable.errors import InvalidParameterError
 from deniable.oracles.support import SupportLaw
 
+Floats = NDArray[np.float64]
 Reports = TypeVar("Reports")
 
 SIMULATION_ROWS = 1 << 22
 """Most reports that a simulation makes at a time."""
+
+
+class GradedSupport(ABC):
+    """An oracle whose report says more about a value than whether it supports it."""
+
+    @abstractmethod
+    def _levels(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return what every report says about every value, in 0..`levels`-1, uint8[n, len(values)]."""
+
+
+class WeighedReports(ABC):
+    """What every possible report counts for when a mean of scores is asked."""
+
+    @abstractmethod
+    def report_weights(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return what each report adds to the mean of scores[k], and the variance of that given each value, [k].
+
+        Reports are in the order of `outputs`; the variance at uniform answers is the least.
+        """
+
+    @abstractmethod
+    def report_means(self, values: Floats) -> Floats:
+        """Return the mean given each value, [m, k], of what outputs count for, values[m, outputs]."""
 
 
 class FrequencyOracle(Mechanism[Reports]):
@@ -49,13 +75,6 @@ class FrequencyOracle(Mechanism[Reports]):
     memoised_epsilon: float | None = None
     state_is_histogram: ClassVar[bool] = False
     ordered: ClassVar[bool] = False
-    report_weights: Callable[[Any], tuple[NDArray[np.float64], NDArray[np.float64]]] | None = None
-    """Where they are known without listing all reports: scores[k] -> what each report adds to their mean, in the order
-    of `outputs`, with the least variance at uniform answers; and the variance of that given each value, [k]."""
-    report_means: Callable[[Any], NDArray[np.float64]] | None = None
-    """Likewise: what outputs count for, [m, outputs] -> its mean given each value, [m, k]."""
-    _levels: Callable[[Any, NDArray[np.int64]], NDArray[np.uint8]] | None = None
-    """Where a report says more about a value than whether it supports it: its levels."""
 
     @property
     def domain(self) -> tuple[int, ...]:
@@ -128,8 +147,14 @@ class FrequencyOracle(Mechanism[Reports]):
 
     def support_levels(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return what every report says about every value, in 0..`levels`-1, uint8[n, len(values)]: for audits."""
-        found = self.supports if self._levels is None else self._levels
-        return found(reports, values).astype(np.uint8)
+        found = self._levels(reports, values) if isinstance(self, GradedSupport) else self.supports(reports, values)
+        return found.astype(np.uint8)
+
+    @property
+    @final
+    def weighing(self) -> WeighedReports:
+        """What reports count for where a mean is asked: this oracle's own account, or that of all listed reports."""
+        return self if isinstance(self, WeighedReports) else _ListedReports(self)
 
     def guess_channel(self) -> NDArray[np.float64]:
         """Return P(guess | code), float64[k, k]: a guess uniform among the supported values, or all if there are none.
@@ -205,3 +230,27 @@ def checked_oracle(mechanism: object) -> FrequencyOracle[Any]:
     if not is_oracle(mechanism):
         raise InvalidParameterError(f"mechanism must be one for one attribute, got {type(mechanism).__name__}")
     return mechanism
+
+
+@final
+@dataclass(frozen=True)
+class _ListedReports(WeighedReports):
+    """The same by the channel of an oracle whose reports can all be listed."""
+
+    oracle: FrequencyOracle[Any]
+
+    def report_weights(self, scores: Floats) -> tuple[Floats, Floats]:
+        channel, scaled = _listed(self.oracle)
+        weights: Floats = scaled.T @ np.linalg.solve(scaled @ channel.T, scores)
+        return weights, channel @ weights**2 - scores**2
+
+    def report_means(self, values: Floats) -> Floats:
+        means: Floats = values @ _listed(self.oracle)[0].T
+        return means
+
+
+@lru_cache(maxsize=4)
+def _listed(oracle: FrequencyOracle[Any]) -> tuple[Floats, Floats]:
+    """Return the channel P, and P D^-1."""
+    channel = oracle.channel()
+    return channel, channel / channel.mean(axis=0)

@@ -22,6 +22,7 @@ from deniable.core.bounded_sums import Added, ReportLaw
 from deniable.core.checks import Codes, checked_codes
 from deniable.core.estimate import Estimate, affine_estimate, affine_variance
 from deniable.core.joint import JointNoise, exchangeable, listed_reports, support_reports, unary_reports
+from deniable.core.mechanism import CraftedReports
 from deniable.core.support_counts import Levers, levers
 from deniable.errors import TooLargeError
 from deniable.oracles.linear import LinearOracle
@@ -31,7 +32,7 @@ Reports = TypeVar("Reports")
 Floats = NDArray[np.float64]
 
 
-class PureOracle(LinearOracle[Reports]):
+class PureOracle(LinearOracle[Reports], CraftedReports):
     """A frequency oracle in the sense of definition 2."""
 
     @property

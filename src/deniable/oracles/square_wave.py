@@ -23,7 +23,7 @@ from deniable.core.checks import Codes, checked_integer, checked_report_codes, c
 from deniable.core.estimate import Estimate
 from deniable.core.joint import listed_reports
 from deniable.core.kernels import kernel
-from deniable.core.mechanism import MAX_CHANNEL_CELLS, ReportField
+from deniable.core.mechanism import MAX_CHANNEL_CELLS, ChecksRows, CraftedReports, ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks, uniform_below
 from deniable.core.state import Counts, counts_sum_to
@@ -32,6 +32,7 @@ from deniable.core.thresholds import SCALE, checked_epsilon, spent
 from deniable.errors import InvalidParameterError
 from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import Floats, LinearOracle
+from deniable.oracles.oracle import WeighedReports
 from deniable.oracles.wave_weights import Wave, far_threshold, make_wave, mean_window, paper_window
 
 MAX_CODES = 4096
@@ -43,7 +44,7 @@ WINDOWS = ("mean", "paper")
 
 @final
 @dataclass(frozen=True)
-class SquareWave(LinearOracle[Codes]):
+class SquareWave(LinearOracle[Codes], CraftedReports, WeighedReports, ChecksRows):
     """Square wave over the ordered codes {0, ..., k-1}: a report is one of k + 2b codes, 2b + 1 of them near the truth.
 
     For means, distribution functions and quantiles of ordered answers; for the cells of a histogram other oracles are

@@ -27,7 +27,7 @@ from deniable.core.checks import (
     integer_array,
 )
 from deniable.core.kernels import INTERPRETED_ROWS
-from deniable.core.mechanism import MAX_CHANNEL_CELLS, ReportField
+from deniable.core.mechanism import MAX_CHANNEL_CELLS, ChecksRows, ReportField
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.state import Counts, counts_between, counts_sum_to
@@ -54,7 +54,7 @@ _SUMMED = 1 << 20
 
 @final
 @dataclass(frozen=True)
-class SubsetSelection(CountingOracle[Codes]):
+class SubsetSelection(CountingOracle[Codes], ChecksRows):
     """Subset selection over {0, ..., k-1}: a report is a set of omega values.
 
     The set contains the true value x with probability p = omega e^epsilon/(omega e^epsilon + k - omega); the rest of it

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.mechanism import ReportField
+from deniable.core.mechanism import ChecksRows, ReportField
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.state import Counts, counts_between
 from deniable.core.thresholds import SCALE, EpsilonLike, exact
@@ -60,7 +60,7 @@ def likelihood_ratio(p: Fraction, q: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True)
-class UnaryEncoding(CountingOracle[Bits]):
+class UnaryEncoding(CountingOracle[Bits], ChecksRows):
     """k noisy bits, packed: value v is bit v % 8 of byte v // 8, the padding zero; uint8[n, ceil(k/8)].
 
     The own bit is reported set with P/2^64, every other bit with Q/2^64, each independently of all others.

@@ -31,6 +31,7 @@ from deniable.core.card import Card, Variant
 from deniable.core.checks import Codes, checked_integer
 from deniable.core.estimate import RecordEstimate, affine_estimate, affine_variance
 from deniable.core.joint import JointNoise, code_reports, exchangeable, one_code, support_reports
+from deniable.core.mechanism import CraftedReports
 from deniable.core.randomness import Randomness, SimulationRandomness
 from deniable.core.support_counts import Levers, levers
 from deniable.errors import InvalidParameterError
@@ -69,7 +70,7 @@ ZERO_REMARK = "a reported value whose prior is zero shows that its attribute was
 
 
 @dataclass(frozen=True)
-class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]]):
+class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports):
     """One uniformly sampled attribute through its oracle with the whole epsilon, fakes of all others."""
 
     reveals = "fakes"

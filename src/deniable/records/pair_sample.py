@@ -26,6 +26,7 @@ from deniable.core.card import Card
 from deniable.core.checks import Codes, Floats, checked_integer, code_dtype
 from deniable.core.estimate import RecordEstimate
 from deniable.core.kernels import kernel
+from deniable.core.mechanism import CraftedReports
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks
 from deniable.core.support_counts import Levers
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, threshold_down
@@ -93,7 +94,7 @@ class PairReports(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], SimulatedByRecord[PairReports]):
+class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], SimulatedByRecord[PairReports], CraftedReports):
     """One uniformly drawn pair of attributes, or attribute, with the whole budget; the collector sees which.
 
     Parameters

@@ -26,7 +26,7 @@ from typing_extensions import TypeIs
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Codes, Floats, checked_counts, checked_integer, checked_records, checked_sizes
 from deniable.core.estimate import Estimate, RecordEstimate, affine_estimate
-from deniable.core.mechanism import Mechanism, ReportField, Reports
+from deniable.core.mechanism import CraftedReports, Mechanism, ReportField, Reports
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
 from deniable.core.state import Counts, check_parts
@@ -177,7 +177,7 @@ class RecordMechanism(Mechanism[Reports]):
 # ---------------------------------------------------------------- what an estimate is made of
 
 
-class DirectRecords(RecordMechanism[Reports]):
+class DirectRecords(RecordMechanism[Reports], CraftedReports):
     """The estimate of every attribute is what its oracle makes of that attribute's own reports."""
 
     linear = True

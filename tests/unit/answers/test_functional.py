@@ -26,11 +26,11 @@ from deniable import (
     SimulationRandomness,
     SubsetSelection,
 )
-from deniable.answers import functional, functional_weights, functionals
+from deniable.answers import functional, functional_weights
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import TARGETS
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, NoIntervalError
-from deniable.oracles import SquareWave
+from deniable.oracles import SquareWave, oracle as oracle_module
 from deniable.records.oracle_choice import oracles_for
 from deniable.research.baselines.recursive_hadamard import RecursiveHadamard
 from deniable.survey.collection import LearnedFrom
@@ -266,7 +266,7 @@ def test_no_interval_where_nobody_knows_how_reports_vary() -> None:
 def test_a_long_scale_and_the_same_question_again(monkeypatch: pytest.MonkeyPatch) -> None:
     wave, rng = SquareWave(1024, 1.0), SimulationRandomness(1)
     aggregate = wave.simulate_aggregate(np.full(1024, 100), rng)
-    monkeypatch.setattr(functionals, "_listed_weights", None)  # a million pairs would be listed
+    monkeypatch.setattr(oracle_module, "_listed", None)  # a million pairs would be listed
     first = functional(wave, aggregate, np.arange(1024.0))
     monkeypatch.setattr(SquareWave, "report_weights", None)  # asked again, nothing is computed
     again = functional(SquareWave(1024, 1.0, wave.window), aggregate, np.arange(1024.0))

@@ -93,6 +93,12 @@ def test_no_other_class_overrides_a_body() -> None:
     assert found == OVERRIDDEN
 
 
+@ALL
+def test_no_member_is_a_function_or_none(cls: type) -> None:
+    """What only some mechanisms can do is abstract in a base of theirs, and not None in all others."""
+    assert not [name for name, kind in vars(cls).get("__annotations__", {}).items() if "Callable" in str(kind)]
+
+
 # ---------------------------------------------------------------- no sniffing
 
 

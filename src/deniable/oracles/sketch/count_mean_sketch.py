@@ -26,7 +26,7 @@ from deniable.core.card import Card, Variant
 from deniable.core.checks import Codes, checked_codes, checked_integer, code_dtype
 from deniable.core.estimate import Estimate, affine_estimate
 from deniable.core.kernels import INTERPRETED_ROWS
-from deniable.core.mechanism import ReportField
+from deniable.core.mechanism import ChecksRows, ReportField, SetsAside
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
 from deniable.core.state import Counts
@@ -50,7 +50,7 @@ Progress = Callable[[int, int], None]
 
 @final
 @dataclass(frozen=True)
-class CountMeanSketch(PureOracle[Any]):
+class CountMeanSketch(PureOracle[Any], SetsAside, ChecksRows):
     """Count-mean sketch over {0, ..., k-1} with m cells per hash function.
 
     Parameters

@@ -24,7 +24,7 @@ from deniable.core.card import Card
 from deniable.core.checks import checked_integer, checked_report_codes
 from deniable.core.estimate import Estimate, affine_estimate
 from deniable.core.kernels import kernel
-from deniable.core.mechanism import Mechanism, ReportField
+from deniable.core.mechanism import ChecksRows, Mechanism, ReportField, SetsAside
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, uniform_below
 from deniable.core.state import Counts, check_parts, counts_sum_to
@@ -61,7 +61,7 @@ class PrefixReports(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class HeavyHitters(Mechanism[PrefixReports]):
+class HeavyHitters(Mechanism[PrefixReports], SetsAside, ChecksRows):
     """Find and count frequent strings without a dictionary.
 
     Parameters

@@ -19,7 +19,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_counts
 from deniable.core.estimate import Estimate
-from deniable.core.mechanism import Mechanism, ReportField
+from deniable.core.mechanism import ChecksRows, Mechanism, ReportField, SetsAside
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
 from deniable.core.state import Counts, counts_between
@@ -30,7 +30,7 @@ from deniable.oracles.sketch.families._columns import columns_of
 
 @final
 @dataclass(frozen=True)
-class QuerySketch(Mechanism[Any]):
+class QuerySketch(Mechanism[Any], SetsAside, ChecksRows):
     """The count-mean sketch, decoded for a query list only.
 
     Parameters

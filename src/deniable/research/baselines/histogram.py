@@ -29,7 +29,7 @@ from deniable.core.randomness import Randomness, SimulationRandomness, blocks
 from deniable.core.state import Counts, counts_between
 from deniable.core.thresholds import SCALE, checked_epsilon, spent
 from deniable.errors import InvalidReportError
-from deniable.oracles.oracle import FrequencyOracle
+from deniable.oracles.oracle import FrequencyOracle, GradedSupport
 from deniable.oracles.support import LargestComponent
 from deniable.research.baselines.noise import (
     Components,
@@ -48,7 +48,7 @@ DEFAULT_CLAMP_LIMIT = 511
 
 @final
 @dataclass(frozen=True)
-class SHE(FrequencyOracle[Components]):
+class SHE(FrequencyOracle[Components], GradedSupport):
     """Summation with histogram encoding over {0, ..., k-1}: a report is the one-hot vector plus noise.
 
     Component v of a report is ``resolution`` 1[x = v] + z, clamped to -clamp..resolution+clamp, with integer noise

@@ -7,8 +7,7 @@ take shares.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, NoReturn
@@ -30,7 +29,7 @@ from deniable.core.checks import (
     code_dtype,
 )
 from deniable.core.estimate import Estimate, RecordEstimate
-from deniable.core.mechanism import Mechanism, ReportField, Reports
+from deniable.core.mechanism import CraftedReports, Mechanism, ReportField, Reports
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
 from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
 from deniable.core.support_counts import Levers, levers
@@ -48,6 +47,14 @@ ROW_APART = "needs a dealer: the whole plan, for a number of contributors, has i
 
 NO_ROW = "needs a dealer, and no plan has a row of it: QuotaRR's, in the whole plan, has the smaller error"
 """Why a plan does not compare it, for cards."""
+
+
+class TypedShares(ABC):
+    """A dealt mechanism whose shares are one type each, which helpers can deal instead of a dealer (`dealt.mpc`)."""
+
+    @abstractmethod
+    def _dealt_types(self) -> DealtTypes:
+        """Return the types, and how many of each are dealt."""
 
 
 class DealtMechanism(Mechanism[Reports]):
@@ -70,8 +77,6 @@ class DealtMechanism(Mechanism[Reports]):
     n: int
     deal_id: str
     deals_fewer: ClassVar[bool] = False
-    _dealt_types: Callable[[], DealtTypes] | None = None
-    """Where shares are one type each: what helpers deal instead of a dealer (`deniable.research.dealt.mpc`)."""
 
     @property
     @abstractmethod
@@ -224,9 +229,7 @@ class DealtMechanism(Mechanism[Reports]):
 
 def types_dealt(mechanism: object) -> DealtTypes | None:
     """Return the types that a mechanism's dealer deals, None where shares are no types or nobody deals."""
-    if not isinstance(mechanism, DealtMechanism) or mechanism._dealt_types is None:
-        return None
-    return mechanism._dealt_types()
+    return mechanism._dealt_types() if isinstance(mechanism, TypedShares) else None
 
 
 class DealtOracle(DealtMechanism[Reports]):
@@ -366,7 +369,7 @@ def is_dealt_oracle(mechanism: object) -> TypeIs[DealtOracle[Any]]:
     return isinstance(mechanism, DealtOracle)
 
 
-class CodeOracle(DealtOracle[Codes]):
+class CodeOracle(DealtOracle[Codes], CraftedReports):
     """A dealt oracle whose reports are one code each, uint8 or uint16 [n]; it supports the value that it is."""
 
     one_each = True
@@ -396,7 +399,7 @@ class CodeOracle(DealtOracle[Codes]):
         return float(np.log2(self.k))
 
 
-class BitOracle(DealtOracle[Bits]):
+class BitOracle(DealtOracle[Bits], CraftedReports):
     """A dealt oracle whose reports are k packed bits, uint8[n, ceil(k/8)]: value v is bit v % 8 of byte v // 8."""
 
     report_type = staticmethod(np.asarray)

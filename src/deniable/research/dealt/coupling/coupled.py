@@ -21,7 +21,7 @@ from deniable.research.dealt.coupling.coins import Coin, checked_number
 from deniable.research.dealt.coupling.parameters import checked_colluders, pair_rate, peer_posterior
 from deniable.research.dealt.coupling.support_law import PairedSupports
 from deniable.research.dealt.coupling.threshold_coupling import ThresholdCoupling
-from deniable.research.dealt.dealt import DealtOracle
+from deniable.research.dealt.dealt import DealtOracle, TypedShares
 from deniable.research.dealt.interval import SupportLaw
 from deniable.research.dealt.quota.tables import deal_types
 from deniable.research.dealt.shares import Columns, DealtTypes, check_types
@@ -108,7 +108,7 @@ class CoupledMechanism(DealtOracle[Reports]):
         """Return the guarantee at checked arguments."""
 
 
-class SignedCoins(CoupledMechanism[Reports]):
+class SignedCoins(CoupledMechanism[Reports], TypedShares):
     """Truth coins tossed by dealt signs: who is dealt R = +1 lies less often than q, their peer, R = -1, more often.
 
     Shares are one type each: 0 for R = -1, 1 for R = +1, 2 for the one who is left over if n is odd, who lies with

@@ -25,7 +25,7 @@ from deniable.core.randomness import Randomness, SimulationRandomness, blocks
 from deniable.core.thresholds import EPSILON_MAX, SCALE, checked_epsilon, exact
 from deniable.errors import InvalidParameterError
 from deniable.oracles.grr import lie_threshold, randomize_codes
-from deniable.research.dealt.dealt import ROW_APART, CodeOracle
+from deniable.research.dealt.dealt import ROW_APART, CodeOracle, TypedShares
 from deniable.research.dealt.quota.law import QuotaLaw, best_minimum, never_worse, quota_law
 from deniable.research.dealt.quota.oracle import QuotaOracle, truth_weight
 from deniable.research.dealt.quota.tables import QuotaTables, deal_types, quota_tables
@@ -42,7 +42,7 @@ def _minimum(n: int, k: int, weight: Fraction, truth: Fraction, lie: Fraction, d
 
 @final
 @dataclass(frozen=True)
-class QuotaRR(QuotaOracle[Codes], CodeOracle):
+class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares):
     """Quota randomised response over {0, ..., k-1} for one deal to n contributors.
 
     Parameters
