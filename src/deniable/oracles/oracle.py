@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -151,7 +151,6 @@ class FrequencyOracle(Mechanism[Reports]):
         return found.astype(np.uint8)
 
     @property
-    @final
     def weighing(self) -> WeighedReports:
         """What reports count for where a mean is asked: this oracle's own account, or that of all listed reports."""
         return self if isinstance(self, WeighedReports) else _ListedReports(self)

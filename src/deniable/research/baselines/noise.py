@@ -140,6 +140,7 @@ def _randomize_few(
     clamp: int,
     reports: Components,
 ) -> None:
+    # Interpreted, the loop would look up a thousand components one by one, which numpy does at once.
     reports[:] = np.searchsorted(last, words, side="left") - clamp
     for r, x in enumerate(codes.tolist()):
         reports[r, x] = resolution - int(reports[r, x])
