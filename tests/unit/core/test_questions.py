@@ -43,7 +43,7 @@ def _one(mechanism: Any, aggregate: Aggregate, scores: Any = None) -> Estimate:
     return replace(one, scores=None if scores is None else np.asarray(scores, dtype=float))
 
 
-ORACLES = [
+ORACLES: list[Any] = [
     GRR(k=4, epsilon=1.0),
     SubsetSelection(k=5, epsilon=0.7),
     OUE(k=3, epsilon=1.3),
@@ -51,7 +51,7 @@ ORACLES = [
     HadamardEncoding(k=3, epsilon=1.0),
     PGR(k=4, epsilon=1.0),
 ]
-RECORDS = [
+RECORDS: list[Any] = [
     RSFD(sizes=(3, 2), epsilon=1.0),
     RSFD(sizes=(2, 2), epsilon=1.0, oracle="OUE", fakes="zero"),
     RSFD(sizes=(2, 2), epsilon=1.0, oracle="OUE", fakes="random"),
