@@ -137,9 +137,10 @@ def test_named_networks_are_configured(tmp_path: Path) -> None:
         LimitsShape(networks={"school": AllowanceShape()}).limits()
 
 
-def test_tokens_are_not_guessed_faster_than_reports_may_be_sent(
+def test_tokens_are_not_guessed_faster_than_reports_may_be_sent_and_a_right_one_has_no_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whatever a sender's neighbours send, reports or wrong tokens, its batches are taken."""
     # One minute for all of them, however slow the machine is.
     monkeypatch.setattr(config, "Limits", partial(Limits, now=lambda: 0.0))
     with collecting(sqlite(tmp_path), limits=True) as here:
@@ -152,9 +153,29 @@ def test_tokens_are_not_guessed_faster_than_reports_may_be_sent(
             return who(self, secret, kind)
 
         monkeypatch.setattr(Logins, "who", counting)
+        monkeypatch.setattr(public, "_TOKEN_SECONDS", 0.0)
         call = Caller(here.public)
+        assert call.post(body(2)).status == 201
         problems = [call.post(body(2), authorization=f"Bearer {guess}").problem for guess in range(305)]
+        # Until it was known to be right, the sender's own token was a guess, too.
         assert (problems[0], problems[-1], len(looked)) == ("token", "too-many", 300)
+        monkeypatch.setattr(public, "_TOKEN_SECONDS", 5.0)
+        statuses = [call.post(one).status for one in bodies(301, 100)]
+        assert (statuses[:300], statuses[300]) == ([201] * 300, 429), "guesses are not reports"
+        for start in (10, 20):
+            assert call.post(body(2, start)).status == 201
+        assert looked[300:] == [TOKEN]
+
+
+def test_a_wrong_token_that_is_remembered_is_counted_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "Limits", partial(Limits, now=lambda: 0.0))
+    monkeypatch.setattr(public, "_TOKEN_SECONDS", 1e9)
+    with collecting(sqlite(tmp_path), limits=True) as here:
+        open_survey(here.collector.surveys)
+        here.collector.refresh()
+        call = Caller(here.public)
+        problems = [call.post(body(2), authorization="Bearer wrong").problem for _ in range(305)]
+        assert problems == ["token"] * 300 + ["too-many"] * 5
 
 
 # -------------------------------------------------------------------- the queue

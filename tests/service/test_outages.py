@@ -20,7 +20,7 @@ import pytest
 
 from deniable.errors import StoreError
 from deniable.files.wire import Body
-from deniable.service import collector as collecting_module, ingest
+from deniable.service import collector as collecting_module, ingest, public
 from deniable.service.control import ask
 from deniable.service.outages import QUIET_SECONDS, SUMMARY_SECONDS, Outages
 from deniable.service.server import Running
@@ -239,6 +239,53 @@ def test_whoever_waits_for_a_commit_that_hangs_is_answered_and_the_receipt_decid
         assert here.collector.store.waiting(ASKED.id) == 7
         assert here.collector.ingest.waiting == 0
     assert "the database does not answer" in caplog.text
+
+
+def test_receipts_and_tokens_that_hang_are_refused_in_time_and_keep_nobody_else_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More receipts than threads wait for a database that reads nothing: all are answered, and so is who is beside."""
+    monkeypatch.setattr(ingest, "GIVE_UP", 1.0)
+    gate = threading.Event()
+    with asked(sqlite(tmp_path)) as (here, call):
+        for name in ("counted", "session"):
+            found = getattr(here.collector.store, name)
+
+            def hangs(*given: Any, found: Any = found) -> Any:
+                gate.wait(20)
+                return found(*given)
+
+            monkeypatch.setattr(here.collector.store, name, hangs)
+        receipt = {"id": "A" * 22}
+        path = f"/api/v1/collections/{ASKED.id}/receipts"
+        answers = list[tuple[Answer, float]]()
+
+        def ask_receipt() -> None:
+            answers.append(timed(lambda: call("POST", path, receipt)))
+
+        threads = [threading.Thread(target=ask_receipt) for _ in range(45)]
+        try:
+            for thread in threads:
+                thread.start()
+            found, seconds = timed(lambda: ready(here))
+            assert (found.status, seconds < 0.9) == (200, True)
+            # Its token is looked up for the first time.
+            batch, seconds = timed(lambda: call.post(body(3)))
+            assert (batch.problem, seconds < 3) == ("store", True)
+            for thread in threads:
+                thread.join(10)
+            assert {answer.problem for answer, _ in answers} == {"store"}
+            assert max(seconds for _, seconds in answers) < 5
+            assert len(answers) == 45
+            # Of more than may wait, nobody waits at all.
+            monkeypatch.setattr(public, "MAX_LOOKUPS", 0)
+            refused, seconds = timed(lambda: call("POST", path, receipt))
+            assert (refused.problem, seconds < 0.9) == ("busy", True)
+        finally:
+            gate.set()
+        monkeypatch.undo()
+        assert call("POST", path, receipt).problem == "not-counted"
+        assert call.post(body(3)).status == 201
 
 
 @pytest.mark.long

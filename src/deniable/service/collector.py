@@ -189,20 +189,6 @@ class Collector:
         with self._readiness:
             self._unready, self._looked, self._looker = found, time.monotonic(), None
 
-    def counted(self, collection: str, name: bytes) -> bool:
-        """Whether a report of this id was taken.
-
-        Raises
-        ------
-        StoreError
-            If the database cannot be read; the cause is logged.
-        """
-        try:
-            return self.store.counted(collection, name)
-        except StoreError as error:
-            self.outages.refused(str(error))
-            raise
-
     def gauges(self) -> dict[str, float]:
         """Return the numbers of this moment, for operators."""
         found: dict[str, float] = {

@@ -7,16 +7,18 @@ import contextlib
 import functools
 import hashlib
 import re
+import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jinja2
+from anyio import CapacityLimiter, to_thread
 from pydantic import ValidationError
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -39,6 +41,7 @@ from deniable.files.wire import (
     from_binary,
     from_json,
 )
+from deniable.service import ingest
 from deniable.service.auth import Analyst, Logins, digest
 from deniable.service.browsers import unknown_to_browsers
 from deniable.service.collector import Collector, Held
@@ -53,6 +56,8 @@ from deniable.service.shield import Shield
 STATIC = Path(__file__).parent / "static"
 TEMPLATES = Path(__file__).parent / "templates"
 
+Found = TypeVar("Found")
+
 _IMMUTABLE = "public, max-age=31536000, immutable"
 _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _MAX_RECEIPT = 1024
@@ -65,6 +70,12 @@ BATCHES_AT_ONCE = 32
 
 BATCH_SECONDS = 20.0
 """Seconds that a batch waits for its turn."""
+
+MAX_LOOKUPS = 256
+"""Receipts that are looked up or wait for it, and as many tokens; of more, the sender is told to come again."""
+
+_LOOKUP_THREADS, _READY_THREADS = 4, 4
+"""Threads of their own: who looks up a receipt takes none from who asks whether the collector is ready."""
 
 _TOKEN_SECONDS, _TOKENS = 5.0, 1024
 """How long a token that was looked up is believed, and how many are remembered."""
@@ -82,19 +93,27 @@ class Access:
         Proxies whose word on addresses is taken.
     page_origins : tuple of str
         Where survey pages are hosted besides here.
+    guesses : Limits or None
+        Wrong tokens per network; None lets everything through.
     """
 
     limits: Limits | None = None
     trusted: tuple[Network, ...] = ()
     page_origins: tuple[str, ...] = ()
+    guesses: Limits | None = None
 
     def check(self, scope: Scope, headers: Headers) -> None:
         """Count a report of a network; raise too-many if there were too many."""
-        if self.limits is None:
-            return
-        peer = scope["client"][0] if scope.get("client") else ""
-        if seconds := self.limits.wait(client_address(peer, headers, self.trusted)):
+        if self.limits is not None and (seconds := self.limits.wait(self._address(scope, headers))):
             raise Problem("too-many", retry=seconds)
+
+    def guesser(self, scope: Scope, headers: Headers) -> Callable[[], int]:
+        """Return what counts a wrong token of a network, and says for how many seconds it must wait."""
+        guesses = self.guesses
+        return (lambda: 0) if guesses is None else partial(guesses.wait, self._address(scope, headers))
+
+    def _address(self, scope: Scope, headers: Headers) -> str:
+        return client_address(scope["client"][0] if scope.get("client") else "", headers, self.trusted)
 
     def secure(self, scope: Scope) -> bool:
         """Whether a trusted proxy says that a request came by TLS."""
@@ -177,7 +196,7 @@ class _Pages:
     """What the public port shows."""
 
     def __init__(self, collector: Collector) -> None:
-        self._collector = collector
+        self._collector, self._looking = collector, CapacityLimiter(_READY_THREADS)
 
     def _held(self, request: Request) -> Held:
         held = self._collector.held(request.path_params["id"])
@@ -236,7 +255,7 @@ class _Pages:
 
     async def ready(self, _: Request) -> Response:
         try:
-            await run_in_threadpool(self._collector.ready)
+            await to_thread.run_sync(self._collector.ready, limiter=self._looking)
         except StoreError:
             raise Problem("store") from None
         return Response("ready\n", media_type="text/plain")
@@ -282,13 +301,11 @@ class _Reports:
         """Return how many reports were sent, and what became of them."""
         if held is None:
             raise Problem("unknown-collection")
-        authorization = headers.get("authorization")
-        sender = False
-        if not authorization or not self._senders.remembers(authorization):
-            # A token that is looked up counts as well: nobody guesses more of them than they may send reports.
-            self._access.check(scope, headers)
+        authorization, sender = headers.get("authorization"), False
         if authorization:
-            sender = await self._senders.may_send(authorization, held.row.slug)
+            sender = await self._senders.may_send(authorization, held.row.slug, self._access.guesser(scope, headers))
+        else:
+            self._access.check(scope, headers)
         state = held.state(self._collector.clock)
         if state == "closed":
             raise Problem("closed")
@@ -320,37 +337,87 @@ class _Senders:
     """Who may send batches: tokens of owners and senders, looked up once in a few seconds."""
 
     def __init__(self, logins: Logins, outages: Outages) -> None:
-        self._logins, self._outages = logins, outages
+        self._logins, self._lookups = logins, _Lookups(outages)
         self._known: dict[str, tuple[float, Analyst | None]] = {}
 
-    def remembers(self, authorization: str) -> bool:
-        """Whether a header was looked up a moment ago."""
-        known = self._known.get(digest(authorization.partition(" ")[2]))
-        return known is not None and time.monotonic() < known[0]
-
-    async def may_send(self, authorization: str, slug: str) -> bool:
+    async def may_send(self, authorization: str, slug: str, guess: Callable[[], int]) -> bool:
         """Whether a header has a token that may send batches to a survey.
+
+        A token that was right a moment or longer ago is not counted: its sender has no limit, and strangers in the same
+        network take nothing from it. Any other counts as a guess until it is found to be right.
 
         Raises
         ------
         Problem
-            token, if there is a header and it has none; store.
+            token, if there is a header and it has none; too-many, if too many from there were wrong; busy or store.
         """
         kind, _, secret = authorization.partition(" ")
         name, now = digest(secret), time.monotonic()
         until, who = self._known.get(name, (0.0, None))
+        if who is None and (seconds := guess()):
+            raise Problem("too-many", retry=seconds)
         if now >= until:
-            try:
-                who = await run_in_threadpool(self._logins.who, secret, "token")
-            except StoreError as error:
-                self._outages.refused(str(error))
-                raise Problem("store") from None
-            if len(self._known) >= _TOKENS:
-                self._known.clear()
-            self._known[name] = now + _TOKEN_SECONDS, who
+            who = await self._lookups.found(partial(self._logins.who, secret, "token"))
+            self._remember(name, now + _TOKEN_SECONDS, who)
         if kind.lower() != "bearer" or who is None or not who.sends or not who.may(slug):
             raise Problem("token", "the token is not known, or its account may not send reports to this survey")
         return True
+
+    def _remember(self, name: str, until: float, who: Analyst | None) -> None:
+        # The newest last; wrong ones take no place of a right one, which is not looked up for anybody again.
+        self._known.pop(name, None)
+        while len(self._known) >= _TOKENS:
+            wrong = (known for known, (_, of) in self._known.items() if of is None)
+            del self._known[next(wrong, next(iter(self._known)))]
+        self._known[name] = until, who
+
+
+class _Lookups:
+    """Reads of the database: so many wait at most, and nobody for longer than for a commit."""
+
+    def __init__(self, outages: Outages) -> None:
+        self._outages, self._limiter = outages, CapacityLimiter(_LOOKUP_THREADS)
+        self._pending = set[asyncio.Task[Any]]()
+
+    async def found(self, read: Callable[[], Found]) -> Found:
+        """Return what is read.
+
+        Raises
+        ------
+        Problem
+            busy, if too many wait; store, if it cannot be read, or not in time.
+        """
+        if len(self._pending) >= MAX_LOOKUPS:
+            self._outages.refused("too many receipts or tokens wait to be looked up")
+            raise Problem("busy")
+        given_up = threading.Event()
+
+        def looked() -> Found:
+            # Whoever asked has an answer, and the next one waits.
+            if given_up.is_set():
+                raise StoreError(ingest.HANGS)
+            return read()
+
+        # Nobody cancels it, so that its thread counts until it comes back; only the end of the loop leaves it behind.
+        task = asyncio.create_task(to_thread.run_sync(looked, limiter=self._limiter, abandon_on_cancel=True))
+        self._pending.add(task)
+        task.add_done_callback(self._ended)
+        await asyncio.wait({task}, timeout=ingest.GIVE_UP)
+        if not task.done():
+            given_up.set()
+            self._outages.refused(ingest.HANGS)
+            raise Problem("store")
+        try:
+            return task.result()
+        except StoreError as error:
+            self._outages.refused(str(error))
+            raise Problem("store") from None
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._pending.discard(task)
+        if not task.cancelled():
+            # Else the loop would log an error that nobody waits for.
+            task.exception()
 
 
 class _Batches:
@@ -434,6 +501,7 @@ class _Receipts:
 
     def __init__(self, collector: Collector, access: Access) -> None:
         self._collector, self._access = collector, access
+        self._lookups = _Lookups(collector.outages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -457,11 +525,7 @@ class _Receipts:
             name = from_base64url([Receipt.model_validate_json(content).id], ID_BYTES, "id").tobytes()
         except (ValidationError, InvalidReportError):
             raise Problem("malformed", 'the body must be {"id": <22 characters of base64url>}') from None
-        try:
-            counted = await run_in_threadpool(self._collector.counted, collection, name)
-        except StoreError:
-            raise Problem("store") from None
-        if not counted:
+        if not await self._lookups.found(partial(self._collector.store.counted, collection, name)):
             raise Problem("not-counted")
         return Response(status_code=204, headers={"Cache-Control": "no-store"})
 

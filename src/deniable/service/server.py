@@ -96,7 +96,8 @@ def running(
         If an address or a network is none.
     """
     trusted = networks(configuration.trusted_proxies, "trusted_proxies")
-    access = Access(configuration.limits.limits(), trusted, tuple(configuration.page_origin))
+    limits, guesses = configuration.limits.limits(), configuration.limits.limits()
+    access = Access(limits, trusted, tuple(configuration.page_origin), guesses)
     with contextlib.ExitStack() as stack:
         public, admin = (
             stack.enter_context(_listening(text, what))
