@@ -25,13 +25,14 @@ from deniable.files import ReportReader, aggregate_files
 from deniable.files.wire import Body, from_wire, to_wire
 from deniable.service.auth import hash_password
 from deniable.service.config import read_configuration
+from deniable.service.metrics import machine_gauges
 from deniable.service.server import Running
 from deniable.service.stores import migrate_store, open_store
 from deniable.service.stores.migrations import STEPS
 from deniable.service.stores.releases import Release, is_due
 from deniable.service.stores.store import Posted
 from deniable.service.surveys import Surveys
-from tests.service.asking import ASKED, PASSWORD, Caller, Clock, body, collecting, open_survey, page, summed
+from tests.service.asking import ASKED, PASSWORD, Caller, Clock, bodies, body, collecting, open_survey, page, summed
 
 DAY = "2026-05-01"
 
@@ -147,6 +148,47 @@ def test_how_many_wait_is_told_to_nobody(here: tuple[Running, Clock]) -> None:
     assert running.collector.gauges()['deniable_batch_waiting{survey="smoking"}'] == 1
     assert running.collector.drain() == 20
     assert running.collector.gauges()['deniable_batch_waiting{survey="smoking"}'] == 0
+
+
+def watched(running: Running) -> list[str]:
+    """Return what a monitor sees that requests of its own, and the machine, do not change."""
+    text = running.collector.metrics.text(
+        {**running.collector.gauges(), **machine_gauges(running.collector.store.file)}
+    )
+    own = re.compile(
+        r'^#|route="(GET|POST|DELETE) /(metrics|surveys|session|assets)|memory|open_files|last_watch|up_time'
+    )
+    return [line for line in text.splitlines() if not own.search(line)]
+
+
+def test_metrics_move_with_drains_only(here: tuple[Running, Clock]) -> None:
+    """Or a monitor would take the reports in the sum from those that were counted, and know how many wait."""
+    running, _ = here
+    call, collector = Caller(running.public), running.collector
+    open_survey(collector.surveys, "other", replace(ASKED, title="Other"))
+    collector.refresh()
+    before = watched(running)
+    for one in bodies(7, 5000):
+        assert call.post(one).status == 201
+    assert call.post(bodies(7, 5000)[0]).status == 200
+    assert call.post(body(5, 5003)).status == 200
+    collector.refresh()
+    assert watched(running) == before
+    # A drain of another survey says nothing of this one.
+    other = body(20, 0, replace(ASKED, title="Other"))
+    assert call.post(other).status == 201
+    assert collector.drain() == 20
+    shown = watched(running)
+    assert 'deniable_reports_total{outcome="counted"} 120' in shown
+    assert not any("already" in line for line in shown)
+    assert "deniable_commit_reports_sum 120" in shown
+    # After its own drain all is there.
+    assert call.post(body(18, 6000)).status == 201
+    assert collector.drain() == 26
+    shown = watched(running)
+    assert 'deniable_reports_total{outcome="counted"} 146' in shown
+    assert 'deniable_reports_total{outcome="already"} 5' in shown
+    assert "deniable_commit_reports_sum 151" in shown
 
 
 def taken(surveys: Surveys, n: int, start: int) -> None:

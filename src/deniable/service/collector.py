@@ -34,6 +34,9 @@ _READY_SECONDS = 1.0
 READY_TIMEOUT = 1.5
 """Seconds after which a database that has not answered is said not to be ready."""
 
+_LEAST_QUEUE = 100
+"""Of fewer reports that wait for a commit nobody is told: who looks all the time would count people."""
+
 _STOP_SECONDS = 1.0
 
 _WARM_ROWS = (1, 200, 5000)
@@ -136,7 +139,10 @@ class Collector:
         """Read again where the surveys are; what they ask, only of drafts, for it is fixed when they are opened."""
         with self._refreshing:
             held = {}
-            for row in self.store.collections():
+            self.metrics.mark()
+            rows = self.store.collections()
+            self.metrics.drained({row.id: row.batches for row in rows if row.state != "closed"})
+            for row in rows:
                 known = self._held.get(row.id)
                 fixed = known is not None and "draft" not in (known.row.state, row.state)
                 survey = known.survey if known is not None and fixed else self.surveys.load(row.id)
@@ -149,7 +155,10 @@ class Collector:
     def drain(self) -> int:
         """Move every inbox that holds enough into its sum; return how many reports that were."""
         self.ingest.write_rejections()
-        return sum(map(self._drain, self.all_held()))
+        self.refresh()
+        added = sum(map(self._drain, self.all_held()))
+        self.refresh()
+        return added
 
     def _drain(self, held: Held) -> int:
         added = self.surveys.drain(held.row, held.survey)
@@ -192,7 +201,7 @@ class Collector:
     def gauges(self) -> dict[str, float]:
         """Return the numbers of this moment, for operators."""
         found: dict[str, float] = {
-            "deniable_queue": self.ingest.waiting,
+            "deniable_queue": waiting if (waiting := self.ingest.waiting) >= _LEAST_QUEUE else 0,
             "deniable_last_drain_timestamp_seconds": self._drained_at,
             "deniable_last_watch_timestamp_seconds": self._watched_at,
             "deniable_up_timestamp_seconds": self._up_at,

@@ -295,7 +295,8 @@ class Ingest:
         began = time.perf_counter()
         taken = self._store.take(posted) if posted else {}
         if posted:
-            self._metrics.commit(time.perf_counter() - began, sum(len(one.ids) for one in posted.values()))
+            sizes = {collection: len(one.ids) for collection, one in posted.items()}
+            self._metrics.commit(time.perf_counter() - began, sizes)
         for collection, group in groups.items():
             found = taken.get(collection, np.zeros(0, dtype=np.bool_))
             self._answer(group, valid[collection], found)
@@ -309,13 +310,14 @@ class Ingest:
             start += item.body.n
 
     def _answer(self, group: list[_Item], valid: NDArray[np.bool_], taken: NDArray[np.bool_] | State) -> None:
+        collection = group[0].survey.collection.id
         new = np.zeros(len(valid), dtype=np.bool_)
         refused = taken if isinstance(taken, str) else None
         if not isinstance(taken, str) and len(taken) == len(valid) and taken.all():
             # As nearly always: all are valid and new.
             for item in group:
                 item.answer = Outcome(item.body.n, 0, 0)
-            self._metrics.reports("counted", len(valid))
+            self._metrics.reports("counted", len(valid), collection)
             return
         if not isinstance(taken, str):
             new[valid] = taken
@@ -326,17 +328,17 @@ class Ingest:
             kept, counted = int(valid[mine].sum()), int(new[mine].sum())
             if item.repeated:
                 item.answer = Outcome(0, 1, 0)
-                self._metrics.reports("already", 1)
+                self._metrics.reports("already", 1, collection)
                 continue
             if kept and refused is not None:
                 # Since the request was looked at; of what is only paused, devices shall come again.
                 item.answer = Problem("closed" if refused == "closed" else "not-open")
                 continue
             item.answer = Outcome(counted, kept - counted, item.body.n - kept)
-            self._metrics.reports("counted", counted)
-            self._metrics.reports("already", kept - counted)
+            self._metrics.reports("counted", counted, collection)
+            self._metrics.reports("already", kept - counted, collection)
             if item.body.n > kept:
-                self.reject(item.survey.collection.id, "invalid-report", item.body.n - kept)
+                self.reject(collection, "invalid-report", item.body.n - kept)
 
     def _answer_all(self, items: list[_Item], problem: str, cause: str) -> None:
         self._outages.refused(cause, len(items))

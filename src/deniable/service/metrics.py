@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -16,15 +16,20 @@ COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 BATCH_SIZES = (1, 3, 10, 30, 100, 300, 1000, 3000)
 REQUEST_SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
+_STEP = 1 << 24
+
 FAMILIES: Mapping[str, tuple[str, str]] = {
     "deniable_arrivals_off_plan": ("gauge", "Whether more reports have come than the plan of a survey explains."),
     "deniable_batch_waiting": ("gauge", "Whether enough reports wait for a batch to enter the sum."),
     "deniable_build_info": ("gauge", "Version of this program."),
-    "deniable_commit_reports": ("histogram", "Reports in a commit."),
-    "deniable_commit_seconds": ("histogram", "Seconds that a commit took."),
+    "deniable_commit_reports": ("histogram", "Reports of one survey in a commit, after their drain."),
+    "deniable_commit_seconds": ("histogram", "Seconds that a commit took, after the drain of its reports."),
     "deniable_counted_reports": ("gauge", "Reports in a survey's sum."),
-    "deniable_database_bytes": ("gauge", "Bytes of the database with its log."),
-    "deniable_disk_free_bytes": ("gauge", "Bytes that this process may still write where the database is (SQLite)."),
+    "deniable_database_bytes": ("gauge", "Bytes of the database with its log, in steps of 16 MiB."),
+    "deniable_disk_free_bytes": (
+        "gauge",
+        "Bytes that this process may still write where the database is (SQLite), in steps of 16 MiB.",
+    ),
     "deniable_last_drain_timestamp_seconds": (
         "gauge",
         "When a batch last entered a sum; 0 if none has since the start.",
@@ -34,10 +39,16 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
     "deniable_open_files": ("gauge", "Files and connections that this process has open."),
     "deniable_open_files_limit": ("gauge", "Files and connections that it may have open."),
     "deniable_planned_reports": ("gauge", "Reports that a survey plans for."),
-    "deniable_queue": ("gauge", "Reports that wait for their commit."),
-    "deniable_reports_total": ("counter", "Reports by what became of them."),
-    "deniable_request_seconds": ("histogram", "Seconds until a request was answered, by the template of its address."),
-    "deniable_requests_total": ("counter", "Requests by the template of their address and the status of the answer."),
+    "deniable_queue": ("gauge", "Reports that wait for their commit; 0 if fewer than 100 do."),
+    "deniable_reports_total": ("counter", "Reports by what became of them; those that were taken, after their drain."),
+    "deniable_request_seconds": (
+        "histogram",
+        "Seconds until a request was answered, by the template of its address; accepted uploads, after their drain.",
+    ),
+    "deniable_requests_total": (
+        "counter",
+        "Requests by the template of their address and the status of the answer; accepted uploads, after their drain.",
+    ),
     "deniable_resident_memory_bytes": ("gauge", "Bytes of memory of this process."),
     "deniable_store_errors_total": ("counter", "Times that the database refused."),
     "deniable_up_timestamp_seconds": ("gauge", "When this process started."),
@@ -64,6 +75,11 @@ class Distribution:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
+    def merge(self, other: Distribution) -> None:
+        """Add what another one with the same bounds has counted."""
+        self.counts = [mine + more for mine, more in zip(self.counts, other.counts, strict=True)]
+        self.total += other.total
+
     def lines(self, name: str, labels: str = "") -> Iterator[str]:
         """Yield it as Prometheus text, with further labels such as ``route="/"``."""
         seen, more = 0, f"{labels}," if labels else ""
@@ -86,33 +102,100 @@ def number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
+class _Part:
+    """Some of the numbers."""
+
+    def __init__(self) -> None:
+        self.reports = Counter[str]()
+        self.requests = Counter[tuple[str, int]]()
+        self.seconds = dict[str, Distribution]()
+        self.commits, self.sizes = Distribution(COMMIT_SECONDS), Distribution(BATCH_SIZES)
+
+    def request(self, route: str, status: int, seconds: float) -> None:
+        self.requests[route, status] += 1
+        self.seconds.setdefault(route, Distribution(REQUEST_SECONDS)).add(seconds)
+
+    def merge(self, other: _Part) -> None:
+        self.reports += other.reports
+        self.requests += other.requests
+        self.commits.merge(other.commits)
+        self.sizes.merge(other.sizes)
+        for route, seconds in other.seconds.items():
+            self.seconds.setdefault(route, Distribution(REQUEST_SECONDS)).merge(seconds)
+
+
 class Metrics:
-    """The numbers of one process since it started; any thread may count."""
+    """The numbers of one process since it started; any thread may count.
+
+    What is counted about reports that were taken is shown after the next drain of their survey, or they would say how
+    many reports wait: who forges all but one of a batch would know whose is the last.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._reports: Counter[str] = Counter()
-        self._requests: Counter[tuple[str, int]] = Counter()
-        self._seconds: dict[str, Distribution] = {}
-        self._commits, self._sizes = Distribution(COMMIT_SECONDS), Distribution(BATCH_SIZES)
-        self._store_errors = 0
+        self._shown, self._store_errors = _Part(), 0
+        self._fresh: defaultdict[str, _Part] = defaultdict(_Part)
+        self._marked: defaultdict[str, _Part] = defaultdict(_Part)
+        self._waiting: dict[str, tuple[int, _Part]] = {}
 
-    def reports(self, outcome: str, count: int = 1) -> None:
-        """Count reports by what became of them: counted, already, or the name of a problem."""
+    def reports(self, outcome: str, count: int = 1, taken: str | None = None) -> None:
+        """Count reports by what became of them: counted, already, or the name of a problem.
+
+        Parameters
+        ----------
+        outcome : str
+            What became of them.
+        count : int
+            How many they are.
+        taken : str or None
+            The collection whose next drain is waited for; None to show them at once.
+        """
         with self._lock:
-            self._reports[outcome] += count
+            self._part(taken).reports[outcome] += count
 
-    def commit(self, seconds: float, reports: int) -> None:
-        """Count a commit: how long it took, and for how many reports."""
+    def commit(self, seconds: float, reports: Mapping[str, int]) -> None:
+        """Count a commit, once for each collection that it had reports of."""
         with self._lock:
-            self._commits.add(seconds)
-            self._sizes.add(reports)
+            for collection, n in reports.items():
+                self._fresh[collection].commits.add(seconds)
+                self._fresh[collection].sizes.add(n)
 
-    def request(self, route: str, status: int, seconds: float) -> None:
+    def request(self, route: str, status: int, seconds: float, taken: str | None = None) -> None:
         """Count a request by the template of its address: how it was answered, and after how long."""
         with self._lock:
-            self._requests[route, status] += 1
-            self._seconds.setdefault(route, Distribution(REQUEST_SECONDS)).add(seconds)
+            self._part(taken).request(route, status, seconds)
+
+    def _part(self, taken: str | None) -> _Part:
+        return self._shown if taken is None else self._fresh[taken]
+
+    def mark(self) -> None:
+        """Begin a look at the database: what was counted until now was committed before it."""
+        with self._lock:
+            for collection, part in self._fresh.items():
+                self._marked[collection].merge(part)
+            self._fresh.clear()
+
+    def drained(self, batches: Mapping[str, int]) -> None:
+        """Show what a drain has taken, by a look at the database that came after `mark`.
+
+        Parameters
+        ----------
+        batches : mapping of str to int
+            How many batches each collection has that takes reports; of one that is not there, none wait.
+        """
+        with self._lock:
+            for collection in {*self._waiting, *self._marked, *batches}:
+                now = batches.get(collection, -1)
+                before, part = self._waiting.pop(collection, (now, _Part()))
+                if now != before:
+                    # An inbox is emptied as a whole, so all that had been counted when it had fewer batches.
+                    self._shown.merge(part)
+                    part = _Part()
+                part.merge(self._marked.pop(collection, _Part()))
+                if now < 0:
+                    self._shown.merge(part)
+                else:
+                    self._waiting[collection] = now, part
 
     def store_error(self) -> None:
         """Count that the database refused."""
@@ -134,19 +217,19 @@ class Metrics:
             found.setdefault(name.partition("{")[0], []).append(f"{name} {number(value)}")
         with self._lock:
             found["deniable_reports_total"] = [
-                f'deniable_reports_total{{outcome="{name}"}} {n}' for name, n in sorted(self._reports.items())
+                f'deniable_reports_total{{outcome="{name}"}} {n}' for name, n in sorted(self._shown.reports.items())
             ]
             found["deniable_requests_total"] = [
                 f'deniable_requests_total{{route="{route}",status="{status}"}} {n}'
-                for (route, status), n in sorted(self._requests.items())
+                for (route, status), n in sorted(self._shown.requests.items())
             ]
             found["deniable_request_seconds"] = [
                 line
-                for route, seconds in sorted(self._seconds.items())
+                for route, seconds in sorted(self._shown.seconds.items())
                 for line in seconds.lines("deniable_request_seconds", f'route="{route}"')
             ]
-            found["deniable_commit_seconds"] = [*self._commits.lines("deniable_commit_seconds")]
-            found["deniable_commit_reports"] = [*self._sizes.lines("deniable_commit_reports")]
+            found["deniable_commit_seconds"] = [*self._shown.commits.lines("deniable_commit_seconds")]
+            found["deniable_commit_reports"] = [*self._shown.sizes.lines("deniable_commit_reports")]
             found["deniable_store_errors_total"] = [f"deniable_store_errors_total {self._store_errors}"]
         lines = []
         for name, samples in sorted(found.items()):
@@ -166,8 +249,10 @@ def machine_gauges(database: Path | None) -> dict[str, float]:
     found: dict[str, float] = {f'deniable_build_info{{version="{__version__}"}}': 1}
     if database is not None:
         files = [database, database.with_name(database.name + "-wal")]
-        found["deniable_database_bytes"] = sum(file.stat().st_size for file in files if file.exists())
-        found["deniable_disk_free_bytes"] = shutil.disk_usage(database.parent).free
+        held = sum(file.stat().st_size for file in files if file.exists())
+        # A commit adds some pages: exact sizes would count them.
+        found["deniable_database_bytes"] = -(-held // _STEP) * _STEP
+        found["deniable_disk_free_bytes"] = shutil.disk_usage(database.parent).free // _STEP * _STEP
     with open("/proc/meminfo", encoding="ascii") as lines:
         available = next(line for line in lines if line.startswith("MemAvailable:"))
     found["deniable_memory_available_bytes"] = 1024 * int(available.split()[1])

@@ -51,7 +51,7 @@ from deniable.service.openapi import description
 from deniable.service.outages import Outages
 from deniable.service.problems import Problem
 from deniable.service.receiving import GoneError, read_body
-from deniable.service.shield import Shield
+from deniable.service.shield import TAKEN, Shield
 
 STATIC = Path(__file__).parent / "static"
 TEMPLATES = Path(__file__).parent / "templates"
@@ -291,6 +291,8 @@ class _Reports:
         except GoneError:
             return
         else:
+            if outcome.invalid < n and held is not None:
+                scope[TAKEN] = held.row.id
             if outcome.invalid == n == 1:
                 # As a rejection it was counted where it was found.
                 await Problem("invalid-report").response()(scope, receive, send)

@@ -20,6 +20,9 @@ from deniable.service.problems import Problem
 
 access = logging.getLogger("deniable.service.access")
 
+TAKEN = "deniable.taken"
+"""Where an application says in a request's scope which collection took its reports."""
+
 _SECONDS = 1.0
 _TLS = ((b"strict-transport-security", b"max-age=31536000"),)
 _METHODS = frozenset({"GET", "HEAD", "POST", "DELETE", "OPTIONS"})
@@ -102,7 +105,8 @@ class Shield:
     hosts : frozenset of str
         Names that requests may be addressed to; empty for any.
     observe : callable
-        Called with the method and template, the status and the seconds of every request.
+        Called with the method and template, the status and the seconds of every request, and with the collection that
+        took reports of it, if one did.
     """
 
     def __init__(
@@ -110,7 +114,7 @@ class Shield:
         app: ASGIApp,
         secure: Callable[[Scope], bool] = lambda _: False,
         hosts: frozenset[str] = frozenset(),
-        observe: Callable[[str, int, float], None] = lambda *_: None,
+        observe: Callable[[str, int, float, str | None], None] = lambda *_: None,
     ) -> None:
         self._app, self._secure, self._hosts, self._observe = app, secure, hosts, observe
 
@@ -140,7 +144,7 @@ class Shield:
             if not status:
                 await Problem("broken").response()(scope, receive, sending)
         seconds, route = time.perf_counter() - began, _route(scope)
-        self._observe(route, status, seconds)
+        self._observe(route, status, seconds, scope.get(TAKEN))
         if access.isEnabledFor(logging.INFO):
             requests.count(f"{route} {status} {_bucket(seconds)}")
 
