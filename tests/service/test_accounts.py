@@ -590,6 +590,29 @@ def test_a_restore_is_in_the_audit_and_ends_the_sessions_of_the_backup(tmp_path:
     store.close()
 
 
+def test_what_cannot_be_written_down_is_not_done_and_what_is_refused_is_not_written_down(
+    here: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me, store = session(here, "ann"), here.collector.store
+    before = acts(store)
+    # It is open: only a closed survey or a draft can be deleted.
+    assert me("POST", "/surveys/smoking/delete", {"name": "smoking"}).problem == "malformed"
+    assert acts(store) == before
+
+    def full(*_: Any, **__: Any) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(type(store), "note", full)
+        assert me("POST", "/surveys/smoking/pause").problem == "store"
+        assert me("POST", "/password", {"old": PASSWORD, "new": OTHER}).problem == "store"
+        assert me("DELETE", "/sessions").problem == "store"
+    assert [row.state for row in store.collections("smoking")] == ["open"]
+    assert Logins(store, here.collector.clock).log_in("ann", PASSWORD) is not None
+    assert me("POST", "/surveys/smoking/pause").status == 200
+    assert acts(store)[len(before) :] == [("ann", "pause", "smoking", "", 1)]
+
+
 def test_a_download_that_cannot_be_written_down_is_refused(here: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     me, monitor = session(here, "ann"), bearer(here, "prometheus")
 
@@ -629,5 +652,6 @@ def test_accounts_and_audit_of_before_are_kept(database: str, monkeypatch: pytes
     assert acts(store) == [
         ("ann", "pause", "smoking", "", 1),
         ("command line", "add-analyst", "", "ann", 1),
+        ("command line", "migrate", "", f"from version {steps} to {len(STEPS)}", 1),
     ]
     store.close()

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from deniable.cli import app
 from deniable.errors import OutputError, StoreError, StoreInUseError
-from deniable.service.stores import migrate_store, open_store, restore_store
+from deniable.service.stores import migrate_store, open_store, restore_store, store as store_module
+from deniable.service.stores.migrations import STEPS, VERSION
 from deniable.service.stores.store import Store
 from deniable.service.surveys import Surveys
 from tests.service import postgres
@@ -180,6 +181,32 @@ def test_a_backup_has_nothing_of_reports_that_were_drained(tmp_path: Path) -> No
     store.close()
     assert b"MarkedReport" in (tmp_path / "survey.db").read_bytes()
     assert b"MarkedReport" not in (tmp_path / "copy.db").read_bytes()
+
+
+@pytest.mark.parametrize("version", [2, VERSION])
+def test_a_restore_ends_sessions_and_is_in_the_audit_whatever_the_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """Tables of before have no audit that could take the entry: it is made when they are migrated."""
+    with monkeypatch.context() as before:
+        before.setattr(store_module, "VERSION", version)
+        before.setattr(store_module, "STEPS", STEPS[:version])
+        store = open_store(sqlite(tmp_path), create=True)
+        with store._working() as run:
+            run("INSERT INTO analysts (name, role, password) VALUES ('eve', 'owner', '')")
+            for kind in ("session", "link", "token"):
+                run("INSERT INTO sessions (digest, analyst, kind) VALUES (?, 'eve', ?)", kind, kind)
+        store.backup(tmp_path / "copy.db")
+        store.close()
+    restore_store(sqlite(tmp_path), tmp_path / "copy.db")
+    kinds = sqlite3.connect(tmp_path / "survey.db").execute("SELECT kind FROM sessions").fetchall()
+    assert kinds == [("token",)], "before it is opened"
+    for _ in range(2):
+        store = open_store(sqlite(tmp_path), migrate=True)
+        said = [(entry.who, entry.act, entry.about) for entry in store.noted()]
+        store.close()
+        moved = [("command line", "migrate", f"from version {version} to {VERSION}")] if version < VERSION else []
+        assert sorted(said) == [*moved, ("command line", "restore", "copy.db")]
 
 
 # -------------------------------------------------------------------- PostgreSQL

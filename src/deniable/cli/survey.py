@@ -195,14 +195,13 @@ def _written(database: str, request: dict[str, Any], output: Path, reports: bool
 
 
 def _restore(database: str, source: Path) -> None:
-    from deniable.service.control import note_restore
-    from deniable.service.stores import restore_store
+    from deniable.service.stores import open_store, restore_store
 
     kept = restore_store(database, source)
     try:
-        note_restore(database, source)
+        open_store(database).close()
     except StoreError as error:
-        note(f"warning: the restore is not in the audit: {error}")
+        note(f"warning: its sessions have ended, but the audit has no entry of it until it can be opened: {error}")
     if kept is not None:
         note(f"the database that was there is kept as {kept}")
     note("accounts, passwords and tokens are those of the backup: see deniable analyst list")

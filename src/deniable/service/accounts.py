@@ -12,13 +12,10 @@ from typing import Any
 
 from deniable.errors import InvalidParameterError
 from deniable.service.auth import NO_PASSWORD, ROLES, Logins
-from deniable.service.stores.accounts import Token
+from deniable.service.stores.accounts import COMMAND_LINE, Token
 from deniable.service.surveys import Surveys
 
 Values = dict[str, Any]
-
-COMMAND_LINE = "command line"
-"""Who acts in the audit when somebody on the machine does."""
 
 UNKNOWN_NAME = "unknown name"
 """Who is named in the audit when somebody tried to log in with a name that no account has: it may be a password."""

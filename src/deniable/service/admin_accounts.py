@@ -153,16 +153,17 @@ class AccountEndpoints:
         check_origin(request)
         if cookie := request.cookies.get(COOKIE):
             who = await run_in_threadpool(self._logins.who, cookie, "session")
-            if await run_in_threadpool(self._logins.log_out, cookie) and who is not None:
+            if who is not None:
                 await self.note(who.name, "log-out")
+            await run_in_threadpool(self._logins.log_out, cookie)
         return _logged_out()
 
     async def log_out_everywhere(self, request: Request) -> Response:
         """End all sessions of the account."""
         check_origin(request)
         who, _ = await self._session(request)
-        await run_in_threadpool(self._collector.store.end_sessions, who.name)
         await self.note(who.name, "log-out", about="everywhere")
+        await run_in_threadpool(self._collector.store.end_sessions, who.name)
         return _logged_out()
 
     # ---------------------------------------------------------------- the own account
@@ -192,14 +193,18 @@ class AccountEndpoints:
         who, cookie = await self._session(request)
         given = await read(request, NewPassword)
 
+        store, now = self._collector.store, self._collector.clock()
+
+        def noted() -> int:
+            return store.note(now, who.name, "set-password", about=who.name)
+
         async def right() -> bool:
-            return await run_in_threadpool(self._logins.change_password, who.name, given.old, given.new, cookie)
+            return await run_in_threadpool(self._logins.change_password, who.name, given.old, given.new, cookie, noted)
 
         try:
             await self._guess(request, who.name, right)
         except InvalidParameterError as error:
             raise Problem("malformed", str(error)) from None
-        await self.note(who.name, "set-password", about=who.name)
         return Response(status_code=204, headers={"Cache-Control": "no-store"})
 
     # ---------------------------------------------------------------- audit

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, get_args
@@ -194,8 +195,10 @@ class Logins:
         session = self._issue(analyst.name, "session", SESSION)
         return None if session is None else (analyst.name, session)
 
-    def change_password(self, name: str, old: str, new: str, session: str) -> bool:
+    def change_password(self, name: str, old: str, new: str, session: str, note: Callable[[], object]) -> bool:
         """Change a password if `old` is the one until now, and end all other sessions; whether that was done.
+
+        `note` is called first, if `old` is right: nothing is done that cannot be written down.
 
         Raises
         ------
@@ -206,6 +209,7 @@ class Logins:
         found = self._store.analyst(name)
         if found is None or not is_password(old, found[1]):
             return False
+        note()
         return self._store.set_password(name, hashed, before=found[1], keep=digest(session))
 
     def log_out(self, secret: str) -> bool:

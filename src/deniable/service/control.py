@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import DeniableError, InvalidParameterError, StoreError, StoreInUseError
-from deniable.service.accounts import ACCOUNT_VERBS, COMMAND_LINE
+from deniable.service.accounts import ACCOUNT_VERBS
 from deniable.service.stores import open_store, sqlite_path
+from deniable.service.stores.accounts import COMMAND_LINE
 from deniable.service.surveys import Surveys
 
 SOCKET = ".socket"
@@ -48,10 +49,17 @@ def perform(surveys: Surveys, request: Answer, actor: str = COMMAND_LINE) -> Ans
     verb = values.pop("verb")
     if verb not in _VERBS:
         raise InvalidParameterError(f"verb must be one of {', '.join(_VERBS)}, got verb={verb!r}")
-    result = _VERBS[verb](surveys, dict(values))
-    if verb not in _READS:
-        surveys.store.note(surveys.clock(), actor, verb, values.get("slug", ""), _about(values))
-    return result
+    if verb in _READS:
+        return _VERBS[verb](surveys, dict(values))
+    # First, so that nothing is done that is not in the audit.
+    number = surveys.store.note(surveys.clock(), actor, verb, values.get("slug", ""), _about(values))
+    try:
+        return _VERBS[verb](surveys, dict(values))
+    except DeniableError as error:
+        # What the database said has a cause; without one, it was refused before anything was done.
+        if not isinstance(error, StoreError) or error.__cause__ is None:
+            surveys.store.take_back(number, actor, verb)
+        raise
 
 
 def _about(values: Answer) -> str:
@@ -109,22 +117,6 @@ def ask(url: str, request: Answer) -> Answer:
         return _ask_collector(path, request)
     try:
         return perform(Surveys(store), request)
-    finally:
-        store.close()
-
-
-def note_restore(url: str, source: Path) -> None:
-    """Write into a database that was just restored that it was, and end the sessions that the backup had.
-
-    Raises
-    ------
-    StoreError
-        If the database needs migrating, or cannot be written.
-    """
-    store = open_store(url)
-    try:
-        store.end_sessions()
-        store.note(Surveys(store).clock(), COMMAND_LINE, "restore", about=source.name)
     finally:
         store.close()
 

@@ -14,6 +14,9 @@ Run = Callable[..., list[Any]]
 AUDIT_DAYS = 400
 """Days for which an entry of the audit is kept: a yearly review finds all of the year."""
 
+COMMAND_LINE = "command line"
+"""Who acts in the audit when somebody on the machine does."""
+
 TOGETHER = timedelta(hours=1)
 """Within this time the same act by the same account can be counted in one entry."""
 
@@ -225,8 +228,14 @@ class Accounts(ABC):
 
     def note(
         self, at: datetime, who: str, act: str, survey: str = "", about: str = "", *, together: bool = False
-    ) -> None:
-        """Write down what somebody did; `together`, count it in an entry that began less than an hour ago."""
+    ) -> int:
+        """Write down what somebody does; `together`, count it in an entry that began less than an hour ago.
+
+        Returns
+        -------
+        int
+            What `take_back` knows the entry by.
+        """
         same, now = (who, act, survey, about), _moment(at)
         with self._working() as run:
             if together and run(
@@ -234,12 +243,22 @@ class Accounts(ABC):
                 " AND at > ? RETURNING 1",
                 *(now, *same, _moment(at - TOGETHER)),
             ):
-                return
-            run(
-                "INSERT INTO audit (number, at, until, who, act, survey, about, times) VALUES"
-                " ((SELECT coalesce(max(number), 0) + 1 FROM audit), ?, ?, ?, ?, ?, ?, 1)",
-                *(now, now, *same),
-            )
+                return 0
+            return self._entry(run, now, *same)
+
+    def _entry(self, run: Run, at: str, who: str, act: str, survey: str, about: str) -> int:
+        ((number,),) = run(
+            "INSERT INTO audit (number, at, until, who, act, survey, about, times) VALUES"
+            " ((SELECT coalesce(max(number), 0) + 1 FROM audit), ?, ?, ?, ?, ?, ?, 1) RETURNING number",
+            *(at, at, who, act, survey, about),
+        )
+        return int(number)
+
+    @final
+    def take_back(self, number: int, who: str, act: str) -> None:
+        """Remove an entry about something that was refused, and so was not done."""
+        with self._working() as run:
+            run("DELETE FROM audit WHERE number = ? AND who = ? AND act = ?", number, who, act)
 
     def noted(
         self, *, survey: str | None = None, who: str | None = None, day: str | None = None, most: int | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from deniable.errors import StoreError
 
@@ -80,8 +81,23 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
 )
 
+RESTORED = "restored"
+"""In `meta` from a restore until a store is opened that can write it into the audit: when it was, and the file."""
+
+AFTER_RESTORE = (
+    "DELETE FROM sessions WHERE kind <> 'token'",
+    "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+)
+"""What is done to a backup of any version that takes a database's place; the second one takes `RESTORED` and when."""
+
 VERSION = len(STEPS)
 """Of the tables that this release reads and writes."""
+
+
+def restored(name: str) -> tuple[str, str]:
+    """Return key and value of the word that a restore of a file of this name leaves in `meta`."""
+    return RESTORED, f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {name}"
+
 
 TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", " ".join(statement for step in STEPS for statement in step)))
 """Of all versions."""

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from deniable.errors import MissingExtraError, StoreError
 from deniable.files.wire import Rows
 from deniable.service.stores.accounts import Run
+from deniable.service.stores.migrations import AFTER_RESTORE, restored
 from deniable.service.stores.store import AT_A_TIME, Store, Upgrade
 
 try:
@@ -320,6 +321,13 @@ def restore(source: Path, url: str) -> None:
         lane.close()
     check_dump(source)
     restore_dump(source, url)
+    try:
+        with lane.transaction() as run:
+            ended, marked = AFTER_RESTORE
+            run(ended)
+            run(marked, *restored(source.name))
+    finally:
+        lane.close()
 
 
 def _runner(cursor: psycopg.Cursor[Any]) -> Run:

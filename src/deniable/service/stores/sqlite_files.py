@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from deniable.core.outputs import atomic_path
 from deniable.errors import StoreError, StoreInUseError
-from deniable.service.stores.migrations import checked_tables, checked_version
+from deniable.service.stores.migrations import AFTER_RESTORE, checked_tables, checked_version, restored
 
 LOCK = ".lock"
 """Ending of the name of the lock file, beside the database."""
@@ -77,12 +77,25 @@ def restore(source: Path, path: Path) -> Path | None:
             with atomic_path(path, private=True) as temporary:
                 with contextlib.closing(read_only(source)) as reader:
                     reader.execute("VACUUM INTO ?", (str(temporary),))
+                _mark(temporary, source.name)
                 # A log that stays would be applied to the database that takes this one's place.
                 for ending in (_LOG, "-shm"):
                     path.with_name(path.name + ending).unlink(missing_ok=True)
         return kept
     finally:
         os.close(descriptor)
+
+
+def _mark(path: Path, name: str) -> None:
+    """End the sessions that a backup has, before it takes a place, and leave word of the restore for the audit."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as copy:
+        copy.execute("PRAGMA journal_mode = MEMORY")
+        copy.execute("PRAGMA secure_delete = ON")
+        copy.execute("BEGIN")
+        ended, marked = AFTER_RESTORE
+        copy.execute(ended)
+        copy.execute(marked, restored(name))
+        copy.execute("COMMIT")
 
 
 def check(source: Path) -> None:

@@ -18,6 +18,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -29,8 +30,8 @@ from deniable.core.randomness import SecureRandomness
 from deniable.errors import StoreError
 from deniable.files.jobs.shuffling import permutation
 from deniable.files.wire import ID_BYTES, Rows
-from deniable.service.stores.accounts import Accounts, Run
-from deniable.service.stores.migrations import ROLE, STEPS, VERSION, checked_version
+from deniable.service.stores.accounts import COMMAND_LINE, Accounts, Run
+from deniable.service.stores.migrations import RESTORED, ROLE, STEPS, VERSION, checked_version
 from deniable.service.stores.releases import WHOLE_DAY, Release, Step, is_due
 
 State = Literal["draft", "open", "paused", "closing", "closed"]
@@ -216,19 +217,27 @@ class Store(Accounts):
         """
         with self._working() as run:
             version = self._version(run)
+            restored = version is not None and bool(run("SELECT 1 FROM meta WHERE key = ?", RESTORED))
         if version is None and not create:
             raise StoreError("the database has no tables yet: make them with deniable serve --migrate")
         if version is not None and version < VERSION:
             upgrade(self, version)
-        if version == VERSION:
+        if version == VERSION and not restored:
             return
         with self._migrating() as run:
             # Again: another collector may have been here.
-            for step in STEPS[self._version(run) or 0 :]:
+            version = self._version(run) or 0
+            for step in STEPS[version:]:
                 for statement in step:
                     run(statement.format(bytes=self.bytes_type, clustered=self.clustered))
             for key, value in (("role", ROLE), ("version", str(VERSION))):
                 run("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = ?", key, value, value)
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            if 0 < version < VERSION:
+                self._entry(run, now, COMMAND_LINE, "migrate", "", f"from version {version} to {VERSION}")
+            for (said,) in run("DELETE FROM meta WHERE key = ? RETURNING value", RESTORED):
+                at, _, name = said.partition(" ")
+                self._entry(run, at, COMMAND_LINE, "restore", "", name)
 
     def _version(self, run: Run) -> int | None:
         """Return the version of the tables, None if there are none."""
