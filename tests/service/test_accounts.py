@@ -364,7 +364,7 @@ def test_no_session_outlives_the_password_it_was_opened_with(database: str) -> N
 
 def test_a_stranger_locks_nobody_out_from_another_network(tmp_path: Path) -> None:
     """Five wrong passwords once kept everybody out."""
-    with collecting(sqlite(tmp_path), trusted_proxies=["127.0.0.0/8"]) as here:
+    with collecting(sqlite(tmp_path), admin_proxies=["127.0.0.0/8"]) as here:
         here.collector.store.add_analyst("ann", "owner", STORED)
         answers = {}
         for name in ("ann", "zed"):
@@ -376,6 +376,20 @@ def test_a_stranger_locks_nobody_out_from_another_network(tmp_path: Path) -> Non
         # Names that there are, and that there are not, are answered alike.
         assert answers["ann"] == answers["zed"]
         assert log_in(here, "ann", x_forwarded_for="198.51.100.7").status == 204
+
+
+def test_a_proxy_of_the_public_port_says_nothing_about_who_logs_in(tmp_path: Path) -> None:
+    """It stands on this machine, as everybody does who comes through a tunnel and writes what they like."""
+    with collecting(sqlite(tmp_path), trusted_proxies=["127.0.0.0/8"]) as here:
+        here.collector.store.add_analyst("ann", "owner", STORED)
+        tries = [log_in(here, "ann", "wrong", x_forwarded_for=f"1.2.{i}.4") for i in range(6)]
+        assert [one.problem for one in tries] == ["wrong-login"] * 5 + ["wait"]
+
+
+def test_a_name_that_no_database_takes_is_malformed(here: Running) -> None:
+    """PostgreSQL takes no NUL: strangers could make its alarm ring."""
+    assert log_in(here, "a\0b", "wrong").problem == "malformed"
+    assert log_in(here, "ann", "a\0b").problem == "malformed"
 
 
 @pytest.mark.parametrize("name", ["ann", "send", "nobody"])
@@ -624,7 +638,26 @@ def test_a_download_that_cannot_be_written_down_is_refused(here: Running, monkey
     assert me("GET", "/surveys/sleep/aggregate").problem == "store"
     # Operators see what is wrong.
     assert monitor("GET", "/metrics").status == 200
-    assert me("GET", "/surveys/sleep").status == 200
+    assert me("GET", "/surveys/sleep").problem == "store"
+    assert me("GET", "/").status == 200
+
+
+def test_a_look_at_results_is_in_the_audit_once_an_hour(tmp_path: Path) -> None:
+    clock = Clock()
+    with collecting(sqlite(tmp_path), clock=clock) as here:
+        store = here.collector.store
+        store.add_analyst("ann", "owner", STORED)
+        open_survey(here.collector.surveys)
+        here.collector.refresh()
+        me = session(here, "ann")
+        for _ in range(3):
+            assert me("GET", "/surveys/smoking/results.json").status == 200
+            assert me("GET", "/surveys/smoking").status == 200
+        look = ("ann", "look", "smoking", "", 1)
+        assert acts(store)[1:] == [look]
+        clock.move(minutes=61)
+        assert me("GET", "/surveys/smoking").status == 200
+        assert acts(store)[1:] == [look, look]
 
 
 def test_accounts_and_audit_of_before_are_kept(database: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import struct
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -161,6 +162,41 @@ def test_reports_that_wait_lie_in_no_order_of_arrival(database: str) -> None:
     assert sorted(ranks) == list(range(400))
     # Spearman's correlation: 5 standard deviations of a random order. In the order of arrival it is 1.
     assert abs(np.corrcoef(ranks, np.arange(400))[0, 1]) < 5 / np.sqrt(399)
+    store.close()
+
+
+def test_reports_are_stirred_after_another_collector_has_drained_as_many(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(database, migrate=True)
+    people = People(store, least=90)
+    fold, stirred, put = people.surveys.load(MARKED.id).fold, list[int](), type(store)._put
+
+    def counting(self: Store, run: Any, collection: int, rows: Rows) -> None:
+        stirred.append(len(rows))
+        put(self, run, collection, rows)
+
+    def drained(least: int) -> list[int]:
+        stirred.clear()
+        with monkeypatch.context() as watched:
+            watched.setattr(type(store), "_put", counting)
+            store.drain(MARKED.id, least, fold, "2026-05-01")
+        return stirred
+
+    def taken(start: int) -> None:
+        names = np.zeros((5, 16), np.uint8)
+        names[:, 0] = np.arange(start, start + 5)
+        store.take({MARKED.id: Posted(names, np.zeros((5, 5), np.uint8))})
+
+    taken(0)
+    assert [drained(90)[:], drained(90)[:]] == [[5], []]
+    # Another one drains these, of which this one knows nothing.
+    mine = dict(store._stirred)
+    assert drained(5) == []
+    store._stirred.clear()
+    store._stirred.update(mine)
+    taken(5)
+    assert [drained(90)[:], drained(90)[:]] == [[5], []]
     store.close()
 
 

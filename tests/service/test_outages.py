@@ -452,6 +452,25 @@ def posting(call: Caller, start: int) -> threading.Thread:
     return thread
 
 
+def test_sigterm_while_the_program_is_read_is_an_orderly_end() -> None:
+    program = """
+import sys, time
+class Slow:
+    def find_spec(self, name, *_):
+        if name == "deniable.cli._app":
+            print("reading", flush=True)
+            time.sleep(30)
+sys.meta_path.insert(0, Slow())
+sys.argv = ["deniable", "serve"]
+import deniable.cli
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as starting:
+        assert starting.stdout is not None
+        assert starting.stdout.readline() == "reading\n"
+        starting.send_signal(signal.SIGTERM)
+        assert starting.wait(20) == 0
+
+
 @pytest.mark.long
 def test_sigterm_ends_it_in_time_though_another_program_locks_the_database(tmp_path: Path) -> None:
     with process(opened(sqlite(tmp_path))) as (running, public):

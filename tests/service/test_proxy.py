@@ -117,6 +117,10 @@ def test_behind_the_proxy(tmp_path: Path) -> None:
                 return answer.status
 
         assert asked("GET", "/s/smoking") == 200
+        # No body is written to a file, which would lie in this folder while it is read.
+        written = (tmp_path / "client_body").stat().st_mtime_ns
+        assert asked("POST", f"{API}/reports", b" " * 900_000, source="127.9.9.9", content_type="text/plain") == 415
+        assert (tmp_path / "client_body").stat().st_mtime_ns == written
         sent = bodies(8)
         # Whatever somebody says of their address, the proxy's word counts: all of these are one network's.
         statuses = [

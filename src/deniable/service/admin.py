@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from datetime import datetime, timedelta
 from typing import Any
 
 from starlette.applications import Starlette
@@ -31,6 +32,7 @@ from deniable.service.problems import Problem
 from deniable.service.public import TEMPLATES, Access, bundles, handlers, render_template
 from deniable.service.results import Results, results
 from deniable.service.shield import Shield
+from deniable.service.stores.accounts import TOGETHER
 from deniable.service.surveys import link_path
 
 _ACTS = ("open", "pause", "close", "delete")
@@ -88,6 +90,7 @@ class _Desk:
 
     def __init__(self, collector: Collector, people: AccountEndpoints) -> None:
         self._collector, self._people = collector, people
+        self._looked: dict[tuple[str, str], datetime] = {}
 
     async def store_error(self, _: Request, error: Exception) -> Response:
         self._collector.outages.refused(str(error))
@@ -106,7 +109,17 @@ class _Desk:
         held = self._held(request, who)
         if download:
             await self._people.note(who.name, "download", held.row.slug, download, together=True)
+        else:
+            await self._look(who, held)
         return held
+
+    async def _look(self, who: Analyst, held: Held) -> None:
+        """Write into the audit that somebody looks at results, once an hour: the dashboard looks every ten seconds."""
+        key, now = (who.name, held.row.slug), self._collector.clock()
+        last = self._looked.get(key)
+        if last is None or not timedelta() <= now - last < TOGETHER:
+            await self._people.note(who.name, "look", held.row.slug, together=True)
+            self._looked[key] = now
 
     # ---------------------------------------------------------------- pages
 
@@ -126,6 +139,7 @@ class _Desk:
         if who is None:
             return RedirectResponse("/login", 303)
         held = self._held(request, who)
+        await self._look(who, held)
         found, owner = await self._results(held), who.changes
         # What is not released yet concerns those who can pause the survey.
         alarm = await run_in_threadpool(self._collector.arrivals.look, held.row, held.survey) if owner else None
@@ -150,7 +164,6 @@ class _Desk:
         return await run_in_threadpool(results, held, self._collector.store, self._collector.clock)
 
     async def results_json(self, request: Request) -> Response:
-        # The dashboard looks every ten seconds, which is no download.
         downloaded = "authorization" in request.headers or "download" in request.query_params
         held = await self._read(request, "results.json" if downloaded else "")
         content = (await self._results(held)).to_json()

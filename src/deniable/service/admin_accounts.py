@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import date
-from typing import TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -31,15 +31,18 @@ MOST = 4096
 MOST_ENTRIES = 500
 """Entries of the audit that the page shows; the command line prints all."""
 
+Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+"""Without NUL, which PostgreSQL refuses."""
+
 Shape = TypeVar("Shape", bound=Document)
 
 
 class Credentials(Document):
     """A name with its password, or the secret of a one-time link."""
 
-    name: str = ""
-    password: str = ""
-    link: str = ""
+    name: Text = ""
+    password: Text = ""
+    link: Text = ""
 
 
 class NewPassword(Document):
@@ -57,7 +60,7 @@ class AccountEndpoints:
     collector : Collector
         Whose accounts they are.
     trusted : tuple of network
-        Proxies whose word on addresses is taken.
+        Proxies of the admin port whose word on addresses is taken.
     """
 
     def __init__(self, collector: Collector, trusted: tuple[Network, ...]) -> None:

@@ -67,7 +67,9 @@ class Configuration(Document):
     page_origin : list of str
         Origins that host survey pages besides the collector.
     trusted_proxies : list of str
-        Networks of proxies whose forwarded addresses are believed.
+        Networks of proxies of the public port whose forwarded addresses are believed.
+    admin_proxies : list of str
+        The same for the admin port; a proxy of the public port says nothing about who comes to the other.
     log : str
         File that the log is written to; "" for stderr. It may be moved away while the collector runs.
     hosts : list of str
@@ -83,13 +85,14 @@ class Configuration(Document):
     admin: str = "127.0.0.1:8081"
     page_origin: list[str] = Field(default_factory=list)
     trusted_proxies: list[str] = Field(default_factory=list)
+    admin_proxies: list[str] = Field(default_factory=list)
     log: str = ""
     hosts: list[str] = Field(default_factory=list)
     limits: LimitsShape = LimitsShape()
     results: ResultsShape = ResultsShape()
 
 
-_LISTS = ("page_origin", "trusted_proxies", "hosts")
+_LISTS = ("page_origin", "trusted_proxies", "admin_proxies", "hosts")
 _LIMITS = ("per_minute", "per_hour", "off")
 _TABLES = ("limits", "results")
 

@@ -96,6 +96,7 @@ def running(
         If an address or a network is none.
     """
     trusted = networks(configuration.trusted_proxies, "trusted_proxies")
+    admin_trusted = networks(configuration.admin_proxies, "admin_proxies")
     limits, guesses = configuration.limits.limits(), configuration.limits.limits()
     access = Access(limits, trusted, tuple(configuration.page_origin), guesses)
     with contextlib.ExitStack() as stack:
@@ -113,7 +114,8 @@ def running(
         path = sqlite_path(configuration.database)
         if path is not None:
             stack.callback(ControlSocket(path, collector.surveys, collector.refresh).close)
-        apps = (public_app(collector, access), public), (admin_app(collector, trusted, _hosts(configuration)), admin)
+        desk = admin_app(collector, admin_trusted, _hosts(configuration))
+        apps = (public_app(collector, access), public), (desk, admin)
         stack.callback(requests.say)
         most = _most_connections()
         shares = Connections(most - ADMIN_CONNECTIONS), Connections(ADMIN_CONNECTIONS)

@@ -138,8 +138,8 @@ class Store(Accounts):
     """How often what was deleted is still to be let go of."""
 
     @cached_property
-    def _stirred(self) -> dict[str, int]:
-        """Reports of each collection that wait in an order which says nothing."""
+    def _stirred(self) -> dict[str, tuple[int, int]]:
+        """Batches of each collection, and reports that wait since the last one in an order which says nothing."""
         return {}
 
     # ---------------------------------------------------------------- what each database does its own way
@@ -400,12 +400,12 @@ class Store(Accounts):
                 run(f"SELECT 1 FROM collections WHERE id = ?{self._changes}", collection)
             # Whole days: what came before today is released without the batch that is drained now.
             self._release(run, collection, step, day)
-            ((number,),) = run("SELECT number FROM collections WHERE id = ?", collection)
+            ((number, batches),) = run("SELECT number, batches FROM collections WHERE id = ?", collection)
             ((held,),) = run("SELECT count(*) FROM inbox WHERE collection = ?", number)
             if held and (close or held >= least):
                 content, reports = self._emptied(run, number)
                 rows = np.frombuffer(content, np.uint8).reshape(reports, -1)
-                ((counts, batches),) = run("SELECT counts, batches FROM collections WHERE id = ?", collection)
+                ((counts,),) = run("SELECT counts FROM collections WHERE id = ?", collection)
                 batch = fold(rows[permutation(SecureRandomness(), len(rows))], bytes(counts))
                 added = len(rows)
                 run(
@@ -413,15 +413,16 @@ class Store(Accounts):
                     *(batch.counts, added, collection),
                 )
                 run("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", collection, batches + 1, day, added, batch.content)
-            elif held and held != self._stirred.get(collection, 0):
-                # Some came since the last time, and would be beside their receipts until there are enough of them.
+            elif held and (batches, held) != self._stirred.get(collection):
+                # Some came since the last time, and would be beside their receipts until there are enough of them. Or
+                # another collector has drained those that were stirred, and as many have come since.
                 content, stirred = self._emptied(run, number)
                 rows = np.frombuffer(content, np.uint8).reshape(stirred, -1)
                 self._put(run, number, rows[permutation(SecureRandomness(), stirred)])
             self._release(run, collection, 1 if close else step, day)
             if close:
                 run("UPDATE collections SET state = 'closed', closed_day = ? WHERE id = ?", day, collection)
-        self._stirred[collection] = stirred or (0 if added else held)
+        self._stirred[collection] = (batches + 1, 0) if added else (batches, stirred or held)
         if added or stirred:
             self._traces = _SETTLES
             self.settle()
