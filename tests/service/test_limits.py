@@ -137,6 +137,18 @@ def test_named_networks_are_configured(tmp_path: Path) -> None:
         LimitsShape(networks={"school": AllowanceShape()}).limits()
 
 
+def test_a_site_of_ipv6_sends_no_more_than_eight_networks() -> None:
+    """One customer has 256 networks, and could send as much as 256."""
+    limits = Limits(Allowance(5, 1000), now=lambda: 0.0)
+    through = [
+        (site, limits.wait(f"2001:db8:{site}:{network:x}00::1") == 0)
+        for site in (1, 2)
+        for network in range(256)
+        for _ in range(6)
+    ]
+    assert [sum(let for of, let in through if of == site) for site in (1, 2)] == [40, 40]
+
+
 def test_tokens_are_not_guessed_faster_than_reports_may_be_sent_and_a_right_one_has_no_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +304,10 @@ def test_a_head_of_many_lines_is_answered_431(here: Running) -> None:
     # Where nothing is left to be read, the answer arrives.
     exact = LIVE + b"cookie: " + b"x" * MAX_HEAD
     assert talk(here, exact).startswith(b"HTTP/1.1 431 ")
+    # In one read it is counted as well; it was answered before.
+    for size in (MAX_HEAD + 9000, 60_000, 120_000):
+        answer = talk(here, LIVE + b"connection: close\r\ncookie: " + b"x" * size + b"\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 431 ") or answer == b""
     fine = LIVE + b"connection: close\r\ncookie: " + b"x" * (MAX_HEAD - 200)
     assert talk(here, fine, b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
 

@@ -84,6 +84,25 @@ NO_BACKUPS: dict[str, tuple[Callable[[Path], None], str]] = {
         changed("CREATE TRIGGER t AFTER INSERT ON receipts BEGIN INSERT INTO audit VALUES (1, 2, 3, 4); END"),
         "it has a trigger, which no collector makes",
     ),
+    "of no version": (changed("UPDATE meta SET value = 'x' WHERE key = 'version'"), "version 1 to 4, it says 'x'"),
+    "of version -1": (changed("UPDATE meta SET value = '-1' WHERE key = 'version'"), "version 1 to 4, it says '-1'"),
+    "of version 0": (changed("UPDATE meta SET value = '0' WHERE key = 'version'"), "version 1 to 4, it says '0'"),
+    "of an earlier version than it says": (
+        changed("UPDATE meta SET value = '3' WHERE key = 'version'"),
+        "must have the tables of version 3, its analysts is another",
+    ),
+    "without a column": (changed("ALTER TABLE collections DROP COLUMN source"), "its collections is another"),
+    "without a table": (changed("DROP TABLE releases"), "its releases is another"),
+    "without a key": (
+        changed("DROP TABLE receipts", "CREATE TABLE receipts (collection BIGINT NOT NULL, nullifier BLOB NOT NULL)"),
+        "its receipts is another",
+    ),
+    "with a check": (
+        changed("DROP TABLE inbox", "CREATE TABLE inbox (collection BIGINT NOT NULL, report BLOB NOT NULL, CHECK (0))"),
+        "its inbox is another",
+    ),
+    "with an index": (changed("CREATE INDEX more ON inbox (report)"), "its more is another"),
+    "with a short sum": (changed("UPDATE collections SET counts = x'00'"), "whole counters in its sums"),
     "damaged": (damaged, "damaged|malformed"),
     "text": (written("no database" * 1000), "must be an SQLite database"),
     "empty": (written(""), "must be an SQLite database"),
@@ -220,6 +239,9 @@ def test_a_dump_that_is_no_collectors_is_not_restored(postgres_server: postgres.
         "DROP TABLE receipts": "it has no table receipts",
         "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'": "it has a function, which no collector makes",
         "CREATE TABLE gossip (a int)": "it has a table gossip",
+        "ALTER TABLE receipts SET UNLOGGED": "it has UNLOGGED, which none makes",
+        "ALTER TABLE inbox ADD CHECK (length(report) > 9) NOT VALID": "it has CHECK, which none makes",
+        "UPDATE meta SET value = '-1' WHERE key = 'version'": "tables of version 1 to 4, it says '-1'",
     }
     target = postgres_server.database()
     for i, (statement, said) in enumerate(changes.items()):

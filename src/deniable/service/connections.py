@@ -17,6 +17,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 MAX_HEAD = 1 << 15
 """Bytes of a request's head; a browser's has one or two thousand."""
 
+_PIECE = 1 << 13
+"""Bytes that are parsed before they are counted: a head can be longer by so many."""
+
 _FRAMING = 8
 """Bytes that may frame a byte of a body that comes in chunks."""
 
@@ -131,14 +134,20 @@ class Connection(asyncio.Protocol):
         if inner.transport is None or transport is None or transport.is_closing():
             return
         self._connections.used(self)
-        # What is body is taken off again, and a finished request begins the count anew.
-        inner.overhead += len(data)
-        inner.data_received(data)
-        if inner.overhead > MAX_HEAD + _FRAMING * inner.bodies and not transport.is_closing():
-            cycle = inner.cycle
-            if cycle is None or cycle.response_complete:
-                transport.write(_TOO_LONG)
-            transport.close()
+        # In pieces, or a head that comes in one read would be over before it is counted.
+        for start in range(0, len(data), _PIECE):
+            piece = data[start : start + _PIECE]
+            # What is body is taken off again, and a finished request begins the count anew.
+            inner.overhead += len(piece)
+            inner.data_received(piece)
+            if transport.is_closing():
+                return
+            if inner.overhead > MAX_HEAD + _FRAMING * inner.bodies:
+                cycle = inner.cycle
+                if cycle is None or cycle.response_complete:
+                    transport.write(_TOO_LONG)
+                transport.close()
+                return
 
     def eof_received(self) -> None:
         """Hear that no more will be sent."""

@@ -1,8 +1,8 @@
 """Waits after wrong passwords, by account and network, and a bound on the processor time that passwords take.
 
 After five wrong passwords for one name from one network, that network waits before it can try that name again. Other
-networks and other names do not wait, so nobody can lock out somebody in another network. Names that no account has are treated in the
-same way. Networks are kept as keyed digests, in memory: those of wrong passwords for an hour.
+networks and other names do not wait, so nobody can lock out somebody in another network. Names that no account has are
+treated in the same way. Networks are kept as keyed digests, in memory: those of wrong passwords for an hour.
 
 Passwords are compared one at a time, and after a wrong one comes a rest, so that guessing takes at most a quarter of a
 core. Networks from which somebody has logged in come first, then those with the fewest wrong passwords, and chance

@@ -24,6 +24,9 @@ PER_MINUTE, PER_HOUR = 300, 3000
 MAX_NETWORKS = 1 << 18
 """Networks counted at a time; of more, counting begins anew."""
 
+_SITES = 8
+"""Networks of IPv6 that one /48 may send as much as."""
+
 _HOUR, _MINUTE = 3600, 60
 _FOR = re.compile(r'(?:^|[;,\s])for=("[^"]*"|[^;,\s]*)', re.IGNORECASE)
 
@@ -118,7 +121,9 @@ class _Seen:
 
 
 class Limits:
-    """Counts reports by network: an IPv4 /24, an IPv6 /56, or one that is named.
+    """Counts reports by network: an IPv4 /24, an IPv6 /56 and the /48 around it, or one that is named.
+
+    A /48 may send as much as eight networks: it is what one customer is given, and it holds 256 of them.
 
     Parameters
     ----------
@@ -150,23 +155,34 @@ class Limits:
         hour, minute = int(now // _HOUR), int(now // _MINUTE)
         if hour != self._hour or len(self._seen) >= MAX_NETWORKS:
             self._begin(hour)
-        network, allowance = self._found(address)
+        counted = [(self._of(network, minute), allowance) for network, allowance in self._found(address)]
+        if any(seen.in_hour >= allowance.per_hour for seen, allowance in counted):
+            return int(_HOUR - now % _HOUR) + 1
+        if any(seen.in_minute >= allowance.per_minute for seen, allowance in counted):
+            return int(_MINUTE - now % _MINUTE) + 1
+        for seen, _ in counted:
+            seen.in_minute += 1
+            seen.in_hour += 1
+        return 0
+
+    def _of(self, network: str, minute: int) -> _Seen:
         name = hmac.digest(self._key, network.encode(), "sha256")[:16]
         seen = self._seen.setdefault(name, _Seen(minute))
         if seen.minute != minute:
             seen.minute, seen.in_minute = minute, 0
-        if seen.in_hour >= allowance.per_hour:
-            return int(_HOUR - now % _HOUR) + 1
-        if seen.in_minute >= allowance.per_minute:
-            return int(_MINUTE - now % _MINUTE) + 1
-        seen.in_minute += 1
-        seen.in_hour += 1
-        return 0
+        return seen
 
-    def _found(self, text: str) -> tuple[str, Allowance]:
+    def _found(self, text: str) -> list[tuple[str, Allowance]]:
+        """Return the networks that an address is counted with: a named one, or its own and the one around that."""
         found = _unmapped(_address(text))
-        named = ((str(network), allowance) for network, allowance in self._named if found in network)
-        return next(named, (network_of(text), self._usual)) if found else (network_of(text), self._usual)
+        named = next(((str(network), allowance) for network, allowance in self._named if found in network), None)
+        if found and named:
+            return [named]
+        own = [(network_of(text), self._usual)]
+        if found is not None and found.version == 6:
+            around = Allowance(_SITES * self._usual.per_minute, _SITES * self._usual.per_hour)
+            own.append((str(ipaddress.ip_network(f"{found}/48", strict=False)), around))
+        return own
 
 
 def network_of(text: str) -> str:

@@ -111,7 +111,7 @@ def checked_version(meta: Mapping[str, str], what: str = "the database") -> int:
     Raises
     ------
     StoreError
-        If it is not a collector's, or of a newer release.
+        If it is not a collector's, or of a newer release, or no version is said.
 
     Examples
     --------
@@ -120,7 +120,10 @@ def checked_version(meta: Mapping[str, str], what: str = "the database") -> int:
     """
     if meta.get("role") != ROLE:
         raise StoreError(f"{what} must be a {ROLE}'s, it is of a {meta.get('role', 'stranger')}")
-    version = int(meta.get("version", 0))
+    text = meta.get("version", "")
+    version = int(text) if text.isdecimal() and text.isascii() and len(text) < 9 else 0
+    if version < 1:
+        raise StoreError(f"{what} must have tables of version 1 to {VERSION}, it says {text[:20]!r}")
     if version > VERSION:
         raise StoreError(f"{what} is of a newer release: its tables are version {version}, not {VERSION}")
     return version

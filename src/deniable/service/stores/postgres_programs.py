@@ -15,6 +15,11 @@ from deniable.errors import StoreError
 from deniable.service.stores.migrations import checked_tables, checked_version
 
 _ENTRY = re.compile(r"\d+; \d+ \d+ (TABLE DATA|TABLE|CONSTRAINT|INDEX|SCHEMA|COMMENT|ACL|[A-Z ]+?) (\S+) (\S+)")
+_STRANGE = re.compile(
+    r"\b(UNLOGGED|CHECK|REFERENCES|EXCLUDE|GENERATED|INHERITS|PARTITION)\b|CREATE SCHEMA (?!public\b).*"
+)
+"""In no definition of ours: what would lose rows, refuse them, or write them elsewhere."""
+
 _KNOWN = frozenset({"TABLE DATA", "TABLE", "CONSTRAINT", "INDEX", "SCHEMA", "COMMENT", "ACL"})
 
 
@@ -37,6 +42,9 @@ def check_dump(source: Path) -> None:
     found = [match for line in _run([program, "--list", str(source)]).splitlines() if (match := _ENTRY.match(line))]
     if others := sorted({match[1] for match in found} - _KNOWN):
         raise StoreError(f"{what} must have tables only, it has a {others[0].lower()}, which no collector makes")
+    made = _run([program, "--schema-only", "--file=-", str(source)])
+    if strange := _STRANGE.search(made):
+        raise StoreError(f"{what} must have the tables of a collector, it has {strange[0].strip()}, which none makes")
     checked_tables({match[3] for match in found if match[1] == "TABLE"}, what)
     lines = _run([program, "--data-only", "--table=meta", "--file=-", str(source)]).splitlines()
     # The list of its contents would be whole in a file that was cut short.

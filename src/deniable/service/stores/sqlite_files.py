@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -18,13 +19,16 @@ from urllib.parse import quote
 
 from deniable.core.outputs import atomic_path
 from deniable.errors import StoreError, StoreInUseError
-from deniable.service.stores.migrations import AFTER_RESTORE, checked_tables, checked_version, restored
+from deniable.service.stores.migrations import AFTER_RESTORE, STEPS, checked_tables, checked_version, restored
 
 LOCK = ".lock"
 """Ending of the name of the lock file, beside the database."""
 
 TIMEOUT = 3
 """Seconds to wait for another program that reads or writes."""
+
+_WITH_RELEASES = 3
+_COUNTER = 8
 
 _LOG = "-wal"
 _MAGIC = b"SQLite format 3\0"
@@ -120,7 +124,33 @@ def check(source: Path) -> None:
             raise StoreError(
                 f"the backup {source} must have tables only, it has a {others[0]}, which no collector makes"
             )
-        checked_version(dict(copy.execute("SELECT key, value FROM meta")), f"the backup {source}")
+        version = checked_version(dict(copy.execute("SELECT key, value FROM meta")), f"the backup {source}")
+        _check_shape(copy, version, f"the backup {source}")
+
+
+def _check_shape(copy: sqlite3.Connection, version: int, what: str) -> None:
+    """Check that every table and index is the one that a collector of this version makes, and sums can be sums."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as scratch:
+        for statement in (statement for step in STEPS[:version] for statement in step):
+            scratch.execute(statement.format(bytes="BLOB", clustered=" WITHOUT ROWID"))
+        if others := sorted({name for name, _ in _shapes(copy) ^ _shapes(scratch)}):
+            raise StoreError(f"{what} must have the tables of version {version}, its {others[0]} is another")
+    if copy.execute(f"SELECT 1 FROM collections WHERE length(counts) % {_COUNTER}").fetchone() or (
+        version >= _WITH_RELEASES
+        and copy.execute(
+            "SELECT 1 FROM releases r JOIN collections c ON c.id = r.collection"
+            " WHERE length(r.counts) NOT IN (0, length(c.counts))"
+        ).fetchone()
+    ):
+        raise StoreError(f"{what} must have whole counters in its sums, one has another length")
+
+
+def _shapes(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    """Return names and definitions; a table that was renamed is quoted, and blanks mean nothing in ours."""
+    found = connection.execute(
+        "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    )
+    return {(str(name), re.sub(r'["\s]', "", str(sql))) for name, sql in found}
 
 
 def _end_log(path: Path) -> None:
