@@ -30,6 +30,7 @@ public = "127.0.0.1:8080"
 admin = "127.0.0.1:8081"
 page_origin = ["https://pages.example.org"]
 trusted_proxies = ["127.0.0.1/32"]
+admin_proxies = []
 hosts = ["results.example.org"]
 
 [limits]
