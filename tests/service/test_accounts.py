@@ -475,6 +475,7 @@ def test_the_audit_says_who_did_what(here: Running, tmp_path: Path) -> None:
         ("ann", "download", "sleep", "aggregate", 2),
         ("ann", "download", "sleep", "results.csv", 1),
         ("ann", "download", "sleep", "report.html", 1),
+        ("ann", "look", "sleep", "", 1),
         ("ann", "download", "sleep", "results.json", 1),
         ("bob", "download", "sleep", "results.json", 1),
         ("ann", "pause", "smoking", "", 1),

@@ -109,7 +109,7 @@ def test_analysts_read_and_owners_change_and_both_are_written_down(here: Running
     assert ann("POST", "/surveys/smoking/open").json["state"] == "open"
     assert ann("POST", "/surveys/smoking/burn").problem == "not-found"
     acts = [(entry.who, entry.act) for entry in here.collector.store.noted(survey="smoking")]
-    assert [act for act in acts if act[1] != "download"] == [("ann", "pause"), ("ann", "open")]
+    assert acts == [("bob", "look"), ("ann", "look"), ("ann", "pause"), ("ann", "open")]
 
 
 def test_sessions_tokens_and_links_end_when_they_should(tmp_path: Path) -> None:
