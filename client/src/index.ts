@@ -8,7 +8,7 @@ export { mount } from "./page.js";
 export { mechanism } from "./records.js";
 export { encode, schema } from "./schema.js";
 export { check } from "./survey.js";
-export { pageHash, terms } from "./terms.js";
+export { linkDigits, pageHash, terms } from "./terms.js";
 export { RecordedWords, SecureWords } from "./words.js";
 
 if (typeof document !== "undefined") mountAll();

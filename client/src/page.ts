@@ -11,7 +11,7 @@ import { encode } from "./schema.js";
 import { deliver } from "./send.js";
 import { exported, imported, keep, type Kept, kept, leave, ledger, note, total } from "./store.js";
 import { check, type Survey } from "./survey.js";
-import { type Language, LINK, linked, matches, OTHER_TEXTS, type PageDocument, pageHash, terms } from "./terms.js";
+import { complete, type Language, LINK, matches, type PageDocument, pageHash, terms } from "./terms.js";
 import { ENGLISH, FREE, type Key, shipped } from "./text.js";
 import { SecureWords } from "./words.js";
 
@@ -21,7 +21,7 @@ export interface Place {
   readonly api: string;
   /** Id of the collection. */
   readonly collection: string;
-  /** The 32 digits of the contributor's link: 16 of the collection's id, then 16 of the page document's hash. */
+  /** The 32 digits of the contributor's link, as `linkDigits` makes them of both documents. */
   readonly link: string;
 }
 
@@ -55,7 +55,7 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
   try {
     must(globalThis.isSecureContext && globalThis.indexedDB && crypto.subtle && globalThis.BigInt, ENGLISH.old);
     root.classList.add("deniable");
-    const [id, texts] = linked(place.link);
+    complete(place.link);
     const url = `${place.api}/collections/${place.collection}`;
     const read = async (path: string): Promise<string> => {
       const answer = await fetch(url + path, { credentials: "omit", referrerPolicy: "no-referrer" }).catch(() => undefined);
@@ -63,11 +63,10 @@ export async function mount(root: HTMLElement, place: Place): Promise<void> {
       return answer.text();
     };
     const [document, page, state] = await Promise.all([read(""), read("/page"), read("/state")]);
-    const survey = await check(document, id);
+    const survey = await check(document, place.collection);
     const hash = await pageHash(page);
-    matches(hash, texts);
+    await matches(survey.id, hash, place.link);
     const said = terms(page, survey);
-    must(survey.id === place.collection, OTHER_TEXTS);
     const attributes = await Promise.all(
       survey.attributes.map((one) => (one.kind.loaded ? one.kind.loaded(one, read) : one)),
     );

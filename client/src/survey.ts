@@ -21,10 +21,10 @@ export interface Survey {
 /**
  * Check a collection's document; a refusal with one sentence if anything is off.
  *
- * `digits` are what the contributor's link says of the id: its first 16 digits or more. So a collector cannot serve one
- * person a collection of their own.
+ * `asked` is the id of the collection that was asked for, all 64 digits. Whether this is the collection that a
+ * contributor's link was made for, only `linkDigits` tells.
  */
-export async function check(document: string, digits: string): Promise<Survey> {
+export async function check(document: string, asked: string): Promise<Survey> {
   const keys = new Keys(parse(document));
   must(keys.text("format") === "deniable collection");
   const format = keys.integer("format_version");
@@ -37,7 +37,7 @@ export async function check(document: string, digits: string): Promise<Survey> {
   for (const value of content.values()) must(value !== undefined);
   const derived = await sha256(canonical(content as Map<string, Json>));
   must(derived === id, "This survey was changed after it was made.");
-  must(/^[0-9a-f]{16,64}$/.test(digits) && id.startsWith(digits), "This is another survey than the one your link was made for.");
+  must(id === asked, "This is another survey than the one that was asked for.");
   const attributes = schema(content.get("schema"));
   must(format === 2 || attributes.every((one) => one.first));
   const found = mechanism(content.get("mechanism")!);

@@ -25,8 +25,8 @@ export interface PageDocument {
   readonly second_person?: boolean;
 }
 
-export const OTHER_TEXTS = "The texts of this page are of another survey.";
-const CHANGED = "The texts of this page are not those that your link was made for.";
+const OTHER_TEXTS = "The texts of this page are of another survey.";
+const ANOTHER_LINK = "This is not the survey that your link was made for: its questions, texts or terms differ.";
 const GUARDED = "The texts of this page replace a sentence that only this page itself may say.";
 const TAG = /^([a-z]{2,3}|[a-z]{5,8})(-[a-z]{4})?(-([a-z]{2}|\d{3}))?(-(\d[a-z0-9]{3}|[a-z0-9]{5,8}))?$/i;
 const TIME = /^.{10}T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
@@ -37,14 +37,17 @@ export const pageHash = (text: string): Promise<string> => sha256(canonical(pars
 /** The digits of a link. */
 export const LINK = /^[0-9a-f]{32}$/;
 
-/** What a link says of the collection's id and of the survey document's hash: 16 digits of each. */
-export function linked(digits: string): [string, string] {
-  must(LINK.test(digits), "The link to this survey is not complete: it must end in # and 32 digits.");
-  return [digits.slice(0, 16), digits.slice(16)];
-}
+/** Refuse what is no link's end. */
+export const complete = (link: string): void => must(LINK.test(link), "The link to this survey is not complete: it must end in # and 32 digits.");
 
-/** Refuse texts whose hash does not begin with what the link says. */
-export const matches = (hash: string, digits: string): void => must(hash.startsWith(digits), CHANGED);
+/**
+ * The digits that a survey's link ends in: one hash over the whole id of the collection and the whole hash of the survey
+ * document. A collector writes both documents, so half a hash for each would cost it the square root of what this costs.
+ */
+export const linkDigits = async (id: string, page: string): Promise<string> => (await sha256(`deniable link 1\n${id}\n${page}\n`)).slice(0, 32);
+
+/** Refuse a collection and a survey document, by its id and its hash, that a link was not made for. */
+export const matches = async (id: string, page: string, link: string): Promise<void> => must((await linkDigits(id, page)) === link, ANOTHER_LINK);
 
 /** The survey document of a collection; a refusal with one sentence if anything is off. */
 export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "attributes">): PageDocument {

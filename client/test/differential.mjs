@@ -8,8 +8,8 @@ const verdicts = [];
 for (const line of readFileSync(from, "utf8").split("\n").filter(Boolean)) {
   const { document, page } = JSON.parse(line);
   try {
-    const link = /"id": ?"([0-9a-f]{64})"/.exec(document)?.[1] ?? "0".repeat(64);
-    const survey = await check(document, link);
+    const asked = /"id": ?"([0-9a-f]{64})"/.exec(document)?.[1] ?? "0".repeat(64);
+    const survey = await check(document, asked);
     if (page) terms(page, survey);
     verdicts.push("taken");
   } catch (error) {

@@ -12,12 +12,12 @@ test("the example of the documentation makes a report", async () => {
   const { document, id } = JSON.parse(read("tests/vectors/wire/documents.json")).find(({ name }) => name === "SMP-kinds");
   const AsyncFunction = (async () => {}).constructor;
   const run = new AsyncFunction(
-    ...["check", "encode", "SecureWords", "documentText", "link", "answers"],
+    ...["check", "encode", "SecureWords", "documentText", "id", "answers"],
     `${code}; return { report, attributes, reading };`,
   );
   const { check, encode, SecureWords } = client;
   const answers = ["2", "7.5", ["phone"], "0.1"];
-  const { report, attributes, reading } = await run(check, encode, SecureWords, document, id.slice(0, 16), answers);
+  const { report, attributes, reading } = await run(check, encode, SecureWords, document, id, answers);
   assert.equal(report.length, 2);
   assert.equal(attributes.length, 1);
   assert.ok(reading.likely[0] * reading.unlikely[1] > reading.unlikely[0] * reading.likely[1]);

@@ -36,7 +36,7 @@ function restated(document) {
   for (const row of document.guarantee.trust_models) row.epsilon = epsilon;
 }
 
-// Each takes a document and returns what the link says, undefined for the true one; "own" for the tampered id's.
+// Each takes a document and returns the id that is asked for, undefined for the true one; "own" for the tampered one.
 const tamperings = {
   "epsilon alone": (d) => bolder(d.mechanism),
   "epsilon, id recomputed": async (d) => {
@@ -48,7 +48,7 @@ const tamperings = {
     restated(d);
     d.id = await idOf(d);
   },
-  "epsilon and id, link of one's own, guarantee left": async (d) => {
+  "epsilon, id and the one asked for, guarantee left": async (d) => {
     bolder(d.mechanism);
     d.id = await idOf(d);
     return "own";
@@ -67,29 +67,30 @@ const tamperings = {
   "a row of the guarantee left out": (d) => void d.guarantee.trust_models.pop(),
   "per report said to be once": (d) => void (d.guarantee.trust_models[1].scaling = "once"),
   "an extra key": (d) => void (d.note = "hello"),
-  "an extra key of a question, id and link recomputed": async (d) => {
+  "an extra key of a question, id and the one asked for": async (d) => {
     d.schema.attributes[0].secret = "x";
     d.id = await idOf(d);
     return "own";
   },
-  "an extra key of the mechanism, id and link recomputed": async (d) => {
+  "an extra key of the mechanism, id and the one asked for": async (d) => {
     d.mechanism.lie = 3;
     d.id = await idOf(d);
     return "own";
   },
-  "an unknown mechanism, id and link recomputed": async (d) => {
+  "an unknown mechanism, id and the one asked for": async (d) => {
     d.mechanism.mechanism += "2";
     d.id = await idOf(d);
     return "own";
   },
-  "coins for other questions, id and link recomputed": async (d) => {
+  "coins for other questions, id and the one asked for": async (d) => {
     d.schema.attributes[0].categories.push("one more");
     d.schema.attributes[0].edges?.push(1e6);
     d.id = await idOf(d);
     return "own";
   },
-  "no link": () => "",
-  "half a link": (d) => d.id.slice(0, 15),
+  "no id": () => "",
+  "half an id": (d) => d.id.slice(0, 32),
+  "more than an id": (d) => `${d.id}0`,
 };
 
 for (const { name, document, id } of documents) {
@@ -97,11 +98,11 @@ for (const { name, document, id } of documents) {
     await check(document, id);
     for (const [what, tamper] of Object.entries(tamperings)) {
       const tampered = copy(JSON.parse(document));
-      const link = await tamper(tampered);
-      const shown = link === undefined ? id.slice(0, 16) : link === "own" ? tampered.id : link;
-      await assert.rejects(check(JSON.stringify(tampered), shown), Refusal, what);
+      const said = await tamper(tampered);
+      const asked = said === undefined ? id : said === "own" ? tampered.id : said;
+      await assert.rejects(check(JSON.stringify(tampered), asked), Refusal, what);
     }
-    // Recomputed with care, a bolder survey is a valid one: only the link tells that it is another.
+    // Recomputed with care, a bolder survey is a valid one: only its id tells that it is another.
     const bold = copy(JSON.parse(document));
     await tamperings["epsilon, id and guarantee recomputed"](bold);
     assert.equal((await check(JSON.stringify(bold), bold.id)).id, bold.id);

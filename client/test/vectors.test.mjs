@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { canonical, check, encode, expBounds, mechanism, parse, RecordedWords, schema, sha256 } from "./bundle.mjs";
+import { canonical, check, encode, expBounds, linkDigits, mechanism, parse, RecordedWords, schema, sha256 } from "./bundle.mjs";
 
 const place = new URL("../../tests/vectors/wire/", import.meta.url);
 const read = (name) => JSON.parse(readFileSync(new URL(name, place), "utf8"));
@@ -90,9 +90,14 @@ test("a label that was chosen is its code, of a list only", () => {
 
 test("documents have the library's ids and pass", async () => {
   for (const { name, document, id } of read("documents.json")) {
-    const survey = await check(document, id.slice(0, 16));
+    const survey = await check(document, id);
     assert.equal(survey.id, id, name);
   }
+});
+
+test("links end in the library's digits", async () => {
+  for (const { collection, page, digits } of read("../service/links.json"))
+    assert.equal(await linkDigits(collection, page), digits);
 });
 
 test("recorded words run out instead of repeating", () => {

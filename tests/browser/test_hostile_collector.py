@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["visit"]
 
+OTHER = "not the survey that your link was made for"
 LIE = "Checked in this browser: epsilon 0.1"
 ASKED = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(2, 4.0), title="Smoking")
 
@@ -104,7 +105,7 @@ def test_a_collector_cannot_change_a_text(visit: Visit, elsewhere: bool) -> None
         for what, change in CHANGES.items():
             collector.page = copy.deepcopy(honest)
             change(collector.page)
-            assert "not those that your link was made for" in refused(page, address, collector), what
+            assert OTHER in refused(page, address, collector), what
         # The same document, laid out otherwise, is the same: what it says counts.
         collector.page = json.loads(json.dumps(honest, sort_keys=True, indent=3))
         page.goto("about:blank")
@@ -149,6 +150,10 @@ def test_a_page_of_another_survey_is_refused_though_its_texts_are_the_same(visit
         collector.document = weaker.to_json()
         collector.page = {**collector.page, "collection": weaker.id}
         assert "another survey" in refused(context.new_page(), address, collector)
+        # And where the collector's page asks for that one.
+        collector.html["/s/demo"] = SHELL.format(id=weaker.id)
+        collector.aliases[weaker.id] = ASKED.id
+        assert OTHER in refused(context.new_page(), address, collector)
 
 
 def test_a_page_that_the_collector_serves_cannot_name_other_digits(visit: Visit) -> None:
@@ -157,7 +162,7 @@ def test_a_page_that_the_collector_serves_cannot_name_other_digits(visit: Visit)
         collector.html["/s/demo"] = SHELL.format(id=ASKED.id).replace(
             "data-slug", f'data-pinned="{collector.digits}" data-slug'
         )
-        assert "not those that your link was made for" in refused(context.new_page(), address, collector)
+        assert OTHER in refused(context.new_page(), address, collector)
 
 
 def test_a_problem_is_named_and_says_nothing_else(visit: Visit) -> None:

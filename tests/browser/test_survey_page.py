@@ -19,7 +19,7 @@ from deniable import GRR
 from deniable.core.construction import mechanism
 from deniable.files.wire import from_wire
 from deniable.records.pivot.pivot_coded import PivotCoded
-from deniable.service.survey_page import LANGUAGES, draft_page
+from deniable.service.survey_page import LANGUAGES, draft_page, page_hash
 from deniable.survey.collection import Collection, LearnedFrom
 from deniable.survey.schema import Attribute, Schema
 from tests.browser.loopback import Loopback
@@ -429,6 +429,7 @@ def test_text_twice_as_large_still_fits(visit: Visit, survey: Loopback) -> None:
 def test_no_form_where_anything_is_off(visit: Visit, smoker: Loopback) -> None:
     digits = smoker.digits
     other, others = (f"{digits[:at]}{'0' if digits[at] != '0' else '1'}{digits[at + 1 :]}" for at in (0, 31))
+    halves = smoker.collection.id[:16] + page_hash(json.dumps(smoker.page))[:16]
     document = smoker.document
     with visit() as context:
         page = context.new_page()
@@ -438,8 +439,10 @@ def test_no_form_where_anything_is_off(visit: Visit, smoker: Loopback) -> None:
             (f"#{digits[:16]}", document, "not complete"),
             (f"#{digits[:31]}", document, "not complete"),
             (f"#{digits}0", document, "not complete"),
-            (f"#{other}", document, "another survey"),
-            (f"#{others}", document, "not those that your link was made for"),
+            (f"#{other}", document, "not the survey that your link was made for"),
+            (f"#{others}", document, "not the survey that your link was made for"),
+            # What links ended in before: half of the id, and half of the texts' hash.
+            (f"#{halves}", document, "not the survey that your link was made for"),
             (f"#{digits}", document.replace('"epsilon": "1"', '"epsilon": "2"'), "was changed"),
             (f"#{digits}", document.replace('"epsilon": 1.0', '"epsilon": 0.5', 1), "another guarantee"),
             (f"#{digits}", "{", "damaged"),

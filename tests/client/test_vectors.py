@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from deniable.oracles.sketch.families._gf2 import smallest_irreducible
+from deniable.service.survey_page import link_digits
 from tests.wire_vectors import PLACE, answers, documents, recorded, replayed, subjects, threshold_table
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +38,21 @@ def test_thresholds_and_documents_of_the_vectors_are_the_librarys() -> None:
     stored = json.loads((PLACE / "documents.json").read_text())
     # The words of a guarantee may be worded better; ids and what they are made of may not move.
     assert [(one["name"], one["id"]) for one in stored] == [(one["name"], one["id"]) for one in documents()]
+
+
+def test_a_link_ends_in_half_of_a_hash_over_both_documents() -> None:
+    r"""Written with `printf 'deniable link 1\n%s\n%s\n' ID PAGE | sha256sum`; node holds the client to them."""
+    links = json.loads((PLACE.parent / "service" / "links.json").read_text())
+    assert [link_digits(one["collection"], one["page"]) for one in links] == [one["digits"] for one in links]
+    # The bytes are those that the documentation shows.
+    found = re.search(r"```text\n(.*?)```", (ROOT / "docs" / "client.md").read_text(encoding="utf-8"), re.S)
+    assert found
+    for one in links:
+        text = found[1].replace("PAGE-HASH", one["page"]).replace("ID", one["collection"])
+        assert hashlib.sha256(text.encode("ascii")).hexdigest()[:32] == one["digits"]
+    # Ids and pages that agree in 63 of 64 digits: once half of the link was the beginning of each, and all were equal.
+    alike = [one for one in links if one["collection"].startswith("0" * 63) and one["page"].startswith("0" * 63)]
+    assert len({one["digits"] for one in alike}) == len(alike) == 3
 
 
 def test_the_clients_polynomials_are_the_librarys() -> None:

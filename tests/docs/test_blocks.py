@@ -56,6 +56,10 @@ FIRST_SURVEY = f"{GUIDES}::test_the_first_survey_takes_ten_commands_which_work"
 ELSEWHERE = {
     ("docs/client.md", "html"): "tests/client/test_docs.py::test_the_survey_is_embedded_in_five_lines",
     ("docs/client.md", "js"): "client/test/docs.test.mjs",
+    (
+        "docs/client.md",
+        "text",
+    ): "tests/client/test_vectors.py::test_a_link_ends_in_half_of_a_hash_over_both_documents",
     ("docs/collecting.md", "sh"): "tests/service/test_docs.py::test_the_commands_work_in_their_order",
     ("docs/deployment.md", "shell"): "tests/service/test_deploy.py::test_the_unit_starts_takes_a_report_and_ends",
     ("docs/deployment.md", "toml"): "tests/service/test_docs.py::test_the_configuration_is_one",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -401,15 +402,29 @@ def test_a_collector_that_is_busy_is_asked_again_until_it_counts(
 
 
 def test_links_and_addresses_are_checked_first() -> None:
-    other = Collection(SCHEMA, GRR(k=3, epsilon=1.0))
     for address_ in ("survey.example", "ftp://x", ""):
         with pytest.raises(InvalidParameterError, match="url must be an address"):
             Remote(address_, ASKED)
-    with pytest.raises(InvalidParameterError, match="the link is of another collection"):
-        Remote(f"https://x.example/s/smoking#{ASKED.id[:16]}{'0' * 16}", other)
-    # A link that says nothing about the texts is none.
-    with pytest.raises(InvalidParameterError, match="must end in # and 32 digits"):
-        Remote(f"https://x.example/s/smoking#{ASKED.id[:16]}", ASKED)
+    for digits in (ASKED.id[:16], ASKED.id[:31], "g" * 32):
+        with pytest.raises(InvalidParameterError, match="must end in # and 32 digits"):
+            Remote(f"https://x.example/s/smoking#{digits}", ASKED)
+
+
+def test_a_link_for_another_survey_or_other_texts_draws_nothing(url: tuple[str, Any], folder: Path) -> None:
+    public, _ = url
+    answers = folder / "linked.csv"
+    answers.write_text("smoker\nyes\nno\n")
+    digits = link_digits(ASKED.id, page_hash(page()))
+    other = Collection(SCHEMA, GRR(k=3, epsilon=1.0))
+    changed = page_hash(page().replace("Smoking", "Coffee"))
+    assert changed != page_hash(page())
+    halves = f"{ASKED.id[:16]}{page_hash(page())[:16]}"
+    for wrong in (link_digits(ASKED.id, changed), link_digits(other.id, page_hash(page())), halves):
+        with pytest.raises(MismatchError, match="the link was not made for collection"):
+            send_file(ASKED, answers, f"{public}/s/smoking#{wrong}")
+    sent = send_file(ASKED, answers, f"{public}/s/smoking#{digits}")
+    # Drawn only now.
+    assert (sent.drawn, sent.counted) == (True, 2)
 
 
 # -------------------------------------------------------------------- the configuration
@@ -503,7 +518,9 @@ def test_the_demonstration_runs_with_one_command(tmp_path: Path) -> None:
         public, admin = link.partition("/s/")[0], login.partition("/login")[0]
         answer = Caller(public)("GET", "/s/demo")
         assert answer.status == 200
-        assert b'data-collection="' + link.partition("#")[2][:16].encode() in answer.content
+        (shown,) = re.findall(r'data-collection="([0-9a-f]{64})"', answer.content.decode())
+        text = Caller(public)("GET", f"/api/v1/collections/{shown}/page").content.decode()
+        assert link.partition("#")[2] == link_digits(shown, page_hash(text))
         call = Caller(admin, {"origin": admin})
         secret = login.partition("#")[2]
         cookie = call("POST", "/session", {"link": secret}).headers["set-cookie"].partition(";")[0]

@@ -11,7 +11,7 @@ For who writes pages and clients:
 * Bundles lie in ``static/`` as they are built, ``survey.js`` and ``survey.css`` among them. They are served under their
   names, which may change, and, immutable, with 16 hex digits of their SHA-256, ``/static/survey.<digits>.js``: the
   shell refers to the latter, and `deniable serve` prints them. A link to a survey is
-  ``<origin>/s/<slug>#<first 16 hex digits of the collection's id>``.
+  ``<origin>/s/<slug>#<32 hex digits>`` (`deniable.service.survey_page.link_digits`).
 * The survey document (`deniable.service.survey_page`), problem documents (`deniable.service.problems`) and results
   (`deniable.service.results`) have an example each in ``tests/vectors/service``.
 

@@ -31,6 +31,7 @@ from deniable.files.jobs.ledger import RECOGNISED_FROM, answers_ledger
 from deniable.files.jobs.randomizing import OnTotal, entries_about, file_digest, last_change, read_digest
 from deniable.files.jobs.spending import Spending
 from deniable.files.wire import BINARY_TYPE, ID_BYTES, MAX_BODY, MAX_REPORTS, Body, Rows, report_width, to_wire
+from deniable.service.survey_page import link_digits, page_hash
 from deniable.survey.collection import Collection, short_id
 
 TRIES = 12
@@ -114,11 +115,13 @@ def send_file(
     UploadError
         If the collector does not take them, or cannot be reached.
     MismatchError
-        If the file holds other answers than those whose reports were kept, or may hold others.
+        If a link was made for another collection or other texts; or if the file holds other answers than those whose
+        reports were kept, or may hold others.
     DeniableError
         If answers cannot be read or randomised.
     """
     remote = Remote(url, collection, sleep, token)
+    remote.check_link()
     kept, drawn = answers, False
     spending: Spending | None = None
     if not _is_reports(answers):
@@ -193,7 +196,7 @@ class Remote:
     Raises
     ------
     InvalidParameterError
-        If the address is none, or a link is of another collection; or a token would be sent in the clear.
+        If the address is none, or a token would be sent in the clear.
     """
 
     def __init__(
@@ -208,16 +211,24 @@ class Remote:
             raise InvalidParameterError(f"url must be an address as https://survey.example.org, got {url!r}")
         if parts.fragment and not _LINK_DIGITS.fullmatch(parts.fragment):
             raise InvalidParameterError(f"a survey's link must end in # and 32 digits, got #{parts.fragment}")
-        if parts.fragment and not collection.id.startswith(parts.fragment[:16]):
-            raise InvalidParameterError(
-                f"the link is of another collection, {short_id(parts.fragment)}, than {short_id(collection.id)}"
-            )
         base = parts.path.partition("/s/")[0].rstrip("/")
         self._api = f"{parts.scheme}://{parts.netloc}{base}/api/v1/collections/{collection.id}"
         self._sleep = sleep
+        self._collection, self._link = collection, parts.fragment
         if token is not None and parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
             raise InvalidParameterError(f"url must begin with https:// where a token is sent, got {url!r}")
         self._token = token
+
+    def check_link(self) -> None:
+        """Raise MismatchError if the address is a link that was made for another collection, or other texts."""
+        if not self._link:
+            return
+        page, _ = self._answer("/page", None, frozenset({"collection"}))
+        if link_digits(self._collection.id, page_hash(page.decode())) != self._link:
+            raise MismatchError(
+                f"the link was not made for collection {short_id(self._collection.id)} with the texts that the "
+                "collector has for it: nothing was drawn or sent; ask whoever gave you the link and the collection"
+            )
 
     def check_open(self) -> None:
         """Raise UploadError unless the survey is open: otherwise nothing must be drawn."""
@@ -233,6 +244,9 @@ class Remote:
         return counted, already, invalid
 
     def _asked(self, path: str, content: bytes | None, keys: frozenset[str]) -> dict[str, Any]:
+        return self._answer(path, content, keys)[1]
+
+    def _answer(self, path: str, content: bytes | None, keys: frozenset[str]) -> tuple[bytes, dict[str, Any]]:
         """Return a collector's answer, which has these keys: a network's login page says 200 to everything, too."""
         wait, last = _FIRST, ""
         for _ in range(TRIES):
@@ -242,14 +256,15 @@ class Remote:
                 request.add_unredirected_header("Authorization", f"Bearer {self._token}")
             try:
                 with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
-                    found = _object(response.read())
+                    said = response.read()
+                found = _object(said)
                 if keys <= found.keys():
-                    return found
+                    return said, found
                 last, least = "what answers is no collector", 0.0
             except urllib.error.HTTPError as error:
                 problem = _problem(error)
                 if error.code == 422:
-                    return {"counted": 0, "already": 0, "invalid": 1}
+                    return b"", {"counted": 0, "already": 0, "invalid": 1}
                 if error.code not in _AGAIN and error.code < 500:
                     raise UploadError(f"the collector refused: {problem}") from None
                 last, least = problem, _retry_after(error.headers)

@@ -181,24 +181,28 @@ def _canonical(value: Any) -> str:
 
 
 def link_digits(collection: str, page: str) -> str:
-    """Return the digits after the # of a contributor's link: a device refuses any other survey, and any other texts.
+    r"""Return the digits after the # of a contributor's link: a device refuses any other survey, and any other texts.
+
+    One hash covers both documents: a hash of 64 bits for each would let a collector, which writes both, make two of
+    them for one link with 2^32 hashes. Two surveys with the same 32 digits cost about 2^64 hashes, and another survey
+    for a link that somebody else made about 2^128.
 
     Parameters
     ----------
     collection, page : str
-        Id of the collection and `page_hash` of its survey document.
+        Id of the collection and `page_hash` of its survey document, 64 digits each.
 
     Returns
     -------
     str
-        The first 16 digits of each.
+        The first 32 hexadecimal digits of SHA-256 of the ASCII text ``"deniable link 1\n<collection>\n<page>\n"``.
 
     Examples
     --------
     >>> link_digits("0123456789abcdef" * 4, "fedcba9876543210" * 4)
-    '0123456789abcdeffedcba9876543210'
+    '3323953f6b325684abab62afefd9f60c'
     """
-    return collection[:16] + page[:16]
+    return hashlib.sha256(f"deniable link 1\n{collection}\n{page}\n".encode("ascii")).hexdigest()[:32]
 
 
 def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
