@@ -9,7 +9,7 @@ import type { Answer, Attribute, Field } from "./kind.js";
 import type { Part } from "./records.js";
 import { encode } from "./schema.js";
 import { deliver } from "./send.js";
-import { exported, imported, keep, type Kept, kept, leave, ledger, note, total } from "./store.js";
+import { exported, found, imported, keep, type Kept, kept, leave, ledger, note, total } from "./store.js";
 import { check, type Survey } from "./survey.js";
 import { complete, type Language, LINK, matches, type PageDocument, pageHash, terms } from "./terms.js";
 import { ENGLISH, FREE, type Key, shipped } from "./text.js";
@@ -251,6 +251,8 @@ async function show(
       say(h("button", { type: "submit", class: "toss" }), "toss"),
     );
     main.replaceChildren(form);
+    // Nothing of an earlier person is here any more, so nobody who leaves elsewhere changes this form.
+    tabs.onmessage = null;
     // Whoever comes back to this page, or uses the device next, finds an empty form.
     cover = () => form.reset();
     become("form");
@@ -341,13 +343,11 @@ async function show(
 
   /** Show what became of a response, and on request what was sent while this page still has it. */
   async function showKept(response: Kept): Promise<void> {
-    if (response.state === "left") return showLeft(response);
-    // Whoever leaves in another tab of this device has left here as well.
+    // Whoever leaves in another tab of this device has left here as well, also since this page was loaded.
     tabs.onmessage = ({ data }) => {
-      if (data !== survey.id) return;
-      forget(response);
-      void showLeft(response);
+      if (data === nameOf(response)) void gotLeft(response);
     };
+    if (!(await here(response))) return showLeft(response);
     const status = h("p", { role: "status", class: "status" });
     const again = say(h("button", { type: "button", hidden: true, click: () => void send(response, status, again) }), "again");
     const heading = say(h("h2", { tabindex: "-1" }), "sentTitle");
@@ -407,7 +407,7 @@ async function show(
     const go = async (): Promise<void> => {
       forget(response);
       await leave(response);
-      tabs.postMessage(survey.id);
+      tabs.postMessage(nameOf(response));
       await showLeft(response);
     };
     if (root.dataset.state === "counted") return void go();
@@ -424,6 +424,18 @@ async function show(
     cover();
     cover = () => {};
     main.replaceChildren();
+  }
+
+  /** What tabs call a response: of another person they drop nothing. */
+  const nameOf = ({ collection, person }: Kept): string => `${collection} ${person}`;
+
+  /** Whether this device still has a response whose person has not left, in this tab or another. */
+  const here = async (response: Kept): Promise<boolean> => !gone.has(response) && (await found(response))?.state !== "left";
+
+  /** The person of a response has left in another tab. */
+  function gotLeft(response: Kept): Promise<void> {
+    forget(response);
+    return showLeft(response);
   }
 
   async function showLeft(response: Kept): Promise<void> {
@@ -448,16 +460,16 @@ async function show(
     again.hidden = true;
     become("sending");
     void showLedger();
-    const became = await deliver(url, response, (waiting) => {
-      if (gone.has(response)) return false;
+    const became = await deliver(url, response, () => here(response), (waiting) => {
+      if (gone.has(response)) return;
       become(waiting === "delay" ? "sending" : waiting);
       say(status, waiting);
-      return true;
     });
     // Nothing is written about somebody who left meanwhile.
-    if (!became || gone.has(response)) return;
-    await note(became);
-    told(became, status, again);
+    const noted = became && !gone.has(response) && (await note(became));
+    if (gone.has(response)) return;
+    if (noted) told(became, status, again);
+    else await gotLeft(response);
   }
 
   function told(response: Kept, status: HTMLElement, again: HTMLElement): void {

@@ -2,8 +2,8 @@
 
 import type { Kept } from "./store.js";
 
-/** Is told what a try to send waits for, and says whether to go on. */
-export type Progress = (waiting: "delay" | "sending" | "offline" | "retry") => boolean;
+/** Is told what a try to send waits for. */
+export type Progress = (waiting: "delay" | "sending" | "offline" | "retry") => void;
 
 const LONGEST_DELAY = 3000;
 const FIRST_BACKOFF = 500;
@@ -48,12 +48,16 @@ export async function counted(collection: string, id: string): Promise<boolean |
   }
 }
 
-/** Send a kept response until it is acknowledged, or refused for good; return what became of it, unless it was given up. */
-export async function deliver(collection: string, response: Kept, progress: Progress): Promise<Kept | undefined> {
+/**
+ * Send a kept response until it is acknowledged, or refused for good; return what became of it. Before every try `wanted`
+ * says whether it is to be sent at all; undefined if not.
+ */
+export async function deliver(collection: string, response: Kept, wanted: () => Promise<boolean>, progress: Progress): Promise<Kept | undefined> {
   progress("delay");
   await new Promise((resolve) => setTimeout(resolve, uniform(LONGEST_DELAY)));
   for (let backoff = FIRST_BACKOFF; ; backoff = Math.min(2 * backoff, LONGEST_BACKOFF)) {
-    if (!progress(navigator.onLine ? "sending" : "offline")) return undefined;
+    if (!(await wanted())) return undefined;
+    progress(navigator.onLine ? "sending" : "offline");
     let least = 0;
     try {
       const answer = await post(`${collection}/reports`, response.body);

@@ -22,7 +22,7 @@ export interface Kept {
 
 const NAME = "responses";
 
-/** Run one transaction on the device's database. */
+/** Run one transaction on the device's database; `act` may make further requests when the one that it returns is done. */
 async function transaction<T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
   const database = await new Promise<IDBDatabase>((resolve, reject) => {
     const opening = indexedDB.open("deniable", 2);
@@ -46,7 +46,8 @@ async function transaction<T>(mode: IDBTransactionMode, act: (store: IDBObjectSt
   }
 }
 
-const found = (collection: string, person: number): Promise<Kept | undefined> =>
+/** What this device has now of a person's response. */
+export const found = ({ collection, person }: Kept): Promise<Kept | undefined> =>
   transaction("readonly", (store) => store.get([collection, person]) as IDBRequest<Kept | undefined>);
 
 /** The response of the last person who answered a collection on this device. */
@@ -61,19 +62,32 @@ export async function keep(response: Kept): Promise<Kept> {
     await transaction("readwrite", (store) => store.add(response));
     return response;
   } catch (error) {
-    const first = await found(response.collection, response.person);
+    const first = await found(response);
     if (first) return first;
     throw error;
   }
 }
 
-/** Note what became of a response; of one that was counted the bytes are deleted: nobody sends them again. */
-export const note = (response: Kept): Promise<unknown> =>
-  transaction("readwrite", (store) => store.put(response.state === "counted" ? { ...response, body: "" } : response));
+/**
+ * Note what became of a response, unless its person has left; whether it was noted. Of one that was counted the bytes are
+ * deleted: nobody sends them again. It looks and writes in one transaction, so no other tab can leave in between.
+ */
+export async function note(response: Kept): Promise<boolean> {
+  let noted = false;
+  await transaction("readwrite", (store) => {
+    const first = store.get([response.collection, response.person]) as IDBRequest<Kept | undefined>;
+    first.onsuccess = () => {
+      noted = first.result?.state !== "left";
+      if (noted) store.put(response.state === "counted" ? { ...response, body: "" } : response);
+    };
+    return first;
+  });
+  return noted;
+}
 
 /** Forget everything about a response but what keeps its person from a second draw. */
 export const leave = ({ collection, person, epsilon }: Kept): Promise<unknown> =>
-  note({ collection, person, title: "", epsilon, body: "", page: "", state: "left" });
+  transaction("readwrite", (store) => store.put({ collection, person, title: "", epsilon, body: "", page: "", state: "left" } satisfies Kept));
 
 // ---------------------------------------------------------------- the ledger as a file
 

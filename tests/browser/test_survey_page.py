@@ -618,7 +618,7 @@ def test_whoever_leaves_the_device_leaves_one_mark(visit: Visit, smoker: Loopbac
 
 
 def test_whoever_leaves_in_one_tab_has_left_in_all(visit: Visit, smoker: Loopback) -> None:
-    smoker.failures, smoker.retry_after = [503] * 9, "1"
+    smoker.failures, smoker.retry_after = [503] * 99, "1"
     with visit() as context:
         page, other = context.new_page(), context.new_page()
         page.goto(smoker.link)
@@ -637,6 +637,83 @@ def test_whoever_leaves_in_one_tab_has_left_in_all(visit: Visit, smoker: Loopbac
         assert len(smoker.bodies) == tries
         assert [one["state"] for one in stored(page)] == ["left"]
     assert smoker.counted == {}
+
+
+MUTE = "globalThis.BroadcastChannel = class { postMessage() {} };"
+"""A tab that hears nothing of the others, as one that has not loaded yet: only the device's storage tells it."""
+
+
+def test_a_tab_that_is_told_counted_brings_back_nothing_of_who_has_left(visit: Visit, smoker: Loopback) -> None:
+    """Written over, the mark became the survey's title, the texts' hash and "counted" again."""
+    with visit() as context:
+        page, other = context.new_page(), context.new_page()
+        page.add_init_script(MUTE)
+        held: list[Any] = []
+        page.route("**/reports", lambda route: held.append(route))
+        other.route("**/reports", lambda _: None)
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        for _ in range(100):
+            page.wait_for_timeout(100)
+            if held:
+                break
+        other.goto(smoker.link)
+        state(other, "sending")
+        other.click("text=Leave this device")
+        other.click("text=Delete it and leave")
+        state(other, "left")
+        mark = stored(other)
+        held[0].continue_()
+        state(page, "left")
+        assert "Smoking" not in page.inner_text(".device")
+        assert stored(page) == mark
+        assert (mark[0]["state"], mark[0]["title"], mark[0]["page"]) == ("left", "", "")
+    # What was on its way had been sent, and counts.
+    assert len(smoker.counted) == 1
+
+
+def test_a_tab_sends_nothing_of_who_has_left_though_nobody_told_it(visit: Visit, smoker: Loopback) -> None:
+    smoker.failures, smoker.retry_after = [503] * 99, "1"
+    with visit() as context:
+        page, other = context.new_page(), context.new_page()
+        page.add_init_script(MUTE)
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        state(page, "retry")
+        other.route("**/reports", lambda _: None)
+        other.goto(smoker.link)
+        state(other, "sending")
+        other.click("text=Leave this device")
+        other.click("text=Delete it and leave")
+        state(other, "left")
+        tries, smoker.failures = len(smoker.bodies), []
+        state(page, "left")
+        assert [one["state"] for one in stored(page)] == ["left"]
+        assert len(smoker.bodies) == tries
+    assert smoker.counted == {}
+
+
+def test_whoever_leaves_takes_nothing_from_another_person(visit: Visit, smoker: Loopback) -> None:
+    smoker.page["second_person"] = True
+    with visit() as context:
+        page, other = context.new_page(), context.new_page()
+        page.goto(smoker.link)
+        state(page, "form")
+        answer(page)
+        state(page, "counted")
+        other.goto(smoker.link)
+        state(other, "counted")
+        other.click("text=Someone else wants to answer")
+        other.click("text=I am another person")
+        state(other, "form")
+        page.click("text=Leave this device")
+        state(page, "left")
+        answer(other)
+        state(other, "counted")
+        assert [one["state"] for one in stored(page)] == ["left", "counted"]
+    assert len(smoker.counted) == 2
 
 
 def test_leaving_before_the_report_was_counted_is_asked_about(visit: Visit, smoker: Loopback) -> None:
