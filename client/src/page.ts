@@ -132,7 +132,10 @@ async function show(
   const worded = (key: Key): string | undefined => (FREE.includes(key) ? language().interface?.[key] : undefined);
 
   function fill(key: Key, values: Record<string, string | number>): string {
-    return (worded(key) ?? shipped(tag)?.[key] ?? ENGLISH[key]).replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
+    return (worded(key) ?? shipped(tag)?.[key] ?? ENGLISH[key]).replace(/\{(\w+)\}/g, (_, name: string) => {
+      must(Object.prototype.hasOwnProperty.call(values, name));
+      return String(values[name]);
+    });
   }
 
   /** Let an element say something, now and in every language that is chosen later. */

@@ -4,7 +4,7 @@ import { distinct, isDay } from "./answers.js";
 import { must } from "./exact.js";
 import { canonical, Keys, numberOf, parse, sha256, texts, whole } from "./json.js";
 import type { Survey } from "./survey.js";
-import { FREE, type Key } from "./text.js";
+import { ENGLISH, FREE, type Key, places } from "./text.js";
 
 export interface Language {
   readonly title: string;
@@ -28,6 +28,7 @@ export interface PageDocument {
 const OTHER_TEXTS = "The texts of this page are of another survey.";
 const ANOTHER_LINK = "This is not the survey that your link was made for: its questions, texts or terms differ.";
 const GUARDED = "The texts of this page replace a sentence that only this page itself may say.";
+const UNFILLED = "The texts of this page have a place in braces that nothing fills in.";
 const TAG = /^([a-z]{2,3}|[a-z]{5,8})(-[a-z]{4})?(-([a-z]{2}|\d{3}))?(-(\d[a-z0-9]{3}|[a-z0-9]{5,8}))?$/i;
 const TIME = /^.{10}T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
@@ -75,6 +76,7 @@ export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "att
       const own = words.object("interface");
       must([...own.keys()].every((key) => (FREE as readonly string[]).includes(key)), GUARDED);
       texts([...own.values()]);
+      for (const [key, said] of own) must(places(said as string).every((one) => places(ENGLISH[key as Key]).includes(one)), UNFILLED);
     }
     words.end();
   }
@@ -94,5 +96,6 @@ export function terms(text: string, { id, attributes }: Pick<Survey, "id" | "att
   must(!opens || !closes || opens < closes);
   keys.text("contact");
   keys.end();
-  return JSON.parse(text) as PageDocument;
+  // What may be left out is what the library takes then.
+  return { retention: "aggregate", min_batch: 100, ...(JSON.parse(text) as Omit<PageDocument, "retention" | "min_batch">) };
 }

@@ -108,6 +108,9 @@ export const FREE: readonly Key[] = [
   "notLoaded",
 ];
 
+/** The places of a sentence that are filled in, as "{epsilon}". */
+export const places = (sentence: string): string[] => sentence.match(/\{\w+\}/g) ?? [];
+
 const SHIPPED: Record<string, Partial<Record<Key, string>>> = { ar, de, en: ENGLISH, es, fr };
 
 /** The sentences that ship in a language, by its tag or the first part of it; undefined if none do. */

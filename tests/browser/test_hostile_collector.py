@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deniable import GRR
-from deniable.service.survey_page import INTERFACE_KEYS, draft_page
+from deniable.service.survey_page import INTERFACE_KEYS, draft_page, read_page
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 from tests.browser.loopback import SHELL, Loopback
@@ -175,6 +175,28 @@ def test_a_problem_is_named_and_says_nothing_else(visit: Visit) -> None:
         state(page, "stopped")
         assert "did not take it (?)" in page.inner_text("[role=status]")
         assert LIE not in page.inner_text("body")
+
+
+def test_terms_that_a_page_leaves_out_are_those_of_the_library(visit: Visit) -> None:
+    """Once the sentence was "in batches of at least , and then deleted"."""
+    with served(False) as (collector, _), visit() as context:
+        del collector.page["min_batch"], collector.page["retention"]
+        text = json.dumps(collector.page)
+        assert read_page(text, "page.json", ASKED).min_batch == 100
+        assert read_page(text, "page.json", ASKED).retention == "aggregate"
+        page = context.new_page()
+        page.goto(collector.link)
+        state(page, "form")
+        said = "Reports are added up in batches of at least 100, and then deleted."
+        assert said in page.inner_text("form")
+
+
+def test_a_place_that_nothing_fills_in_is_refused(visit: Visit) -> None:
+    """Once the page said what JavaScript calls `constructor`."""
+    with served(False) as (collector, _), visit() as context:
+        for said in ("{constructor}", "{epsilon}"):
+            collector.page["languages"]["en"]["interface"] = {"contact": said}
+            assert "nothing fills in" in refused(context.new_page(), collector.link, collector)
 
 
 def test_a_drafted_page_says_nothing_that_the_client_says() -> None:

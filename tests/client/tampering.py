@@ -215,6 +215,17 @@ TERMS: tuple[tuple[str, Any], ...] = (
 TAGS = ("EN", "de-AT", "zh-Hant-TW", "e", "en_US", "", "english1", "sl-IT-nedis", "x-klingon", "de-1996", "en-")
 
 
+INTERFACES: tuple[dict[str, str], ...] = (
+    {"contact": "Ask {contact}."}, {"between": "{low} to {high}, {low}"}, {"between": "any"}, {"agree": "{}{a b}{"},
+    {"contact": "{constructor}"}, {"agree": "{toString}"}, {"between": "{__proto__}"}, {"agree": "{contact}"},
+    {"contact": "{epsilon}"}, {"contact": "{{contact}}"}, {"contact": "{é}"}, {"constructor": "x"},
+)  # fmt: skip
+
+
+def _worded(page: dict[str, Any], own: dict[str, str]) -> dict[str, Any]:
+    return {**page, "languages": {"en": {**page["languages"]["en"], "interface": own}}}
+
+
 def tampered_pages(each: int, seed: int = 4) -> list[Tampered]:
     """Return mutated survey documents of collections that are as they were made."""
     rng, found = random.Random(seed), []
@@ -232,6 +243,8 @@ def tampered_pages(each: int, seed: int = 4) -> list[Tampered]:
             )
         ]
         mutants += [(f"language {tag!r}", {**page, "languages": {tag: page["languages"]["en"]}}) for tag in TAGS]
+        mutants += [(f"interface {own!r}", _worded(page, own)) for own in INTERFACES]
+        mutants += [(f"no {key}", {one: page[one] for one in page if one != key}) for key in page]
         for what, mutant in [("as it is", page), *mutants]:
             text = dumped(mutant)
             try:

@@ -8,7 +8,15 @@ import pytest
 
 from deniable import GRR
 from deniable.errors import InvalidParameterError
-from deniable.service.survey_page import INTERFACE_KEYS, LANGUAGES, SurveyPage, draft_page, read_page, unfinished
+from deniable.service.survey_page import (
+    INTERFACE_KEYS,
+    LANGUAGES,
+    PLACES,
+    SurveyPage,
+    draft_page,
+    read_page,
+    unfinished,
+)
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 
@@ -40,6 +48,9 @@ def test_the_page_lists_the_words_of_the_interface() -> None:
     assert len(english()) > 50
     assert table() in PAGE
     assert sorted(free()) == sorted(INTERFACE_KEYS)
+    # What is filled in where a document may word a sentence: another place in braces is refused.
+    filled = {key: set(re.findall(r"\{\w+\}", words)) for key, words in english().items() if key in INTERFACE_KEYS}
+    assert {key: places for key, places in filled.items() if places} == PLACES
 
 
 GUARDED = """
@@ -56,6 +67,10 @@ def test_what_states_the_guarantee_cannot_be_replaced() -> None:
         assert key in english()
         page["languages"]["en"]["interface"] = {key: "Checked in this browser: epsilon 0.1."}
         with pytest.raises(InvalidParameterError, match=f"interface must only have .*, got '{key}': leave it out"):
+            read_page(json.dumps(page), "page.json", asked)
+    for key, said in (("contact", "{constructor}"), ("agree", "Yes {contact}.")):
+        page["languages"]["en"]["interface"] = {key: said}
+        with pytest.raises(InvalidParameterError, match="nothing fills it in"):
             read_page(json.dumps(page), "page.json", asked)
     page["languages"]["en"]["interface"] = {"agree": "Yes, I do."}
     assert read_page(json.dumps(page), "page.json", asked).languages["en"].interface == {"agree": "Yes, I do."}

@@ -50,6 +50,11 @@ INTERFACE_KEYS = frozenset(
 )
 """Sentences of the client that `interface` may replace: none states the guarantee, or what is sent, kept or counted."""
 
+PLACES = {"contact": frozenset(["{contact}"]), "between": frozenset(["{low}", "{high}"])}
+"""Places that the client fills in, by the sentences of `INTERFACE_KEYS` that have any."""
+
+_PLACE = re.compile(r"\{\w+\}", re.ASCII)
+
 _TAG = re.compile(
     r"([A-Za-z]{2,3}|[A-Za-z]{5,8})(-[A-Za-z]{4})?(-([A-Za-z]{2}|\d{3}))?(-(\d[A-Za-z0-9]{3}|[A-Za-z0-9]{5,8}))?",
     re.ASCII,
@@ -231,6 +236,13 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
                 f"{source}: {tag}: interface must only have {', '.join(sorted(INTERFACE_KEYS))}, got {guarded[0]!r}: "
                 "leave it out; the client says this sentence itself, in every language that it ships"
             )
+        for key, said in words.interface.items():
+            filled = PLACES.get(key, frozenset())
+            if unknown := sorted(set(_PLACE.findall(said)) - filled):
+                raise InvalidParameterError(
+                    f"{source}: {tag}: interface: {key} must only have {', '.join(sorted(filled)) or 'nothing'} in "
+                    f"braces, got {unknown[0]}: nothing fills it in"
+                )
     opens, closes = (moment(stated, f"{source}: {name}") for stated, name in _times(page))
     if opens is not None and closes is not None and closes <= opens:
         raise InvalidParameterError(f"{source}: closes_at must be after opens_at, got {page.closes_at}")
