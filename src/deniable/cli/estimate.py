@@ -71,7 +71,7 @@ def estimate(
     ] = None,
     deals: Annotated[
         list[Path] | None,
-        typer.Option("--deal", help="Also the aggregate of another deal of the same survey; repeatable."),
+        typer.Option("--deal", help="Also the aggregate of another deal, or of newcomers without one; repeatable."),
     ] = None,
     top: Annotated[
         int | None,

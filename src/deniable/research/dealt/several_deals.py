@@ -1,9 +1,14 @@
-"""Several deals: their sums are not added but their estimates, each deal with its own coefficients."""
+"""Several deals, and reports without a deal: their estimates are added, each with its own coefficients.
+
+Zheng and others, section 4.5.2: contributors who arrive after the deal answer by plain randomised response, and a
+contributor whose peer does not answer is counted within the deal, as after any drop-out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -12,32 +17,47 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Floats, Target
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism
-from deniable.errors import DeniableError, InvalidParameterError, MismatchError
 from deniable.research.dealt.dealt import DealtOracle, is_dealt_oracle
+from deniable.research.dealt.estimate import quadratic
 from deniable.research.dealt.interval import few, wide_score_bounds
+from deniable.errors import DeniableError, InvalidParameterError, MismatchError
+from deniable.oracles.pure import PureOracle
 from deniable.survey.collection import Collection, short_id
+
+_SPLITS = 1025
+"""Points at which the largest variance is looked up; between two of them it is taken for straight."""
+
+Part = DealtOracle[Any] | PureOracle[Any]
+"""A deal, or independent reports: both have (p, q) and an exact variance."""
 
 
 def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
-    """Analyst: estimate the frequencies among the reporters of several deals, each with its own coefficients.
+    """Analyst: estimate the frequencies among the reporters of several deals, and of reports without a deal.
 
-    The deals are independent: their variances add. Intervals are score intervals with the exact variance; where few
-    reports are expected to be mistaken, the ends of the deals' own intervals are added up, each of a smaller tail.
+    Each part is estimated with its own coefficients and weighs by its reports, so the estimate is unbiased for all
+    reporters together, whoever is in which part. The parts are independent: their variances add. Intervals are score
+    intervals with the exact variance: for these contributors the largest that any split of the holders among the parts
+    has, for the population that of one common frequency. Where few reports are expected to be mistaken, the ends of the
+    parts' own intervals are added up, each of a smaller tail.
+
+    Newcomers, who have no share, report by `GRR` with a budget of their own. A contributor whose peer does not report
+    stays in the deal's aggregate: each report alone has the deal's p and q.
 
     Parameters
     ----------
     aggregates : sequence of Aggregate
-        One per deal; add the parts of one deal up first.
+        One per deal, and one per mechanism without a deal; add the parts of one deal up first. One at least is a
+        deal's.
 
     Raises
     ------
     InvalidParameterError
         If there is no aggregate.
     MismatchError
-        If an aggregate is not of dealt coins or of a mechanism that keeps sums per group (`QuotaBatches`,
-        `QuotaRecords`), domain sizes differ, or two aggregates belong to one deal.
+        If no aggregate is of a deal; one is of a mechanism that keeps sums per group (`QuotaBatches`, `QuotaRecords`)
+        or asks several attributes; domain sizes differ; or two aggregates belong to one deal or one mechanism.
     EmptyAggregateError
-        If an aggregate contains no reports: leave that deal out.
+        If an aggregate contains no reports: leave that part out.
 
     Examples
     --------
@@ -48,21 +68,33 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
     >>> tuesday = QuotaRR(1.0, 4000, deal_id="tuesday").simulate_aggregate([3600, 400], rng)
     >>> combine_deals([monday, tuesday]).n
     5000
+
+    Newcomers on Wednesday, without shares:
+
+    >>> from deniable import GRR
+    >>> wednesday = GRR(k=2, epsilon=1.0).simulate_aggregate([450, 50], rng)
+    >>> combine_deals([monday, tuesday, wednesday])["1"]
+    Estimate: k = 1, n = 5,500
+      '1': 0.091588 +- 0.0065668
     """
     if not aggregates:
         raise InvalidParameterError("aggregates must hold at least one deal, got none")
     deals = [aggregate.mechanism for aggregate in aggregates]
+    if not any(mechanism.dealt for mechanism in deals):
+        raise MismatchError(
+            f"one aggregate at least must come from a mechanism with dealt shares, got one from {deals[0]!r}"
+        )
     parts: list[Estimate] = []
-    mechanisms: list[DealtOracle[Any]] = []
+    mechanisms: list[Part] = []
     for place, (mechanism, aggregate) in enumerate(zip(deals, aggregates, strict=True)):
-        if not is_dealt_oracle(mechanism):
+        if not (is_dealt_oracle(mechanism) or isinstance(mechanism, PureOracle)):
             raise MismatchError(
-                f"aggregates must come from a mechanism with dealt shares whose deals can be combined, "
-                f"got one from {mechanism!r}"
+                f"aggregates must come from a mechanism with dealt shares whose deals can be combined, or from a "
+                f"frequency oracle such as GRR, got one from {mechanism!r}"
             )
-        if mechanism.state_size != deals[0].state_size:
+        if mechanism.domain != deals[0].domain:
             raise MismatchError(
-                f"deals must share one domain size, got k={deals[0].state_size} and k={mechanism.state_size}"
+                f"deals must share one domain size, got k={deals[0].domain[0]} and k={mechanism.domain[0]}"
             )
         if mechanism in deals[:place]:
             raise MismatchError(f"two aggregates belong to one deal, {mechanism!r}: add them up first")
@@ -73,15 +105,19 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
     n = sum(part.n for part in parts)
     frequencies = np.sum([part.frequencies * part.n for part in parts], axis=0) / n
     variances = np.sum([(part.standard_errors * part.n) ** 2 for part in parts], axis=0) / n
-    step = max(mechanism.support_step for mechanism in mechanisms) / n
+    step = max(map(_step, mechanisms)) / n
 
     def variance(f: float) -> float:
         reported = zip(mechanisms, parts, strict=True)
-        return sum(mechanism.variance(f, reporters=part.n) * part.n**2 for mechanism, part in reported) / n**2
+        return sum(_variance(mechanism, f, part.n) * part.n**2 for mechanism, part in reported) / n**2
 
     scarce = few(variance, step)
 
     def bounds(tail: float, target: Target) -> tuple[Floats, Floats]:
+        if not scarce and target == "contributors":
+            quadratics = [_quadratic(mechanism, part.n, n) for mechanism, part in zip(mechanisms, parts, strict=True)]
+            lower, upper = _any_split(frequencies, quadratics, -NormalDist().inv_cdf(tail))
+            return lower - step / 2, upper + step / 2
         if not scarce:
             return wide_score_bounds(frequencies, n, variance, step, tail, target)
         # Each deal's own bounds, which together fail no likelier than the sum of their tails.
@@ -93,18 +129,89 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
     return Estimate(frequencies, n, variances, variances, bounds=bounds, scarce=scarce)
 
 
+def _step(mechanism: Part) -> float:
+    """Return how much one more support adds to the number of reports times an estimated frequency."""
+    p, q = mechanism.support_probabilities
+    return 1 / float(p - q)
+
+
+def _variance(mechanism: Part, f: float, reports: int) -> float:
+    """Return the exact variance of a frequency that is estimated from some reports of one part."""
+    if is_dealt_oracle(mechanism):
+        return mechanism.variance(f, reporters=reports)
+    return mechanism.variance(f, reports)
+
+
+def _quadratic(mechanism: Part, reports: int, n: int) -> tuple[float, float, float, float]:
+    """Return a part's weight, and (level, slope, curvature) of the variance that it adds to a frequency among all n."""
+    weight = reports / n
+    level, slope, curvature = quadratic(lambda f: _variance(mechanism, f, reports) * weight**2)
+    # A convex one is below the line between its ends.
+    return (weight, level, slope, curvature) if curvature < 0 else (weight, level, slope + curvature, 0.0)
+
+
+def _largest_variance(parts: Sequence[tuple[float, float, float, float]]) -> tuple[Floats, Floats]:
+    """Return frequencies among all reporters, from 0 to 1, and the largest variance over all splits of the holders.
+
+    At the largest, one more holder adds as much variance in every part whose frequency is neither 0 nor 1. So the
+    splits are those of one multiplier, which falls while the frequency grows.
+    """
+    weight, level, slope, curvature = np.array(parts).T
+    ends = np.concatenate([slope / weight, (slope + 2 * curvature) / weight])
+    beyond = (float(np.ptp(ends)) + float(np.abs(ends).max())) * 1e-9 + 1e-300
+    # A part without curvature jumps from 0 to 1 where its own slope is passed.
+    passed = np.concatenate([ends - beyond, ends + beyond, np.linspace(ends.min(), ends.max(), _SPLITS)])
+    multiplier = np.sort(passed)[::-1, None]
+    bent = curvature < 0
+    held = np.where(multiplier * weight < slope, 1.0, 0.0)
+    held[:, bent] = np.clip((multiplier * weight - slope)[:, bent] / (2 * curvature[bent]), 0.0, 1.0)
+    return held @ weight, (level + held * (slope + curvature * held)).sum(axis=1)
+
+
+def _any_split(
+    frequencies: Floats, parts: Sequence[tuple[float, float, float, float]], z: float
+) -> tuple[Floats, Floats]:
+    """Return all f that a z-test does not reject with the largest variance that any split of the holders has at f."""
+    among, largest = _largest_variance(parts)
+    reach = z * float(np.sqrt(largest.max()))
+    found = []
+    for estimate in frequencies.tolist():
+        near = min(max(estimate, 0.0), 1.0)
+        f = np.linspace(max(near - reach, 0.0), min(near + reach, 1.0), _SPLITS)
+        deviation = z * np.sqrt(np.interp(f, among, largest))
+        kept = np.flatnonzero(np.abs(f - estimate) <= deviation)
+        if len(kept) == 0:
+            # Only outside [0, 1]: the variance of the nearest frequency.
+            at = int(np.abs(f - estimate).argmin())
+            found.append((estimate - deviation[at], estimate + deviation[at]))
+            continue
+        first, last = int(kept[0]), int(kept[-1])
+        lower = _root(estimate - deviation - f, first, first - 1, f) if first else estimate - deviation[0]
+        upper = _root(estimate + deviation - f, last, last + 1, f) if last < len(f) - 1 else estimate + deviation[-1]
+        found.append((lower, upper))
+    lower_ends, upper_ends = np.array(found).T
+    return lower_ends, upper_ends
+
+
+def _root(values: Floats, inside: int, outside: int, f: Floats) -> float:
+    """Return where a line between two neighbours is 0."""
+    part = values[inside] / (values[inside] - values[outside])
+    return float(f[inside] + part * (f[outside] - f[inside]))
+
+
 def estimate_deals(collection: Collection, aggregates: Sequence[Aggregate]) -> RecordEstimate:
-    """Analyst: estimate a survey that was dealt several times (`combine_deals`).
+    """Analyst: estimate a survey that was dealt several times, or has newcomers without a share (`combine_deals`).
 
     The deals are collections of the same schema, title and version whose mechanisms differ in the deal: its name, its
-    number of contributors, its quotas.
+    number of contributors, its quotas. Newcomers report to such a collection whose mechanism needs no dealer; it states
+    its own epsilon.
 
     Parameters
     ----------
     collection : Collection
-        One of them.
+        One of the deals.
     aggregates : sequence of Aggregate
-        One per deal, of which one is of `collection`.
+        One per deal, of which one is of `collection`, and one of newcomers.
 
     Raises
     ------
@@ -144,7 +251,7 @@ def _check(collection: Collection, aggregate: Aggregate) -> None:
             f"the aggregate of collection {short_id(aggregate.collection)} is of another survey than "
             f"{short_id(collection.id)}: schema, title and version must be the same"
         )
-    if _budget(mine) != _budget(theirs):
+    if theirs.dealt and _budget(mine) != _budget(theirs):
         raise MismatchError(f"all deals must have one mechanism and budget, got {mine!r} and {theirs!r}")
 
 
