@@ -1,9 +1,20 @@
 """``python -m experiments.jrr NAME``: run one experiment, ``all`` of them, or ``list`` them."""
 
-from experiments.jrr import attackers, couplings, datasets, extensions, sweeps, theory, two_phase, underperformance
+from experiments.jrr import (
+    attackers,
+    couplings,
+    datasets,
+    extensions,
+    newcomers,
+    sweeps,
+    theory,
+    two_phase,
+    underperformance,
+    which_m,
+)
 from experiments.jrr.paper import PAPER
 
-MODULES = (datasets, sweeps, underperformance, attackers, extensions, couplings, theory, two_phase)
+MODULES = (datasets, sweeps, underperformance, attackers, extensions, couplings, theory, two_phase, newcomers, which_m)
 """Importing them registers their experiments."""
 
 # What needs data comes last, so that `all` stops there, and not before, if there are none.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any
 
+from deniable.dealt.coupling.jrr import JRR
 from experiments.harness import Cell, Run
 from experiments.jrr.methods import METHODS, build, count_variance, setting
 from experiments.jrr.paper import EPSILONS, PAPER
@@ -34,7 +36,20 @@ def underperformance(method: str, n: int, epsilon: float) -> Cell:
     an interval around one half, found by two evaluations.
     """
     one = setting(n, n // 2, epsilon)
-    mechanism, plain = build(method, one), build("RR", one)
+    return {"method": method, "n": n, "epsilon": epsilon, **_excess(build(method, one), build("RR", one), n)}
+
+
+def at_own_p(n: int, epsilon: float, colluders: int) -> Cell:
+    """Return RI and R of Algorithm 1 for M colluders, against RR of JRR's own p and not of the same epsilon.
+
+    Then RI is -rho/(n - 1), which is e^-epsilon/(n - 1) at the end of rho for small steps, and R is 1/sqrt(n): Theorem
+    3 has no other term. The paper's section 5.1 compares at the same epsilon.
+    """
+    mechanism = build("JRR, Algorithm 1", setting(n, n // 2, epsilon, colluders))
+    return _excess(mechanism, JRR(mechanism.p, 0, n), n)
+
+
+def _excess(mechanism: Any, plain: Any, n: int) -> Cell:
     middle = count_variance(mechanism, n, n // 2) - count_variance(plain, n, n // 2)
     end = count_variance(mechanism, n, 0) - count_variance(plain, n, 0)
     relative = middle / count_variance(plain, n, n // 2)
@@ -44,7 +59,7 @@ def underperformance(method: str, n: int, epsilon: float) -> Cell:
         width = 1.0
     else:
         width = sqrt(middle / (middle - end))
-    return {"method": method, "n": n, "epsilon": epsilon, "RI": relative, "R": width}
+    return {"RI": relative, "R": width}
 
 
 def _draw(run: Run, cells: list[Cell], x: str, by: str, values: tuple[float, ...]) -> None:

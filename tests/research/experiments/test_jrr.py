@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import itertools
 import math
 import re
@@ -8,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from experiments.harness import Cell, Run
-from experiments.jrr import couplings, datasets, extensions, second, sweeps, theory
+from experiments.jrr import couplings, datasets, extensions, newcomers, second, sweeps, theory, two_phase, which_m
 from experiments.jrr.__main__ import MODULES
 from experiments.jrr.attackers import ADVERSARIES, learned
 from experiments.jrr.datasets import drawn_ones, real_answers, record_errors
@@ -24,7 +25,7 @@ from experiments.jrr.methods import (
     z_of,
 )
 from experiments.jrr.paper import DATASETS, PAPER, expected
-from experiments.jrr.underperformance import underperformance
+from experiments.jrr.underperformance import at_own_p, underperformance
 from experiments.pages import DOCS, Results, printed
 
 from deniable import GRR, SimulationRandomness
@@ -182,6 +183,111 @@ def test_the_range_on_which_jrr_loses_is_not_below_3_percent(epsilon: float, wid
     assert underperformance("JRR, Algorithm 1", 1_000, epsilon)["R"] == pytest.approx(width, abs=0.006)
 
 
+@pytest.mark.parametrize(
+    ("n", "epsilon", "colluders", "excess"),
+    [(10_000, 0.001, 2, 9.995e-5), (5_000, 1.0, 1, 7.363e-5), (5_000, 1.0, 5, 2.736e-5)],
+)
+def test_figures_7_and_8_are_of_jrrs_own_p(n: int, epsilon: float, colluders: int, excess: float) -> None:
+    """RI is -rho/(n - 1), e^-epsilon/(n - 1) for few colluders; R is 1/sqrt(n): the four printed statements."""
+    found = at_own_p(n, epsilon, colluders)
+    assert found["RI"] == pytest.approx(excess, rel=2e-4)
+    if colluders < 5:
+        assert found["RI"] == pytest.approx(math.exp(-epsilon) / (n - 1), rel=1e-3)
+    assert found["R"] == pytest.approx(n**-0.5, rel=1e-9)
+
+
+def test_whole_counts_on_which_jrr_is_worse_at_its_own_p() -> None:
+    one = setting(1_000, 500, 0.1)
+    mechanism = build("JRR, Algorithm 1", one)
+    plain = JRR(mechanism.p, 0, 1_000)
+    worse = [m for m in range(1_001) if count_variance(mechanism, 1_000, m) > count_variance(plain, 1_000, m)]
+    assert (worse[0], worse[-1]) == (485, 515)
+    assert which_m.whole_counts(1_000) == 0.03
+
+
+def test_the_printed_numbers_fit_one_colluder_and_not_five() -> None:
+    """.147, .204, .313 and .638, and an 80th percentile of .654: M from 0 to 2; .331 and .826 at Table 4's five."""
+    for m, values in ((0, (0.147, 0.313, 0.638, 0.204)), (2, (0.147, 0.313, 0.638, 0.204)),
+                      (5, (0.331, 0.775, 0.663, 0.731))):  # fmt: skip
+        found = [which_m.ratio(n, count, 0.01, m) for n, count in DATASETS.values()]
+        assert found == pytest.approx(values, abs=6e-4)
+    n, count = DATASETS["Kosarak"]
+    for m, value in ((1, 0.654), (5, 0.826)):
+        mechanism = build("JRR, Algorithm 1", setting(n, count, 0.1, m))
+        # An ARE is half the error of the count, over n_1 and over n_0: z_.9 = 1.28155.
+        deviation = math.sqrt(count_variance(mechanism, n, count))
+        assert 1.28155 * deviation * (1 / count + 1 / (n - count)) / 2 == pytest.approx(value, abs=5e-4)
+    assert which_m.ratio(10_000, 100, 0.01, 2) == pytest.approx(0.0529, abs=5e-5)
+    assert which_m.ratio(10_000, 100, 0.01, 5) == pytest.approx(0.6703, abs=5e-5)
+
+
+def test_an_exact_percentile_is_that_of_the_enumerated_law() -> None:
+    """Four contributors, one of whom holds 1, by RR with p = .75: reports are a sum of four coins."""
+    law: dict[float, float] = {}
+    for coins in itertools.product((0, 1), repeat=4):
+        ones = coins[0] + sum(1 - coin for coin in coins[1:])
+        error = round(abs((ones - 1) / 0.5 - 1) * (1 + 1 / 3) / 2, 9)
+        law[error] = law.get(error, 0.0) + math.prod(0.75 if coin else 0.25 for coin in coins)
+    below = list(itertools.accumulate(law[error] for error in sorted(law)))
+    expected_percentile = sorted(law)[next(i for i, value in enumerate(below) if value >= 0.8)]
+    assert which_m.percentile(0.75, 0.0, 4, 1)[0] == pytest.approx(expected_percentile, abs=1e-8)
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [(0.01, 0.085), (0.1, 0.0080), (1.0, 0.00106)])
+def test_the_excess_of_figure_5(epsilon: float, most: float) -> None:
+    assert which_m.ratio(10_000, 1_000, epsilon, 9_999) - 1 == pytest.approx(most, rel=0.01)
+
+
+@pytest.mark.parametrize("count", [2, 20])
+def test_two_phases_by_enumeration(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty contributors: the law of phase one in plain sums, and the best JRR for every guess."""
+    monkeypatch.setattr(two_phase, "COLLUDERS", 0)
+    two_phase.planned.cache_clear()
+    n, epsilon, part = 40, 2.0, 0.3
+    first, q = JRR.optimal(n, part * epsilon, n - 1), 1 / (1 + math.exp(part * epsilon))
+    total, kinds = np.zeros(2), set()
+    for told, lied in itertools.product(range(count + 1), range(n - count + 1)):
+        chance = math.comb(count, told) * (1 - q) ** told * q ** (count - told)
+        chance *= math.comb(n - count, lied) * q**lied * (1 - q) ** (n - count - lied)
+        found = (told + lied - n * q) / (1 - 2 * q)
+        guess = round(min(max(found, 0.0), n))
+        second = JRR.optimal(n, (1 - part) * epsilon, 0, guess)
+        kinds.add(second.rho == 0)
+        for place, at in enumerate((guess, n / 2)):
+            precision = 1 / first.count_variance(at), 1 / second.count_variance(at)
+            weight = precision[0] / sum(precision)
+            known = (weight * (found - count)) ** 2
+            total[place] += chance * (known + (1 - weight) ** 2 * second.count_variance(count))
+    assert kinds == {True, False}
+    np.testing.assert_allclose(two_phase.exact_by_budget(n, count, epsilon, part), total, rtol=1e-9)
+    two_phase.planned.cache_clear()
+
+
+def test_two_phases_that_split_epsilon_lose() -> None:
+    """Near .30, .45, .92 and 1.13, 1.51, 1.94, which 60 runs of others gave (18% each): one phase has .27 and 1.02."""
+    n, plain = 10_000, equivalent(0.1, 10_000)
+    for share, others, one_phase in ((0.05, (0.30, 0.45, 0.92), 0.272), (0.5, (1.13, 1.51, 1.94), 1.019)):
+        assert two_phase.planned(n, 0.1, None).count_variance(share * n) / plain == pytest.approx(one_phase, abs=1e-3)
+        for part, theirs in zip((0.05, 0.2, 0.5), others, strict=True):
+            ours = float(two_phase.exact_by_budget(n, round(share * n), 0.1, part).min()) / plain
+            assert abs(theirs / ours - 1) < 2 * math.sqrt(2 / 60)
+            assert ours > one_phase * 1.05
+
+
+def test_two_groups_are_what_their_conditional_errors_say() -> None:
+    one: Cell = {**setting(1_000, 500, 0.5), "share": 0.5, "first": 0.2, "runs": 150, "seed": 1}
+    cell = two_phase.by_contributors(one)
+    assert abs(cell["mse"] - cell["conditional"]) < 4 * cell["mse_error"]
+    assert cell["conditional_error"] < cell["mse_error"] / 2
+
+
+@pytest.mark.long
+def test_the_coverage_of_a_deal_with_newcomers() -> None:
+    found = newcomers.coverage((280, 0.5), (600, 2.5), (0.5, 0.0))
+    assert found["coverage"] == pytest.approx(0.956, abs=5e-4)
+    assert found["at one frequency"] == pytest.approx(0.918, abs=5e-4)
+
+
 def test_the_range_is_where_the_closed_forms_cross() -> None:
     n, width = 10_000, underperformance("JRR, Algorithm 1", 10_000, 0.1)["R"]
     one = setting(n, n // 2, 0.1)
@@ -243,7 +349,7 @@ def test_experiments_write_tables_and_pictures(name: str, tmp_path: Path, monkey
     _small(monkeypatch)
     PAPER.run(name, tmp_path, runs=3)
     written = {path.suffix for path in (tmp_path / "jrr").iterdir() if path.name.startswith(name)}
-    assert {".csv", ".png"} - ({".png"} if name == "shuffle" else set()) <= written
+    assert {".csv", ".png"} - ({".png"} if name in ("shuffle", "newcomers", "which-m") else set()) <= written
 
 
 @requires_data
@@ -256,6 +362,23 @@ def test_kosarak_is_not_what_table_3_has() -> None:
     answers = real_answers()
     assert (len(answers["E-commerce"]), int(answers["E-commerce"].sum())) == DATASETS["E-commerce"]
     assert len(answers["Kosarak"]) == 20_000
+
+
+@requires_data
+def test_kosaraks_users_may_be_what_table_3_has() -> None:
+    """The other reading: 20,000 users, who hold 1 after a visit to any of 100 random pages."""
+    ones = datasets.drawn_visitors(300, np.random.default_rng(1))
+    # Five standard errors, of a median by the density that 20,000 draws have there.
+    assert 340 < float(np.median(ones)) < 460
+    assert abs(float((ones >= 659).mean()) - 0.151) < 5 * math.sqrt(0.151 * 0.849 / 300)
+
+
+def test_visits_are_counted_once_for_each_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with gzip.open(tmp_path / "kosarak_first100k.dat.gz", "wt", encoding="ascii") as file:
+        file.write("7 3 7\n3\n9\n")
+    monkeypatch.setenv("DENIABLE_DATA", str(tmp_path))
+    pages, users = datasets.visits()
+    assert ([page.tolist() for page in pages], users) == ([[0, 1], [0], [2]], 3)
 
 
 def test_the_papers_numbers_are_complete() -> None:

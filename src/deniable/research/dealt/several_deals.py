@@ -120,7 +120,7 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
             return lower - step / 2, upper + step / 2
         if not scarce:
             return wide_score_bounds(frequencies, n, variance, step, tail, target)
-        # Each deal's own bounds, which together fail no likelier than the sum of their tails.
+        # Each part's own bounds, which together fail no likelier than the sum of their tails.
         ends = [part.interval(1 - 2 * tail / len(parts), target=target) for part in parts]
         weighted = [part.n / n * np.array(end) for part, end in zip(parts, ends, strict=True)]
         lower, upper = np.sum(weighted, axis=0)
