@@ -10,9 +10,9 @@ from scipy import stats
 from deniable import GRR, SimulationRandomness
 from deniable.core.aggregate import Aggregate
 from deniable.core.spec import content_hash
-from deniable.dealt.coupling.jrr import JRR
-from deniable.dealt.interval import wide_score_bounds
-from deniable.dealt.several_deals import combine_deals
+from deniable.research.dealt.coupling.jrr import JRR
+from deniable.research.dealt.interval import wide_score_bounds
+from deniable.research.dealt.several_deals import combine_deals
 from experiments.harness import Cell, Run
 from experiments.jrr.extensions import law_of_ones
 from experiments.jrr.methods import equivalent

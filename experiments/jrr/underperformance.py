@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from deniable.dealt.coupling.jrr import JRR
+from deniable.research.dealt.coupling.jrr import JRR
 from experiments.harness import Cell, Run
 from experiments.jrr.methods import METHODS, build, count_variance, setting
 from experiments.jrr.paper import EPSILONS, PAPER

@@ -16,15 +16,15 @@ from scipy import stats
 
 from deniable import Aggregate, Attribute, Collection, Estimate, Schema, SimulationRandomness
 from deniable.core.checks import Target
+from deniable.errors import EmptyAggregateError, MismatchError
+from deniable.oracles.grr import GRR
+from deniable.oracles.unary import OUE
 from deniable.research.dealt.coupling.jrr import JRR
 from deniable.research.dealt.coupling.kary_jrr import KaryJRR
 from deniable.research.dealt.quota.batches import QuotaBatches
 from deniable.research.dealt.quota.quota_rr import QuotaRR
 from deniable.research.dealt.quota.unary import QuotaUnary
 from deniable.research.dealt.several_deals import _largest_variance, _quadratic, combine_deals, estimate_deals
-from deniable.errors import EmptyAggregateError, MismatchError
-from deniable.oracles.grr import GRR
-from deniable.oracles.unary import OUE
 from tests.research.dealt.jrr_laws import truth_law
 
 Floats = NDArray[np.float64]

@@ -17,11 +17,11 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.checks import Floats, Target
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism
+from deniable.errors import DeniableError, InvalidParameterError, MismatchError
+from deniable.oracles.pure import PureOracle
 from deniable.research.dealt.dealt import DealtOracle, is_dealt_oracle
 from deniable.research.dealt.estimate import quadratic
 from deniable.research.dealt.interval import few, wide_score_bounds
-from deniable.errors import DeniableError, InvalidParameterError, MismatchError
-from deniable.oracles.pure import PureOracle
 from deniable.survey.collection import Collection, short_id
 
 _SPLITS = 1025

@@ -254,7 +254,6 @@ class Accounts(ABC):
         )
         return int(number)
 
-    @final
     def take_back(self, number: int, who: str, act: str) -> None:
         """Remove an entry about something that was refused, and so was not done."""
         with self._working() as run:
