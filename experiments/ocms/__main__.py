@@ -10,7 +10,9 @@ from experiments.ocms import (
     figures,
     intervals,
     kosarak,
+    pilot,
     random_bits,
+    rappor,
     rhr,
     tables,
     wrong_bound,
@@ -18,7 +20,21 @@ from experiments.ocms import (
 from experiments.ocms.paper import PAPER
 
 MODULES = (
-    *(figures, brute_force, tables, bias, assignment, random_bits, wrong_bound, rhr, intervals, families, errata),
+    *(
+        figures,
+        brute_force,
+        tables,
+        bias,
+        assignment,
+        random_bits,
+        wrong_bound,
+        pilot,
+        rappor,
+        rhr,
+        intervals,
+        families,
+        errata,
+    ),
     *(example_a, kosarak),
 )
 """Importing them registers their experiments."""

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from deniable import CountMeanSketch
 from experiments.harness import Cell, Run
@@ -67,6 +68,50 @@ def errors(cell: Cell) -> Cell:
         "beyond 4": float((np.abs(found) > 4).mean()),
         "largest": float(np.abs(found).max()),
         "bits": (n if cell["kind"] == "independent" else 2) * math.log2(FUNCTIONS),
+        "bits of the theorem": 2 * math.ceil(math.log2(FUNCTIONS + 1)) if cell["kind"] == "pairwise" else "",
+    }
+
+
+LISTED_M, LISTED_PRIME = 5, 11
+"""Cells and field of the family whose assignments are all listed: 121 functions, 14,641 assignments."""
+
+
+def listed(kind: str, n: int, epsilon: float, m: int = LISTED_M, prime: int = LISTED_PRIME) -> Cell:
+    """Return the exact law of the same estimate by listing every pairwise independent assignment; nothing is random.
+
+    Of independent assignments the number of matches is binomial.
+    """
+    odds = math.exp(epsilon)
+    keep = odds / (odds + m - 1)
+    other = (1 - keep) / (m - 1)
+    q, r = divmod(prime, m)
+    collision = ((2 * q + 1) * r + m * q * q) / prime**2
+    p0 = collision * keep + (1 - collision) * other
+    matches = np.arange(n + 1)
+    if kind == "independent":
+        law = stats.binom.pmf(matches, n, p0)
+    else:
+        law = np.zeros(n + 1)
+        numbers = np.zeros(n + 1, dtype=np.int64)
+        for b in np.ndindex(prime, prime, prime, prime):
+            a0, a1 = numbered(np.arange(n), b, prime)
+            numbers[int((a0 % m == (a0 + a1) % prime % m).sum())] += 1
+        for collisions in np.flatnonzero(numbers):
+            kept = stats.binom.pmf(np.arange(collisions + 1), collisions, keep)
+            came = stats.binom.pmf(np.arange(n - collisions + 1), n - collisions, other)
+            law += numbers[collisions] / prime**4 * np.convolve(kept, came)
+    errors = (matches - n * p0) / math.sqrt(n * p0 * (1 - p0))
+    return {
+        "kind": kind,
+        "n": n,
+        "epsilon": epsilon,
+        "m": m,
+        "P": prime,
+        "variance over eq. (20)": float(law @ errors**2),
+        "beyond 4": float(law[np.abs(errors) > 4].sum()),
+        "kurtosis": float(law @ errors**4),
+        "bits": 4 * math.log2(prime) if kind == "pairwise" else n * 2 * math.log2(prime),
+        "bits of the theorem": 2 * math.ceil(math.log2(prime**2 + 1)) if kind == "pairwise" else "",
     }
 
 
@@ -96,6 +141,9 @@ def random_bits(run: Run) -> None:
     cells = run.cells(settings, errors)
     run.save_table(cells)
     run.show(cells, title=f"the estimate of a frequency that is 0, in standard errors of eq. (20); {run.runs:,} draws")
+    exact = [listed(kind, n, epsilon) for n in (30, 121) for epsilon in (1, 4) for kind in ("independent", "pairwise")]
+    run.save_table(exact, "-listed")
+    run.show(exact, title="the same over a field of 121 elements, every assignment listed")
     rows = [traffic(d, n, epsilon) for d in (1 << 10, 1 << 20) for n in (100, 1_000_000) for epsilon in (1, 4)]
     run.save_table(rows, "-traffic")
     run.show(rows, title="bits per contributor")

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable import Aggregate, Collection
+from deniable import OCMS, Aggregate, Collection
+from deniable.oracles import bound_price, max_frequency_bound
 from deniable.records.phases.phases import Phases, aggregate_hash
 from deniable.records.phases.refinement import refine
 from deniable.records.pivot.corr_rr import CorrRR
@@ -191,6 +192,43 @@ def test_learning_again_writes_the_same_file(phases: Run) -> None:
     )
     assert again.exit_code == 0
     assert Path("two.json").read_bytes() == before
+
+
+# -------------------------------------------------------------------- a bound on all frequencies
+
+
+LEARN = ("learn", "one.json", "one.aggregate", "--mechanism", "OCMS", "--contributors")
+
+
+def test_a_sketch_is_learned_from_a_pilot_of_one_attribute(run: Run) -> None:
+    words = [f"w{i}" for i in range(2000)]
+    Path("words.txt").write_text("\n".join(words))
+    chosen = np.where(np.arange(3000) < 300, 7, np.arange(3000) % 2000)
+    Path("pilot.csv").write_text("\n".join(["word", *(words[i] for i in chosen)]) + "\n")
+    run_all(
+        run,
+        "collection --dictionary words.txt --attribute word --mechanism OCMS --epsilon 3 -o one.json",
+        "randomize one.json pilot.csv -o one.parquet",
+        "aggregate one.json one.parquet -o one.aggregate",
+    )
+    learned = run(*LEARN, "9000", "--set", "confidence=0.9", "-o", "two.json")
+    assert learned.exit_code == 0, learned.output
+    pilot = Aggregate.load("one.aggregate")
+    bound = max_frequency_bound(pilot, 0.9)
+    assert Collection.load("two.json").mechanism == OCMS(2000, "3", "mse", bound.max_frequency)
+    said = " ".join(learned.stdout.split())
+    expected = f"learned from 3,000 contributors: no value has more than {100 * bound.max_frequency:.3g}%, with 90%"
+    assert expected in said
+    for sentence in bound_price(2000, "3", 9000, bound.max_frequency).sentences:
+        assert sentence in said
+    Path("others.csv").write_text("\n".join(["word", *(words[i % 2000] for i in range(5000))]) + "\n")
+    run_all(run, "randomize two.json others.csv -o two.parquet", "aggregate two.json two.parquet -o two.aggregate")
+    both = run("combine", "one.json", "one.aggregate", "two.json", "two.aggregate", "--json")
+    assert json.loads(both.stdout)["n"] == 8000
+    assert "not determined" not in both.stderr
+    refused = run(*LEARN, "9", "--set", "confidence=2", "-o", "x.json")
+    assert refused.exit_code == 2
+    assert "confidence must be in (0, 1), got confidence=2" in refused.stderr
 
 
 # -------------------------------------------------------------------- named estimators

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deniable import Attribute, Schema
+from deniable.oracles import bound_price
 from deniable.planning import decide
 from tests.cli.conftest import Run
 
@@ -89,6 +90,15 @@ def test_a_survey_that_cannot_work_is_said_to_alike(run: Run, questionnaire: Pat
         (("--sizes", "4", "--epsilon", "1", "--all"), "all goes with --schema: leave out --all"),
         (("--sizes", "4", "--epsilon", "1", "--epsilon", "2"), "epsilon must be given once with --sizes"),
         (("--sizes", "4"), "epsilon must be given once with --sizes"),
+        (("--schema", "schema.json", "--pilot", "9"), "pilot goes with --sizes: leave out --pilot"),
+        (
+            ("--sizes", "4,3", "--epsilon", "1", "--contributors", "99", "--max-frequency", "0.1"),
+            "--max-frequency must be left out for several attributes, got 2",
+        ),
+        (
+            ("--sizes", "4", "--epsilon", "1", "--contributors", "99", "--pilot", "99"),
+            "pilot must be <= 98, got pilot=99",
+        ),
         (("--schema", "schema.json", "--contributors", "9", "--target", "0"), "target must be in percentage points"),
     ],
 )
@@ -109,6 +119,19 @@ def guess(folder: Path) -> Path:
     rows = ["smoker,yes,0.3", "smoker,no,0.7", "colour,red,0.5", "colour,green,0.3", "colour,blue,0.2"]
     path.write_text("\n".join(["attribute,category,share", *rows]) + "\n")
     return path
+
+
+def test_a_plan_shows_the_price_of_a_bound(run: Run) -> None:
+    options = ("--sizes", "5000", "--epsilon", "3", "--contributors", "20000", "--mechanism", "OCMS")
+    plain, priced = run("plan", *options), run("plan", *options, "--max-frequency", "0.05")
+    assert "A bound on all frequencies" not in plain.stdout
+    assert priced.stdout.startswith(plain.stdout.rstrip())
+    said = " ".join(priced.stdout.split())
+    for sentence in bound_price(5000, 3, 20_000, 0.05).sentences:
+        assert sentence in said
+    piloted = " ".join(run("plan", *options, "--pilot", "2000").stdout.split())
+    assert "a pilot of 2,000 contributors bounds all frequencies with 95% confidence" in piloted
+    assert "for 18,000 contributors" in piloted
 
 
 def test_a_rehearsal(run: Run, guess: Path) -> None:

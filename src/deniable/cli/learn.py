@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from deniable.cli._options import AsJson, Confidence, Html, Plot, Simultaneous, 
 from deniable.core.aggregate import Aggregate
 from deniable.core.names import spelling
 from deniable.errors import DeniableError, InvalidParameterError, MismatchError
+from deniable.oracles.sketch.pilot import bound_price, max_frequency_bound
 from deniable.planning import loss_text
 from deniable.postprocess.steps import POSTPROCESSORS
 from deniable.records.phases.phases import Phases, learner_names, next_round
@@ -58,8 +59,24 @@ def learn(
     save_collection(result, output, force)
     print_collection(result)
     _, first = phases[0]
-    print_line(console(), loss_text(result.mechanism, phase_one_marginals(first)[1]))
+    if result.mechanism.records:
+        print_line(console(), loss_text(result.mechanism, phase_one_marginals(first)[1]))
+    else:
+        _print_bound(first, contributors, **parse_settings(settings or []))
     note("its contributors must be others than those of the phases before: who answers twice spends both epsilons")
+
+
+def _print_bound(pilot: Aggregate, contributors: int, **settings: Any) -> None:
+    """Print the bound on all frequencies that a sketch was made for, and its price."""
+    bound = max_frequency_bound(pilot, **settings)
+    price = bound_price(pilot.mechanism.domain[0], pilot.mechanism.epsilon, contributors, bound.max_frequency)
+    print_line(
+        console(),
+        f"learned from {bound.n:,} contributors: no value has more than {100 * bound.max_frequency:.3g}%, with "
+        f"{100 * bound.confidence:g}% confidence, if they are a random sample of all",
+    )
+    for sentence in price.sentences:
+        print_line(console(), sentence)
 
 
 def _spelled(name: str) -> str:
@@ -117,7 +134,7 @@ def combine(
     estimates = phases.estimate(_weights(weights), estimator)
     frequencies = [estimate.frequencies for estimate in estimates.values()]
     for place, (collection, _) in enumerate(parts, start=1):
-        if collection.learned_from is not None:
+        if collection.learned_from is not None and collection.mechanism.records:
             note(f"phase {place}, {collection.mechanism.name}: {loss_text(collection.mechanism, frequencies)}")
     for sentence in phases.warnings(estimator) if weights == "counts" else ():
         note(f"warning: {sentence} by --weights")

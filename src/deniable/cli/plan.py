@@ -57,6 +57,14 @@ def plan(
             "--marginals", help="With --sizes: expected frequencies of every attribute, as JSON, for Corr-RR's bias."
         ),
     ] = None,
+    max_frequency: Annotated[
+        float | None,
+        typer.Option("--max-frequency", help="With --sizes: bound on all frequencies, in [0, 1]; prints its price."),
+    ] = None,
+    pilot: Annotated[
+        int | None,
+        typer.Option("--pilot", help="With --sizes: number of contributors in a first phase that finds the bound."),
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", help="With --schema: write a page with sliders for epsilon and contributors."),
@@ -79,6 +87,8 @@ def plan(
         "frequency": frequency,
         "mechanism": mechanisms or None,
         "marginals": marginals,
+        "max-frequency": max_frequency,
+        "pilot": pilot,
     }
     if schema is not None:
         _refuse(comparison, "sizes")
@@ -104,7 +114,16 @@ def plan(
         raise InvalidParameterError("epsilon must be given once with --sizes: several are compared with --schema")
     expected = None if marginals is None else _parse_marginals(marginals)
     result = make_plan(
-        parse_sizes(sizes), epsilon[0], contributors, target_error, frequency, confidence, mechanisms or None, expected
+        parse_sizes(sizes),
+        epsilon[0],
+        contributors,
+        target_error,
+        frequency,
+        confidence,
+        mechanisms or None,
+        expected,
+        max_frequency,
+        pilot,
     )
     print_result(result, plan_page(result), as_json)
 

@@ -9,6 +9,14 @@ from .sketch.ocms import (
     SketchOption as SketchOption,
     ocms_choice as ocms_choice,
 )
+from .sketch.pilot import (
+    BoundPrice as BoundPrice,
+    FrequencyBound as FrequencyBound,
+    bound_price as bound_price,
+    learn_sketch as learn_sketch,
+    least_bound as least_bound,
+    max_frequency_bound as max_frequency_bound,
+)
 from .sketch.query_sketch import QuerySketch as QuerySketch
 from .square_wave import SquareWave as SquareWave
 from .subset import SubsetSelection as SubsetSelection

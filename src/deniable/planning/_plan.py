@@ -14,6 +14,8 @@ from deniable.core.extensions import extensions
 from deniable.core.spec import to_spec
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import DeniableError, InvalidParameterError, TooLargeError
+from deniable.oracles.sketch.ocms import OCMS
+from deniable.oracles.sketch.pilot import BoundPrice, bound_price, least_bound
 from deniable.planning.candidates import Candidate, build, candidates_for, preferred
 from deniable.planning.precision import MAX_CONTRIBUTORS, contributors_needed, mean_variance
 from deniable.planning.records import records_default
@@ -30,6 +32,8 @@ def plan(
     confidence: float = 0.95,
     mechanisms: Sequence[str] | None = None,
     marginals: Sequence[ArrayLike] | None = None,
+    max_frequency: float | None = None,
+    pilot: int | None = None,
 ) -> Plan:
     """Compare mechanisms for a collection that has not happened: error, cost, contributors needed.
 
@@ -56,6 +60,13 @@ def plan(
         all.
     marginals : sequence of float64[k_j], optional
         The frequencies that are expected of each attribute, for the bias of Corr-RR; flat prior by default.
+    max_frequency : float, optional
+        Of one attribute: what no frequency is expected to exceed. The plan then has the price of this bound
+        (`deniable.oracles.bound_price`); mechanisms are compared as without it.
+    pilot : int, optional
+        Of one attribute, with `contributors`: how many of them take part in a first phase that finds the bound. Without
+        `max_frequency` the bound is what such a pilot finds if all values are rare (`least_bound`). The price is for
+        the others.
 
     Returns
     -------
@@ -114,7 +125,32 @@ def plan(
         added = [point.load() for point in extensions("plans")]
         asked = (domains, budget, contributors, target_error, confidence, at)
         dealt = tuple(row for rows_of in added for row in rows_of(*asked))
-    return Plan(domains, budget, n, contributors, target_error, at, confidence, tuple(rows), dealt)
+    expected = pilot is not None and max_frequency is None
+    first = 0 if pilot is None else _checked_pilot(pilot, contributors)
+    bound = (
+        None if max_frequency is None and not first else _bound(domains, budget, n, confidence, max_frequency, first)
+    )
+    return Plan(
+        domains, budget, n, contributors, target_error, at, confidence, tuple(rows), dealt, bound, first, expected
+    )
+
+
+def _checked_pilot(pilot: int, contributors: int | None) -> int:
+    if contributors is None:
+        raise InvalidParameterError(f"contributors must be given with a pilot of them, got pilot={pilot!r}")
+    return checked_integer("pilot", pilot, 1, contributors - 1)
+
+
+def _bound(
+    sizes: tuple[int, ...], epsilon: float | Fraction, n: int, confidence: float, at_most: float | None, pilot: int
+) -> BoundPrice:
+    """Return the price of the bound that is given, or that a pilot finds at best."""
+    if len(sizes) != 1:
+        name = "max_frequency" if at_most is not None else "pilot"
+        raise InvalidParameterError(f"{name} must be left out for several attributes, got {len(sizes)}")
+    if at_most is None:
+        at_most = least_bound(OCMS(sizes[0], epsilon), pilot, confidence)
+    return bound_price(sizes[0], epsilon, n - pilot, at_most)
 
 
 def _draft(

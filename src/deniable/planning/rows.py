@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from deniable.core.mechanism import Mechanism
-from deniable.core.result import HIDDEN, Result
+from deniable.core.result import HIDDEN, OPTIONAL, Result
+from deniable.oracles.sketch.pilot import BoundPrice
 from deniable.planning.precision import mean_variance, quantile, worst_variance
 
 TIE = 0.01
@@ -117,6 +118,12 @@ class Plan(Result):
         Best mean variance first; mechanisms that cannot be built last.
     dealt : tuple of PlanRow
         Mechanisms that need a dealer, if `contributors` was given and no mechanism was named; never recommended.
+    bound : BoundPrice or None
+        What a bound on all frequencies gains and costs, if `max_frequency` or `pilot` was given.
+    pilot : int
+        Contributors of a first phase that finds the bound; 0 if there is none.
+    expected_bound : bool
+        Whether the bound is what such a pilot finds if all values are rare.
 
     Examples
     --------
@@ -139,6 +146,9 @@ class Plan(Result):
     confidence: float
     rows: tuple[PlanRow, ...]
     dealt: tuple[PlanRow, ...] = ()
+    bound: BoundPrice | None = field(default=None, metadata=OPTIONAL)
+    pilot: int = field(default=0, metadata=OPTIONAL)
+    expected_bound: bool = field(default=False, metadata=OPTIONAL)
 
     @property
     def recommended(self) -> PlanRow | None:

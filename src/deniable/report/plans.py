@@ -33,9 +33,24 @@ def plan_page(plan: Plan) -> Page:
         remarks.setdefault(remark, []).append(row.name)
     named = tuple(f"{', '.join(names)}: {remark}" for remark, names in remarks.items() if remark)
     parts = (Table.of(header, columns), Text((plan.assumptions,)), Text(named, items=True), Text((plan.verdict,)))
+    sections = [Section("Mechanisms", parts)]
+    if plan.bound is not None:
+        sections.append(Section("A bound on all frequencies", (Text(_bound(plan), items=True),)))
     sizes = ", ".join(map(str, plan.sizes))
     title = f"epsilon = {float(plan.epsilon):g} for {len(plan.sizes)} attribute{'s' * (len(plan.sizes) > 1)} of {sizes}"
-    return Page(f"Plan: {title} categories", (), (Section("Mechanisms", parts),))
+    return Page(f"Plan: {title} categories", (), tuple(sections))
+
+
+def _bound(plan: Plan) -> tuple[str, ...]:
+    assert plan.bound is not None
+    if not plan.pilot:
+        return plan.bound.sentences
+    first = (
+        f"a pilot of {plan.pilot:,} contributors bounds all frequencies with {100 * plan.confidence:g}% confidence",
+        "the bound below is the one to expect if all values are rare" if plan.expected_bound else "",
+        "deniable learn --mechanism OCMS makes the second phase's collection from the pilot's reports",
+    )
+    return (*filter(None, first), *plan.bound.sentences)
 
 
 def _frequency(value: float | None) -> str:

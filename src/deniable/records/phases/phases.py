@@ -7,7 +7,7 @@ what was learned as the parameters of its mechanism, and records which collectio
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,9 +17,11 @@ import numpy as np
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import checked_integer
 from deniable.core.estimate import Estimate, RecordEstimate
+from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
 from deniable.core.spec import content_hash, to_spec
 from deniable.errors import InvalidParameterError, MismatchError
+from deniable.oracles.sketch.pilot import learn_sketch
 from deniable.records.phases.refinement import refine
 from deniable.records.phases.second_phase import second_phases
 from deniable.records.phases.two_phase import combine
@@ -29,9 +31,15 @@ TOLERANCE = 1.01
 """Standard errors that differ by less than this factor are alike."""
 
 
+def learners() -> dict[str, Callable[..., Mechanism[Any]]]:
+    """Return what learns a mechanism from an earlier phase's aggregate, by its name."""
+    found: dict[str, Callable[..., Mechanism[Any]]] = {name: cls.learn for name, cls in second_phases().items()}
+    return found | {"OCMS": learn_sketch}
+
+
 def learner_names() -> list[str]:
     """Return the names of the mechanisms that learn their parameters from an earlier phase."""
-    return list(second_phases())
+    return list(learners())
 
 
 def aggregate_hash(aggregate: Aggregate) -> str:
@@ -74,7 +82,8 @@ def next_phase(
     contributors : int
         How many are expected in the next phase, >= 2; they must be others than those of the phases before.
     mechanism : str
-        Name of a mechanism that learns, one of `learner_names`.
+        Name of a mechanism that learns, one of `learner_names`: of one attribute OCMS, which learns a bound on all
+        frequencies (`learn_sketch`); of records all others.
     **settings
         What else its `learn` takes, for instance ``method="joint"`` of Corr-RR.
 
@@ -106,10 +115,10 @@ def next_phase(
     """
     collection.check(aggregate)
     checked_integer("contributors", contributors, 2)
-    learners = second_phases()
-    if mechanism not in learners:
-        raise InvalidParameterError(f"mechanism must be one of {', '.join(learners)}, got mechanism={mechanism!r}")
-    learn = learners[mechanism].learn
+    known = learners()
+    if mechanism not in known:
+        raise InvalidParameterError(f"mechanism must be one of {', '.join(known)}, got mechanism={mechanism!r}")
+    learn = known[mechanism]
     free = list(inspect.signature(learn).parameters)[2:]
     _learned_with(mechanism, free, settings)
     return Collection(
