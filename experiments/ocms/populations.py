@@ -106,7 +106,7 @@ def kosarak(interest: int = 1000) -> Population:
 
 
 def kosarak_with_separators(k: int = 26_000, share: int = 10, interest: int = 1000) -> Population:
-    """Return the prefix as the paper's evaluation counted it: a sequence file's separators among the values.
+    """Return the prefix with a sequence file's separators among the values, which the paper's numbers fit.
 
     Its numbers fit a file that ends every click with -1 and every line with -2, both counted as values: code = number
     + 2. A tenth of the prefix's counts (a hundredth of the full file's) is kept, values that round to 0 are dropped.

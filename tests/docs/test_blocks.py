@@ -180,6 +180,14 @@ def _two_phases() -> None:
     _reports("survey-phase2.json", "phase2.aggregate", "others.csv")
 
 
+def _pilot() -> None:
+    Path("words.txt").write_text("north\nsouth\nwest\n")
+    _answers("team.csv", "team")
+    Path("answers.csv").write_text(Path("team.csv").read_text().replace("team", "word"))
+    _run("deniable collection --dictionary words.txt --attribute word --mechanism OCMS --epsilon 3 -o pilot.json")
+    _reports("pilot.json", "pilot.aggregate")
+
+
 def _dealt() -> None:
     _questionnaire("team")
     Path("anna.csv").write_text("team\nnorth\n")
@@ -244,8 +252,9 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/cli.md", 1): _dictionary,
     ("docs/cli.md", 2): _two_phases,
     ("docs/cli.md", 3): _two_phases,
-    ("docs/cli.md", 4): _guess,
-    ("docs/cli.md", 5): _dealt,
+    ("docs/cli.md", 4): _pilot,
+    ("docs/cli.md", 6): _guess,
+    ("docs/cli.md", 7): _dealt,
     ("docs/collecting.md", 2): _accounts,
     ("docs/collecting.md", 3): _accounts,
     ("docs/crosstabs.md", 0): lambda: _questionnaire("team", "content"),

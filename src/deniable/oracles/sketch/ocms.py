@@ -106,7 +106,8 @@ def ocms_choice(
         What shall be small: "l2" the mean (or summed) squared error over all values, which is also the bound on the l1
         error; "mse" the error of the worst value.
     max_frequency : float or Fraction, optional
-        Mode "mse": what no frequency exceeds, f* in [0, 1], if anything is known beforehand. 1 by default: nothing is.
+        Mode "mse": what no frequency exceeds, f* in [0, 1], if anything is known in advance. 1 by default: nothing is.
+        A pilot can bound it: `max_frequency_bound`.
 
     Returns
     -------

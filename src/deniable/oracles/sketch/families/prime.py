@@ -27,7 +27,7 @@ from deniable.oracles.sketch.families.registry import FamilyEntry
 PRIME_FACTOR = 7
 """P is at least this many times m, so that the collision probability exceeds 1/m by a factor below 1 + 1/196.
 
-Erratum: Pan, Corollary 3.5 asks for 5m, but needs 2 floor(P/m) + 1 > sqrt(2/tau) (counterexample m = 2, P = 11).
+Erratum: Pan, Corollary 3.5 asks for 5m, but needs (2 floor(P/m) + 1)^2 >= 2/tau + 5/2 (counterexample m = 2, P = 11).
 """
 
 
