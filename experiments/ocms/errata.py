@@ -16,7 +16,6 @@ from scipy import special
 
 from deniable import SubsetSelection
 from deniable.oracles.sketch.ocms import ocms_choice
-from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.research.baselines.recursive_hadamard import RecursiveHadamard
 from experiments.harness import Cell, Run
 from experiments.ocms.methods import worst_l2

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from deniable.oracles.comparators.apple_hadamard import AppleHCMS
+from deniable.research.baselines.apple_hadamard import AppleHCMS
 from experiments.harness import Cell, Run
 from experiments.ocms import methods
 from experiments.ocms.losses import estimated
@@ -77,7 +77,10 @@ def fairness(run: Run) -> None:
         odds = math.exp(epsilon)
         match, mismatch = inverted(epsilon, 8)
         coded = math.ceil(epsilon * math.log2(math.e))
-        (l2, worst), (printed_l2, printed_worst) = recursive_response(epsilon, coded), recursive_response(epsilon, epsilon)
+        (l2, worst), (printed_l2, printed_worst) = (
+            recursive_response(epsilon, coded),
+            recursive_response(epsilon, epsilon),
+        )
         rows.append(
             {
                 "epsilon": epsilon,

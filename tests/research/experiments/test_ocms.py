@@ -14,18 +14,22 @@ from experiments.ocms import (
     bias,
     brute_force,
     errata,
+    fairness,
     families,
     figures,
     intervals,
     pictures,
+    pilot,
     populations,
     random_bits,
+    rappor,
     tables,
     wrong_bound,
 )
 from experiments.ocms.__main__ import MODULES
 from experiments.ocms.losses import measure
 from experiments.ocms.methods import METHODS, Oracle, variances, worst_l2, worst_mse
+from experiments.ocms.page import errata_rows
 from experiments.ocms.paper import EPSILONS, PAPER, expected
 from experiments.ocms.populations import Population
 from experiments.ocms.statistics import (
@@ -446,20 +450,115 @@ def test_the_cost_of_families() -> None:
 
 
 def test_errata_numbers() -> None:
-    numbers = {row["where"]: row["number"] for row in errata.findings() if row["where"] != "Section 6.3"}
+    rows = {row["where"]: row for row in errata.findings()}
+    numbers = {where: row["number"] for where, row in rows.items()}
+    assert len(rows) == 40
+    assert {row["row"] for row in errata_rows()} == set(rows)
     assert numbers["Algorithm 1, line 44"] == pytest.approx(0.29, abs=0.005)
+    assert numbers["Theorem 3.4, eq. (9)"] == pytest.approx(0.3, rel=1e-12)
+    # 2 q + 1 = 11 at m = 2: (4 E + (E-1)^2) 2/((E+1)^2 121) is 2/121.
+    assert rows["Theorem 3.9"]["beside"] == pytest.approx(2 / 121, rel=1e-12)
+    assert numbers["Theorem 3.9"] == pytest.approx(0.016736, abs=5e-7)
     assert numbers["Corollary 3.5"] == pytest.approx(0.0167, abs=5e-5)
-    assert numbers["Theorem 3.6"] == pytest.approx(1.04, abs=0.005)
+    assert numbers["Theorem 3.6"] == pytest.approx(0.04, abs=0.005)
     assert numbers["Theorem 3.5"] == pytest.approx(math.exp(0.5), rel=1e-9)
-    assert 20 < numbers["Sections 3.1 and 5.3"] < 21
+    assert (numbers["Section 3.5"], numbers["Section 5.3, functions"]) == (0, 0)
+    assert numbers["Appendix C, l1"] == pytest.approx(math.sqrt(2 / math.pi), rel=1e-3)
+    assert (numbers["Appendix G, (45)"], round(rows["Appendix G, (45)"]["beside"], 2)) == (256, 1.08)
+    assert errata.asymmetric_cells(3.0, 0.01) == 1109
+    assert numbers["Appendix I"] == 3 / 16
+    assert numbers["Appendix J"] == 5
+    assert 20 < numbers["Section 5.3, bits"] < 21
     # The entropy of 1/(1+e) is 0.8399 bits: 3.12 times 1/(1+e).
     assert numbers["Table II, subset selection"] == pytest.approx(3.12, abs=0.01)
-    assert numbers["Table I, RHR"] == pytest.approx((_e(5) + 255) / (_e(5) + 1), rel=1e-4)
     # The bias of line 44 by simulation of its decoder's expectation: a match is worth 1/(E-1) too much.
     e, m = math.e, 3
     values = np.array([(e + m - 1) / (e - 1), -1 / (e - 1)])
     matches = np.array([1 / m, 1 - 1 / m])
     assert errata.algorithm_bias(0.0, 1.0, 3) == pytest.approx(m / (m - 1) * (values @ matches) - 1 / (m - 1), rel=1e-9)
+
+
+@pytest.mark.parametrize(("f", "epsilon", "m", "prime"), [(0.0, 0.05, 2, 11), (1.0, 1.0, 3, 7), (0.4, 2.0, 5, 7)])
+def test_the_sketchs_variance_is_the_listed_one(f: float, epsilon: float, m: int, prime: int) -> None:
+    mean, variance = errata.enumerated(f, epsilon, m, prime)
+    collision = errata.prime_collision(m, prime)
+    assert mean == pytest.approx(f, abs=1e-12)
+    assert variance == pytest.approx(errata.sketch_variance(f, epsilon, m, collision), rel=1e-9)
+
+
+def test_theorem_3_9_fails_as_printed_and_holds_as_corrected() -> None:
+    assert errata.excess(0.0, 0.05, 2, 11) > errata.promised(0.0, 0.05, 2, 11)
+    # f = 1: V/(1-c)^2 with c = 6/16 over V/(1-1/3)^2.
+    assert errata.excess(1.0, 0.01, 3, 4) == pytest.approx((2 / 3) ** 2 / (1 - 6 / 16) ** 2 - 1, rel=1e-9)
+    assert errata.promised(1.0, 0.01, 3, 4) == pytest.approx(1 / 9, rel=1e-4)
+    theorem, *_, corollary = errata.imperfect_hashing()
+    assert theorem["fails as printed"] > 0 == theorem["fails as corrected"]
+    assert corollary["fails with sqrt(2/tau)"] > 0 == corollary["fails as corrected"]
+    assert corollary["largest excess"] < 0.01  # P >= 7m, which the library takes
+
+
+def test_families_that_the_paper_denies() -> None:
+    six = errata.six_cells()
+    assert {cell for function in six for cell in function} == set(range(6))
+    collisions = [sum(function[0] == function[other] for function in six) for other in (1, 2, 3)]
+    assert [6 * one for one in collisions] == [len(six)] * 3
+    assert errata.dependence(six, 6, 1) == 0 < errata.dependence(six, 6, 3)
+    assert errata.dependence(errata.affine_bits(3), 2, 2) == 0
+    assert len(errata.affine_bits(3)) == 16
+    linear = errata.linear_bits(3)
+    assert all(2 * sum(h[0] == h[x] for h in linear) == len(linear) for x in range(1, 8))
+    assert errata.dependence(errata.hadamard_bits(3), 2, 2) == 0 < errata.dependence(errata.hadamard_bits(3), 2, 3)
+
+
+def test_only_both_separators_fit_the_numbers() -> None:
+    fitting = [
+        row["counted"] for row in errata.kosarak_readings() if 170_000 < row["1%"] < 180_000 and row["commonest"] > 0.4
+    ]
+    assert fitting == ["clicks and both"]
+
+
+def test_listed_assignments_keep_the_variance_and_not_the_tails() -> None:
+    for n in (2, 10, 25):
+        exact = random_bits.listed("pairwise", n, 3.0, m=3, prime=5)
+        assert exact["variance over eq. (20)"] == pytest.approx(1, rel=1e-12)
+    assert exact["kurtosis"] > 2 * random_bits.listed("independent", 25, 3.0, m=3, prime=5)["kurtosis"]
+    assert exact["bits of the theorem"] == 10  # 2 ceil(log2 26)
+
+
+def test_hashing_over_rappor_adds_variance_and_no_bias() -> None:
+    for kind, build in (("sRP", SUE), ("aRP", OUE)):
+        assert rappor.variance(kind, 2.0, 0.0, 0.0) == pytest.approx(build(9, 2.0).variance(0.0, 1), rel=1e-9)
+        p, q = rappor.kept(kind, 2.0)
+        same, other = p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
+        for m, f in ((3, 0.0), (8, 0.4), (50, 1.0)):
+            paper = m / (m - 1) ** 2 * ((1 - f) * (same + (m - 1) * other + (m - 1) / m) + m * f * same)  # eq. (6)
+            assert rappor.variance(kind, 2.0, f, 1 / m) == pytest.approx(paper, rel=1e-9)
+        cell = rappor.errors({"kind": kind, "epsilon": 3, "m": 8, "runs": 400, "seed": 1})
+        assert abs(cell["z"]) < 4 > abs(cell["z at .3"])
+        assert abs(cell["bias over its error"]) < 4 < cell["standard errors above"]
+    assert rappor.cells_within("aRP", 1.0, 0.01) == 256 == errata.asymmetric_cells(1.0, 0.01)
+
+
+def test_a_pilots_bound_fails_as_rarely_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.ocms.pilot.PILOT", 200)
+    monkeypatch.setattr("experiments.ocms.pilot.OTHERS", 400)
+    exact = pilot.failure(3, 0.5)
+    assert 0.01 < exact <= 0.05
+    cell = pilot.two_phases({"epsilon": 3, "top": 0.5, "runs": 60, "seed": 1})
+    assert stats.binom.sf(round(60 * cell["failed"]) - 1, 60, exact) > 1e-4
+    assert Comparison(cell["largest n MSE"], cell["error"], cell["theory"]).agrees(1, 1e-4)
+    assert cell["bound"] > 0.5
+
+
+def test_what_the_authors_code_does() -> None:
+    odds = math.exp(2)
+    assert fairness.inverted(2.0, 5) == pytest.approx(((odds + 3) / (odds - 1), -1 / (odds - 1)), rel=1e-9)
+    for bits, epsilon in ((2, 1), (5, 3)):
+        l2, worst = fairness.recursive_response(epsilon, bits)
+        mechanism = RecursiveHadamard(1 << 20, epsilon)
+        assert worst == pytest.approx(mechanism.worst_variance(1), rel=1e-6)
+        assert l2 == pytest.approx(worst_l2(mechanism) / (1 << 20), rel=1e-4)
+    assert fairness.recursive_response(1, 1)[1] == pytest.approx(HadamardEncoding(10, 1.0).worst_variance(1), rel=1e-9)
 
 
 def test_pictures_of_single_statements_can_be_drawn(tmp_path: Path) -> None:
@@ -499,11 +598,12 @@ def test_lines_that_end_together_share_a_label() -> None:
 
 def test_every_experiment_is_documented() -> None:
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    assert len(MODULES) == 13
+    assert len(MODULES) == 16
     assert set(PAPER.experiments) == {
         *("zipf", "gaussian", "kosarak", "kosarak-separators", "table-1", "table-2"),
         *("bias", "assignment", "rhr", "intervals", "families", "errata"),
         *("brute-force", "random-bits", "wrong-bound", "example-a"),
+        *("pilot", "rappor", "fairness"),
     }
     for name in PAPER.experiments:
         assert f"`{name}`" in readme, name

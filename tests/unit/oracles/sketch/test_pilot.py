@@ -15,7 +15,6 @@ from scipy import stats
 from deniable import GRR, OCMS, OUE, SMP, Attribute, Collection, CountMeanSketch, Schema, SimulationRandomness
 from deniable.core.aggregate import Aggregate
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
-from deniable.oracles.comparators.apple import AppleCMS
 from deniable.oracles.sketch.pilot import (
     bound_price,
     learn_sketch,
@@ -25,6 +24,7 @@ from deniable.oracles.sketch.pilot import (
 )
 from deniable.planning import plan
 from deniable.records.phases.phases import Phases, learner_names, next_phase
+from deniable.research.baselines.apple import AppleCMS
 
 SMALL = [
     GRR(3, 1.0),
