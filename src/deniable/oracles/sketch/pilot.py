@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import checked_integer, checked_probability
@@ -151,8 +151,13 @@ def least_bound(mechanism: PureOracle[Any], n: int, confidence: float = 0.95) ->
     checked_integer("n", n, 1)
     checked_probability("confidence", confidence, open_interval=True)
     _, p0 = mechanism.support_probabilities
-    count = int(stats.binom.isf(-math.expm1(-math.log(2) / mechanism.k), n, float(p0)))
-    return upper_frequency(mechanism, count, n, confidence)
+    # The least count that one value exceeds so rarely that k independent ones do in half of all pilots.
+    rarely, low, high = -math.expm1(-math.log(2) / mechanism.k), 0, n
+    while low < high:
+        count = (low + high) // 2
+        above = float(special.betainc(count + 1, n - count, float(p0)))
+        low, high = (low, count) if above <= rarely else (count + 1, high)
+    return upper_frequency(mechanism, low, n, confidence)
 
 
 def learn_sketch(aggregate: Aggregate, n2: int, confidence: float = 0.95) -> CountMeanSketch:
