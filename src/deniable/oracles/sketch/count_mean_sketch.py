@@ -1,8 +1,8 @@
 """Count-mean sketch (CMS): report a noisy cell of a public random hash; local hashing is its special case.
 
 Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large
-Dictionaries*. Local hashing: Bassily, Smith (2015) for m = 2; Wang, Blocki, Li, Jha, *Locally differentially private
-protocols for frequency estimation* (2017) for m = e^epsilon + 1.
+Dictionaries* (IEEE CSF 2025). Local hashing: Bassily, Smith (2015) for m = 2; Wang, Blocki, Li, Jha, *Locally
+differentially private protocols for frequency estimation* (2017) for m = e^epsilon + 1.
 
 Every contributor draws a hash h from a public family, and reports h and z = GRR_m(h(x)). If any two values collide
 with the same probability c, one formula serves every family and every m: a report supports v (z = h(v)) with

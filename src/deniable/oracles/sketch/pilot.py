@@ -1,9 +1,9 @@
 """A bound on all frequencies from a pilot, the sketch that it allows, and the price if it does not hold.
 
 Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large
-Dictionaries*, after Theorem 3.7, makes the sketch for frequencies up to f*, and says that f* is prior knowledge. Here a
-first phase supplies it: its contributors and those of the second phase are independent draws from one population, and
-f* is an upper confidence limit for the largest share of that population.
+Dictionaries* (IEEE CSF 2025), after Theorem 3.7, makes the sketch for frequencies up to f*, and says that f* is prior
+knowledge. Here a first phase supplies it: its contributors and those of the second phase are independent draws from one
+population, and f* is an upper confidence limit for the largest share of that population.
 
 A report supports x with probability s(x) = p0 + f(x) (p1 - p0), independently of other reports, so that the number of
 reports that support x is binomial. The limit is Clopper's and Pearson's for the largest of these counts. It needs no
