@@ -3,8 +3,8 @@
 Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator for Large
 Dictionaries* (IEEE CSF 2025), Theorems 3.6 and 3.8. Two departures from the print: the number of cells is the better of
 the integers around the optimum, not the nearest one (which costs up to 4%); and it is chosen together with the family,
-because a family may not admit every number of cells. Powers of two, all that Spread has, cost 1.4% in the mean and 7.7% at most
-where the mean error over a dictionary counts, but 15% and up to 38% where any frequency may be near one.
+because a family may not admit every number of cells. Powers of two, all that Spread has, cost 1.4% in the mean and 7.7%
+at most where the mean error over a dictionary counts, but 15% and up to 38% where any frequency may be near one.
 """
 
 from __future__ import annotations
