@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from deniable.service.auth import LINK, Logins, hash_password
 from deniable.service.server import Running
 from tests.browser.test_survey_page import AXE, violations
@@ -166,6 +168,7 @@ def test_owners_pause_with_a_button_and_log_out(tmp_path: Path, open_page: Open)
         page.wait_for_url(f"{here.admin}/login")
 
 
+@pytest.mark.long
 def test_wrong_passwords_are_said_in_words_and_the_own_one_is_changed(tmp_path: Path, browser: Browser) -> None:
     with collecting(sqlite(tmp_path)) as here:
         collector = here.collector

@@ -16,6 +16,7 @@ def test_no_more_categories_are_missed_than_chance_allows(epsilon: str) -> None:
     assert found.missed <= found.most < 11
 
 
+@pytest.mark.long
 def test_a_woman_in_a_browser_counts_like_any_other(browser: object) -> None:
     pytest.importorskip("statsmodels")
     with demonstration() as (here, link, _):

@@ -262,6 +262,7 @@ def test_what_a_closed_survey_does_not_take_is_kept_and_can_be_tried_again(visit
     assert len(set(smoker.bodies)) == 1
 
 
+@pytest.mark.long
 def test_a_busy_collector_is_given_the_time_that_it_asks_for(visit: Visit, smoker: Loopback) -> None:
     smoker.failures, smoker.retry_after = [503], "2"
     with visit() as context:
@@ -367,7 +368,7 @@ def test_in_every_language_that_is_drafted_all_of_it_fits_a_narrow_phone(visit: 
         assert page.evaluate("getComputedStyle(document.querySelector('pre')).direction") == "ltr"
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.long)], ids=["light", "dark"])
 def test_every_state_is_accessible_and_fits_a_narrow_phone(visit: Visit, survey: Loopback, dark: bool) -> None:
     with visit(width=320, color_scheme="dark" if dark else "light") as context:
         page = context.new_page()

@@ -72,6 +72,7 @@ def test_no_thread_holds_anything_when_an_error_is_raised(
     assert [parser._lent() for parser in parsers] == [None] * len(parsers)
 
 
+@pytest.mark.long
 def test_runs_that_must_fail_do_and_no_others(tmp_path: Path) -> None:
     result = soak(len(CASES), tmp_path)
     assert result["unexpected"] == []

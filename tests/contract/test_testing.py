@@ -34,6 +34,7 @@ def test_says_of_each_law_whether_it_holds_or_was_skipped(name: str) -> None:
     assert str(checked).startswith(f"{mechanism!r}: {LAWS[name] - len(biased)} laws hold")
 
 
+@pytest.mark.long
 def test_skips_what_cannot_be_enumerated_and_says_why() -> None:
     checked = check_mechanism(dn.SUE(k=12, epsilon=1.0))
     assert dict(checked.skipped) == dict.fromkeys(
@@ -164,6 +165,7 @@ def test_a_message_with_another_row(monkeypatch: pytest.MonkeyPatch) -> None:
         check_mechanism(GRR3)
 
 
+@pytest.mark.long
 def test_needs_no_test_runner_and_no_assertions() -> None:
     code = (
         "import sys, deniable.oracles.pure as pure\n"

@@ -28,10 +28,10 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert {"SECURITY", "CONTRIBUTING", "CHANGELOG", "docs/theory/coupling"} <= set(listed)
 
 
-def test_a_newcomer_reads_concepts_first_and_the_house_last() -> None:
+def test_a_newcomer_reads_concepts_first_and_architecture_last() -> None:
     parts = navigation.parts()
     assert next(iter(parts.values()))[0] == "docs/concepts"
-    assert list(parts)[-2:] == ["Reference", "The house"]
+    assert list(parts)[-2:] == ["Reference", "Architecture"]
 
 
 def test_the_sidebar_has_what_the_pages_link_to() -> None:

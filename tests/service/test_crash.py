@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.crash_collector import crash
 from tests.service import postgres
 
@@ -15,6 +17,7 @@ def test_a_killed_collector_loses_nothing(tmp_path: Path) -> None:
     assert found.duplicates > 0
 
 
+@pytest.mark.long
 def test_two_killed_collectors_and_a_stopped_database_lose_nothing(
     tmp_path: Path, postgres_server: postgres.Server
 ) -> None:

@@ -448,6 +448,7 @@ def test_postgresql_writes_before_it_acknowledges_whatever_it_is_set_to(
     store.close()
 
 
+@pytest.mark.long
 def test_a_lost_connection_is_an_error_once_and_then_made_again(postgres_server: postgres.Server) -> None:
     store = open_store(postgres_server.database(), migrate=True)
     open_survey(Surveys(store, Clock()))

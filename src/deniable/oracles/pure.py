@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypeIs
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.bounded_sums import Added, ReportLaw
@@ -225,3 +226,8 @@ class CountingOracle(PureOracle[Reports]):
 
     def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.integer[Any]]:  # noqa: ARG002
         return counts if codes is None else counts[codes]
+
+
+def is_pure(mechanism: object) -> TypeIs[PureOracle[Any]]:
+    """Whether a mechanism has support probabilities."""
+    return isinstance(mechanism, PureOracle)

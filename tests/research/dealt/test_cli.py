@@ -249,6 +249,7 @@ def test_an_interrupted_randomize_uses_no_share(dealt: Run, monkeypatch: pytest.
     assert "4,000 contributors" in randomize(dealt, "shares")
 
 
+@pytest.mark.long
 def test_hand_outs_wait_for_each_other(dealt: Run) -> None:
     """Two real processes, both held up until both have begun: one share is handed out once."""
     command = [sys.executable, "-m", "deniable.cli", "hand-out", "survey.json", "shares", "--contributor", "1", "-o"]

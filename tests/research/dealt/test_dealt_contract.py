@@ -94,6 +94,7 @@ def test_simulated_aggregates_follow_the_law(case: DealtCase) -> None:
 # ---------------------------------------------------------------- by simulation
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ONE_EACH)
 def test_estimates_of_many(case: DealtCase) -> None:
     dealt_laws.estimates_of_many(case, case.build(case.large, "mine"))

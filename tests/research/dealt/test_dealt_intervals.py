@@ -37,6 +37,7 @@ def _benchmarks_importable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
 @pytest.mark.parametrize("n", [2, 5, 20, *(pytest.param(many, marks=pytest.mark.long) for many in (100, 2000))])
 def test_intervals_of_every_mechanism(n: int, epsilon: float) -> None:
@@ -153,6 +154,7 @@ def test_after_drop_outs(epsilon: float, n: int, reporters: int) -> None:
     assert _least(setting, reporters) >= LEAST
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
 def test_coupled_reports_after_drop_outs(epsilon: float) -> None:
     """20,000 deals of each share; a coverage of .95 is below .943 with probability 3e-6."""

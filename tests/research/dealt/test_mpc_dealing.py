@@ -49,6 +49,7 @@ def jrr(n: int) -> JRR:
     return JRR(p=0.6, rho=-0.5, n=n, deal_id="monday")
 
 
+@pytest.mark.long
 def test_signs_are_balanced(three: SplitDeal, five: SplitDeal) -> None:
     assert np.bincount(three.types()).tolist() == [2000, 2000, 1]
     assert np.bincount(five.types()).tolist() == [600, 600, 1]
@@ -96,6 +97,7 @@ def test_points_are_different_numbers_of_helpers(points: tuple[Any, ...]) -> Non
         join_pieces(points, [[9]] * len(points), modulus=251, degree=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shuffle", ["resharing", "network"])
 def test_any_two_of_four_pieces_determine_a_share_and_one_says_nothing(shuffle: Any) -> None:
     """Four helpers tolerate one, as three do: a `degree` of 4 // 2 would claim that two know nothing."""

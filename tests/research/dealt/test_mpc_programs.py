@@ -160,6 +160,7 @@ def test_counts_have_the_exact_law(alone: Alone) -> None:
     assert p_value(seen, exact_law(CountLaw(2, 1, (2, 7, 10), (1, 5, 8, 3)))) < FALSE_ALARM
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", [SMALL, CountLaw(3, 0, (1, 3, 4), (1, 2, 3, 2))])
 def test_types_have_the_exact_law(alone: Alone, law: CountLaw) -> None:
     n = law.k * law.first + len(law.acceptance) - 1
@@ -188,6 +189,7 @@ def test_types_of_every_size_are_valid(alone: Alone, n: int) -> None:
 SHUFFLERS: list[Callable[..., Any]] = [shuffle_by_resharing, shuffle_by_network]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shuffle", SHUFFLERS)
 @pytest.mark.parametrize(("n", "deals"), [(2, 1000), (3, 1500), (4, 3000)])
 def test_order_is_uniform(alone: Alone, shuffle: Callable[..., Any], n: int, deals: int) -> None:

@@ -43,6 +43,7 @@ def test_the_results_beside_a_page_are_small(paper: str) -> None:
         assert path.stat().st_size < 60_000, path.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("paper", TRACED)
 def test_a_changed_digit_is_noticed(paper: str) -> None:
     """Raise the first digit of every fortieth number that the page traces: each change is seen.

@@ -279,6 +279,7 @@ def coverage(runs: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     return {name: count / runs for name, count in hits.items()}
 
 
+@pytest.mark.long
 def test_intervals_cover_and_the_correlation_may_not_be_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = 900
     found = coverage(runs, monkeypatch)

@@ -26,7 +26,9 @@ SLOW = ("group", "n = 100 + 20, population", "SquareWave(16)", "frequencies, f =
 NAMES = [row.name for row in rows(runs=1)]
 
 
-@pytest.mark.parametrize("place", range(len(NAMES)), ids=NAMES)
+@pytest.mark.parametrize(
+    "place", [pytest.param(i, id=name, marks=[pytest.mark.long] if i % 4 else []) for i, name in enumerate(NAMES)]
+)
 def test_every_setting_of_few_reports(place: int) -> None:
     """1,500 collections of each setting, 150 of those that take long. Where no interval is shown, all say so."""
     runs = 150 if any(slow in NAMES[place] for slow in SLOW) else 1_500

@@ -9,7 +9,9 @@ import pytest
 from tests.crash_files import VERBS, crash
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "randomize" else [pytest.mark.long]) for name in VERBS]
+)
 def test_killed_at_random_moments(name: str, tmp_path: Path) -> None:
     result = crash(name, 2, 1, tmp_path)
     assert sum(result["outcomes"].values()) == 2

@@ -60,6 +60,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deniable.survey.drafting.MAX_TRACKED", 100)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_memory_does_not_grow_with_the_rows(kind: str, tmp_path: Path, small_blocks: None) -> None:
     warm = _answers(tmp_path, kind, 1000)

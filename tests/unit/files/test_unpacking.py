@@ -201,6 +201,7 @@ def test_answers_in_parquet_are_read_in_little_memory_or_refused(
         assert says in str(found["error"])
 
 
+@pytest.mark.long
 def test_reports_are_held_to_what_we_write_ourselves(tmp_path: Path) -> None:
     """64 MiB and more for a page of 1 MiB; whoever sends reports chooses the codec."""
     path = tmp_path / "r.parquet"

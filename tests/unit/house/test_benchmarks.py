@@ -166,6 +166,7 @@ def test_reference_transform_is_the_walsh_hadamard_transform() -> None:
 # --------------------------------------------------------------------------------------------- two revisions in turns
 
 
+@pytest.mark.long
 def test_two_trees_take_turns(capfd: pytest.CaptureFixture[str]) -> None:
     from benchmarks import compare
 
@@ -242,6 +243,7 @@ def test_what_a_row_costs_is_of_its_reports() -> None:
     assert capacity.size(131_072 * 10**9) == "131 TB"
 
 
+@pytest.mark.long
 def test_paths_are_set_beside_their_goals() -> None:
     from benchmarks import paths
 

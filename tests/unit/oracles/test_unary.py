@@ -110,6 +110,7 @@ def test_outputs_of_several_bytes() -> None:
     assert integers(OUE(11, 1.0).outputs()).tolist() == list(range(2**11))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [18, 10**6, 2**32])
 def test_channel_too_large_to_enumerate(k: int) -> None:
     for call in (OUE(k, 1.0).channel, OUE(k, 1.0).outputs):

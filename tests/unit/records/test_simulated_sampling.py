@@ -46,6 +46,7 @@ class OneByOne:
         return aggregate
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_contributors_one_by_one_follow_the_law(name: str) -> None:
     laws.simulated_aggregates_follow_the_law(OneByOne(MECHANISMS[name]()), draws=2000)

@@ -53,6 +53,7 @@ def test_sentences_follow_from_the_numbers() -> None:
     assert "is not determined" in few.sentences[0]
 
 
+@pytest.mark.long
 def test_of_many_comparisons_the_largest_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = PairSample((12, 3), 8.0)
     held = [[i, j] for i in range(12) for j in range(3)]

@@ -18,14 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.checks import checked_integer, checked_probability
 from deniable.core.result import Result
 from deniable.core.thresholds import EpsilonLike, checked_epsilon
 from deniable.errors import EmptyAggregateError, MismatchError
-from deniable.oracles.pure import PureOracle
+from deniable.oracles.pure import PureOracle, is_pure
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.ocms import OCMS
 
@@ -95,7 +94,7 @@ def max_frequency_bound(aggregate: Aggregate, confidence: float = 0.95) -> Frequ
     """
     mechanism = aggregate.mechanism
     checked_probability("confidence", confidence, open_interval=True)
-    if not isinstance(mechanism, PureOracle):
+    if not is_pure(mechanism):
         raise MismatchError(
             "the pilot's mechanism must have support probabilities, such as OCMS, GRR or OUE for one attribute, got "
             f"{mechanism!r}"
@@ -122,6 +121,9 @@ def upper_frequency(mechanism: PureOracle[Any], count: int, n: int, confidence: 
     >>> round(upper_frequency(GRR(k=2, epsilon=20.0), 0, 10, 0.95), 6)  # 1 - .05^(1/10): reports are nearly the answers
     0.258866
     """
+    # Not above: a collector, which asks for no bound, need not load it.
+    from scipy import special
+
     p1, p0 = map(float, mechanism.support_probabilities)
     share = 1.0 if count >= n else float(special.betainccinv(count + 1, n - count, 1 - confidence)) * (1 + ROUNDING)
     return min(max((share - p0) / (p1 - p0), 0.0), 1.0)
@@ -148,6 +150,9 @@ def least_bound(mechanism: PureOracle[Any], n: int, confidence: float = 0.95) ->
     >>> [round(least_bound(OCMS(k=10**5, epsilon=3.0), n), 3) for n in (1_000, 10_000, 100_000)]
     [0.103, 0.03, 0.009]
     """
+    # Not above: a collector, which asks for no bound, need not load it.
+    from scipy import special
+
     checked_integer("n", n, 1)
     checked_probability("confidence", confidence, open_interval=True)
     _, p0 = mechanism.support_probabilities

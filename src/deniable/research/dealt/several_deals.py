@@ -18,7 +18,7 @@ from deniable.core.checks import Floats, Target
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.errors import DeniableError, InvalidParameterError, MismatchError
-from deniable.oracles.pure import PureOracle
+from deniable.oracles.pure import PureOracle, is_pure
 from deniable.research.dealt.dealt import DealtOracle, is_dealt_oracle
 from deniable.research.dealt.estimate import quadratic
 from deniable.research.dealt.interval import few, wide_score_bounds
@@ -87,7 +87,7 @@ def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:
     parts: list[Estimate] = []
     mechanisms: list[Part] = []
     for place, (mechanism, aggregate) in enumerate(zip(deals, aggregates, strict=True)):
-        if not (is_dealt_oracle(mechanism) or isinstance(mechanism, PureOracle)):
+        if not (is_dealt_oracle(mechanism) or is_pure(mechanism)):
             raise MismatchError(
                 f"aggregates must come from a mechanism with dealt shares whose deals can be combined, or from a "
                 f"frequency oracle such as GRR, got one from {mechanism!r}"

@@ -42,6 +42,7 @@ def _works(sketch: CountMeanSketch) -> None:
     assert dn.Aggregate.empty(sketch).n == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("k", DOMAINS)
 def test_a_sketch_that_is_constructed_can_be_added_up(family: str, k: int) -> None:
