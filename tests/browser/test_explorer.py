@@ -176,6 +176,7 @@ def test_keys_move_sliders_and_wrong_numbers_change_nothing(explorer: str, open_
     assert shown(page) == expected("1.3", 1_000_000, 0.3, 5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_fits_small_screens_in_both_colours(explorer: str, open_page: Open, dark: bool) -> None:
     for width in (320, 390, 1200):

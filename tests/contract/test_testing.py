@@ -23,6 +23,7 @@ LAWS = {"GRR": 19, "SUE": 19, "RAPPOR": 19, "RHR": 17, "CMS-queries": 14, "SPL-G
 """How many laws the bases of a mechanism promise."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LAWS)
 def test_says_of_each_law_whether_it_holds_or_was_skipped(name: str) -> None:
     case = BY_NAME[name]

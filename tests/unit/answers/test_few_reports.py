@@ -48,6 +48,7 @@ def test_the_published_results_are_of_these_settings_and_are_quoted() -> None:
         assert shown in line
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_frequencies_of_a_long_scale_that_all_values_hold(target: Target) -> None:
     wave, n, runs = SquareWave(16, 6.0), 20, 300

@@ -86,6 +86,7 @@ def _coverage(n: int, p: float, q: float, share: float = 0.95) -> Floats:
     return np.array(found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0, 4.0, 8.0])
 @pytest.mark.parametrize("k", [2, 4, *(pytest.param(k, marks=pytest.mark.long) for k in (16, 128))])
 @pytest.mark.parametrize("oracle", [GRR, OUE])

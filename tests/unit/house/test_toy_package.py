@@ -99,6 +99,7 @@ def toy_records(epsilon: float = 2.0) -> Any:
     return dn.mechanism("toysplit", sizes=(2, 3), epsilon=epsilon)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (4,)])
 def test_the_laws_hold_for_records(sizes: tuple[int, ...]) -> None:
     checked = check_mechanism(dn.mechanism("ToySplit", sizes=sizes, epsilon=1.0))

@@ -179,6 +179,7 @@ def test_mutants_of_the_halving_are_killed(name: str, monkeypatch: pytest.Monkey
 # ---------------------------------------------------------------- compiled, and larger
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("k", "omega"), [(6, 1), (7, 3), (9, 4), (9, 8)])
 def test_compiled_sums_follow_the_law(k: int, omega: int) -> None:
     laws.simulated_aggregates_follow_the_law(SubsetSelection(k=k, epsilon=1.0, omega=omega))

@@ -68,6 +68,7 @@ def test_mutant_whose_choices_are_not_uniform_is_killed(monkeypatch: pytest.Monk
         laws.simulated_aggregates_follow_the_law(OneByOne(MECHANISMS["PairSample"]()), draws=500)
 
 
+@pytest.mark.long
 def test_blocks_of_contributors_are_all_contributors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few records at a time, few contributors at a time: the same law, and everybody is counted once."""
     monkeypatch.setattr(pair_sample, "_SIMULATED_CELLS", 4)

@@ -424,6 +424,7 @@ def test_cells_carry_numbers_up_to_fifteen_attributes() -> None:
         assert len(re.findall(r">\d\.\d\d</text></g>", render_html(page))) == numbers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("d", "target"), [(2, None), (7, None), (15, None), (40, None), (12, "attribute_number_3")])
 def test_no_texts_of_a_picture_overlap(d: int, target: str | None) -> None:
     summary = of_chain(d, target=target)

@@ -127,6 +127,7 @@ def test_what_copies_hide() -> None:
     assert [found[j].is_raw for j in range(3)] == [False, False, True]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sizes", "epsilon", "matrix"),
     [
