@@ -170,6 +170,12 @@ def _error(one: dict[str, str], column: str) -> str:
     return number_of(one, column, ".2f" if float(one[column]) >= 0.005 else ".3f")
 
 
+def counted(r: Results, row: Row, data: str, rule: str) -> list[int]:
+    """Return how many cells of all figures of a claim say yes, no and undecided."""
+    figures = [r.rows("claims", figure=one, claim=row.claim, data=data, rule=rule)[0] for one in row.figures.split()]
+    return [sum(int(one[word]) for one in figures) for word in ("yes", "no", "undecided")]
+
+
 def contradicted(r: Results, rows: tuple[Row, ...]) -> str:
     """Return for every column in how many rows the results say "no"."""
     counts = [sum(bool(re.search(r"\bno\b", cell(r, row, *column))) for row in rows) for column in COLUMNS]
@@ -187,8 +193,12 @@ def claim_rows(r: Results) -> list[str]:
         sum(int(one[word]) for one in at_two for word in words) for words in (("no",), ("yes", "no", "undecided"))
     )
     half = [float(one["largest"]) for one in r.rows("claims", claim="half of RS+RFD")]
+    yes, no, undecided = (traced(count, "d") for count in counted(r, ROWS[0], DESCRIBED, POPETS))
+    everywhere = traced(sum(counted(r, ROWS[0], EQUAL, POPETS)), "d")
     return [
         *rows,
+        f"As described, in {yes} of {everywhere} cells of the figures, not in {no}, and {undecided} are undecided",
+        f"On equal marginals in all {everywhere} of the figures",
         f"holds nowhere: it is {traced(min(half), '.2f')} to {traced(max(half), '.2f')}",
         f"In the first table, of {contradicted(r, ROWS)}",
         f"In the second, of {contradicted(r, PREPRINT_ROWS)}",

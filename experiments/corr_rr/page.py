@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from statistics import median
 
-from experiments.corr_rr.claim_page import claim_rows, share_rows
+from experiments.corr_rr.claim_page import DESCRIBED, POPETS, claim_rows, share_rows
 from experiments.pages import Page, Results, number_of, setting, traced
 
 CLIPPED = "RS+RFD clipped"
@@ -131,6 +131,8 @@ def _errors(r: Results) -> list[str]:
     uniform = r.value("statements-ranges", "least", what="Corr-RR over 1/k, equal marginals")
     assert uniform > 40, "the page says: more than forty times as accurate, if marginals are uniform"
     described = "as_described"
+    (rise,) = r.rows("claims", figure="figure-7", claim="falls with rho, d = 4", data=DESCRIBED, rule=POPETS)
+    risen = f"{number_of(rise, 'largest', '.2f')} ({number_of(rise, 'largest error', '.2f')})"
     return [
         f"At epsilon .5, on the described data, it has {least} to {most} times the error of the best of them",
         f"with the *true* frequencies as priors its error is {truth} where learned priors have {learned}",
@@ -138,11 +140,11 @@ def _errors(r: Results) -> list[str]:
         f"Corr-RR has {of('Corr-RR')}, RS+RFD {learned}, RS+FD {of('RS+FD')}, SPL {of('SPL')}, `SMP` {of('SMP')}; printed is "
         f"{of('Corr-RR, printed')}. With *exactly* known marginals the squared bias alone is {bias(2, 0.1)}",
         f"As described and by the published rule it *rises* from {at(described, 0.1, 'Corr-RR')} at rho {setting('.1')} to "
-        f"{at(described, 0.9, 'Corr-RR')} at {setting('.9')} (d = 4, epsilon .5)",
+        f"{at(described, 0.9, 'Corr-RR')} at {setting('.9')} (d = 4, epsilon .5), {risen} times as much",
         f"(squared bias {bias(4, 0.1)} at rho {setting('.1')}, {bias(4, 0.9)} at {setting('.9')})",
         f"The decoded default falls from {at(described, 0.1, 'default, decoded')} to "
         f"{at(described, 0.9, 'default, decoded', '.0e')}",
-        f"there 1/k has an error of {at('equal_marginals', 0.1, 'uniform', '.0e')}",
+        f"where they are uniform, 1/k has an error of {at('equal_marginals', 0.1, 'uniform', '.0e')}",
     ]
 
 
@@ -463,7 +465,7 @@ PAGE = Page(
         "prints .0669": "the paper, Tables 4 and 7",
         "abs(z) > 3": "the limit that `agreement` counts from",
         "saying 1/k": "the words of a bound",
-        "there 1/k has": "the words of a bound",
+        "where they are uniform, 1/k has": "the words of a bound",
         "clipped to [0, 1]": "the words of a bound",
         "A ratio below 1 is": "the words of a bound",
         "above 1.05": "the words of a bound",

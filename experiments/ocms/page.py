@@ -94,6 +94,19 @@ def _losses(r: Results) -> list[str]:
         [r.number("kosarak", "worst mse", ".2g", method=method, epsilon=e) for e in EPSILONS]
         for method in ("RHR", "HE")
     )
+
+    def apart(epsilon: int) -> float:
+        """Return by how many standard errors HE's measured worst MSE exceeds RHR's, on the clicks."""
+        mine, its = (
+            [r.value("kosarak", column, method=method, epsilon=epsilon) for column in ("worst mse", "worst error")]
+            for method in ("RHR", "HE")
+        )
+        return (its[0] - mine[0]) / math.hypot(mine[1], its[1])
+
+    def calculated(epsilon: int) -> str:
+        mine, its = (r.value("kosarak", "worst theory", method=method, epsilon=epsilon) for method in ("RHR", "HE"))
+        return traced(mine / its, ".2f")
+
     separated = [
         r.value("kosarak-separators", "worst theory", method="RHR", epsilon=e)
         / r.value("kosarak-separators", "worst theory", method="HE", epsilon=e)
@@ -129,6 +142,10 @@ def _losses(r: Results) -> list[str]:
         f"{r.number('kosarak', 'values', ',.0f', method='HE', epsilon=1)} commonest. l2 over theory is "
         f"{over_theory(r, 'kosarak')} for all nine mechanisms, largest |z| {largest_z(r, 'kosarak')}.",
         f"with n = 801,947 it has {each(rhr)} for epsilon 1 to 5, HE {each(he)}.",
+        f"Calculated, RHR's is {calculated(1)} times HE's at epsilon 1 and {each(map(calculated, EPSILONS[1:-1]))} and "
+        f"{calculated(5)} of it from 2 to 5. The measurements are {traced(abs(apart(1)), '.1f')} and "
+        f"{traced(apart(2), '.2f')} standard errors apart at epsilon 1 and 2, which is undecided, and "
+        f"{traced(apart(3), '.1f')} or more from 3 on.",
         f"RHR's largest variance is {traced(min(separated), '.2f')} to {traced(max(separated), '.2f')} times HE's "
         f"at every "
         "epsilon.",
@@ -488,7 +505,7 @@ STATED = {
     "The first hundredth of the lines has 10,044 pages, the first tenth 23,496": "the data set; `experiments/ocms/populations.py`",
     "a dictionary of 26,000": _PAPER,
     "100 runs per setting": _SETTING,
-    'its "frequency above 0.4"': _PAPER,
+    'value whose "frequency is above 0.4"': _PAPER,
     "from 0.5 to 6 in steps of 0.01": _SETTING,
     "at collision probability 1/m": _DERIVED,
     "epsilon 0.5 to 6; nothing": _SETTING,
@@ -528,7 +545,10 @@ STATED = {
     "No bound (f = 1) costs something": _SETTING,
     "worst case at f = 1": _SETTING,
     "known to be below 10%": "advice",
-    "with n = 801,947": "kosarak.csv, quoted above",
+    "Measured in 100 runs with n = 801,947": "kosarak.csv, quoted above",
+    "epsilon 1 and 2, which is undecided": _SETTING,
+    "of it from 2 to 5": _SETTING,
+    "or more from 3 on": _SETTING,
     "is 2.4 there instead of 3.3, the sum of z^2 17.1 instead of 24.2": "results/ocms/seeds.csv",
     "within its 10%": "sketch.ocms.TOLERANCE",
     "where 40 comparisons allow 3.7": "statistics.critical_z(40)",
@@ -578,7 +598,7 @@ STATED = {
     "1% of the data has": _PAPER,
     "it is (E+2^b-1)/(E+1) times HE's exactly": _DERIVED,
     "it is 1.7% more variance in place of 1%": "errata.csv, quoted above",
-    "the sketch for f = 1 on Kosarak": _SETTING,
+    "the sketch for f = 1 is the one to take for a small worst-case MSE (ours; 6.3": _SETTING,
     "f = 1 is for no prior knowledge": _PAPER,
     "a Kosarak value has frequency above .4": _PAPER,
     "commonest page .076": "the prefix of Kosarak",
