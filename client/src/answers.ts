@@ -4,7 +4,7 @@ import { must } from "./exact.js";
 import { type Json, type Keys, plainNumber, texts } from "./json.js";
 import type { Answer, Attribute, Own } from "./kind.js";
 
-/** Thrown for an answer that is none; names the question, never the answer. */
+/** Thrown for an answer that the question does not have; names the question, never the answer. */
 export class AnswerError extends Error {
   constructor(
     readonly attribute: string,

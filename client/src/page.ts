@@ -429,7 +429,7 @@ async function show(
     main.replaceChildren();
   }
 
-  /** What tabs call a response: of another person they drop nothing. */
+  /** What tabs call a response, so that they drop nothing that is another person's. */
   const nameOf = ({ collection, person }: Kept): string => `${collection} ${person}`;
 
   /** Whether this device still has a response whose person has not left, in this tab or another. */

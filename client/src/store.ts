@@ -69,7 +69,7 @@ export async function keep(response: Kept): Promise<Kept> {
 }
 
 /**
- * Note what became of a response, unless its person has left; whether it was noted. Of one that was counted the bytes are
+ * Note what became of a response, unless its person has left; whether it was noted. If it was counted, its bytes are
  * deleted: nobody sends them again. It looks and writes in one transaction, so no other tab can leave in between.
  */
 export async function note(response: Kept): Promise<boolean> {

@@ -38,7 +38,7 @@ export const pageHash = (text: string): Promise<string> => sha256(canonical(pars
 /** The digits of a link. */
 export const LINK = /^[0-9a-f]{32}$/;
 
-/** Refuse what is no link's end. */
+/** Refuse what cannot be the end of a link. */
 export const complete = (link: string): void => must(LINK.test(link), "The link to this survey is not complete: it must end in # and 32 digits.");
 
 /**

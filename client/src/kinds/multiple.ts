@@ -15,7 +15,7 @@ export const kind: Kind = {
   several: true,
   read: (keys) => ({ categories: texts(keys.list("categories")), separator: stated(keys, "separator", ";") }),
   fits: ({ separator, labels }) => separator && labels.every((label) => label && !label.includes(separator) && !padded(label)),
-  /** Which boxes are ticked: of a list; of a text divided at the separator, as a cell of a table has it. */
+  /** Which boxes are ticked. The answer is a list, or a text divided at the separator, as in a cell of a table. */
   codes(one, answer) {
     must(typeof answer !== "number");
     const divided = typeof answer === "string" || (answer === null && one.missing === undefined);

@@ -315,10 +315,12 @@ def draw(rng: Randomness, size: int) -> Words:
 
 
 def blocks(rng: Randomness, rows: int, words_per_row: int = 1) -> Iterable[tuple[slice, Words]]:
-    """Return ``(rows, words)`` blocks that together cover `rows` rows, from a stream of their own.
+    """Return ``(rows, words)`` blocks that together cover `rows` rows; row i has the words of nobody else.
 
-    `words` has shape (block rows, words_per_row), or (block rows,) if words_per_row is 1. Use it before asking for the
-    next block.
+    Row i has words i w to (i + 1) w - 1 of those that the source gives out next, w = `words_per_row`: in one take if
+    they fit into a block, else from a stream of their own.
+
+    `words` is uint64[block rows, w], or uint64[block rows] if w is 1. Use it before asking for the next block.
     """
     if rows * words_per_row > BLOCK_WORDS:
         return _several_blocks(rng, rows, words_per_row)

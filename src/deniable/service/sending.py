@@ -196,7 +196,7 @@ class Remote:
     Raises
     ------
     InvalidParameterError
-        If the address is none, or a token would be sent in the clear.
+        If the address is not a URL, or a token would be sent in the clear.
     """
 
     def __init__(

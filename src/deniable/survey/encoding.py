@@ -66,7 +66,7 @@ class Rounding(NamedTuple):
     Parameters
     ----------
     thresholds : uint64[n]
-        Of each answer the threshold T of its coin, see `deniable.survey.grid`; 0 where there is no number.
+        The threshold T of each answer's coin, see `deniable.survey.grid`; 0 where there is no number.
     decimals : object[n]
         Each number as a canonical text, "" where there is none.
     """

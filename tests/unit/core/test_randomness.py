@@ -293,6 +293,18 @@ def test_blocks_cover_every_row_once(rows: int, words_per_row: int) -> None:
     assert (seen == 1).all()
 
 
+@pytest.mark.parametrize("words_per_row", [1, 3])
+@pytest.mark.parametrize(
+    "rows", [1, 16, BLOCK_WORDS // 3, BLOCK_WORDS - 1, BLOCK_WORDS, BLOCK_WORDS + 1, 3 * BLOCK_WORDS + 5]
+)
+def test_rows_of_blocks_have_the_next_words_in_order(rows: int, words_per_row: int) -> None:
+    """Whether they are one take or several: every word decides one row, and what follows is fresh."""
+    rng, twin = SimulationRandomness(7), SimulationRandomness(7)
+    found = np.concatenate([words.copy().reshape(-1) for _, words in blocks(rng, rows, words_per_row)])
+    np.testing.assert_array_equal(found, draw(twin, rows * words_per_row))
+    np.testing.assert_array_equal(draw(rng, 5), draw(twin, 5))
+
+
 @pytest.mark.parametrize("bound", [3, 7, 8, 1000, 2**17 - 1, 2**32, 3 * 2**61, 2**63 - 25])
 @pytest.mark.parametrize("n", [1, 16, 2 * BLOCK_WORDS + 5])
 def test_uniform_below_is_the_quotient_of_the_same_words(bound: int, n: int) -> None:
