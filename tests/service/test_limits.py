@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -241,25 +242,52 @@ def test_single_reports_go_first_and_a_batch_in_pieces(here: Running, monkeypatc
     assert counted(here) == 10_005
 
 
-def test_batches_wait_for_their_turn_and_are_not_refused(here: Running) -> None:
-    """At 512 connections 96% of batches were once answered 503."""
+def batches_at_once(here: Running, number: int, size: int, token: str = TOKEN) -> Counter[bytes]:
+    """Send batches on connections of their own, all at once, and count the statuses of the answers."""
     host, _, port = urlsplit(here.public).netloc.partition(":")
 
-    async def one(number: int) -> bytes:
+    async def one(index: int) -> bytes:
         reader, writer = await asyncio.open_connection(host, int(port))
-        content = body(100, 100 * number).to_binary()
+        content = body(size, size * index).to_binary()
         head = f"POST {REPORTS} HTTP/1.1\r\nhost: x\r\ncontent-type: {BINARY_TYPE}\r\nconnection: close\r\n"
-        head += f"authorization: Bearer {TOKEN}\r\ncontent-length: {len(content)}\r\n\r\n"
+        head += f"authorization: Bearer {token}\r\ncontent-length: {len(content)}\r\n\r\n"
         writer.write(head.encode() + content)
         answer = await reader.read()
         writer.close()
         return answer[9:12]
 
-    async def many() -> set[bytes]:
-        return set(await asyncio.gather(*map(one, range(512))))
+    async def many() -> Counter[bytes]:
+        return Counter(await asyncio.gather(*map(one, range(number))))
 
-    assert asyncio.run(many()) == {b"201"}
+    return asyncio.run(many())
+
+
+def test_batches_wait_for_their_turn_and_are_not_refused(here: Running) -> None:
+    """At 512 connections 96% of batches were once answered 503."""
+    assert batches_at_once(here, 512, 100) == {b"201": 512}
     assert counted(here) == 51_200
+
+
+@pytest.mark.parametrize(("token", "statuses"), [(TOKEN, {b"201": 310}), ("wrong", {b"401": 300, b"429": 10})])
+def test_requests_that_bring_one_token_wait_for_one_look_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str, statuses: dict[bytes, int]
+) -> None:
+    """On a slow machine each of 512 looked its token up, counted as a guess, and many were refused."""
+    monkeypatch.setattr(config, "Limits", partial(Limits, now=lambda: 0.0))
+    monkeypatch.setattr(public, "_TOKEN_SECONDS", 1e9)
+    looked, who = list[str](), Logins.who
+
+    def slow(self: Logins, secret: str, kind: Any) -> Any:
+        looked.append(secret)
+        time.sleep(0.5)
+        return who(self, secret, kind)
+
+    monkeypatch.setattr(Logins, "who", slow)
+    with collecting(sqlite(tmp_path), limits=True) as here:
+        open_survey(here.collector.surveys)
+        here.collector.refresh()
+        assert batches_at_once(here, 310, 2, token) == statuses
+    assert looked == [token]
 
 
 # -------------------------------------------------------------------- heads, connections, names

@@ -241,6 +241,8 @@ def test_a_dump_that_is_no_collectors_is_not_restored(postgres_server: postgres.
         "CREATE TABLE gossip (a int)": "it has a table gossip",
         "ALTER TABLE receipts SET UNLOGGED": "it has UNLOGGED, which none makes",
         "ALTER TABLE inbox ADD CHECK (length(report) > 9) NOT VALID": "it has CHECK, which none makes",
+        "CREATE SCHEMA elsewhere": "it has CREATE SCHEMA elsewhere;, which none makes",
+        "ALTER TABLE meta ADD FOREIGN KEY (key) REFERENCES meta (key)": "it has REFERENCES, which none makes",
         "UPDATE meta SET value = '-1' WHERE key = 'version'": "tables of version 1 to 4, it says '-1'",
     }
     target = postgres_server.database()

@@ -341,12 +341,14 @@ class _Senders:
     def __init__(self, logins: Logins, outages: Outages) -> None:
         self._logins, self._lookups = logins, _Lookups(outages)
         self._known: dict[str, tuple[float, Analyst | None]] = {}
+        self._under_way: dict[str, asyncio.Task[Analyst | None]] = {}
 
     async def may_send(self, authorization: str, slug: str, guess: Callable[[], int]) -> bool:
         """Whether a header has a token that may send batches to a survey.
 
         A token that was right a moment or longer ago is not counted: its sender has no limit, and strangers in the same
-        network take nothing from it. Any other counts as a guess until it is found to be right.
+        network take nothing from it. Any other counts as a guess until it is found to be right. Requests that bring the
+        same token while it is looked up wait for that one look-up, and count as guesses only if it is found wrong.
 
         Raises
         ------
@@ -354,16 +356,37 @@ class _Senders:
             token, if there is a header and it has none; too-many, if too many from there were wrong; busy or store.
         """
         kind, _, secret = authorization.partition(" ")
-        name, now = digest(secret), time.monotonic()
+        name = digest(secret)
         until, who = self._known.get(name, (0.0, None))
+        is_stale = time.monotonic() >= until
+        # Look-ups are shielded, because one sender that leaves must not end the look-up for the others.
+        if is_stale and (task := self._under_way.get(name)):
+            who, is_stale = await asyncio.shield(task), False
         if who is None and (seconds := guess()):
             raise Problem("too-many", retry=seconds)
-        if now >= until:
-            who = await self._lookups.found(partial(self._logins.who, secret, "token"))
-            self._remember(name, now + _TOKEN_SECONDS, who)
+        if is_stale:
+            who = await asyncio.shield(self._look_up(name, secret))
         if kind.lower() != "bearer" or who is None or not who.sends or not who.may(slug):
             raise Problem("token", "the token is not known, or its account may not send reports to this survey")
         return True
+
+    def _look_up(self, name: str, secret: str) -> asyncio.Task[Analyst | None]:
+        """Start the look-up of a token, and remember what it finds."""
+
+        async def found() -> Analyst | None:
+            who = await self._lookups.found(partial(self._logins.who, secret, "token"))
+            self._remember(name, time.monotonic() + _TOKEN_SECONDS, who)
+            return who
+
+        def ended(task: asyncio.Task[Analyst | None]) -> None:
+            del self._under_way[name]
+            if not task.cancelled():
+                # The loop would log an error that nobody waits for any more.
+                task.exception()
+
+        task = self._under_way[name] = asyncio.create_task(found())
+        task.add_done_callback(ended)
+        return task
 
     def _remember(self, name: str, until: float, who: Analyst | None) -> None:
         # The newest last; wrong ones take no place of a right one, which is not looked up for anybody again.
