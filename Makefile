@@ -3,7 +3,7 @@
 # make research the tests of what is here to study, `deniable.research` and the experiments
 # make long     the tests that `make test` leaves out: published digits on large data, laws at more sizes and budgets
 # make fast     linters, and the tests that fail first, in a minute
-# make check    linters, formatting, types, layering
+# make check    linters, formatting, spelling, types, layering
 # make quick    every reproduction that needs no data, with few runs, in a minute
 # make answers    how often intervals of means, totals, quantiles and differences hold, on real data; docs/results/answers.json
 # make intervals  how often intervals contain the truth, by the exact law of the counts and for settings of few reports (minutes); results/intervals.json, docs/results/intervals.json
@@ -60,6 +60,7 @@ long: $(VENV)/.installed-dev
 check: $(VENV)/.installed-dev
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
+	$(RUN)/codespell src docs client/src experiments/*/README.md *.md
 	$(RUN)/mypy
 	$(RUN)/lint-imports
 

@@ -1,0 +1,89 @@
+"""Texts stay readable: patterns that confuse readers may only become rarer, and contributors' texts stay easy.
+
+Adding a word to a bad sentence does not make it pass: patterns run over whole sentences, and ease is measured together
+with length and with long words.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.unit.house import prose
+
+LIMITS = {
+    "negated noun": 149,
+    "fronted of": 421,
+    "headless who": 100,
+    "number of nothing": 65,
+    "idiom": 74,
+    "house word": 45,
+    "must be of": 29,
+    "space before …": 6,
+    "clause as a title": 393,
+}
+"""How often each pattern of `prose.PATTERNS` occurs. Lower a number when you mend sentences; never raise one."""
+
+SLACK = 3
+"""How far a count may fall before its limit must follow: two branches that both mend sentences need not meet."""
+
+
+@pytest.fixture(scope="module")
+def counts() -> dict[str, list[str]]:
+    return {name: [f"{unit.place}: {words}" for unit, words in prose.hits(name)] for name in LIMITS}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_no_pattern_becomes_more_frequent(name: str, counts: dict[str, list[str]]) -> None:
+    found, limit = counts[name], LIMITS[name]
+    listed = f"list them: python -m tests.unit.house.prose {name}"
+    assert len(found) <= limit, f"{name!r} occurs {len(found)} times, at most {limit} may: reword yours; {listed}"
+    assert len(found) >= limit - SLACK, f"well done: lower the limit of {name!r} to {len(found)}"
+
+
+def test_every_pattern_has_a_limit() -> None:
+    assert LIMITS.keys() == prose.PATTERNS.keys()
+
+
+BAD = {
+    "negated noun": "This is no list that was saved.",
+    "fronted of": "Of one attribute, more can be asked.",
+    "headless who": "It is kept by who ran it.",
+    "number of nothing": "List at most so many strings.",
+    "idiom": "Two answers hang together.",
+    "house word": "The lever of one report.",
+    "must be of": "sizes must be those of two attributes",
+    "space before …": "Sending …",
+    "clause as a title": "What a file states about its rows.",
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_pattern_finds_its_example_even_across_lines(name: str) -> None:
+    assert re.search(prose.PATTERNS[name], BAD[name])
+    broken = prose._plain(BAD[name].replace(" ", "\n    "))
+    assert re.search(prose.PATTERNS[name], broken)
+
+
+# ------------------------------------------------------------------ contributors' texts
+
+LONG_WORDS = {"everybody", "somebody", "randomised", "indexeddb", "webcrypto"}
+"""Words of more than three syllables that contributors meet, because no shorter one is true."""
+
+
+@pytest.mark.parametrize(("key", "said"), prose.contributor_texts().items())
+def test_a_contributor_reads_each_sentence_once(key: str, said: str) -> None:
+    for words in prose.sentences(said):
+        assert len(words) <= 25, f"{key}: a sentence has {len(words)} words, at most 25 may be"
+        long = {word for word in words if prose.english_syllables(word) > 3} - {*LONG_WORDS}
+        assert {word.lower() for word in long} <= LONG_WORDS, f"{key}: {long}"
+    if len(said.split()) >= 6:
+        assert prose.reading_ease([said]) >= 50, f"{key}: {said}"
+
+
+def test_contributors_texts_are_easy_and_short() -> None:
+    texts = list(prose.contributor_texts().values())
+    lengths = [len(words) for text in texts for words in prose.sentences(text) if len(words) > 3]
+    assert prose.reading_ease(texts) >= 60
+    assert sum(lengths) / len(lengths) <= 15
