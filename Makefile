@@ -15,7 +15,7 @@
 # make drill    backup, restore, upgrade and rollback with real processes, both databases; results/drill.json
 # make load     how many reports a collector takes, and what they cost; results/load.json
 # make fuzz     every reader of files against atheris, a minute each, results/fuzz.json
-# make ways     how many modules the call path of a command has, and its upward calls; results/ways.json
+# make call-paths how many modules the call path of a command has, and its upward calls; results/call_paths.json
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
 # make engines  Spark on two workers of this machine (Java 17 or later), DuckDB, and file systems of fsspec
 # make docs     the site, from the pages in docs/ and the docstrings; build/site/index.html, read without a network
@@ -38,7 +38,7 @@ FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds 
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test research long check quick answers intervals mutants soak crash-files crash drill e2e load fuzz ways coverage engines docs guides screenshots client client-law vectors bench bench-compare fast dist clean
+.PHONY: demo test research long check quick answers intervals mutants soak crash-files crash drill e2e load fuzz call-paths coverage engines docs guides screenshots client client-law vectors bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -98,8 +98,8 @@ fuzz: $(VENV)/.installed-dev
 	$(RUN)/pip install --quiet --group fuzz
 	$(RUN)/python -m tests.fuzz.run --seconds 60 --output results/fuzz.json
 
-ways: $(VENV)/.installed-dev
-	$(RUN)/python -m benchmarks.ways
+call-paths: $(VENV)/.installed-dev
+	$(RUN)/python -m benchmarks.call_paths
 
 coverage: $(VENV)/.installed-dev
 	mkdir -p results

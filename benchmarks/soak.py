@@ -61,7 +61,10 @@ def soak(runs: int, directory: Path) -> dict[str, Any]:
     for run in range(runs):
         name = list(CASES)[run % len(CASES)]
         done = subprocess.run(
-            [sys.executable, "-m", "deniable.cli", "randomize", "survey.json", name, "-o", f"{run}.reports", "--again"],
+            [
+                *(sys.executable, "-m", "deniable.cli", "randomize", "survey.json", name),
+                *("-o", f"{run}.reports", "--allow-repeat"),
+            ],
             cwd=directory, env=environment, capture_output=True, encoding="utf-8", errors="replace", timeout=300,
             check=False,
         )  # fmt: skip

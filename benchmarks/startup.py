@@ -40,7 +40,7 @@ STARTS = {
     "one GRR report": "from deniable import GRR, SecureRandomness\nGRR(4, 1.0).randomize([2], SecureRandomness())",
     "deniable --help": VERB.format(arguments=["--help"]),
     "randomize of a small file": VERB.format(
-        arguments=["randomize", "survey.json", "answers.csv", "-o", "reports.parquet", "--again", "--force"]
+        arguments=["randomize", "survey.json", "answers.csv", "-o", "reports.parquet", "--allow-repeat", "--force"]
     ),
 }
 """What people start, each in a process of its own; compared with importing numpy."""

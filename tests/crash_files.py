@@ -81,9 +81,9 @@ def after_randomize(folder: Path) -> str:
         assert not (folder / "second.parquet").exists()
     else:
         assert not reports.exists()
-    assert len(randomize_file(PLAIN, answers, folder / "second.parquet", rng(1), again=bool(entries)).warnings) == len(
-        entries
-    )
+    assert len(
+        randomize_file(PLAIN, answers, folder / "second.parquet", rng(1), allow_repeat=bool(entries)).warnings
+    ) == len(entries)
     assert hidden(folder) == set()
     return f"{'reports' if reports.exists() else 'no reports'}, {_recorded(entries)}"
 
@@ -169,7 +169,7 @@ def after_deal(folder: Path) -> str:
     else:
         assert not shares.exists()
     outcome = f"{'shares' if shares.exists() else 'no shares'}, {_recorded(entries)}"
-    deal_file(DEALT, N, folder / "second", rng(1), again=bool(entries))
+    deal_file(DEALT, N, folder / "second", rng(1), allow_repeat=bool(entries))
     assert hidden(folder) == {".deniable-shares.json"}
     return outcome
 

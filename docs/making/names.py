@@ -13,7 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, get_args
 
-from deniable.core.card import Shelf
+from deniable.core.card import Group
 from deniable.core.names import cards, mechanism_class
 
 BEGIN, END = "<!-- made from cards: begin -->", "<!-- made from cards: end -->"
@@ -56,13 +56,13 @@ _DECODING = {
 
 
 def shelves() -> str:
-    """Return the tables of all mechanisms in Markdown, a shelf each."""
+    """Return the tables of all mechanisms in Markdown, one for each group."""
     lines = []
-    for shelf in get_args(Shelf):
-        lines += ["", f"### {shelf.capitalize()}", "", "| name | class | take it for | one report | decoding |"]
+    for group in get_args(Group):
+        lines += ["", f"### {group.capitalize()}", "", "| name | class | take it for | one report | decoding |"]
         lines.append("|---|---|---|---|---|")
         for name, card in cards():
-            if card.shelf == shelf:
+            if card.group == group:
                 cls = mechanism_class(name)
                 also = "".join(f", `{variant.name}`" for variant in card.variants)
                 row = (f"`{name}`{also}", f"`{cls.__name__}`", card.when, card.wire, _DECODING[card.decoding])

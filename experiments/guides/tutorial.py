@@ -29,7 +29,7 @@ def report(folder: Path) -> Path:
     survey = collection(schema, 2, title="Night shifts")
     answers, reports, page = folder / "answers.csv", folder / "reports.parquet", folder / "report.html"
     answers.write_text(text().replace(";Day;", ";day;").replace(";Night;", ";night;"), encoding="utf-8")
-    randomize_file(survey, answers, reports, SimulationRandomness(SEED), again=True)
+    randomize_file(survey, answers, reports, SimulationRandomness(SEED), allow_repeat=True)
     total = aggregate_files(survey, [reports], folder / "all.aggregate")
     summary = summarize(
         survey.estimate(total),

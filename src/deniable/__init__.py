@@ -8,13 +8,13 @@ _own, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def _figure(estimates: object) -> object:
-    from deniable.report.shown import figure
+    from deniable.report.notebook import figure
 
     return figure(estimates)
 
 
 def _html(estimates: object) -> object:
-    from deniable.report.shown import framed
+    from deniable.report.notebook import framed
 
     return framed(estimates)
 

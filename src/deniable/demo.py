@@ -179,7 +179,7 @@ def _estimate(run: _Run, answers: Path, schema: Schema) -> Summary:
     collection = Collection(schema, recommend(schema.sizes, run.epsilon), title=TITLE)
     collection.save(run.survey)
     # The same public data at every demonstration: randomising it again is the point.
-    randomize_file(collection, answers, run.reports, SecureRandomness(), again=True)
+    randomize_file(collection, answers, run.reports, SecureRandomness(), allow_repeat=True)
     total = aggregate_files(collection, [run.reports], run.total)
     summary = summarize(
         collection.estimate(total),

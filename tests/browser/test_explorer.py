@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deniable import Attribute, Schema
-from deniable.planning import Exploration, decide, explore
+from deniable.planning import Exploration, explore, plan_survey
 from deniable.planning.precision import attribute_variance
 from deniable.report import save_explorer
 
@@ -59,7 +59,7 @@ def shown(page: Page) -> list[list[str]]:
 
 def expected(epsilon: str, n: int, share: float, target: float) -> list[list[str]]:
     """The same from a plan for exactly this budget and number, and the mechanism's own variance at this share."""
-    (setting,) = decide(SCHEMA, n, [epsilon], target=target).settings
+    (setting,) = plan_survey(SCHEMA, n, [epsilon], target=target).settings
     found = []
     for j, question in enumerate(setting.questions):
         mean = question.ask == "mean"
@@ -111,7 +111,7 @@ def test_every_number_is_pythons(explored: Exploration, explorer: str, open_page
         assert page.inner_text("#epsilon-value") == epsilon
         assert page.inner_text("#share-value") == f"{share}%"
         assert shown(page) == expected(epsilon, n, share / 100, target)
-        (setting,) = decide(SCHEMA, n, [epsilon], every=True).settings
+        (setting,) = plan_survey(SCHEMA, n, [epsilon], every=True).settings
         assert page.inner_text("#promise").lower() == f"{setting.promise}.".lower()
         assert page.inner_text("#how") == f"{setting.name}; a report has {setting.bits_per_report:.1f} bits."
         rows = page.locator("#mechanism-rows tr").evaluate_all(
@@ -124,7 +124,7 @@ def test_every_number_is_pythons(explored: Exploration, explorer: str, open_page
             "-" if one.bits_per_report is None else f"{one.bits_per_report:.1f}" for one in setting.mechanisms
         ]
         assert [row[3] for row in rows] == [
-            "-" if one.lever is None else f"{one.lever:.1f}" for one in setting.mechanisms
+            "-" if one.influence is None else f"{one.influence:.1f}" for one in setting.mechanisms
         ]
         worst = max(error for error, one in zip(errors, setting.mechanisms, strict=True) if one.chosen and error)
         verdict = page.inner_text("#verdict").replace("\u00a0", " ")
@@ -137,7 +137,11 @@ def test_drawn_intervals_lie_where_they_are_said_to(explorer: str, open_page: Op
     slide(page, "Suppose a share of", 2)
     row = page.locator("#questions .row:not(.head)").nth(3)
     x, width = (float(row.locator(".band").get_attribute(name) or "nan") for name in ("x", "width"))
-    half = 100 * Z * math.sqrt(attribute_variance(decide(SCHEMA, 8000, ["1.25"]).settings[0].mechanism, 3, 0.02, 8000))
+    half = (
+        100
+        * Z
+        * math.sqrt(attribute_variance(plan_survey(SCHEMA, 8000, ["1.25"]).settings[0].mechanism, 3, 0.02, 8000))
+    )
     assert x == 0  # nobody can be fewer than none
     assert width == pytest.approx(2 + half, rel=1e-12)
     assert row.locator("svg").get_attribute("aria-label") == f"interval from 0.0 to {2 + half:.1f}%"
@@ -147,7 +151,7 @@ def test_the_verdict_counts_a_scale_by_its_length(tmp_path: Path, open_page: Ope
     income = Attribute("income", kind="numeric", range=(0, 5000), grid=21)
     schema = Schema((income, Attribute("smoker", ("yes", "no"))))
     save_explorer(explore(schema, 1000), tmp_path / "page.html")
-    (setting,) = decide(schema, 1000, ["1"]).settings
+    (setting,) = plan_survey(schema, 1000, ["1"]).settings
     points = [100 * question.half_width / span for question, span in zip(setting.questions, (5000, 100), strict=True)]
     assert points[0] > points[1]
     verdict = open_page((tmp_path / "page.html").as_uri()).inner_text("#verdict").replace("\u00a0", " ")

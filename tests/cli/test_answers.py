@@ -1,4 +1,4 @@
-"""Means, totals, quantiles, liars, looks and comparisons on the command line: they print what Python answers."""
+"""Answers on the command line: the commands print what Python answers."""
 
 from __future__ import annotations
 
@@ -121,28 +121,28 @@ def test_simultaneous_counts_what_was_asked(run: Run, waves: object) -> None:
     assert f"all {together} hold together" in data["interval"]["covers"]
 
 
-def test_liars_and_looks(run: Run, waves: object) -> None:
+def test_malicious_and_anytime(run: Run, waves: object) -> None:
     survey, aggregate = Collection.load(Path("May.json")), Aggregate.load(Path("May.aggregate"))
     vote = survey.estimate(aggregate)["vote"]
     base = ["estimate", "May.json", "May.aggregate", "--total", "vote=Red,Green", "--mean", "stars", "--json"]
-    data = json.loads(run(*base, "--liars", "0.01").stdout)
-    assert data["attributes"][0]["categories"][1]["upper"] == vote.interval(liars=0.01)[1][1]
+    data = json.loads(run(*base, "--malicious", "0.01").stdout)
+    assert data["attributes"][0]["categories"][1]["upper"] == vote.interval(malicious=0.01)[1][1]
     pooled = vote.pooled(["Red", "Green"])
     assert pooled is not None
-    assert data["answers"][1]["lower"] == pooled.interval(liars=0.01)[0][0]
+    assert data["answers"][1]["lower"] == pooled.interval(malicious=0.01)[0][0]
     assert data["answers"][0]["lower"] is None
-    assert "no interval is known for liars" in data["answers"][0]["sentence"]
-    assert data["interval"]["liars"] == 0.01
+    assert "no interval is known for malicious contributors" in data["answers"][0]["sentence"]
+    assert data["interval"]["malicious"] == 0.01
     assert "even if up to 1% of all contributors lie" in data["interval"]["covers"]
-    looked = ["--looks", "any", "--planned", "9000", "--target", "population"]
+    looked = ["--anytime", "--planned", "9000", "--target", "population"]
     data = json.loads(run(*base, *looked).stdout)
-    expected = vote.interval(target="population", looks="any", planned=9000)[0][1]
+    expected = vote.interval(target="population", anytime=True, planned=9000)[0][1]
     assert data["attributes"][0]["categories"][1]["lower"] == expected
     assert data["interval"]["planned"] == 9000
     for wrong, message in (
-        (["--looks", "any", "--planned", "9"], "is known for the population only"),
-        (["--looks", "any", "--target", "population"], "planned must say how many contributors"),
-        (["--liars", "1"], "liars must be a fraction"),
+        (["--anytime", "--planned", "9"], "is known for the population only"),
+        (["--anytime", "--target", "population"], "planned must say how many contributors"),
+        (["--malicious", "1"], "malicious must be a fraction"),
         (["--mean", "vote"], "scores must say"),
         (["--mean", "nothing"], "questions must be about an attribute, one of"),
         (["--total", "vote"], "total must be an attribute, an equals sign and a list"),
@@ -162,7 +162,7 @@ def test_attributes_without_such_an_interval_say_so_and_others_have_theirs(run: 
     aggregate = survey.aggregate(survey.randomize(records, SimulationRandomness(1)))
     survey.save(Path("s.json"))
     aggregate.save(Path("s.aggregate"))
-    result = run("estimate", "s.json", "s.aggregate", "--liars", "0.01", "--mean", "age")
+    result = run("estimate", "s.json", "s.aggregate", "--malicious", "0.01", "--mean", "age")
     assert result.exit_code == 0, result.stderr
     assert "age: no interval is known for lying contributors" in " ".join(result.stdout.split())
 

@@ -261,7 +261,7 @@ def test_bad_options_of_estimate(collected: Run, options: tuple[str, ...], says:
     [
         ("estimate", "survey.json", "all.aggregate"),
         ("crosstab", "survey.json", "all.aggregate", "colour", "smoker"),
-        ("rehearse", "schema.json", "--contributors", "10", "--like", "answers.csv"),
+        ("rehearse", "schema.json", "--contributors", "10", "--guess", "answers.csv"),
         ("leakage", "answers.csv", "--epsilon", "1"),
     ],
 )
@@ -300,7 +300,7 @@ def test_unwritable_outputs(collected: Run) -> None:
     for arguments in (
         ("schema", "answers.csv"),
         ("collection", "--schema", "schema.json", "--epsilon", "1"),
-        ("randomize", "survey.json", "answers.csv", "--again"),
+        ("randomize", "survey.json", "answers.csv", "--allow-repeat"),
         ("aggregate", "survey.json", "reports.parquet"),
         ("merge", "all.aggregate"),
     ):
@@ -311,7 +311,7 @@ def test_unwritable_outputs(collected: Run) -> None:
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder where even root may not write")
 def test_folder_where_nobody_may_write(collected: Run) -> None:
     refused(collected, "merge", "all.aggregate", "-o", "/proc/out", says="cannot write /proc/out")
-    refused(collected, "randomize", "survey.json", "answers.csv", "--again", "-o", "/proc/out", says="/proc/out")
+    refused(collected, "randomize", "survey.json", "answers.csv", "--allow-repeat", "-o", "/proc/out", says="/proc/out")
     for option in ("--plot", "--html"):
         refused(
             collected, "estimate", "survey.json", "all.aggregate", option, "/proc/out", says="cannot write /proc/out"
@@ -367,7 +367,7 @@ def test_usage_errors_exit_2_and_point_to_help(run: Run, arguments: tuple[str, .
 def test_errors_name_switches_and_answers_as_they_are_typed(collected: Run) -> None:
     again = collected("randomize", "survey.json", "answers.csv", "-o", "again.parquet")
     assert again.exit_code == 2
-    assert again.stderr.endswith("to do it nevertheless, say so with --again\n")
+    assert again.stderr.endswith("to do it nevertheless, say so with --allow-repeat\n")
     total = collected("estimate", "survey.json", "all.aggregate", "--total", "smoker=never")
     assert "must have the category 'never', it has yes, no" in total.stderr
     mean = collected("estimate", "survey.json", "all.aggregate", "--mean", "smoker")

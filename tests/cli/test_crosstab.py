@@ -77,7 +77,7 @@ def test_what_cannot_be_asked_is_refused(made: Run) -> None:
     run_all(
         made,
         "collection --schema schema.json --epsilon 1 --mechanism SMP -o smp.json",
-        "randomize smp.json answers.csv -o smp.parquet --again",
+        "randomize smp.json answers.csv -o smp.parquet --allow-repeat",
         "aggregate smp.json smp.parquet -o smp.aggregate",
     )
     refused = made("crosstab", "smp.json", "smp.aggregate", "colour", "smoker")

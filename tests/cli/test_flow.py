@@ -321,9 +321,9 @@ def test_the_same_answers_are_randomised_again_only_when_told(survey: Run) -> No
     assert survey("randomize", "survey.json", "answers.csv", "-o", "reports.parquet").exit_code == 0
     refused = survey("randomize", "survey.json", "answers.csv", "-o", "second.parquet")
     assert refused.exit_code == 2
-    assert "--again" in refused.stderr
+    assert "--allow-repeat" in refused.stderr
     assert not Path("second.parquet").exists()
-    assert survey("randomize", "survey.json", "answers.csv", "-o", "second.parquet", "--again").exit_code == 0
+    assert survey("randomize", "survey.json", "answers.csv", "-o", "second.parquet", "--allow-repeat").exit_code == 0
 
 
 def test_randomize_states_what_was_spent(survey: Run) -> None:

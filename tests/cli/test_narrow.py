@@ -21,7 +21,7 @@ TABLES = {
     "combine": "combine survey.json all.aggregate two.json two.aggregate",
     "plan by sizes": "plan --sizes 2,4 --epsilon 1 --contributors 4000",
     "plan by schema": "plan --schema schema.json --contributors 4000 --all",
-    "rehearse": "rehearse schema.json --contributors 500 --like answers.csv --runs 3 --difference smoker=no,yes",
+    "rehearse": "rehearse schema.json --contributors 500 --guess answers.csv --runs 3 --difference smoker=no,yes",
     "leakage": "leakage answers.csv --schema schema.json --epsilon 1",
     "leakage about one": "leakage answers.csv --schema schema.json --epsilon 1 --target smoker",
     "calibrate": "calibrate answers.csv --schema schema.json --epsilon-total 1",
@@ -47,7 +47,7 @@ def made(run: Run, made_once: MadeOnce) -> Run:
             "randomize pairs.json answers.csv -o c.parquet",
             "aggregate pairs.json c.parquet -o pairs.aggregate",
             "learn survey.json all.aggregate --contributors 4000 --mechanism RS+RFD -o two.json",
-            "randomize two.json answers.csv -o d.parquet --again",
+            "randomize two.json answers.csv -o d.parquet --allow-repeat",
             "aggregate two.json d.parquet -o two.aggregate",
         ),
     )

@@ -169,7 +169,7 @@ def test_the_same_answers_are_not_randomised_in_two_phases(phases: Run) -> None:
         said,
     )
     assert not Path("x.parquet").exists()
-    meant = phases("randomize", "two.json", "one.csv", "-o", "x.parquet", "--again")
+    meant = phases("randomize", "two.json", "one.csv", "-o", "x.parquet", "--allow-repeat")
     assert meant.exit_code == 0
     assert "who takes part in both spends both epsilons" in " ".join(meant.stderr.split())
 
@@ -289,7 +289,7 @@ def test_the_third_phase_learns_from_both(alike: Run) -> None:
     again = alike("randomize", "c.json", "a.csv", "-o", "c.parquet")
     assert again.exit_code == 2, "a's contributors have taken part, two phases before"
     for line in (
-        "randomize c.json b.csv -o c.parquet --again",
+        "randomize c.json b.csv -o c.parquet --allow-repeat",
         "aggregate c.json c.parquet -o c.aggregate",
         "combine a.json a.aggregate b.json b.aggregate c.json c.aggregate --estimator unmixed",
     ):
@@ -297,7 +297,7 @@ def test_the_third_phase_learns_from_both(alike: Run) -> None:
         assert result.exit_code == 0, result.output
     assert "not from these" not in result.stdout
     late = ("aggregate", "b.json", "b.parquet", "late.parquet", "-o", "more.aggregate")
-    alike("randomize", "b.json", "a.csv", "-o", "late.parquet", "--again")
+    alike("randomize", "b.json", "a.csv", "-o", "late.parquet", "--allow-repeat")
     assert alike(*late).exit_code == 0
     result = alike("combine", *files[:3], "more.aggregate", "c.json", "c.aggregate")
     said = " ".join(result.stdout.split())

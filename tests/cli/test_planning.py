@@ -11,7 +11,7 @@ import pytest
 
 from deniable import Attribute, Schema
 from deniable.oracles import bound_price
-from deniable.planning import decide
+from deniable.planning import plan_survey
 from tests.cli.conftest import Run
 
 
@@ -38,7 +38,7 @@ def test_a_plan_of_a_questionnaire(run: Run) -> None:
     data = json.loads(
         run("plan", "--schema", "schema.json", "--contributors", "8000", "--target", "3", "--json").stdout
     )
-    assert data == json.loads(json.dumps(decide(schema, 8000, target=3).to_dict()))
+    assert data == json.loads(json.dumps(plan_survey(schema, 8000, target=3).to_dict()))
     assert [setting["epsilon"] for setting in data["settings"]] == [0.5, 1.0, 2.0, 4.0]
 
 
@@ -135,7 +135,7 @@ def test_a_plan_shows_the_price_of_a_bound(run: Run) -> None:
 
 
 def test_a_rehearsal(run: Run, guess: Path) -> None:
-    command = ("rehearse", "schema.json", "--contributors", "2000", "--like", guess, "--runs", "50", "--seed", "3")
+    command = ("rehearse", "schema.json", "--contributors", "2000", "--guess", guess, "--runs", "50", "--seed", "3")
     compared = ("--difference", "colour=green,blue", "--html", "page.html", "--plot", "picture.png")
     result = run(*command, *compared)
     assert result.exit_code == 0, result.output
@@ -158,7 +158,7 @@ def test_a_rehearsal(run: Run, guess: Path) -> None:
 def test_nothing_of_a_guess_but_shares_is_shown(run: Run) -> None:
     Path("people.csv").write_text("name,smoker,colour\nAnn Smith,yes,red\nBob Jones,no,green\n")
     result = run(
-        "rehearse", "schema.json", "--contributors", "100", "--like", "people.csv", "--runs", "2", "--html", "p.html"
+        "rehearse", "schema.json", "--contributors", "100", "--guess", "people.csv", "--runs", "2", "--html", "p.html"
     )
     assert result.exit_code == 0, result.output
     for text in (result.output, Path("p.html").read_text()):
@@ -185,7 +185,7 @@ def test_a_rehearsal_of_answers_is_marked_as_their_holders(run: Run, guess: Path
     for like, private in (("answers.csv", True), (guess, False)):
         umask = os.umask(0o022)
         try:
-            text, data = (run(*command, "--like", like, *more) for more in ((), ("--json",)))
+            text, data = (run(*command, "--guess", like, *more) for more in ((), ("--json",)))
         finally:
             os.umask(umask)
         assert text.exit_code == data.exit_code == 0, text.output
@@ -200,7 +200,7 @@ def test_a_rehearsal_of_answers_is_marked_as_their_holders(run: Run, guess: Path
         assert page.index("For the holder") < page.index("epsilon = 1") if private else True
         assert {Path(name).stat().st_mode & 0o777 for name in ("p.html", "p.png")} == {0o600 if private else 0o644}
     # Which is why: the shares of the file, to the last digit.
-    (smoker, _) = json.loads(run(*command, "--like", "answers.csv", "--json").stdout)["example"]["attributes"]
+    (smoker, _) = json.loads(run(*command, "--guess", "answers.csv", "--json").stdout)["example"]["attributes"]
     lines = Path("answers.csv").read_text().splitlines()[1:]
     yes = sum(line.startswith("yes,") for line in lines)
     assert smoker["categories"][0]["truth"] == yes / len(lines)
@@ -215,12 +215,12 @@ def test_a_rehearsal_of_answers_is_marked_as_their_holders(run: Run, guess: Path
         (("--seed", "-1"), "seed must be an integer >= 0"),
         (("--contributors", "0"), "contributors must be >= 1"),
         (("--epsilon", "0"), "epsilon must be"),
-        (("--like", "none.csv"), "none.csv"),
+        (("--guess", "none.csv"), "none.csv"),
         (("--html", "guess.csv"), "the output must not be one of the inputs"),
     ],
 )
 def test_bad_options_of_a_rehearsal(run: Run, guess: Path, options: tuple[str, ...], says: str) -> None:
-    result = run("rehearse", "schema.json", "--contributors", "100", "--like", guess, *options)
+    result = run("rehearse", "schema.json", "--contributors", "100", "--guess", guess, *options)
     assert result.exit_code == 2
     assert says in result.stderr
     assert result.stdout == ""

@@ -110,7 +110,7 @@ def test_interruption_after_the_reports_are_complete_says_so(survey: Run, monkey
 
 def test_interrupted_aggregate_goes_on_after_the_finished_files(survey: Run) -> None:
     for name in ("a.parquet", "b.parquet"):
-        assert survey("randomize", "survey.json", "answers.csv", "-o", name, "--again").exit_code == 0
+        assert survey("randomize", "survey.json", "answers.csv", "-o", name, "--allow-repeat").exit_code == 0
     arguments = ("survey.json", "a.parquet", "b.parquet", "-o", "all.aggregate")
     result = interrupted("aggregate", *arguments)
     assert result.returncode == 130

@@ -130,7 +130,7 @@ def _questionnaire(*columns: str, name: str = "schema.json") -> None:
 
 def _reports(collection: str, aggregate: str, answers: str = "answers.csv") -> None:
     _run(
-        f"deniable randomize {collection} {answers} -o {aggregate}.parquet --again",
+        f"deniable randomize {collection} {answers} -o {aggregate}.parquet --allow-repeat",
         f"deniable aggregate {collection} {aggregate}.parquet -o {aggregate}",
     )
 
@@ -210,7 +210,7 @@ def _parts() -> None:
     _asked("team", aggregate="part-1.arrow")
     Path("reports-on-this-machine").mkdir()
     _answers("others.csv", "team")
-    _run("deniable randomize survey.json others.csv -o reports-on-this-machine/reports.parquet --again")
+    _run("deniable randomize survey.json others.csv -o reports-on-this-machine/reports.parquet --allow-repeat")
 
 
 def _database() -> None:

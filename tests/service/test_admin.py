@@ -210,7 +210,7 @@ def test_results_are_what_the_command_line_says_and_the_page_shows_them(here: Ru
     assert "waiting" not in found
     assert [(day["batches"], day["n"]) for day in found["days"]] == [(1, 201)]
     assert me("GET", "/surveys/smoking/results.json", if_none_match=answer.headers["etag"]).status == 304
-    options = ("--looks", "any", "--target", "population", "--planned", "500")
+    options = ("--anytime", "--target", "population", "--planned", "500")
     assert found["estimate"] == estimated(here, tmp_path, *options)
     text = me("GET", "/surveys/smoking").content.decode()
     rows = shown_numbers(text)

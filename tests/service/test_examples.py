@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deniable.files.formats.posted import PostedReader
+from deniable.files.formats.json_lines import JsonLinesReader
 from deniable.files.wire import Body, from_binary, from_json
 from deniable.service.collector import Collector
 from deniable.service.config import read_configuration
@@ -91,7 +91,7 @@ def test_examples_are_what_is_written(tmp_path: Path) -> None:
 def test_examples_are_read() -> None:
     assert read_page((FOLDER / "page.json").read_text(), "page.json", ASKED).closes_at == "2026-06-01T00:00:00Z"
     assert unfinished(read_page((FOLDER / "page.json").read_text(), "page.json", ASKED)) == ""
-    assert PostedReader(FOLDER / "posted.jsonl", ASKED).n == 3
+    assert JsonLinesReader(FOLDER / "posted.jsonl", ASKED).n == 3
     one, other = from_json((FOLDER / "body.json").read_bytes()), from_binary((FOLDER / "body.bin").read_bytes(), 1)
     assert np.array_equal(one.ids, other.ids)
     assert np.array_equal(one.rows, other.rows)

@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from deniable import GRR
 from deniable.errors import StoreError
 from deniable.files.wire import BINARY_TYPE, Body
-from deniable.service import ingest, receiving, shield
+from deniable.service import ingest, middleware, receiving
 from deniable.service.connections import Joined
 from deniable.service.ingest import MAX_QUEUE, Ingest, Outcome
 from deniable.service.limits import Allowance, Limits, client_address, networks
@@ -715,9 +715,9 @@ def test_pages_elsewhere_may_upload_if_they_are_named(tmp_path: Path) -> None:
 def test_the_log_has_templates_and_nobody(
     here: Running, call: Caller, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counted = shield.Requests()
-    monkeypatch.setattr(shield, "_SECONDS", 60.0)
-    monkeypatch.setattr(shield, "requests", counted)
+    counted = middleware.Requests()
+    monkeypatch.setattr(middleware, "_SECONDS", 60.0)
+    monkeypatch.setattr(middleware, "requests", counted)
     with caplog.at_level(logging.INFO, "deniable.service.access"):
         (one,) = bodies(1, 9000)
         name = json.loads(one.to_json())["reports"][0]["id"]

@@ -441,11 +441,11 @@ def test_settings_come_from_file_environment_and_options_and_the_last_wins(tmp_p
         "DENIABLE_LIMITS_PER_HOUR": "9",
         "DENIABLE_TRUSTED_PROXIES": "10.0.0.0/8,::1/128",
     }
-    found = read_configuration(path, {"database": "sqlite:b.db", "public": None, "no_limits": False}, environment)
+    found = read_configuration(path, {"database": "sqlite:b.db", "public": None, "no_rate_limits": False}, environment)
     assert (found.database, found.public, found.admin) == ("sqlite:b.db", "127.0.0.1:2", "127.0.0.1:8081")
     assert (found.limits.per_minute, found.limits.per_hour, found.limits.off) == (7, 9, False)
     assert (found.page_origin, found.trusted_proxies) == (["https://a.example"], ["10.0.0.0/8", "::1/128"])
-    assert read_configuration(None, {"no_limits": True}, {}).limits.off
+    assert read_configuration(None, {"no_rate_limits": True}, {}).limits.off
     assert read_configuration(None, {}, {"DENIABLE_LIMITS_OFF": "yes"}).limits.off
     for text, said in (("nonsense", "is not TOML"), ("more = 1", "more: extra inputs"), ("public = 1", "public: ")):
         path.write_text(text)

@@ -1,4 +1,4 @@
-from .asked import Asked as Asked, Reading as Reading
+from .asked import IntervalOptions as IntervalOptions, QuestionSet as QuestionSet
 from .codebooks import codebook as codebook
 from .comparison import Comparison as Comparison, compare as compare
 from .crosstab import (

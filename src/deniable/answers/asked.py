@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.core.answer import Answer
 from deniable.core.checks import Target, listed
-from deniable.core.estimate import Estimate, Looks
+from deniable.core.estimate import Estimate
 from deniable.core.ordered import Cdf, Quantile
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.errors import InvalidParameterError, NoIntervalError
@@ -31,7 +31,7 @@ _DIGITS = 3
 
 
 @dataclass(frozen=True)
-class Reading:
+class IntervalOptions:
     """How intervals are read: once, for all numbers of a page.
 
     Parameters
@@ -40,37 +40,37 @@ class Reading:
         Coverage.
     target : {"contributors", "population"}
         What they cover.
-    together : int
+    simultaneous : int
         How many intervals hold together.
-    liars : float
+    malicious : float
         Fraction of contributors whose reports may be anything.
-    looks : {"one", "any"}
-        Whether all looks at a growing collection hold together.
+    anytime : bool
+        Whether the intervals of all looks at a growing collection hold together.
     planned : int, optional
         Contributors that were planned before the first look.
     """
 
     confidence: float = 0.95
     target: Target = "contributors"
-    together: int = 1
-    liars: float = 0.0
-    looks: Looks = "one"
+    simultaneous: int = 1
+    malicious: float = 0.0
+    anytime: bool = False
     planned: int | None = None
 
     @property
     def single(self) -> dict[str, Any]:
         """The parameters of `Answer.interval`."""
-        return {"confidence": self.confidence, "target": self.target, "simultaneous": self.together}
+        return {"confidence": self.confidence, "target": self.target, "simultaneous": self.simultaneous}
 
     @property
     def full(self) -> dict[str, Any]:
         """The parameters of `Estimate.interval`."""
-        return {**self.single, "liars": self.liars, "looks": self.looks, "planned": self.planned}
+        return {**self.single, "malicious": self.malicious, "anytime": self.anytime, "planned": self.planned}
 
     @property
     def plain(self) -> bool:
         """Whether one look at honest contributors is read."""
-        return not self.liars and self.looks == "one"
+        return not (self.malicious or self.anytime)
 
     @property
     def level(self) -> str:
@@ -159,7 +159,7 @@ class Curve(Result):
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionSet:
     """Which questions somebody asks of estimates, by attribute.
 
     Parameters
@@ -176,7 +176,7 @@ class Asked:
     >>> from deniable import GRR
     >>> grr = GRR(k=3, epsilon=3.0)
     >>> stars = grr.estimate(grr.aggregate([0, 2, 2, 1, 2] * 20)).named("stars", ["1", "2", "3"], [1, 2, 3])
-    >>> rows, curves = Asked(means=("stars",)).of({"stars": stars})
+    >>> rows, curves = QuestionSet(means=("stars",)).of({"stars": stars})
     >>> rows[0].sentence
     "The mean of 'stars' among these 100 contributors is 2.463 (95% interval: 2.322 to 2.621)."
     """
@@ -186,7 +186,7 @@ class Asked:
     quantiles: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
     @classmethod
-    def usual(cls, schema: Schema) -> Asked:
+    def default(cls, schema: Schema) -> QuestionSet:
         """Return what is asked of a schema where nobody asks anything: mean and quartiles of every numeric grid.
 
         That is what a grid is for: its points, one by one, are mostly noise.
@@ -195,20 +195,20 @@ class Asked:
         --------
         >>> from deniable import Attribute
         >>> age = Attribute("age", kind="numeric", range=(0, 90), grid=10)
-        >>> Asked.usual(Schema((age, Attribute("smoker", ("yes", "no")))))
-        Asked(means=('age',), totals=(), quantiles=(('age', (0.25, 0.5, 0.75)),))
+        >>> QuestionSet.default(Schema((age, Attribute("smoker", ("yes", "no")))))
+        QuestionSet(means=('age',), totals=(), quantiles=(('age', (0.25, 0.5, 0.75)),))
         """
         grids = tuple(column.name for column in schema.columns if column.question_kind.quartiles_shown)
         return cls(means=grids, quantiles=tuple((name, (0.25, 0.5, 0.75)) for name in grids))
 
     def warnings(self, schema: Schema) -> tuple[str, ...]:
-        """Return what to know of the questions before their answers are read, a sentence each.
+        """Return what to know of the questions before their answers are chosen, a sentence each.
 
         Examples
         --------
         >>> from deniable import Attribute
         >>> towns = Schema((Attribute("town", ("Bern", "Aarau")),))
-        >>> Asked(quantiles=(("town", (0.5,)),)).warnings(towns)[0][:57]
+        >>> QuestionSet(quantiles=(("town", (0.5,)),)).warnings(towns)[0][:57]
         "the categories of 'town' are in no order that the schema "
         """
         orderless = {one.name for one in schema.columns if not one.question_kind.in_order(one)}
@@ -226,7 +226,7 @@ class Asked:
     def of(
         self,
         estimates: Mapping[Any, Estimate],
-        reading: Reading | None = None,
+        options: IntervalOptions | None = None,
         contributors: int | None = None,
     ) -> tuple[tuple[Row, ...], tuple[Curve, ...]]:
         """Analyst: return the answers, and the distribution functions that quantiles were read from.
@@ -235,7 +235,7 @@ class Asked:
         ----------
         estimates : mapping of attribute to Estimate
             What a collection's estimate is.
-        reading : Reading, optional
+        options : IntervalOptions, optional
             How intervals are read.
         contributors : int, optional
             How many there are, for the sentences; those of the estimate by default.
@@ -247,25 +247,25 @@ class Asked:
         UnknownCategoryError
             If it has no such category.
         """
-        read = reading or Reading()
+        chosen = options or IntervalOptions()
         rows: list[Row] = []
         curves: list[Curve] = []
         for name in self.means:
             one = _attribute(estimates, name)
             about = f"the mean of {_called(one)}{_counted(one)}"
-            rows.append(row(one.mean(), "score", about, read, contributors or one.contributors))
+            rows.append(row(one.mean(), "score", about, chosen, contributors or one.contributors))
         for name, labels in self.totals:
             one = _attribute(estimates, name)
             these = " or ".join(map(repr, labels))
             about = f"the share of {these} of {_called(one)}"
-            pooled = None if read.plain else one.pooled(labels)
-            rows.append(row(one.total(labels), "share", about, read, contributors or one.contributors, pooled))
+            pooled = None if chosen.plain else one.pooled(labels)
+            rows.append(row(one.total(labels), "share", about, chosen, contributors or one.contributors, pooled))
         for name, shares_ in self.quantiles:
             one = _attribute(estimates, name)
             cdf = one.cdf()
             about = f"{_called(one)}{_counted(one)}"
-            rows += [_quantile(cdf.quantile(p), name, about, read, contributors or one.contributors) for p in shares_]
-            curves.append(_curve(name, cdf, read))
+            rows += [_quantile(cdf.quantile(p), name, about, chosen, contributors or one.contributors) for p in shares_]
+            curves.append(_curve(name, cdf, chosen))
         return tuple(rows), tuple(curves)
 
 
@@ -320,62 +320,63 @@ def _counted(estimate: Estimate) -> str:
 
 
 def row(
-    answer: Answer, unit: Unit, about: str, reading: Reading, contributors: int, pooled: Estimate | None = None
+    answer: Answer, unit: Unit, about: str, options: IntervalOptions, contributors: int, pooled: Estimate | None = None
 ) -> Row:
     """Return an answer as a row; `about` completes "... is 3" with a noun.
 
-    `pooled` is the estimate of the answer's categories as one, which has intervals despite liars and at any look.
+    `pooled` is the estimate of the answer's categories as one, which has intervals despite malicious contributors
+    and at any time.
     """
     lower = upper = math.nan
     note = ""
     try:
         if pooled is not None:
-            lower, upper = (float(end[0]) for end in pooled.interval(**reading.full))
-        elif reading.plain:
-            lower, upper = answer.interval(**reading.single)
+            lower, upper = (float(end[0]) for end in pooled.interval(**options.full))
+        elif options.plain:
+            lower, upper = answer.interval(**options.single)
         else:
-            note = "of several categories together no interval is known for liars or for any look"
+            note = "of several categories together no interval is known for malicious contributors or at any time"
     except NoIntervalError as error:
         note = str(error)
     known = Row(
         answer.question or about,
         unit,
         answer.value,
-        answer.standard_error_for(reading.target),
+        answer.standard_error_for(options.target),
         lower,
         upper,
         "",
         note=note,
     )
-    return dataclasses.replace(known, sentence=_sentence(known, about, reading, contributors))
+    return dataclasses.replace(known, sentence=_sentence(known, about, options, contributors))
 
 
-def _sentence(known: Row, about: str, reading: Reading, contributors: int) -> str:
-    subject = f"{about[0].upper()}{about[1:]} {whom(reading.target, contributors)}"
+def _sentence(known: Row, about: str, options: IntervalOptions, contributors: int) -> str:
+    subject = f"{about[0].upper()}{about[1:]} {whom(options.target, contributors)}"
     write = known.write
     if math.isnan(known.value):
         return f"{subject} is not determined: there are no reports."
     if known.note:
         return f"{subject} is estimated at {write(known.value)}, without an interval: {known.note}."
     if not (math.isfinite(known.lower) and math.isfinite(known.upper)):
-        return f"{subject} is not determined by the reports: the {reading.level} interval has no end."
+        return f"{subject} is not determined by the reports: the {options.level} interval has no end."
     return (
-        f"{subject} is {write(known.value)} ({reading.level} interval: {write(known.lower)} to {write(known.upper)})."
+        f"{subject} is {write(known.value)} ({options.level} interval: {write(known.lower)} to {write(known.upper)})."
     )
 
 
-def _quantile(found: Quantile, attribute: str, about: str, reading: Reading, contributors: int) -> Row:
+def _quantile(found: Quantile, attribute: str, about: str, options: IntervalOptions, contributors: int) -> Row:
     lowest = highest = note = ""
     ends = math.nan, math.nan
-    if found.cdf.refusal or not reading.plain:
-        note = found.cdf.refusal or "of quantiles no interval is known for liars or for any look"
+    if found.cdf.refusal or not options.plain:
+        note = found.cdf.refusal or "of quantiles no interval is known for malicious contributors or at any time"
     else:
-        options: dict[str, Any] = {"target": reading.target, "simultaneous": max(reading.together, 1)}
-        lowest, highest = found.interval(reading.confidence, **options)
-        ends = found.bounds(reading.confidence, **options)
-    about_whom = whom(reading.target, contributors)
+        how: dict[str, Any] = {"target": options.target, "simultaneous": max(options.simultaneous, 1)}
+        lowest, highest = found.interval(options.confidence, **how)
+        ends = found.bounds(options.confidence, **how)
+    about_whom = whom(options.target, contributors)
     subject = f"{about_whom[0].upper()}{about_whom[1:]}, {_share_text(found.p)} of the answers to {about} are at most"
-    interval = f" ({reading.level} interval: {lowest!r} to {highest!r})" if lowest else f", without an interval: {note}"
+    interval = f" ({options.level} interval: {lowest!r} to {highest!r})" if lowest else f", without an interval: {note}"
     return Row(
         f"{found.p:g} quantile of {attribute!r}",
         "category",
@@ -394,9 +395,9 @@ def _share_text(p: float) -> str:
     return {0.25: "a quarter", 0.5: "half", 0.75: "three quarters"}.get(p, f"{100 * p:g}%")
 
 
-def _curve(name: str, cdf: Cdf, reading: Reading) -> Curve:
+def _curve(name: str, cdf: Cdf, options: IntervalOptions) -> Curve:
     nothing = np.full(len(cdf.labels), np.nan)
     lower = upper = nothing
-    if not cdf.refusal and reading.plain:
-        lower, upper = cdf.band(reading.confidence, reading.target, reading.together)
+    if not cdf.refusal and options.plain:
+        lower, upper = cdf.band(options.confidence, options.target, options.simultaneous)
     return Curve(name, cdf.labels, cdf.values, lower, upper)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.answers.asked import Reading, Row, row, shares
+from deniable.answers.asked import IntervalOptions, Row, row, shares
 from deniable.answers.independent import difference
 from deniable.core.aggregate import Aggregate
 from deniable.core.answer import Answer
@@ -117,9 +117,9 @@ class Comparison(Result):
     together: int = field(default=1, metadata=HIDDEN)
 
     @property
-    def reading(self) -> Reading:
+    def options(self) -> IntervalOptions:
         """How the intervals are read."""
-        return Reading(self.confidence, self.target, self.together)
+        return IntervalOptions(self.confidence, self.target, self.together)
 
     @property
     def promised(self) -> list[dict[str, Any]]:
@@ -147,7 +147,7 @@ class Comparison(Result):
             "noise of the randomisation and of the sampling"
         )
         together = f"; all {self.together:,} hold together" if self.together > 1 else ""
-        return f"The {self.reading.level} interval covers {covers}{together}."
+        return f"The {self.options.level} interval covers {covers}{together}."
 
     @property
     def sentences(self) -> list[str]:
@@ -173,7 +173,7 @@ class Comparison(Result):
             verb = "rose" if one.change[i] > 0 else "fell"
             said.append(
                 f"{one.categories[i]!r} of {name} {verb} by {_points(write, abs(float(one.change[i])))}: by "
-                f"{write(low).removesuffix('%')} to {_points(write, high)}, with {self.reading.level} confidence in "
+                f"{write(low).removesuffix('%')} to {_points(write, high)}, with {self.options.level} confidence in "
                 "all changes named here."
             )
         if not shown.any():
@@ -253,9 +253,9 @@ def compare(
     named = [name for name in names if name not in scored or one[name].k <= MOST_SCALE]
     everyone = sum(one[name].k for name in named)
     together = sum(one[name].k for name in names) + len(scored) if simultaneous else 1
-    reading = Reading(confidence, target, together)
-    joint = Reading(confidence, target, max(everyone, together, 1))
-    parts = tuple(_compared(one[name], other[name], (reading, joint), independent) for name in names)
+    options = IntervalOptions(confidence, target, together)
+    joint = IntervalOptions(confidence, target, max(everyone, together, 1))
+    parts = tuple(_compared(one[name], other[name], (options, joint), independent) for name in names)
     everything = dict.fromkeys([*map(str, one), *map(str, other)])
     return Comparison(
         (first[0].title, second[0].title),
@@ -271,9 +271,9 @@ def compare(
 
 
 def _compared(
-    one: Estimate, other: Estimate, readings: tuple[Reading, Reading], independent: bool
+    one: Estimate, other: Estimate, pair: tuple[IntervalOptions, IntervalOptions], independent: bool
 ) -> AttributeComparison:
-    reading, joint = readings
+    options, joint = pair
     changes = [
         difference(after, before, independent=independent)
         for before, after in ((one.total(label), other.total(label)) for label in one.labels)
@@ -281,21 +281,21 @@ def _compared(
     note = ""
     bounds = together = np.full((one.k, 2), math.nan)
     try:
-        bounds, together = (np.array([change.interval(**how.single) for change in changes]) for how in (reading, joint))
+        bounds, together = (np.array([change.interval(**how.single) for change in changes]) for how in (options, joint))
     except NoIntervalError as error:
         note = str(error)
     mean = None
     if one.scores is not None:
         change: Answer = difference(other.mean(), one.mean(), independent=independent)
         about = f"the change of the mean of {one.title or one.attribute!r}"
-        mean = row(change, "score", about, reading, one.contributors + other.contributors)
+        mean = row(change, "score", about, options, one.contributors + other.contributors)
     return AttributeComparison(
         one.attribute,
         one.labels,
         one.frequencies,
         other.frequencies,
         np.array([change.value for change in changes]),
-        np.array([change.standard_error_for(reading.target) for change in changes]),
+        np.array([change.standard_error_for(options.target) for change in changes]),
         bounds[:, 0],
         bounds[:, 1],
         together[:, 0],

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.answers.asked import Asked, Curve, Reading, Row
+from deniable.answers.asked import Curve, IntervalOptions, QuestionSet, Row
 from deniable.core.checks import Target, checked_integer
-from deniable.core.estimate import Estimate, Floats, Looks, RecordEstimate
+from deniable.core.estimate import Estimate, Floats, RecordEstimate
 from deniable.core.mechanism import Mechanism
 from deniable.core.privacy import Guarantee
 from deniable.core.result import HIDDEN, OPTIONAL, Result, fields_of
@@ -57,7 +57,7 @@ class AttributeSummary(Result):
     title : str
         What people read instead of the name; "" if there is nothing.
     note : str
-        Why its intervals allow for neither liars nor any look, where that was asked and others' do.
+        Why its intervals allow for neither malicious contributors nor any look, where that was asked and others' do.
     """
 
     also: ClassVar = {"categories": "rows"}
@@ -148,9 +148,9 @@ class Summary(Result):
         Names of the mechanisms of earlier phases whose reports the estimate combines.
     biased : tuple of str
         Why estimates of the mechanism itself are biased, where they are: those have no intervals.
-    liars : float
+    malicious : float
         Fraction of the contributors whose reports may be anything, which the intervals allow for.
-    looks : {"one", "any"}
+    anytime : bool
         Whether the intervals of all looks at a growing collection hold together.
     planned : int or None
         Contributors that were planned before the first look.
@@ -180,8 +180,8 @@ class Summary(Result):
     together: int = field(default=0, metadata=HIDDEN)
     earlier: tuple[str, ...] = field(default=(), metadata=HIDDEN)
     biased: tuple[str, ...] = field(default=(), metadata=HIDDEN)
-    liars: float = field(default=0.0, metadata=HIDDEN)
-    looks: Looks = field(default="one", metadata=HIDDEN)
+    malicious: float = field(default=0.0, metadata=HIDDEN)
+    anytime: bool = field(default=False, metadata=HIDDEN)
     planned: int | None = field(default=None, metadata=HIDDEN)
     answers: tuple[Row, ...] = field(default=(), metadata=OPTIONAL)
     curves: tuple[Curve, ...] = field(default=(), metadata=OPTIONAL)
@@ -211,12 +211,12 @@ class Summary(Result):
             else f"the frequency in the population that these {self.n:,} contributors were drawn from: "
             "the noise of the randomisation and of the sampling"
         )
-        if self.liars:
+        if self.malicious:
             together += (
-                f", even if up to {100 * self.liars:.10g}% of all contributors lie together, knowing all; it "
+                f", even if up to {100 * self.malicious:.10g}% of all contributors lie together, knowing all; it "
                 "is then about the honest"
             )
-        if self.looks == "any":
+        if self.anytime:
             together += (
                 "; so do those of every look at this collection while it grows, whoever stops looking when, if "
                 "contributors arrive in an order that has nothing to do with their answers"
@@ -245,8 +245,8 @@ class Summary(Result):
     def interval(self) -> dict[str, Any]:
         """What the intervals are: confidence, target, whether they hold together, and the same in words."""
         names = ("confidence", "target", "simultaneous")
-        further: dict[str, Any] = {"liars": self.liars} if self.liars else {}
-        further |= {"looks": self.looks, "planned": self.planned} if self.looks == "any" else {}
+        further: dict[str, Any] = {"malicious": self.malicious} if self.malicious else {}
+        further |= {"looks": "any", "planned": self.planned} if self.anytime else {}
         return {name: getattr(self, name) for name in names} | further | {"covers": self.interval_text}
 
     @property
@@ -310,9 +310,9 @@ def summarize(
     top: int | None = None,
     queries: Mapping[str, ArrayLike] | None = None,
     looked_at: int = 0,
-    asked: Asked | None = None,
-    liars: float = 0.0,
-    looks: Looks = "one",
+    asked: QuestionSet | None = None,
+    malicious: float = 0.0,
+    anytime: bool = False,
     planned: int | None = None,
     several: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Summary:
@@ -352,9 +352,9 @@ def summarize(
         at the estimates.
     looked_at : int
         For estimates that a search found: how many candidates it looked at; the intervals then hold for all of them.
-    asked : Asked, optional
+    asked : QuestionSet, optional
         Means, totals and quantiles to answer as well.
-    liars, looks, planned
+    malicious, anytime, planned
         As `Estimate.interval` takes them.
     several : mapping of str to tuple of int, optional
         Questions that fill several columns (`Schema.several`), whose own bounds are then shown with the guarantee.
@@ -386,18 +386,18 @@ def summarize(
     comparisons = sum(
         estimate.k if codes is None else len(codes[name]) for name, estimate in named.items() if estimate.n
     )
-    questions = asked or Asked()
+    questions = asked or QuestionSet()
     comparisons = looked_at or comparisons + questions.count(named)
     simultaneous = simultaneous or top is not None or looked_at > 0
     together = comparisons if simultaneous and comparisons else 1
-    reading = Reading(confidence, target, together, liars, looks, planned)
+    options = IntervalOptions(confidence, target, together, malicious, anytime, planned)
     attributes = tuple(
-        _attribute(name, estimate, reading, None if truth is None else truth.get(name), truth_n)
+        _attribute(name, estimate, options, None if truth is None else truth.get(name), truth_n)
         for name, estimate in named.items()
     )
     if attributes and all(row.note for row in attributes):
         raise NoIntervalError(attributes[0].note)
-    rows, curves = questions.of(named, reading, n)
+    rows, curves = questions.of(named, options, n)
     processing = next((_steps(estimate) for estimate in named.values() if estimate.raw is not None), ())
     biased = [step for estimate in named.values() for step in (estimate.raw or estimate).processing]
     records = None
@@ -427,8 +427,8 @@ def summarize(
         collection=collection,
         selection=selection,
         together=comparisons if simultaneous else 0,
-        liars=liars,
-        looks=looks,
+        malicious=malicious,
+        anytime=anytime,
         planned=planned,
         answers=rows,
         curves=curves,
@@ -491,7 +491,7 @@ def _steps(estimate: Estimate) -> tuple[str, ...]:
 def _attribute(
     name: str,
     estimate: Estimate,
-    reading: Reading,
+    options: IntervalOptions,
     counts: ArrayLike | None,
     truth_n: int | None,
 ) -> AttributeSummary:
@@ -500,7 +500,7 @@ def _attribute(
     nothing = np.full(raw.k, np.nan)
     lower, upper, note = nothing, nothing, ""
     try:
-        lower, upper = raw.interval(**reading.full) if raw.is_raw else (nothing, nothing)
+        lower, upper = raw.interval(**options.full) if raw.is_raw else (nothing, nothing)
     except NoIntervalError as error:
         note = str(error)
     truth = None
@@ -510,7 +510,7 @@ def _attribute(
             raise InvalidInputError(f"truth of {name!r} must have {raw.k} counts, got shape={known.shape}")
         total = truth_n or known.sum()
         truth = known / total if total > 0 else np.full(raw.k, np.nan)
-    errors = raw.standard_errors_for(reading.target)
+    errors = raw.standard_errors_for(options.target)
     return AttributeSummary(
         attribute=name,
         categories=raw.labels,

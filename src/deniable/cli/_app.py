@@ -208,7 +208,7 @@ def _fail(message: str, code: int) -> None:
 def in_flags(message: str, command: str) -> str:
     """Return a message of the library with a command's options as they are typed: `target_error` is --target-error.
 
-    A switch that is on, `again=True`, is --again.
+    A switch that is on, `allow_repeat=True`, is --allow-repeat.
 
     Names of one word are the same in both languages; what is no subject and has no value is somebody else's word.
     """

@@ -12,7 +12,7 @@ from deniable.cli._collections import print_collection, save_collection
 from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
 from deniable.errors import InvalidParameterError
 from deniable.oracles.sketch.heavy_hitters import HeavyHitters
-from deniable.planning import cannot_work, default_mechanism, two_phases_text
+from deniable.planning import default_mechanism, infeasibility, two_phases_text
 from deniable.report.text import print_line
 from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
@@ -103,7 +103,7 @@ def collection(
         )
         result = Collection(questions, default.mechanism, version, title)
     # Before anything is written: too few is known now.
-    too_few = "" if contributors is None else cannot_work(result, contributors)
+    too_few = "" if contributors is None else infeasibility(result, contributors)
     save_collection(result, output, force)
     print_collection(result)
     if too_few:

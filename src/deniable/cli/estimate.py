@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.answers import Asked, codebook, summarize
+from deniable.answers import QuestionSet, codebook, summarize
 from deniable.cli._app import check_outputs, note, progress, verb, writing
 from deniable.cli._estimates import checked_postprocess, parse_queries, show
 from deniable.cli._options import (
@@ -34,13 +33,6 @@ from deniable.files import read_truth
 from deniable.postprocess import postprocess as processed
 from deniable.postprocess.steps import POSTPROCESS_NAMES
 from deniable.survey.collection import Collection
-
-
-class LooksName(StrEnum):
-    """How often somebody looks, as the command line spells it."""
-
-    one = "one"
-    any = "any"
 
 
 @verb("estimate")
@@ -101,16 +93,16 @@ def estimate(
     every: Annotated[
         bool, typer.Option("--all", help="List every category, and every point of a numeric grid.")
     ] = False,
-    looks: Annotated[
-        LooksName,
-        typer.Option("--looks", help="any: intervals of all looks at a growing collection hold together."),
-    ] = LooksName.one,
+    anytime: Annotated[
+        bool,
+        typer.Option("--anytime", help="Anytime-valid intervals: for looking often while reports arrive."),
+    ] = False,
     planned: Annotated[
         int | None,
-        typer.Option("--planned", metavar="N", help="Contributors planned before the first look, for --looks any."),
+        typer.Option("--planned", metavar="N", help="Contributors planned before the first look, for --anytime."),
     ] = None,
-    liars: Annotated[
-        float, typer.Option("--liars", metavar="A", help="Fraction of contributors who may report anything.")
+    malicious: Annotated[
+        float, typer.Option("--malicious", metavar="A", help="Fraction of contributors who may report anything.")
     ] = 0.0,
 ) -> None:
     """Print frequencies with standard errors and intervals.
@@ -126,10 +118,10 @@ def estimate(
     if collection.schema.is_text:
         raise InvalidParameterError(f"{survey} asks for open text: read it with deniable heavy-hitters")
     chosen = None if queries is None else _asked(collection, queries)
-    usual = Asked.usual(collection.schema)
-    plain = not (means or totals or quantiles or chosen or top or deals or postprocess or estimator or liars)
-    if plain and looks == LooksName.one:
-        asked = usual
+    default = QuestionSet.default(collection.schema)
+    plain = not (means or totals or quantiles or chosen or top or deals or postprocess or estimator or malicious)
+    if plain and not anytime:
+        asked = default
     else:
         asked = parse_questions(collection, means or (), totals or (), quantiles or ())
     for warning in asked.warnings(collection.schema):
@@ -159,8 +151,8 @@ def estimate(
         top=top,
         queries=chosen,
         asked=asked,
-        liars=liars,
-        looks=looks.value,
+        malicious=malicious,
+        anytime=anytime,
         planned=planned,
         several=collection.schema.several,
     )
@@ -173,12 +165,12 @@ def estimate(
     if every:
         show(summary, plot, html, as_json, most=max(collection.schema.sizes))
     else:
-        show(summary, plot, html, as_json, usual.means)
+        show(summary, plot, html, as_json, default.means)
 
 
 def parse_questions(
     collection: Collection, means: Sequence[str], totals: Sequence[str], quantiles: Sequence[str]
-) -> Asked:
+) -> QuestionSet:
     """Return the questions behind --mean A, --total A=x,y and --quantiles A=.25,.5."""
     parts = []
     for name, rest in (_divided("total", text, "A=x,y") for text in totals):
@@ -193,7 +185,7 @@ def parse_questions(
             raise InvalidParameterError(
                 f"quantiles must be numbers between 0 and 1, as A=.25,.5, got {rest!r}"
             ) from None
-    return Asked(tuple(means), tuple(parts), tuple(shares))
+    return QuestionSet(tuple(means), tuple(parts), tuple(shares))
 
 
 def _divided(flag: str, text: str, example: str) -> tuple[str, str]:

@@ -11,9 +11,9 @@ import typer
 from deniable.cli._app import check_output, print_result, progress, verb, writing
 from deniable.cli._mechanisms import parse_sizes
 from deniable.errors import InvalidParameterError
-from deniable.planning import decide, explore, plan as make_plan
-from deniable.planning.decision import EPSILONS
-from deniable.report import decision_page, plan_page, save_explorer
+from deniable.planning import explore, plan as make_plan, plan_survey
+from deniable.planning.survey_plan import EPSILONS
+from deniable.report import plan_page, save_explorer, survey_plan_page
 from deniable.survey.schema import Schema
 
 
@@ -97,10 +97,10 @@ def plan(
         if html is not None:
             check_output(html, [schema])
         asked = Schema.load(schema)
-        decision = decide(
+        decision = plan_survey(
             asked, contributors, epsilon or EPSILONS, target=target, confidence=confidence, every=every, pairs=pairs
         )
-        print_result(decision, decision_page(decision), as_json)
+        print_result(decision, survey_plan_page(decision), as_json)
         if html is not None:
             with writing(html), progress("computing") as report:
                 found = explore(

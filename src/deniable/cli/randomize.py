@@ -24,9 +24,11 @@ def randomize(
     survey: CollectionFile,
     answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="True answers: CSV or Parquet, a row each.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the reports (Parquet).")],
-    again: Annotated[
+    allow_repeat: Annotated[
         bool,
-        typer.Option("--again", help="Randomise answers that already were; their contributors spend epsilon again."),
+        typer.Option(
+            "--allow-repeat", help="Randomise answers that already were; their contributors spend epsilon again."
+        ),
     ] = False,
     shares: Annotated[
         Path | None,
@@ -60,7 +62,7 @@ def randomize(
             answers,
             output,
             SecureRandomness(),
-            again=again,
+            allow_repeat=allow_repeat,
             shares=shares,
             max_epsilon=max_epsilon,
             delimiter=delimiter,

@@ -21,9 +21,9 @@ from deniable.survey.schema import Schema
 def rehearse(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The questionnaire (JSON).")],
     contributors: Annotated[int, typer.Option("--contributors", help="How many people are expected.")],
-    like: Annotated[
+    guess: Annotated[
         Path,
-        typer.Option("--like", help="A rough guess: rows of answers, or the columns attribute, category, share."),
+        typer.Option("--guess", help="A rough guess: rows of answers, or the columns attribute, category, share."),
     ],
     epsilon: Annotated[str, typer.Option("--epsilon", help="Budget of a whole contributor.")] = "1",
     runs: Annotated[int, typer.Option("--runs", help="How many times everybody reports.")] = 200,
@@ -46,17 +46,17 @@ def rehearse(
     Of rows of answers exact shares are shown: if the answers are somebody's, the output is for
     their holder only. Shares that were known before can be published.
     """
-    check_outputs([schema, like], plot, html)
+    check_outputs([schema, guess], plot, html)
     asked = Schema.load(schema)
     compared = [parse_difference(asked, text) for text in differences or []]
-    guess = Guess.read(like, asked)
-    if guess.from_answers:
+    shares = Guess.read(guess, asked)
+    if shares.from_answers:
         note(f"warning: this rehearsal is {OF_ANSWERS}")
     with progress("rehearsing", quiet=as_json) as report:
         found = make_rehearsal(
             collection(asked, epsilon),
             contributors,
-            guess,
+            shares,
             runs=runs,
             rng=SimulationRandomness(seed),
             differences=compared,

@@ -28,9 +28,11 @@ def serve(
     admin: Annotated[
         str | None, typer.Option("--admin", metavar="HOST:PORT", help="Where the dashboard is; not for the public.")
     ] = None,
-    no_limits: Annotated[
+    no_rate_limits: Annotated[
         bool,
-        typer.Option("--no-limits", help="Do not limit reports of a network: for tests, and behind a proxy that does."),
+        typer.Option(
+            "--no-rate-limits", help="Do not limit reports of a network: for tests, and behind a proxy that does."
+        ),
     ] = False,
     migrate: Annotated[
         bool,
@@ -71,7 +73,7 @@ def serve(
             "database": database,
             "public": public,
             "admin": admin,
-            "no_limits": no_limits,
+            "no_rate_limits": no_rate_limits,
             "page_origin": page_origin,
             "trusted_proxies": trusted_proxies,
         }

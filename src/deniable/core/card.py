@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Shelf = Literal["one attribute", "dictionaries", "open text", "records", "two phases", "dealt", "comparators"]
+Group = Literal["one attribute", "dictionaries", "open text", "records", "two phases", "dealt", "baselines"]
 Decoding = Literal["counts", "compares", "transform"]
 
 
@@ -39,8 +39,8 @@ class Card:
 
     Parameters
     ----------
-    shelf : Shelf
-        Where it stands. Comparators are here to be compared with.
+    group : Group
+        Which mechanisms it is listed with. Baselines are here to be compared with.
     when : str
         One line: when to take it.
     aliases : tuple of str
@@ -69,7 +69,7 @@ class Card:
         The rows of a plan, where they are not just the mechanism itself.
     """
 
-    shelf: Shelf
+    group: Group
     when: str
     aliases: tuple[str, ...] = ()
     recommended: bool = False

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, final, overload
+from typing import TYPE_CHECKING, Any, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
-Looks = Literal["one", "any"]
 Probability = float | Fraction
 
 
@@ -358,8 +357,8 @@ class Estimate(Questions, Shown):
         *,
         target: Target = "contributors",
         simultaneous: bool | int = False,
-        liars: float = 0.0,
-        looks: Looks = "one",
+        malicious: float = 0.0,
+        anytime: bool = False,
         planned: int | None = None,
     ) -> tuple[Floats, Floats]:
         """Return (lower, upper) confidence bounds, each float64[k].
@@ -384,29 +383,30 @@ class Estimate(Questions, Shown):
         simultaneous : bool or int
             True: all k intervals hold together with `confidence`, by Bonferroni's bound. An integer >= 1 gives the
             number of intervals that shall hold together, for instance over several attributes.
-        liars : float
+        malicious : float
             Fraction in [0, 1) of all contributors whose reports may be anything, made by people who saw all others'.
             The interval is then of the frequency among the honest ones, or in their population.
-        looks : {"one", "any"}
-            "any": the intervals of all looks at a growing collection hold together, whoever stops when, for instance
-            when a difference shows. Of the population only, and if contributors arrive in an order that has nothing to
-            do with their answers.
+        anytime : bool
+            True: anytime-valid intervals. Those of all looks at a growing collection hold together, whenever you stop,
+            for instance when a difference shows. Only for ``target="population"``, and if contributors arrive in an
+            order that has nothing to do with their answers.
         planned : int, optional
-            For ``looks="any"``: how many contributors were planned before the first look, the same at every look. At
+            For ``anytime=True``: how many contributors were planned before the first look, the same at every look. At
             about that number the intervals are narrowest, and they hold at every number.
 
         Returns
         -------
         (float64[k], float64[k])
-            Lower and upper bounds; NaN if there are no reports. Infinite where liars may be all who reported.
+            Lower and upper bounds; NaN if there are no reports. Infinite where all who reported may be
+            malicious.
 
         Raises
         ------
         InvalidParameterError
-            If the confidence, the target, the number of intervals, or liars is out of bounds; or the number that was
-            planned is not given for ``looks="any"``.
+            If the confidence, the target, the number of intervals, or `malicious` is out of bounds; or the number that
+            was planned is not given for ``anytime=True``.
         NoIntervalError
-            If the estimate was post-processed, or none is known for liars or for looks.
+            If the estimate was post-processed, or none is known for malicious contributors or at any time.
 
         Notes
         -----
@@ -418,27 +418,27 @@ class Estimate(Questions, Shown):
         the population, given n_j: the count is then a sum of independent trials (its generating function has real
         roots only), and of all these with one mean a binomial has the largest tails (Hoeffding 1956).
 
-        With `liars`, of all numbers of honest supporters that so many liars can leave, the interval of n less so many
-        reports of the fewest from below, and of the most from above (`levers`, in counts): it holds for any behaviour.
+        With `malicious`, let m be the number of malicious contributors, and take all numbers of honest supporters that
+        m reports can hide. The lower end is that of the fewest among n - m reports, the upper end that of the most
+        (`influence`, in counts). It holds for any behaviour.
 
-        With ``looks="any"``, Robbins' confidence sequence of the count's probability (`deniable.core.looks`).
+        With ``anytime=True``, Robbins' confidence sequence of the count's probability
+        (`deniable.core.confidence_sequence`).
         """
         check_target(target)
         confidence = checked_probability("confidence", confidence, open_interval=True)
         comparisons = checked_comparisons(simultaneous, self.k)
         if not self.is_raw:
             raise NoIntervalError(self._refusal)
-        if not 0 <= liars < 1:
-            raise InvalidParameterError(f"liars must be a fraction in [0, 1), got liars={liars!r}")
-        if looks not in ("one", "any"):
-            raise InvalidParameterError(f'looks must be "one" or "any", got looks={looks!r}')
+        if not 0 <= malicious < 1:
+            raise InvalidParameterError(f"malicious must be a fraction in [0, 1), got malicious={malicious!r}")
         if self.n == 0:
             nothing = np.full(self.k, np.nan)
             return nothing, nothing.copy()
         alpha = (1 - confidence) / comparisons
-        if looks == "any":
-            return self._at_any_look(alpha, target, liars, planned)
-        return self._despite(liars, alpha / 2, target) if liars else self._at_tail(alpha / 2, target)
+        if anytime:
+            return self._at_any_time(alpha, target, malicious, planned)
+        return self._despite(malicious, alpha / 2, target) if malicious else self._at_tail(alpha / 2, target)
 
     def _at_tail(self, tail: float, target: Target) -> tuple[Floats, Floats]:
         if self.bounds is not None:
@@ -495,36 +495,38 @@ class Estimate(Questions, Shown):
         sums = [sum_.scaled(1.0, one - t * other) for sum_, t in zip(found, ratios.tolist(), strict=True) if sum_]
         return (side_by_side(sums),) if sums else ()
 
-    def _despite(self, liars: float, tail: float, target: Target) -> tuple[Floats, Floats]:
+    def _despite(self, malicious: float, tail: float, target: Target) -> tuple[Floats, Floats]:
         if self.support is None:
             raise NoIntervalError(
                 "no interval is known for lying contributors: what one report can do to this estimate is not determined"
             )
-        # As a decimal, so that a third of 30 is 10. Liars choose what they report: all of them this attribute.
-        lying = math.floor(Fraction(str(liars)) * self.contributors)
+        # As a decimal, so that a third of 30 is 10. They choose what they report: all of them this attribute.
+        lying = math.floor(Fraction(str(malicious)) * self.contributors)
         if lying >= self.n:
             return np.full(self.k, -np.inf), np.full(self.k, np.inf)
         honest = self.contributors - lying
         fewest, most = (_affine(support, honest) for support in self.support.without(lying))
         return fewest._at_tail(tail, target)[0], most._at_tail(tail, target)[1]
 
-    def _at_any_look(self, alpha: float, target: Target, liars: float, planned: int | None) -> tuple[Floats, Floats]:
-        if liars:
-            raise InvalidParameterError("liars and looks exclude each other: no interval is known for both")
+    def _at_any_time(
+        self, alpha: float, target: Target, malicious: float, planned: int | None
+    ) -> tuple[Floats, Floats]:
+        if malicious:
+            raise InvalidParameterError("malicious and anytime exclude each other: no interval is known for both")
         if planned is None:
             raise InvalidParameterError(
-                'planned must say how many contributors were planned before the first look, for looks="any"'
+                "planned must say how many contributors were planned before the first look, for anytime=True"
             )
         planned = checked_integer("planned", planned, 1)
         if target != "population":
-            raise NoIntervalError('an interval for looks="any" is known for the population only: target="population"')
+            raise NoIntervalError('an interval for anytime=True is known for the population only: target="population"')
         if self.support is None:
             raise NoIntervalError(
-                'no interval for looks="any" is known: of these reports no single count has a known law'
+                "no interval for anytime=True is known: of these reports no single count has a known law"
             )
-        from deniable.core import looks as sequence  # loads scipy
+        from deniable.core import confidence_sequence  # loads scipy
 
-        return sequence.bounds(
+        return confidence_sequence.bounds(
             self.support.counts, self.n, self.support.p, self.support.q, self.support.k, alpha, planned
         )
 
@@ -665,7 +667,7 @@ class Estimate(Questions, Shown):
         """Analyst: return several categories as the estimate of one, exact; None where their counts are no one count.
 
         One category is one anywhere, and any of GRR are: a report of any of them is one report. So intervals for them
-        are known that other sums do not have, despite liars and at every look.
+        are known that other sums do not have, despite malicious contributors and at any time.
 
         Raises
         ------

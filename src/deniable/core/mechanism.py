@@ -24,7 +24,7 @@ from deniable.core.card import Card
 from deniable.core.checks import checked_integer, checked_kind
 from deniable.core.privacy import Guarantee, local_guarantee
 from deniable.core.state import Counts
-from deniable.core.support_counts import Levers
+from deniable.core.support_counts import Influence
 from deniable.core.thresholds import log_up
 from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, TooLargeError
 
@@ -72,7 +72,7 @@ class ValidReports(NamedTuple):
     first_error: str
 
 
-class SetsAside(ABC):
+class SkipsInvalid(ABC):
     """A mechanism that tells impossible reports one by one: `Mechanism.valid_reports` sets them aside."""
 
     @abstractmethod
@@ -89,10 +89,10 @@ class ChecksRows(ABC):
 
 
 class CraftedReports(ABC):
-    """A mechanism for which it was worked out what one crafted report does to an estimate: `Mechanism.levers`."""
+    """A mechanism for which it was worked out what one crafted report does to an estimate: `Mechanism.influence`."""
 
     @abstractmethod
-    def _levers(self, targets: int, attribute: int) -> Levers | None:
+    def _influence(self, targets: int, attribute: int) -> Influence | None:
         """Return what one crafted report does to the sum of so many frequencies, None where nobody knows."""
 
 
@@ -204,9 +204,9 @@ class Mechanism(ABC, Generic[Reports]):
         """
 
     @property
-    def sets_aside(self) -> bool:
+    def can_skip_invalid(self) -> bool:
         """Whether `valid_reports` can tell impossible reports one by one."""
-        return isinstance(self, SetsAside)
+        return isinstance(self, SkipsInvalid)
 
     def valid_reports(self, reports: Reports) -> ValidReports:
         """Collector: set aside the reports that no contributor's client can have produced.
@@ -219,9 +219,9 @@ class Mechanism(ABC, Generic[Reports]):
         InvalidReportError
             If the batch as a whole is malformed.
         InvalidParameterError
-            If the mechanism cannot tell (`sets_aside`).
+            If the mechanism cannot tell (`can_skip_invalid`).
         """
-        if not isinstance(self, SetsAside):
+        if not isinstance(self, SkipsInvalid):
             raise InvalidParameterError(f"mechanism must be one that sets reports aside, got {self.name}")
         valid, first_error = self._valid_rows(reports)
         rejected = int(np.count_nonzero(~valid))
@@ -247,7 +247,7 @@ class Mechanism(ABC, Generic[Reports]):
         found: Callable[..., Any] = getattr(self, name)
         return found
 
-    def levers(self, targets: int = 1, attribute: int = 0) -> Levers | None:
+    def influence(self, targets: int = 1, attribute: int = 0) -> Influence | None:
         """Return what one crafted report does to the estimated frequency of so many targets together.
 
         Of n contributors it moves their sum by at most `up`/n and at least `down`/n: what an organiser reads before
@@ -257,13 +257,13 @@ class Mechanism(ABC, Generic[Reports]):
         Parameters
         ----------
         targets : int
-            Number of values that the liar wants to raise, or to lower, 1 <= targets <= k.
+            Number of values that the contributor wants to raise, or to lower, 1 <= targets <= k.
         attribute : int
             Of which attribute, for records.
 
         Returns
         -------
-        Levers or None
+        Influence or None
             None where it is not determined.
 
         Raises
@@ -274,14 +274,14 @@ class Mechanism(ABC, Generic[Reports]):
         Examples
         --------
         >>> from deniable import GRR, OUE
-        >>> [round(lever, 2) for lever in GRR(k=100, epsilon=1.0).levers()]
+        >>> [round(end, 2) for end in GRR(k=100, epsilon=1.0).influence()]
         [58.62, -0.58]
-        >>> round(OUE(k=100, epsilon=1.0).levers().up, 2)
+        >>> round(OUE(k=100, epsilon=1.0).influence().up, 2)
         3.16
         """
         j = checked_integer("attribute", attribute, 0, len(self.domain) - 1)
         targets = checked_integer("targets", targets, 1, self.domain[j] or None)
-        return self._levers(targets, j) if isinstance(self, CraftedReports) else None
+        return self._influence(targets, j) if isinstance(self, CraftedReports) else None
 
     # ---------------------------------------------------------------- guarantee and exact law
 

@@ -36,7 +36,7 @@ _CELLS = 1 << 20
 """Most numbers in one temporary array."""
 
 
-class Levers(NamedTuple):
+class Influence(NamedTuple):
     """What one crafted report does to the estimated frequency of some targets together.
 
     Attributes
@@ -95,10 +95,10 @@ class SupportCounts:
             total, self.n, np.asarray(min(p + (s - 1) * q, 1.0)), np.asarray(s * q), self.sizes, self.k
         )
 
-    def without(self, liars: int) -> tuple[SupportCounts, SupportCounts]:
-        """Return the fewest and the most supports that the honest reports can have, if so many are liars'."""
-        honest = self.n - liars
-        least, most = np.maximum(self.counts - liars, 0), np.minimum(self.counts, honest)
+    def without(self, malicious: int) -> tuple[SupportCounts, SupportCounts]:
+        """Return the fewest and the most supports that the honest reports can have, if this many are malicious."""
+        honest = self.n - malicious
+        least, most = np.maximum(self.counts - malicious, 0), np.minimum(self.counts, honest)
         return replace(self, counts=least, n=honest), replace(self, counts=most, n=honest)
 
     def bounds(self, tail: float, target: Target) -> tuple[Floats, Floats]:
@@ -123,7 +123,7 @@ class SupportCounts:
         return replace(self, counts=self.counts[codes], p=p, q=q)
 
 
-def levers(targets: int, k: int, sizes: tuple[int, int], p: Probability, q: Probability) -> Levers:
+def influence(targets: int, k: int, sizes: tuple[int, int], p: Probability, q: Probability) -> Influence:
     """Return what one crafted report does to the frequency of so many of k values together.
 
     Cao, Jia, Gong, *Data poisoning attacks to local differential privacy protocols* (2021), whose maximal gain attack
@@ -142,12 +142,12 @@ def levers(targets: int, k: int, sizes: tuple[int, int], p: Probability, q: Prob
     --------
     A report that supports one of four values, two of which are targets:
 
-    >>> [round(lever, 3) for lever in levers(2, 4, (1, 1), Fraction(1, 2), Fraction(1, 6))]
+    >>> [round(end, 3) for end in influence(2, 4, (1, 1), Fraction(1, 2), Fraction(1, 6))]
     [2.0, -1.0]
     """
     gain, expected = float(p - q), targets * float(q)
     least, most = sizes
-    return Levers((min(targets, most) - expected) / gain, (max(0, least - (k - targets)) - expected) / gain)
+    return Influence((min(targets, most) - expected) / gain, (max(0, least - (k - targets)) - expected) / gain)
 
 
 # ---------------------------------------------------------------- laws of counts

@@ -24,8 +24,8 @@ from deniable.errors import (
     InvalidReportError,
     MismatchError,
 )
+from deniable.files.formats.parquet_metadata import KEY, REPORTS
 from deniable.files.formats.reports import ID_COLUMN
-from deniable.files.formats.stated import KEY, REPORTS
 from deniable.oracles.oracle import is_oracle
 from deniable.survey.collection import Collection, short_id
 

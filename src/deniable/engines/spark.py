@@ -44,8 +44,8 @@ from deniable.errors import (
     OutputError,
 )
 from deniable.files.formats.columns import report_arrays
+from deniable.files.formats.parquet_metadata import REPORTS
 from deniable.files.formats.reports import BATCH_BYTES, ID_COLUMN, batch_rows, write_reports
-from deniable.files.formats.stated import REPORTS
 from deniable.files.jobs.shuffling import shuffled
 from deniable.survey.collection import Collection, short_id
 from deniable.survey.encoding import check_columns

@@ -169,7 +169,7 @@ class GRR(RandomizedResponse):
 
     name = "GRR"
     card = Card(
-        shelf="one attribute",
+        group="one attribute",
         when="small domains, k < 3 e^epsilon + 2: the smallest error and the smallest report",
         aliases=("k-RR", "direct encoding"),
         recommended=True,

@@ -24,7 +24,7 @@ from deniable.core.checks import Codes, checked_codes
 from deniable.core.estimate import Estimate, affine_estimate, affine_variance
 from deniable.core.joint import JointNoise, exchangeable, listed_reports, support_reports, unary_reports
 from deniable.core.mechanism import CraftedReports
-from deniable.core.support_counts import Levers, levers
+from deniable.core.support_counts import Influence, influence
 from deniable.errors import TooLargeError
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.support import PairLaw
@@ -157,11 +157,11 @@ class PureOracle(LinearOracle[Reports], CraftedReports):
         """The channel, and what every report supports, float64[outputs, k]."""
         return self.channel(), self.supports(self.outputs(), np.arange(self.k)).astype(np.float64)
 
-    def _levers(self, targets: int, attribute: int) -> Levers | None:  # noqa: ARG002
+    def _influence(self, targets: int, attribute: int) -> Influence | None:  # noqa: ARG002
         # Without a law nobody has counted how many of several targets one report can support.
         if self.support_law is None and targets > 1:
             return None
-        return levers(targets, self.k, self._sizes, *self.support_probabilities)
+        return influence(targets, self.k, self._sizes, *self.support_probabilities)
 
     # ---------------------------------------------------------------- how sure the analyst is
 

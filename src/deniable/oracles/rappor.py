@@ -88,7 +88,7 @@ class RAPPOR(UnaryEncoding):
     name = "RAPPOR"
     constructor = "from_epsilon"
     card = Card(
-        shelf="one attribute",
+        group="one attribute",
         when="the same people are asked again and again: a stored response bounds what repetition reveals",
         wire="k bits",
         note="epsilon covers any number of reports of one memoised answer",

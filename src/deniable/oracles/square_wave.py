@@ -27,7 +27,7 @@ from deniable.core.mechanism import MAX_CHANNEL_CELLS, ChecksRows, CraftedReport
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, Words, blocks, uniform_below
 from deniable.core.state import Counts, counts_sum_to
-from deniable.core.support_counts import Levers
+from deniable.core.support_counts import Influence
 from deniable.core.thresholds import SCALE, checked_epsilon, spent
 from deniable.errors import InvalidParameterError
 from deniable.oracles.grr import count_codes
@@ -102,7 +102,7 @@ class SquareWave(LinearOracle[Codes], CraftedReports, WeighedReports, ChecksRows
     stated = ("window",)
     name = "SquareWave"
     card = Card(
-        shelf="one attribute",
+        group="one attribute",
         when="ordered answers of which the mean, the distribution function or quantiles are asked",
         aliases=("SW", "square wave"),
         planned=False,
@@ -265,12 +265,12 @@ class SquareWave(LinearOracle[Codes], CraftedReports, WeighedReports, ChecksRows
         noise[np.arange(len(noise)), np.arange(rows.start, rows.stop)] -= 1
         return noise
 
-    def _levers(self, targets: int, attribute: int) -> Levers | None:  # noqa: ARG002
+    def _influence(self, targets: int, attribute: int) -> Influence | None:  # noqa: ARG002
         if self.k * self.state_size > MAX_CHANNEL_CELLS:
             return None
         # Every report's weights of all values: it raises the targets with the largest most, and lowers the others.
         weights = np.sort(np.concatenate([block for _, block in self.wave.unit_weights(np.arange(self.k))]), axis=0)
-        return Levers(float(weights[-targets:].sum(axis=0).max()), float(weights[:targets].sum(axis=0).min()))
+        return Influence(float(weights[-targets:].sum(axis=0).max()), float(weights[:targets].sum(axis=0).min()))
 
     def _covariance(self, f: Floats, codes: NDArray[np.int64]) -> Floats:
         weights = np.concatenate([block for _, block in self.wave.unit_weights(codes)])

@@ -96,7 +96,7 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
 
     name = "SubsetSelection"
     card = Card(
-        shelf="one attribute",
+        group="one attribute",
         when="larger domains, short reports: never worse than GRR, log2 C(k, omega) bits",
         aliases=("omega-SS", "SS"),
         recommended=True,

@@ -96,7 +96,7 @@ class SUE(OneStage):
 
     name = "SUE"
     card = Card(
-        shelf="comparators",
+        group="baselines",
         when="to compare with: OUE has less error",
         aliases=("basic one-time RAPPOR",),
         wire="k bits",
@@ -149,7 +149,7 @@ class OUE(OneStage):
 
     name = "OUE"
     card = Card(
-        shelf="one attribute",
+        group="one attribute",
         when="larger domains where reports of k bits are no problem: error independent of k",
         recommended=True,
         wire="k bits",

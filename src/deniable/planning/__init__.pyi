@@ -1,8 +1,7 @@
 from ._plan import plan as plan
-from .decision import Decision as Decision, decide as decide
 from .default import collection as collection, default_mechanism as default_mechanism, recommend as recommend
 from .exploring import Exploration as Exploration, explore as explore
-from .feasibility import cannot_work as cannot_work
+from .feasibility import infeasibility as infeasibility
 from .guess import Guess as Guess
 from .phase_loss import (
     loss_text as loss_text,
@@ -12,4 +11,5 @@ from .phase_loss import (
 from .records import MechanismChoice as MechanismChoice, records_default as records_default
 from .rehearsal import Difference as Difference, Rehearsal as Rehearsal, rehearse as rehearse
 from .rows import Plan as Plan, PlanRow as PlanRow
+from .survey_plan import SurveyPlan as SurveyPlan, plan_survey as plan_survey
 from .two_phase import CorrRRPlan as CorrRRPlan, corr_rr_plan as corr_rr_plan

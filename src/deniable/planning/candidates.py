@@ -79,7 +79,7 @@ def candidates_of(name: str) -> Iterator[Candidate]:
     cls = mechanism_class(name)
     card: Card = cls.card
     for row in card.variants or (Variant(name, (), card.note, card.recommended, card.alternative, card.decoding),):
-        phases = card.shelf == "two phases"
+        phases = card.group == "two phases"
         yield Candidate(
             row.name,
             cls.phase_one if phases else partial(mechanism_for, row.name),
@@ -97,7 +97,7 @@ def _planned(records: bool) -> tuple[Candidate, ...]:
     return tuple(
         candidate
         for name, card in cards()
-        if card.planned and (card.shelf in _RECORDS) == records
+        if card.planned and (card.group in _RECORDS) == records
         for candidate in candidates_of(name)
     )
 
@@ -150,7 +150,7 @@ def _matching(wanted: str, offered: Sequence[Candidate], d: int) -> list[Candida
         raise InvalidParameterError(
             f"mechanisms must have an error that can be planned, got {wanted!r}: {cls.card.instead}"
         )
-    if (cls.card.shelf in _RECORDS) != (d > 1):
+    if (cls.card.group in _RECORDS) != (d > 1):
         raise unknown
     return [one for one in candidates_of(cls.name) if "[" not in wanted or spelling(one.name) == spelling(wanted)]
 

@@ -23,7 +23,7 @@ from deniable.planning.records import (
     records_default,
 )
 from deniable.planning.rows import best_row
-from deniable.planning.waves import asks_for_wave
+from deniable.planning.square_wave_rule import prefers_square_wave
 from deniable.records.oracle_choice import oracles_for
 from deniable.records.sample import SMP, AdaptiveSMP
 from deniable.survey.collection import Collection
@@ -97,7 +97,7 @@ def default_mechanism(
     for `SquareWave`, other single attributes for what `recommend` finds, records for `records_default`, which the
     wishes are for; where that samples an attribute, those whose mean is asked for are reported through square waves,
     too. Not so where answers without a score, such as a missing one, make the mean of shares the better one
-    (`deniable.planning.waves`). What is asked stands in the schema (`Attribute.ask`): nothing is decided by answers.
+    (`deniable.planning.square_wave_rule`). What is asked is in the schema (`Attribute.ask`). Answers decide nothing.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def default_mechanism(
         means = [j for j, column in enumerate(schema.columns) if column.ask == "mean"]
         if pairs and means and not (full_record or hide_sampled_attribute):
             budget = checked_epsilon(epsilon)
-            waves = [j for j in means if asks_for_wave(schema.columns[j], budget)]
+            waves = [j for j in means if prefers_square_wave(schema.columns[j], budget)]
             return paired_default(sizes, budget, means, waves)
         choice = records_default(sizes, epsilon, contributors=contributors, **wishes)
         return choice if any(wishes.values()) else _of_means(choice, schema)
@@ -128,7 +128,7 @@ def default_mechanism(
     if not schema.attributes[0].question_kind.listed:
         sketch = ocms_choice(sizes[0], epsilon)
         return MechanismChoice(sketch.mechanism, sketch.reason)
-    if asks_for_wave(schema.columns[0], checked_epsilon(epsilon)):
+    if prefers_square_wave(schema.columns[0], checked_epsilon(epsilon)):
         return MechanismChoice(SquareWave(sizes[0], checked_epsilon(epsilon)), MEAN_ASKED)
     why = "least mean variance among the practical mechanisms (deniable plan compares them)"
     return MechanismChoice(recommend(sizes, epsilon), why)
@@ -143,7 +143,7 @@ def _of_means(choice: MechanismChoice, schema: Schema) -> MechanismChoice:
     mechanism: Any = choice.mechanism
     if mechanism.name not in (SMP.name, AdaptiveSMP.name):
         return replace(choice, reason=f"{choice.reason}; means of {names} are read from its codes")
-    waves = [j for j in means if asks_for_wave(schema.columns[j], mechanism.epsilon)]
+    waves = [j for j in means if prefers_square_wave(schema.columns[j], mechanism.epsilon)]
     rest = [repr(schema.names[j]) for j in means if j not in waves]
     shares = f"; means of {listed(rest)} are {FROM_SHARES}" if rest else ""
     if not waves:

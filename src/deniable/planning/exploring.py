@@ -15,11 +15,11 @@ from deniable.core.privacy import bound_text, odds_text
 from deniable.core.result import Result
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exact
 from deniable.leakage.adversary.best_guess import best_guess
-from deniable.planning.decision import Decision, compared, decide, lever, promise
 from deniable.planning.default import default_mechanism
 from deniable.planning.feasibility import USEFUL, USELESS
 from deniable.planning.precision import TARGET_PRECISION, quantile
 from deniable.planning.questions import Question, questions_of
+from deniable.planning.survey_plan import SurveyPlan, compared, influence, plan_survey, promise
 from deniable.survey.schema import Schema
 
 GRID = tuple(
@@ -40,7 +40,7 @@ class Explored(Result):
     name : str
         What people read: the title, or the column's name.
     ask, unit : str
-        As of `deniable.planning.decision.QuestionPlan`.
+        As of `deniable.planning.survey_plan.QuestionPlan`.
     categories : int
         Number of possible answers.
     low, high : float
@@ -87,8 +87,8 @@ class Alternative(Result):
 
     Parameters
     ----------
-    name, chosen, lever, reason
-        As of `deniable.planning.decision.MechanismRow`.
+    name, chosen, influence, reason
+        As of `deniable.planning.survey_plan.MechanismRow`.
     variance : float or None
         Times the number of contributors.
     bits : float or None
@@ -99,7 +99,7 @@ class Alternative(Result):
     chosen: bool
     variance: float | None
     bits: float | None
-    lever: float | None
+    influence: float | None
     reason: str
 
 
@@ -202,14 +202,14 @@ def explore(
     epsilons : sequence of float, Fraction, Decimal or str
         Budgets to stop at beside the grid's; the page starts at the first of them, or at 1.
     target, confidence
-        As of `deniable.planning.decide`.
+        As of `deniable.planning.plan_survey`.
     progress : callable, optional
         Called with (budgets done, budgets in all).
 
     Raises
     ------
     InvalidParameterError
-        As `decide`.
+        As `plan_survey`.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def explore(
     (4.65, 0.5, 0.777)
     """
     # Refuses what decide refuses.
-    checked: Decision = decide(schema, contributors, epsilons or ("1",), target=target, confidence=confidence)
+    checked: SurveyPlan = plan_survey(schema, contributors, epsilons or ("1",), target=target, confidence=confidence)
     own = [exact(checked_epsilon(epsilon)) for epsilon in epsilons]
     budgets = sorted({*GRID, *own})
     found = []
@@ -292,4 +292,4 @@ def _alternative(name: str, questions: tuple[Question, ...], chosen: bool, reaso
     if not questions:
         return Alternative(name, chosen, None, None, None, reason)
     variance = max(question.variance / question.span**2 for question in questions)
-    return Alternative(name, chosen, variance, questions[0].mechanism.report_bits, lever(questions), "")
+    return Alternative(name, chosen, variance, questions[0].mechanism.report_bits, influence(questions), "")

@@ -21,7 +21,7 @@ USELESS, USEFUL = 0.15, 0.10
 sought for 10."""
 
 
-def cannot_work(collection: Collection, contributors: int, confidence: float = 0.95) -> str:
+def infeasibility(collection: Collection, contributors: int, confidence: float = 0.95) -> str:
     """Return why a survey cannot work with so many contributors, and what would; "" if it can.
 
     It cannot if the interval of some question's answer may reach more than 15 points either way, or 15% of its range;
@@ -46,7 +46,7 @@ def cannot_work(collection: Collection, contributors: int, confidence: float = 0
     --------
     >>> from deniable import Attribute, collection
     >>> questions = [Attribute(f"question {i + 1}", ("never", "rarely", "often", "always")) for i in range(56)]
-    >>> print(cannot_work(collection(Schema(tuple(questions)), 1.0), 8000))  # doctest: +NORMALIZE_WHITESPACE
+    >>> print(infeasibility(collection(Schema(tuple(questions)), 1.0), 8000))  # doctest: +NORMALIZE_WHITESPACE
     this survey cannot work: 56 questions, 8,000 contributors and epsilon = 1 leave answers uncertain by up to +-27
     percentage points ('question 1'); +-10 takes 59,406 contributors or 7 of these questions or epsilon = 3
     """

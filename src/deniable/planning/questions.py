@@ -184,7 +184,7 @@ class MeanQuestion(Question):
 
 def can_be_planned(mechanism: Mechanism[Any]) -> bool:
     """Tell whether a mechanism's errors of shares follow from a variance for any number of contributors."""
-    return mechanism.card.planned and mechanism.card.shelf not in _WITHOUT
+    return mechanism.card.planned and mechanism.card.group not in _WITHOUT
 
 
 def questions_of(schema: Schema, mechanism: Mechanism[Any]) -> tuple[Question, ...]:
@@ -203,7 +203,7 @@ def questions_of(schema: Schema, mechanism: Mechanism[Any]) -> tuple[Question, .
             kind = MeanQuestion if column.ask == "mean" else ShareQuestion
             found.append(kind(column, mechanism, len(found), source))
     if any(question.ask == "mean" for question in found) or has_tables(mechanism):
-        planned = mechanism.linear and mechanism.card.shelf not in _WITHOUT
+        planned = mechanism.linear and mechanism.card.group not in _WITHOUT
     else:
         planned = can_be_planned(mechanism)
     return tuple(found) if planned else ()

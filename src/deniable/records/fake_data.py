@@ -33,7 +33,7 @@ from deniable.core.estimate import RecordEstimate, affine_estimate, affine_varia
 from deniable.core.joint import JointNoise, code_reports, exchangeable, one_code, support_reports
 from deniable.core.mechanism import CraftedReports
 from deniable.core.randomness import Randomness, SimulationRandomness
-from deniable.core.support_counts import Levers, levers
+from deniable.core.support_counts import Influence, influence
 from deniable.errors import InvalidParameterError
 from deniable.records.fakes import FAKES, Fake, codes_among, largest_quotient_of_sums, prior_fake, sampled
 from deniable.records.layout import (
@@ -118,15 +118,15 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports):
         pairs = float(p), float(q), float(own - p * q), float(other - q * q)
         return exchangeable(*pairs), support_reports(*pairs, fake.oracle.support_law.sizes, self.sizes[attribute])
 
-    def _levers(self, targets: int, attribute: int) -> Levers:
+    def _influence(self, targets: int, attribute: int) -> Influence:
         k, sizes = self.sizes[attribute], self.oracles[attribute].support_law.sizes
         held, other = (np.ravel(np.asarray(side)) for side in self.support_probabilities[attribute])
         # Values with priors of their own differ in how often others support them: the liar takes the rarest ones.
         rare = np.sort(np.resize(other, k))
         gain = held[0] - other[0]
-        ends = (levers(targets, k, sizes, q + gain, q) for q in (rare[:targets].mean(), rare[-targets:].mean()))
+        ends = (influence(targets, k, sizes, q + gain, q) for q in (rare[:targets].mean(), rare[-targets:].mean()))
         highest, lowest = ends
-        return Levers(highest.up, lowest.down)
+        return Influence(highest.up, lowest.down)
 
     def variance(self, f: float, n: int, attribute: int, value: int | None = None) -> float:
         """Variance of an estimated frequency of one attribute whose true value is f among n contributors.
@@ -238,7 +238,7 @@ class RSFD(FakeData):
     remarks = (REMARK,)
     name = "RS+FD"
     card = Card(
-        shelf="records",
+        group="records",
         when="several attributes, where the collector must not be told which one was sampled",
         aliases=("RSFD",),
         wire="a code, or k bits, of every attribute",
@@ -315,7 +315,7 @@ class RSRFD(FakeData, SecondPhase[NDArray[Any]]):
     estimators = ("clipped",)
     name = "RS+RFD"
     card = Card(
-        shelf="two phases",
+        group="two phases",
         when="as RS+FD, with priors that are known or learned from a first phase",
         aliases=("RSRFD", "TwoPhaseRSRFD"),
         planned=False,

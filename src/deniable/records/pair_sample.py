@@ -28,7 +28,7 @@ from deniable.core.estimate import RecordEstimate
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import CraftedReports
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks
-from deniable.core.support_counts import Levers
+from deniable.core.support_counts import Influence
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, threshold_down
 from deniable.errors import InvalidParameterError, TooLargeError
 from deniable.oracles.linear import LinearOracle
@@ -162,7 +162,7 @@ class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], Simulate
     name = "PairSample"
     stated = ("oracles", "omegas")
     card = Card(
-        shelf="records",
+        group="records",
         when="how two answers go together: tables of every pair of attributes",
         planned=False,
         instead="PairSample is for tables of pairs, and what it says of single frequencies is its by-product: compare "
@@ -438,17 +438,17 @@ class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], Simulate
         w = np.asarray(weights, dtype=np.float64)
         return float(w @ self.covariance(f, n, attribute) @ w)
 
-    def _levers(self, targets: int, attribute: int) -> Levers | None:
+    def _influence(self, targets: int, attribute: int) -> Influence | None:
         """Return the largest of the parts': a liar chooses what to report."""
         ups, downs = [], []
         for part, weight, number in self._weighted(attribute, 1):
             lumped = prod(part.sizes) // self.sizes[attribute]
-            found = part.oracle.levers(targets * lumped)
+            found = part.oracle.influence(targets * lumped)
             if found is None:
                 return None
             ups.append(found.up * weight / number)
             downs.append(found.down * weight / number)
-        return Levers(max(ups), min(downs))
+        return Influence(max(ups), min(downs))
 
     def _weighted(self, attribute: int, n: int) -> list[tuple[Part, float, float]]:
         """Return the parts about an attribute, their weights and the expected numbers of their reports."""

@@ -30,7 +30,7 @@ from deniable.core.mechanism import CraftedReports, Mechanism, ReportField, Repo
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
 from deniable.core.state import Counts, check_parts
-from deniable.core.support_counts import Levers
+from deniable.core.support_counts import Influence
 from deniable.core.thresholds import checked_epsilon, log_up
 from deniable.errors import InvalidInputError
 from deniable.oracles.linear import LinearOracle
@@ -252,10 +252,10 @@ class DirectRecords(RecordMechanism[Reports], CraftedReports):
     def _attribute_ratio(self, attribute: int) -> None:  # noqa: ARG002
         return None
 
-    def _levers(self, targets: int, attribute: int) -> Levers | None:
+    def _influence(self, targets: int, attribute: int) -> Influence | None:
         # Liars choose which attribute they report: of it there is only one report in `turns`.
-        found = self.oracles[attribute].levers(targets)
-        return found and Levers(found.up * self.turns, found.down * self.turns)
+        found = self.oracles[attribute].influence(targets)
+        return found and Influence(found.up * self.turns, found.down * self.turns)
 
 
 # ---------------------------------------------------------------- what a report looks like

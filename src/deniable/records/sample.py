@@ -158,7 +158,7 @@ class SMP(SampledRecords):
     )
     name = "SMP"
     card = Card(
-        shelf="records",
+        group="records",
         when="several attributes of like sizes, where the collector may see which one was sampled",
         recommended=True,
         wire="the sampled attribute, and a code or k bits",
@@ -239,7 +239,7 @@ class AdaptiveSMP(SampledRecords):
     name = "SMP[ADP]"
     stated = ("oracles",)
     card = Card(
-        shelf="records",
+        group="records",
         when="several attributes of any sizes, where the collector may see which one was sampled",
         recommended=True,
         wire="the sampled attribute, and the bytes of its oracle's report",

@@ -114,7 +114,7 @@ class SPL(SplitRecords, SimulatedByMarginal):
 
     name = "SPL"
     card = Card(
-        shelf="records",
+        group="records",
         when="few attributes and a budget that is large for each: every attribute is reported",
         recommended=True,
         wire="a code, or k bits, of every attribute",
@@ -166,7 +166,7 @@ class SPLPairs(SplitRecords, PairedRecords, SimulatedByRecord[NDArray[Any]], Joi
 
     name = "SPL pairs"
     card = Card(
-        shelf="two phases",
+        group="two phases",
         when="tables of pairs of attributes, or a first phase that a second one learns dependence from",
         planned=False,
         instead="SPL pairs has the errors of SPL[GRR] for frequencies: compare that",

@@ -1,7 +1,6 @@
 from .answers import comparison_page as comparison_page
 from .consent import consent_text as consent_text
 from .crosstabs import crosstab_page as crosstab_page
-from .decisions import decision_page as decision_page
 from .estimates import estimate_page as estimate_page
 from .explorer import render_explorer as render_explorer, save_explorer as save_explorer
 from .html import render_fragment as render_fragment, render_html as render_html, save_html as save_html, sheet as sheet
@@ -10,4 +9,5 @@ from .page import Page as Page
 from .plans import plan_page as plan_page
 from .png import draw as draw, draw_pages as draw_pages, picture_note as picture_note, save_png as save_png
 from .rehearsals import rehearsal_page as rehearsal_page
+from .survey_plans import survey_plan_page as survey_plan_page
 from .text import print_page as print_page

@@ -112,14 +112,18 @@ def _changes(comparison: Comparison, row: AttributeComparison) -> tuple[Part, ..
         mean = row.mean
         error = mean.write(mean.standard_error) if math.isfinite(mean.standard_error) else "-"
         cells_of_mean = [["change of the mean"], [mean.value_text], [error], [mean.interval_text]]
-        header_of_mean = ("question", "change", "std. error", f"{comparison.reading.level} interval")
+        header_of_mean = ("question", "change", "std. error", f"{comparison.options.level} interval")
         return (Table.of(header_of_mean, cells_of_mean),)
-    header = ("category", "first", "second", "change", f"{comparison.reading.level} interval")
+    header = ("category", "first", "second", "change", f"{comparison.options.level} interval")
     table = Table(header, len(row.categories), cells)
     if row.note:
         return (Text((f"There are no intervals: {row.note}.",)), table)
     marks = (
-        Mark("interval", f"{comparison.reading.level} interval of the change", np.column_stack([row.lower, row.upper])),
+        Mark(
+            "interval",
+            f"{comparison.options.level} interval of the change",
+            np.column_stack([row.lower, row.upper]),
+        ),
         Mark("estimate", "change in percentage points", row.change),
     )
     chart = IntervalChart(table, marks, _point_axis, rank=np.abs(row.change), rest="categories that changed less")

@@ -24,14 +24,14 @@ from deniable.errors import DeniableError, StoreError
 from deniable.report import render_fragment, render_html, sheet
 from deniable.service.admin_accounts import AccountEndpoints, check_origin, html, read
 from deniable.service.auth import Analyst
-from deniable.service.collector import Collector, Held
+from deniable.service.collector import Collector, SurveySnapshot
 from deniable.service.control import perform
 from deniable.service.limits import Network
 from deniable.service.metrics import machine_gauges
+from deniable.service.middleware import SecurityMiddleware
 from deniable.service.problems import Problem
 from deniable.service.public import TEMPLATES, Access, bundles, handlers, render_template
 from deniable.service.results import Results, results
-from deniable.service.shield import Shield
 from deniable.service.stores.accounts import TOGETHER
 from deniable.service.surveys import link_path
 
@@ -53,7 +53,7 @@ def admin_app(
     A page elsewhere whose name is made to lead here could otherwise read what an analyst may.
     """
     people = AccountEndpoints(collector, trusted)
-    desk = _Desk(collector, people)
+    desk = _AdminEndpoints(collector, people)
     app = Starlette(
         routes=[
             Route("/", desk.home),
@@ -82,10 +82,10 @@ def admin_app(
     def secure(scope: Scope) -> bool:
         return access.secure(scope)
 
-    return Shield(app, secure, hosts, collector.metrics.request)
+    return SecurityMiddleware(app, secure, hosts, collector.metrics.request)
 
 
-class _Desk:
+class _AdminEndpoints:
     """What analysts and owners ask for."""
 
     def __init__(self, collector: Collector, people: AccountEndpoints) -> None:
@@ -96,14 +96,14 @@ class _Desk:
         self._collector.outages.refused(str(error))
         return Problem("store").response()
 
-    def _held(self, request: Request, who: Analyst) -> Held:
+    def _held(self, request: Request, who: Analyst) -> SurveySnapshot:
         """Return the survey that a request names; one that the account has no rights for is not there."""
         held = self._collector.of_slug(request.path_params["slug"])
         if held is None or not who.may(held.row.slug):
             raise Problem("not-found", "there is no survey of this name")
         return held
 
-    async def _read(self, request: Request, download: str = "") -> Held:
+    async def _read(self, request: Request, download: str = "") -> SurveySnapshot:
         """Return the survey that somebody reads; a download is written into the audit first."""
         who = await self._people.reader(request)
         held = self._held(request, who)
@@ -113,7 +113,7 @@ class _Desk:
             await self._look(who, held)
         return held
 
-    async def _look(self, who: Analyst, held: Held) -> None:
+    async def _look(self, who: Analyst, held: SurveySnapshot) -> None:
         """Write into the audit that somebody looks at results, once an hour: the dashboard looks every ten seconds."""
         key, now = (who.name, held.row.slug), self._collector.clock()
         last = self._looked.get(key)
@@ -160,7 +160,7 @@ class _Desk:
 
     # ---------------------------------------------------------------- data
 
-    async def _results(self, held: Held) -> Results:
+    async def _results(self, held: SurveySnapshot) -> Results:
         return await run_in_threadpool(results, held, self._collector.store, self._collector.clock)
 
     async def results_json(self, request: Request) -> Response:

@@ -45,7 +45,7 @@ log = logging.getLogger("deniable.service")
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class SurveySnapshot:
     """A survey as it was a moment ago.
 
     Parameters
@@ -101,7 +101,7 @@ class Collector:
         self.ingest = Ingest(store, self.metrics, clock, self.outages)
         self._drain_seconds = drain_seconds
         self._up_at, self._drained_at, self._watched_at = time.time(), 0.0, 0.0
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, SurveySnapshot] = {}
         self._warm: set[str] = set()
         self._refreshing, self._readiness = threading.Lock(), threading.Lock()
         self._looker: threading.Thread | None = None
@@ -122,16 +122,16 @@ class Collector:
         self.ingest.stop()
         self.outages.look(ending=True)
 
-    def held(self, collection: str) -> Held | None:
+    def held(self, collection: str) -> SurveySnapshot | None:
         """Return a collection, None if there is none of this id."""
         return self._held.get(collection)
 
-    def of_slug(self, slug: str) -> Held | None:
+    def of_slug(self, slug: str) -> SurveySnapshot | None:
         """Return the last collection of a survey, None if there is none of this name."""
         found = [held for held in self._held.values() if held.row.slug == slug]
         return max(found, key=lambda held: held.row.position, default=None)
 
-    def all_held(self) -> list[Held]:
+    def all_held(self) -> list[SurveySnapshot]:
         """Return all collections."""
         return list(self._held.values())
 
@@ -149,7 +149,7 @@ class Collector:
                 if row.id not in self._warm and row.state != "closed":
                     warm(survey)
                     self._warm.add(row.id)
-                held[row.id] = Held(row, survey)
+                held[row.id] = SurveySnapshot(row, survey)
             self._held = held
 
     def drain(self) -> int:
@@ -160,7 +160,7 @@ class Collector:
         self.refresh()
         return added
 
-    def _drain(self, held: Held) -> int:
+    def _drain(self, held: SurveySnapshot) -> int:
         added = self.surveys.drain(held.row, held.survey)
         if added:
             self._drained_at = time.time()

@@ -137,8 +137,8 @@ def read_configuration(
             limits[key] = text.lower() in ("1", "true", "yes") if key == "off" else _integer(text, f"limits.{key}")
     if (text := environment.get(f"{PREFIX}RESULTS_WHILE_OPEN")) is not None:
         values["results"] = {"while_open": text if text == WHOLE_DAY else _integer(text, "results.while_open")}
-    values |= {key: value for key, value in given.items() if value is not None and key != "no_limits"}
-    if given.get("no_limits"):
+    values |= {key: value for key, value in given.items() if value is not None and key != "no_rate_limits"}
+    if given.get("no_rate_limits"):
         limits["off"] = True
     with placed(str(path or "the configuration")):
         found = Configuration.model_validate({**values, "limits": limits})

@@ -44,14 +44,14 @@ from deniable.files.wire import (
 from deniable.service import ingest
 from deniable.service.auth import Analyst, Logins, digest
 from deniable.service.browsers import unknown_to_browsers
-from deniable.service.collector import Collector, Held
+from deniable.service.collector import Collector, SurveySnapshot
 from deniable.service.ingest import Outcome
 from deniable.service.limits import Limits, Network, client_address, is_trusted
+from deniable.service.middleware import TAKEN, SecurityMiddleware
 from deniable.service.openapi import description
 from deniable.service.outages import Outages
 from deniable.service.problems import Problem
 from deniable.service.receiving import GoneError, read_body
-from deniable.service.shield import TAKEN, Shield
 
 STATIC = Path(__file__).parent / "static"
 TEMPLATES = Path(__file__).parent / "templates"
@@ -150,7 +150,7 @@ def public_app(collector: Collector, access: Access) -> ASGIApp:
         exception_handlers=handlers(),
     )
     app.router.redirect_slashes = False
-    return Shield(app if cors else _Front(app, reports), access.secure, observe=collector.metrics.request)
+    return SecurityMiddleware(app if cors else _Front(app, reports), access.secure, observe=collector.metrics.request)
 
 
 _UPLOAD = re.compile(r"/api/v1/collections/([0-9a-f]{64})/reports")
@@ -198,7 +198,7 @@ class _Pages:
     def __init__(self, collector: Collector) -> None:
         self._collector, self._looking = collector, CapacityLimiter(_READY_THREADS)
 
-    def _held(self, request: Request) -> Held:
+    def _held(self, request: Request) -> SurveySnapshot:
         held = self._collector.held(request.path_params["id"])
         if held is None:
             raise Problem("unknown-collection")
@@ -299,7 +299,9 @@ class _Reports:
             else:
                 await _said(send, 201 if outcome.counted == n else 200, outcome)
 
-    async def _taken(self, held: Held | None, scope: Scope, headers: Headers, receive: Receive) -> tuple[int, Outcome]:
+    async def _taken(
+        self, held: SurveySnapshot | None, scope: Scope, headers: Headers, receive: Receive
+    ) -> tuple[int, Outcome]:
         """Return how many reports were sent, and what became of them."""
         if held is None:
             raise Problem("unknown-collection")
@@ -488,7 +490,7 @@ def _refusal(problem: Problem) -> Response:
     return response
 
 
-def parsed(content: bytes, kind: str, held: Held, most: int = MAX_REPORTS) -> Body:
+def parsed(content: bytes, kind: str, held: SurveySnapshot, most: int = MAX_REPORTS) -> Body:
     """Return the reports of a body, of the right collection and width.
 
     Raises
@@ -502,7 +504,7 @@ def parsed(content: bytes, kind: str, held: Held, most: int = MAX_REPORTS) -> Bo
     return body
 
 
-def _parsed(content: bytes, kind: str, held: Held) -> Body:
+def _parsed(content: bytes, kind: str, held: SurveySnapshot) -> Body:
     width = held.survey.width
     try:
         if kind == BINARY_TYPE:

@@ -1,7 +1,7 @@
 """What a dashboard shows of a survey, as data; the page is drawn from the same.
 
 Only the last release is in it, so two looks are equal or differ by all reports of a release step. While a survey is
-open, people look again and again, so there are intervals only where they hold at every look (`looks="any"`, of the
+open, people look again and again, so there are intervals only where they hold at every look (`anytime=True`, of the
 population, with the number of contributors that was planned in advance): the releases are some of these looks. When it
 is closed, there are the intervals of one look.
 """
@@ -22,7 +22,7 @@ from deniable.core.estimate import RecordEstimate
 from deniable.errors import NoIntervalError
 from deniable.report import Page, estimate_page
 from deniable.service.arrivals import off_plan
-from deniable.service.collector import Held
+from deniable.service.collector import SurveySnapshot
 from deniable.service.stores.store import Store
 from deniable.service.survey_page import SurveyPage, moment
 from deniable.service.surveys import Clock
@@ -80,7 +80,7 @@ class Results:
         return "" if self.summary is None else self.summary.csv()
 
 
-def results(held: Held, store: Store, clock: Clock) -> Results:
+def results(held: SurveySnapshot, store: Store, clock: Clock) -> Results:
     """Return what is known of a survey now."""
     survey, row = held.survey, held.row
     state = held.state(clock)
@@ -114,7 +114,7 @@ def results(held: Held, store: Store, clock: Clock) -> Results:
     return Results(data, summary)
 
 
-def _summary(held: Held, estimates: RecordEstimate, n: int, closed: bool) -> tuple[Intervals, Summary]:
+def _summary(held: SurveySnapshot, estimates: RecordEstimate, n: int, closed: bool) -> tuple[Intervals, Summary]:
     """Return which intervals there are, and the estimates with them."""
     collection, planned = held.survey.collection, held.survey.page.contributors
     about: dict[str, Any] = {
@@ -128,7 +128,7 @@ def _summary(held: Held, estimates: RecordEstimate, n: int, closed: bool) -> tup
         return "one", summarize(estimates, **about)
     if planned is not None:
         with contextlib.suppress(NoIntervalError):
-            return "any", summarize(estimates, **about, target="population", looks="any", planned=planned)
+            return "any", summarize(estimates, **about, target="population", anytime=True, planned=planned)
     summary = summarize(estimates, **about, target="population")
     nothing = [np.full(len(row.categories), np.nan) for row in summary.attributes]
     rows = (replace(row, lower=none, upper=none) for row, none in zip(summary.attributes, nothing, strict=True))

@@ -341,7 +341,7 @@ def _is_reports(path: Path) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from deniable.files.formats.stated import REPORTS
+    from deniable.files.formats.parquet_metadata import REPORTS
 
     try:
         metadata = pq.read_metadata(path).metadata or {}

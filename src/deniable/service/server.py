@@ -31,8 +31,8 @@ try:
 
     from deniable.service.admin import admin_app
     from deniable.service.connections import Connection, Connections
+    from deniable.service.middleware import access as access_log, requests
     from deniable.service.public import Access, public_app
-    from deniable.service.shield import access as access_log, requests
 except ImportError as missing:
     raise MissingExtraError('the collector needs an extra: pip install "deniable[service]"') from missing
 

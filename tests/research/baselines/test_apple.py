@@ -22,7 +22,7 @@ from deniable.research.baselines.apple_hashes import PRIME, FixedHashes
 from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.testing import laws
 from tests.contract.cases import Case
-from tests.research.baselines.comparator_laws import moments
+from tests.research.baselines.baseline_laws import moments
 from tests.unit._goodness import always_interpreted
 
 SKETCHES = [

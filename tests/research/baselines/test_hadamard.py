@@ -15,7 +15,7 @@ from deniable.research.baselines import public_rows as public_rows
 from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.testing import laws
 from tests.contract.cases import Case
-from tests.research.baselines.comparator_laws import moments
+from tests.research.baselines.baseline_laws import moments
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 
 CASE = Case("HE", lambda sizes, epsilon: HadamardEncoding(sizes[0], epsilon))

@@ -25,7 +25,7 @@ from deniable.research.baselines.projective import (
 from deniable.research.baselines.projective_geometry import PGR, best_field, dimension
 from deniable.testing import laws
 from tests.contract.cases import Case
-from tests.research.baselines.comparator_laws import moments
+from tests.research.baselines.baseline_laws import moments
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value
 
 CASE = Case("PGR", lambda sizes, epsilon: PGR(sizes[0], epsilon))

@@ -15,7 +15,7 @@ from deniable.research.baselines.hadamard import HadamardEncoding
 from deniable.research.baselines.recursive_hadamard import RecursiveHadamard, recursive_hadamard_bits
 from deniable.testing import laws
 from tests.contract.cases import Case
-from tests.research.baselines.comparator_laws import moments
+from tests.research.baselines.baseline_laws import moments
 
 CASE = Case("RHR", lambda sizes, epsilon: RecursiveHadamard(sizes[0], epsilon))
 

@@ -51,7 +51,7 @@ def few(rows: int, name: str = "few.csv") -> str:
 
 
 def randomize(run: Run, shares: str | Path, answers: str = "answers.csv", output: str = "reports.parquet") -> str:
-    result = run("randomize", "survey.json", answers, "--again", "--shares", shares, "-o", output)
+    result = run("randomize", "survey.json", answers, "--allow-repeat", "--shares", shares, "-o", output)
     assert result.exit_code in (0, 2)
     return result.stderr
 
@@ -168,7 +168,7 @@ def test_one_collection_is_dealt_once(dealt: Run) -> None:
     assert "shares exists: a deal needs a new directory" in dealt(*again, "shares").stderr
     assert "this collection was dealt before, to 4,000 contributors in shares" in dealt(*again, "second").stderr
     assert not Path("second").exists()
-    result = dealt(*again, "second", "--again")
+    result = dealt(*again, "second", "--allow-repeat")
     assert result.exit_code == 0
     assert "must not be used side by side" in result.stderr
     (file,) = Path("second").glob("*.parquet")

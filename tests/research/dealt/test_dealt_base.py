@@ -66,7 +66,7 @@ def test_one_meaning_of_epsilon_and_one_type_of_shares_and_estimates(mechanism: 
     inputs = np.zeros((10, 2) if mechanism.records else 10, dtype=np.int64)
     estimate = mechanism.estimate(mechanism.aggregate(mechanism.randomize(inputs, shares, rng)))
     assert type(estimate) is (RecordEstimate if mechanism.records else Estimate)
-    assert mechanism.card.shelf == "dealt"
+    assert mechanism.card.group == "dealt"
     assert mechanism.card.when
 
 

@@ -295,7 +295,7 @@ def test_what_is_refused() -> None:
         functional(words, Aggregate.empty(words), SCORES)
 
 
-# ---------------------------------------------------------------- levers
+# ---------------------------------------------------------------- influence
 
 
 @pytest.mark.parametrize("targets", [1, 2, 4])
@@ -303,7 +303,7 @@ def test_levers_of_a_wave_are_the_extremes_of_its_reports(targets: int) -> None:
     wave = SquareWave(4, 1.0, 1)
     one = np.array([wave.estimate(alone).frequencies for alone in one_report_each(wave)])
     sums = [one[:, list(chosen)].sum(axis=1) for chosen in itertools.combinations(range(4), targets)]
-    found = wave.levers(targets)
+    found = wave.influence(targets)
     assert found is not None
     assert found == pytest.approx((np.max(sums), np.min(sums)), abs=1e-12)
-    assert SquareWave(3000, 1.0, 100).levers() is None
+    assert SquareWave(3000, 1.0, 100).influence() is None

@@ -125,6 +125,6 @@ def test_a_mechanism_that_cannot_tell_refuses(tmp_path: Path) -> None:
 
 def test_who_cannot_set_reports_aside_says_so() -> None:
     grr = GRR(3, 1.0)
-    assert not grr.sets_aside
+    assert not grr.can_skip_invalid
     with pytest.raises(InvalidParameterError, match="must be one that sets reports aside, got GRR"):
         grr.valid_reports(np.array([0, 3]))

@@ -13,7 +13,7 @@ import pytest
 import deniable
 from deniable import GRR, Estimate
 from deniable.answers import codebook, summarize
-from deniable.answers.asked import Asked
+from deniable.answers.asked import QuestionSet
 from deniable.core.spreadsheets import csv_text
 from deniable.files import tidy_file
 
@@ -66,7 +66,7 @@ def test_the_numbers_of_an_estimate_and_their_codebook_run_nothing() -> None:
         np.array([-0.25, 0.5, 0.75]), 100, np.array(4.0), np.array(4.0), labels=labels, attribute="+a", title="=t"
     )
     summary = summarize(
-        {"+a": estimate}, mechanism=GRR(k=3, epsilon=1.0), n=100, asked=Asked(totals=(("+a", ("@x",)),))
+        {"+a": estimate}, mechanism=GRR(k=3, epsilon=1.0), n=100, asked=QuestionSet(totals=(("+a", ("@x",)),))
     )
     rows = cells(summary.csv())
     assert [row[:3] for row in rows[1:4]] == [

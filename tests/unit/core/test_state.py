@@ -175,7 +175,7 @@ def test_a_deal_has_no_more_reports_than_contributors() -> None:
     whole = quota.simulate_aggregate([5, 5], SimulationRandomness(1))
     with pytest.raises(DamagedStateError, match="a deal to n=10 contributors has at most as many reports, got 20"):
         whole + whole
-    # Quotas do not bind liars: all may report what most were told not to.
+    # Quotas do not bind malicious contributors: all may report what most were told not to.
     quota.estimate(quota.aggregate([0] * 10))
 
 

@@ -86,7 +86,9 @@ def test_from_answers_to_an_aggregate(name: str, mechanism: Any, tmp_path: Path,
 
 def test_a_simulation_does_not_depend_on_the_kind_of_file(tmp_path: Path, small_blocks: None) -> None:
     digests = {
-        randomize_file(SURVEY, answers_file(tmp_path / name), tmp_path / f"{name}.reports", rng(), again=True).digest
+        randomize_file(
+            SURVEY, answers_file(tmp_path / name), tmp_path / f"{name}.reports", rng(), allow_repeat=True
+        ).digest
         for name in ("a.csv", "a.parquet")
     }
     assert len(digests) == 1

@@ -93,7 +93,7 @@ def test_what_few_answers_leave_with_their_holder_does_not_depend_on_them(tmp_pa
     answers, entries = tmp_path / "a.csv", []
     for smoker, age in (("yes", "33"), ("no", "57")):
         one_answer(answers, smoker, age)
-        randomize_file(SURVEY, answers, tmp_path / "r.parquet", rng(), again=True)
+        randomize_file(SURVEY, answers, tmp_path / "r.parquet", rng(), allow_repeat=True)
         entries.append(answers_ledger().entries()[-1])
     assert entries[0] == entries[1]
     assert entries[0].answers == f"path:{answers.resolve()}"
@@ -174,7 +174,7 @@ def test_many_answers_are_recognised_whatever_their_file(same: str, tmp_path: Pa
         assert str(caught.value) == (
             f"{tmp_path / same} was randomised before for this collection (into {tmp_path / 'r.parquet'}): whoever "
             "sees all reports sees 2 of each contributor, and has epsilon = 16 instead of epsilon = 8; to do it "
-            "nevertheless, say so with again=True"
+            "nevertheless, say so with allow_repeat=True"
         )
     assert (tmp_path / "r.parquet").read_bytes() == before
     assert files(tmp_path) == {"a.csv", "copy.csv", "a.parquet", "reordered.csv", "r.parquet"}
@@ -202,7 +202,7 @@ def test_a_file_that_grew_is_still_that_file(tmp_path: Path) -> None:
 def test_again_is_possible_and_warns(n: int, tmp_path: Path) -> None:
     answers = answers_file(tmp_path / "a.csv", n)
     for run in range(3):
-        result = randomize_file(SURVEY, answers, tmp_path / f"{run}.parquet", rng(run), again=True)
+        result = randomize_file(SURVEY, answers, tmp_path / f"{run}.parquet", rng(run), allow_repeat=True)
         assert len(result.warnings) == (run > 0)
     assert f"(into {tmp_path / '0.parquet'}, {tmp_path / '1.parquet'})" in result.warnings[0]
     assert "epsilon = 24 instead of epsilon = 8" in result.warnings[0]
@@ -310,10 +310,10 @@ def test_a_run_killed_as_its_reports_appear_is_recorded(when: str, n: int, tmp_p
     )
     with pytest.raises(AlreadyRandomizedError) as caught:
         randomize_file(SURVEY, answers, tmp_path / "s.parquet", rng())
-    assert str(caught.value) == f"{message}; to do it nevertheless, say so with again=True"
+    assert str(caught.value) == f"{message}; to do it nevertheless, say so with allow_repeat=True"
     # The refused run removed what the killed one had left unfinished.
     assert files(tmp_path) - {"r.parquet"} == {"a.csv", "survey.json"}
-    assert randomize_file(SURVEY, answers, tmp_path / "s.parquet", rng(), again=True).warnings == (message,)
+    assert randomize_file(SURVEY, answers, tmp_path / "s.parquet", rng(), allow_repeat=True).warnings == (message,)
     with pytest.raises(AlreadyRandomizedError, match=r"\(into .*s.parquet\).*; a run that randomised"):
         randomize_file(SURVEY, answers, tmp_path / "t.parquet", rng())
     assert files(state) == {FILE_NAME}
@@ -398,7 +398,7 @@ def test_a_damaged_ledger_stops_the_run(content: str, tmp_path: Path, state: Pat
     answers_ledger().path.write_text(content)
     for again in (False, True):
         with pytest.raises(FileFormatError, match=rf"{FILE_NAME}"):
-            randomize_file(SURVEY, answers, tmp_path / "r.parquet", rng(), again=again)
+            randomize_file(SURVEY, answers, tmp_path / "r.parquet", rng(), allow_repeat=again)
     assert files(tmp_path) == {"a.csv"}
     assert (state / FILE_NAME).read_text() == content
 
@@ -461,11 +461,11 @@ def test_ledgers_of_shares_of_the_first_edition_are_read(tmp_path: Path) -> None
 
 
 def test_one_batch_stays_one_batch(tmp_path: Path) -> None:
-    """Reports of a run with --again are other reports: both are counted, each once."""
+    """Reports of a run with --allow-repeat are other reports: both are counted, each once."""
     answers = answers_file(tmp_path / "a.csv")
     both = [tmp_path / "r.parquet", tmp_path / "s.parquet"]
     for seed, path in enumerate(both):
-        randomize_file(SURVEY, answers, path, rng(seed), again=True)
+        randomize_file(SURVEY, answers, path, rng(seed), allow_repeat=True)
     assert aggregate_files(SURVEY, both, tmp_path / "all").n == 2 * N
     with pytest.raises(DuplicateReportsError):
         aggregate_files(SURVEY, [*both, both[0]], tmp_path / "twice")

@@ -76,7 +76,7 @@ def test_two_files_of_one_table_cannot_be_linked_by_row(
     files = []
     for seed in (1, 2):
         path = tmp_path / f"{seed}.reports"
-        randomize_file(survey, table, path, SimulationRandomness(seed), again=True)
+        randomize_file(survey, table, path, SimulationRandomness(seed), allow_repeat=True)
         files.append(columns(path, survey)[0])
     first, second = files
     in_memory = np.array([survey.randomize(pq.read_table(table), SimulationRandomness(seed)) for seed in (1, 2)])
@@ -97,7 +97,7 @@ def test_a_report_of_a_known_row_may_be_any_of_its_block(
     found: list[int] = []
     for seed in range(80):
         path = tmp_path / "r.parquet"
-        randomize_file(survey, table, path, SimulationRandomness(seed), again=True)
+        randomize_file(survey, table, path, SimulationRandomness(seed), allow_repeat=True)
         found += np.flatnonzero(columns(path, survey)[0] == 999).tolist()
     eighths = Counter((np.array(found) - (1000 - last)) * 8 // last)
     assert p_value(eighths.elements(), dict.fromkeys(range(8), 1 / 8)) >= FAMILY_WISE_ERROR
@@ -128,7 +128,9 @@ def test_the_reports_are_those_of_the_verb_in_memory(
     pq.write_table(table, tmp_path / "answers.parquet")
     written = []
     for name in ("r", "again"):
-        randomize_file(survey, tmp_path / "answers.parquet", tmp_path / name, SimulationRandomness(1), again=True)
+        randomize_file(
+            survey, tmp_path / "answers.parquet", tmp_path / name, SimulationRandomness(1), allow_repeat=True
+        )
         written.append(columns(tmp_path / name, survey))
     expected = fields(survey.randomize(table, SimulationRandomness(1)))
     assert as_multiset(written[0]) == as_multiset(expected)

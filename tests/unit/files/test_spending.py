@@ -152,9 +152,9 @@ def test_runs_of_one_collection_and_stopped_ones_count(tmp_path: Path) -> None:
     with pytest.raises(AlreadyRandomizedError, match=r"and has epsilon = 5\.5 instead of epsilon = 2;"):
         randomize_file(survey("2"), answers, tmp_path / "2.parquet", rng())
     with pytest.raises(PrivacyLimitError, match=r"got epsilon = 5\.5, .* \(into /gone.parquet, if that appeared\), "):
-        randomize_file(survey("2"), answers, tmp_path / "2.parquet", rng(), again=True, max_epsilon=5)
+        randomize_file(survey("2"), answers, tmp_path / "2.parquet", rng(), allow_repeat=True, max_epsilon=5)
     assert randomize_file(
-        survey("2"), answers, tmp_path / "2.parquet", rng(), again=True, max_epsilon=5.5
+        survey("2"), answers, tmp_path / "2.parquet", rng(), allow_repeat=True, max_epsilon=5.5
     ).spending.total == Fraction("5.5")
     # What an earlier version recorded, without what was spent, is not taken for nothing.
     with ledger.held():
@@ -174,7 +174,7 @@ def test_phases_enter_the_same_total(tmp_path: Path) -> None:
     randomize_file(first, answers, tmp_path / "1.parquet", rng())
     reports = first.aggregate(first.randomize({"smoker": ["yes", "no"] * 200, "age": ["30", "50"] * 200}, rng()))
     second = next_phase(first, reports, contributors=N)
-    done = randomize_file(second, answers, tmp_path / "2.parquet", rng(), again=True)
+    done = randomize_file(second, answers, tmp_path / "2.parquet", rng(), allow_repeat=True)
     assert done.spending.total == 2
     assert "who takes part in both spends both epsilons" in done.warnings[0]
 
@@ -226,7 +226,7 @@ def test_a_file_is_read_twice_only_if_the_ledger_may_know_it(tmp_path: Path, mon
     monkeypatch.setattr(randomizing, "read_digest", counted)
     for kind, n in (("csv", N), ("parquet", N), ("parquet", N + 1), ("csv", FEW)):
         answers = answers_file(tmp_path / f"{n}.{kind}", n)
-        randomize_file(survey("1", n), answers, tmp_path / f"{n}-{kind}.out", rng(), again=True)
+        randomize_file(survey("1", n), answers, tmp_path / f"{n}-{kind}.out", rng(), allow_repeat=True)
     # Not the first, of which nothing is known, nor the third: of Parquet it is known that there are others.
     assert [Path(path).name for path in twice] == [f"{N}.parquet", f"{FEW}.csv"]
 
@@ -241,7 +241,7 @@ def test_other_questions_of_the_same_file_add_up(tmp_path: Path) -> None:
     copy.write_bytes(answers.read_bytes())
     assert randomize_file(alone, copy, tmp_path / "2.parquet", rng()).spending.total == Fraction("2.5")
     other = answers_file(tmp_path / "b.parquet")
-    assert randomize_file(alone, other, tmp_path / "3.parquet", rng(), again=True).spending.total == 1
+    assert randomize_file(alone, other, tmp_path / "3.parquet", rng(), allow_repeat=True).spending.total == 1
     kept = [entry.file for entry in answers_ledger().entries()]
     assert kept[0] == kept[1] != kept[2]
     few = answers_file(tmp_path / "few.csv", FEW)

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from deniable import GRR, SimulationRandomness
 from deniable.errors import DuplicateReportsError, FileFormatError, InvalidReportError, MismatchError, TooLargeError
 from deniable.files import aggregate_files, write_reports
-from deniable.files.formats.posted import PostedReader
+from deniable.files.formats.json_lines import JsonLinesReader
 from deniable.files.wire import (
     MAX_BODY,
     Body,
@@ -185,7 +185,7 @@ def test_the_digest_is_that_of_the_sorted_ids_and_reports(tmp_path: Path) -> Non
     (tmp_path / "one.jsonl").write_bytes(whole.to_json())
     (tmp_path / "many.jsonl").write_bytes(b"\n".join(backwards))
     said = sorted(bytes(one) + bytes(row) for one, row in zip(whole.ids, whole.rows, strict=True))
-    digests = [PostedReader(tmp_path / name, SURVEY).digest for name in ("one.jsonl", "many.jsonl")]
+    digests = [JsonLinesReader(tmp_path / name, SURVEY).digest for name in ("one.jsonl", "many.jsonl")]
     assert digests == [hashlib.sha256(b"".join(said)).hexdigest()] * 2
     with pytest.raises(DuplicateReportsError, match="holds the same reports as"):
         aggregate_files(SURVEY, [tmp_path / "one.jsonl", tmp_path / "many.jsonl"], tmp_path / "out")
@@ -194,7 +194,7 @@ def test_the_digest_is_that_of_the_sorted_ids_and_reports(tmp_path: Path) -> Non
 def test_an_id_counts_once_in_a_command(tmp_path: Path) -> None:
     (tmp_path / "twice.jsonl").write_bytes(body(3).to_json() + b"\n" + body(1).to_json())
     with pytest.raises(DuplicateReportsError, match="AAAAAAAAAAAAAAAAAAAAAA twice"):
-        PostedReader(tmp_path / "twice.jsonl", SURVEY)
+        JsonLinesReader(tmp_path / "twice.jsonl", SURVEY)
     (tmp_path / "a.jsonl").write_bytes(body(3).to_json())
     (tmp_path / "b.jsonl").write_bytes(body(3, start=2).to_json())
     with pytest.raises(DuplicateReportsError, match="AAAAAAAAAAAAAAAAAAAAAg twice"):
@@ -207,10 +207,10 @@ def test_files_that_are_no_posted_reports_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(body(3).to_json() + b"\n" + body(1, survey=other).to_json())
     with pytest.raises(MismatchError, match=r"line 2 of .* is of collection"):
-        PostedReader(path, SURVEY)
+        JsonLinesReader(path, SURVEY)
     path.write_bytes(body(3).to_json() + b"\nnonsense")
     with pytest.raises(FileFormatError, match="line 2: the body must be reports in JSON"):
-        PostedReader(path, SURVEY)
+        JsonLinesReader(path, SURVEY)
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileFormatError, match=r"must hold files of reports, named \*\.jsonl or \*\.parquet"):
         aggregate_files(SURVEY, [tmp_path / "empty"], tmp_path / "out")

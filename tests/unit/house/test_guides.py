@@ -27,8 +27,8 @@ from deniable.core.privacy import odds_text
 from deniable.files.wire import report_width
 from deniable.leakage.adversary.best_guess import best_guess
 from deniable.oracles.rappor import RAPPOR
-from deniable.planning import decide
-from deniable.planning.decision import sure_text
+from deniable.planning import plan_survey
+from deniable.planning.survey_plan import max_posterior_text
 from deniable.report import consent_text
 from deniable.service.survey_page import SurveyPage
 from deniable.survey.attribute import VERSION_2
@@ -53,7 +53,7 @@ def prose(page: str) -> str:
 
 
 def half_width(schema: Schema, n: int, epsilon: float, question: int = 0) -> float:
-    return decide(schema, n, [epsilon]).settings[0].questions[question].half_width
+    return plan_survey(schema, n, [epsilon]).settings[0].questions[question].half_width
 
 
 def yes_or_no(questions: int) -> Schema:
@@ -94,7 +94,7 @@ WORDS = {98: "98", 86: "86", 73: "seventy-three", 27: "twenty-seven", 4: "four"}
 def test_every_number_of_the_page_about_epsilon() -> None:
     truth, lie = (round(100 * float(p)) for p in GRR(k=2, epsilon=1.0).support_probabilities)
     one, four = odds_text(1.0), odds_text(4.0)
-    firm, office = yes_or_no(1), decide(Schema.from_json(blocks(EPSILON, "json")[1]), 3000, [1, 2])
+    firm, office = yes_or_no(1), plan_survey(Schema.from_json(blocks(EPSILON, "json")[1]), 3000, [1, 2])
     change = [math.hypot(*[setting.questions[0].half_width] * 2) for setting in office.settings]
     sentences = [
         f"Of a hundred women whose answer is yes, about {WORDS[truth]} send yes, and {WORDS[lie]} send no.",
@@ -119,8 +119,8 @@ def test_every_number_of_the_page_about_epsilon() -> None:
     assert round(10_000 * float(GRR(k=2, epsilon=8.0).support_probabilities[1])) == 3
     assert (12 * 0.25, 4 * 0.5, f"{math.e:.3f}") == (3, 2, "2.718")
     assert change[0] > 6 > change[1]  # "to see whether a campaign moves smoking by six points"
-    assert decide(firm, 400, ["0.5"]).warnings
-    assert not decide(firm, 400, [1]).warnings
+    assert plan_survey(firm, 400, ["0.5"]).warnings
+    assert not plan_survey(firm, 400, [1]).warnings
     left = prose(EPSILON)
     for sentence in sentences:
         assert sentence in left
@@ -293,18 +293,18 @@ def test_answers_to_questions_are_short_and_their_numbers_computed() -> None:
     for question, answer in answers.items():
         assert question[-1] in "?."
         assert len(answer.split()) <= 90, question
-    decided = decide(yes_or_no(1), 1000, [0.5, 1, 2], target=3).settings
+    decided = plan_survey(yes_or_no(1), 1000, [0.5, 1, 2], target=3).settings
     needed = [f"{setting.questions[0].contributors_needed:,}" for setting in decided]
-    six = decide(yes_or_no(6), 1000, [1], target=3).settings[0].questions[0].contributors_needed
+    six = plan_survey(yes_or_no(6), 1000, [1], target=3).settings[0].questions[0].contributors_needed
     # Of a count to which Laplace's noise of scale 1/epsilon was added, 95% lie within ln 20 of it.
     central, local = 100 * math.log(20) / 10_000, half_width(yes_or_no(1), 10_000, 1)
-    levers = GRR(k=2, epsilon=1.0).levers()
-    assert levers is not None
+    influence = GRR(k=2, epsilon=1.0).influence()
+    assert influence is not None
     sentences = [
         f"{needed[0]} at epsilon 0.5, {needed[1]} at 1, {needed[2]} at 2. For six such questions and epsilon 1: "
         f"{six:,}.",
         f"at epsilon 1 would be known to {central:.2f} points, and here they are known to {local:.1f}.",
-        f"each liar counts for {levers.up:.1f} people",
+        f"each liar counts for {influence.up:.1f} people",
     ]
     for sentence in sentences:
         assert sentence in prose(FAQ)
@@ -348,7 +348,7 @@ def test_a_consent_text_promises_what_its_collection_does() -> None:
 
 def test_numbers_of_the_impact_assessment_are_those_of_the_demonstration() -> None:
     survey = collection(demo_schema(), 1)
-    planned, less = decide(demo_schema(), 6366, [1, 0.5]).settings
+    planned, less = plan_survey(demo_schema(), 6366, [1, 0.5]).settings
     errors = {question.name: question.half_width for question in planned.questions}
     guess = best_guess(survey.mechanism, 0)
     assert guess.after is not None
@@ -358,7 +358,7 @@ def test_numbers_of_the_impact_assessment_are_those_of_the_demonstration() -> No
         f"{errors['affairs']:.1f} points for affairs, {max(errors.values()):.1f} for age",
         f"known to {less.questions[0].half_width:.0f} points and age to {less.questions[3].half_width:.0f}",
         f"move by at most {odds_text(1.0)} times",
-        f"at most {sure_text(1.0)} sure",
+        f"at most {max_posterior_text(1.0)} sure",
         f"right in {100 * guess.after:.1f} of 100 cases instead of {100 * guess.without:.0f}",
         f"spent both budgets: {odds_text(2.0)} times",
         f"at least {SurveyPage.model_fields['min_batch'].default} is added",

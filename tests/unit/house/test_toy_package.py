@@ -143,7 +143,7 @@ def test_records_of_another_package_go_through_files_and_every_verb(
         survey, day = f"{name}.json", f"{name}.aggregate"
         run("collection", "--schema", "schema.json", "--epsilon", "2", "--mechanism", given, "-o", survey)
         assert name in run("inspect", survey)
-        run("randomize", survey, "answers.csv", "-o", f"{name}.parquet", "--again")
+        run("randomize", survey, "answers.csv", "-o", f"{name}.parquet", "--allow-repeat")
         run("aggregate", survey, f"{name}.parquet", "-o", f"{name}.2.aggregate")
         collection = dn.Collection.load(survey)
         columns = zip(*(row.split(",") for row in answers), strict=True)

@@ -336,9 +336,9 @@ def test_a_liar_moves_an_attribute_by_the_lever_of_the_best_choice() -> None:
             table = mechanism.tables(mechanism.aggregate(report)).margins.about[part.attributes]
             weight, number = weights[part.attributes]
             moves.append(float(table.margin(1).frequencies[0]) * weight / number * n)
-    lever = mechanism.levers(1, 1)
-    assert lever is not None
-    assert (lever.up, lever.down) == pytest.approx((max(moves), min(moves)), rel=1e-12)
+    influence = mechanism.influence(1, 1)
+    assert influence is not None
+    assert (influence.up, influence.down) == pytest.approx((max(moves), min(moves)), rel=1e-12)
 
 
 def own_table(part: Part, table: Floats, n: int) -> SampledTable:

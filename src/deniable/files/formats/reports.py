@@ -29,7 +29,7 @@ from deniable.core.spec import content_hash
 from deniable.errors import FileFormatError, MismatchError
 from deniable.files.formats.columns import arrays_of, arrow_type, check_column, to_arrow, to_numpy
 from deniable.files.formats.pages import is_text_type
-from deniable.files.formats.stated import REPORTS
+from deniable.files.formats.parquet_metadata import REPORTS
 from deniable.files.formats.tables import open_parquet, parquet_batches, parquet_errors
 from deniable.survey.collection import Collection, short_id
 

@@ -15,11 +15,11 @@ from typing import Any
 from deniable.core.aggregate import Aggregate
 from deniable.core.outputs import atomic_path
 from deniable.errors import DeniableError, InvalidParameterError, InvalidReportError
-from deniable.files.formats.posted import PostedReader, report_readers
+from deniable.files.formats.json_lines import JsonLinesReader, report_readers
 from deniable.files.formats.reports import ReportReader
 from deniable.files.formats.tables import Progress as Progress, open_answers, with_progress
-from deniable.files.jobs.ahead import Ahead
 from deniable.files.jobs.checkpoint import Checkpoint
+from deniable.files.jobs.prefetch import Prefetcher
 from deniable.files.jobs.randomizing import (
     PathLike,
     RandomizeResult as RandomizeResult,
@@ -109,7 +109,7 @@ def aggregate_files(
     on_invalid : callable, optional
         Set aside reports that no client can have produced instead of refusing their file, and say so: called with
         (file, number of such reports, what is wrong with the first) for every file that has any. For mechanisms that
-        can (`sets_aside`).
+        can (`can_skip_invalid`).
     progress : callable, optional
         Called with (done, total) reports.
 
@@ -146,7 +146,7 @@ def aggregate_files(
     ...     aggregate_files(survey, [reports], Path(folder) / "all.aggregate").n
     300
     """
-    if on_invalid is not None and not collection.mechanism.sets_aside:
+    if on_invalid is not None and not collection.mechanism.can_skip_invalid:
         raise InvalidParameterError(
             f"{collection.mechanism.name} cannot set invalid reports aside: leave out the files that hold them"
         )
@@ -218,7 +218,7 @@ def merge_files(aggregates: Sequence[PathLike], output: PathLike) -> Aggregate:
 
 
 def _aggregated(
-    reader: ReportReader | PostedReader,
+    reader: ReportReader | JsonLinesReader,
     before: int,
     total: int,
     on_invalid: OnInvalid | None,
@@ -228,7 +228,7 @@ def _aggregated(
     mechanism: Any = reader.collection.mechanism
     result = Aggregate.empty(mechanism, reader.collection.id)
     rejected, reason = 0, ""
-    with Ahead(iter(reader)) as batches:
+    with Prefetcher(iter(reader)) as batches:
         for reports in batches:
             counted = f" (rows counted from row {result.n + rejected + 1})" if result.n + rejected else ""
             try:

@@ -22,8 +22,8 @@ from deniable.core.thresholds import EpsilonLike
 from deniable.errors import AlreadyRandomizedError, InvalidParameterError, OutputError
 from deniable.files.formats.reports import BATCH_BYTES, batch_rows, write_reports
 from deniable.files.formats.tables import AnswerReader, Progress, open_answers, with_progress
-from deniable.files.jobs.ahead import Ahead
 from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger
+from deniable.files.jobs.prefetch import Prefetcher
 from deniable.files.jobs.shuffling import shuffled
 from deniable.files.jobs.spending import Spending, budget
 from deniable.survey.collection import Collection
@@ -66,7 +66,7 @@ def randomize_file(
     output: PathLike,
     rng: SpawningRandomness,
     *,
-    again: bool = False,
+    allow_repeat: bool = False,
     shares: PathLike | None = None,
     max_epsilon: EpsilonLike | None = None,
     delimiter: str | None = None,
@@ -81,7 +81,7 @@ def randomize_file(
 
     The report file appears when every row is valid and randomised. Interrupted, nothing remains and nothing is spent:
     nobody has seen a report. Running it again on the *same answers* spends epsilon again, because whoever sees both
-    files sees two reports of each contributor; so that is refused unless `again`, as far as this user's ledger
+    files sees two reports of each contributor; so that is refused unless `allow_repeat`, as far as this user's ledger
     remembers: answers of at least 1,000 contributors by their content, whatever the file is called and however it is
     written; fewer by the path of the file, since content so small would tell answers to whoever reads the ledger. The
     run is recorded before the reports appear. Collections of the same answers add up, and the ledger says to how much.
@@ -121,7 +121,7 @@ def randomize_file(
     ------
     AlreadyRandomizedError
         If these answers were randomised before for this collection, or for the phase that it learned from, and not
-        `again`; or a share was used before.
+        `allow_repeat`; or a share was used before.
     PrivacyLimitError
         If the collection's epsilon, or the total of all collections of these answers, is larger than `max_epsilon`.
     InvalidParameterError
@@ -177,8 +177,8 @@ def randomize_file(
 
     def refuse(found: Spending) -> list[str]:
         messages = list(_spent_again(Path(answers), found))
-        if messages and not again:
-            raise AlreadyRandomizedError(f"{'; '.join(messages)}; to do it nevertheless, say so with again=True")
+        if messages and not allow_repeat:
+            raise AlreadyRandomizedError(f"{'; '.join(messages)}; to do it nevertheless, say so with allow_repeat=True")
         if max_epsilon is not None:
             found.require(max_epsilon)
         return messages
@@ -193,8 +193,8 @@ def randomize_file(
 
     with (
         open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader,
-        Ahead(_numbered(reader, progress)) as batches,
-        Ahead(_read(collection, batches, digest)) as read,
+        Prefetcher(_numbered(reader, progress)) as batches,
+        Prefetcher(_read(collection, batches, digest)) as read,
     ):
 
         def encoded() -> Iterator[NDArray[Any]]:
@@ -231,7 +231,7 @@ def randomize_file(
 
         # A source of its own for the order leaves the reports as they are without it.
         mechanism, order = collection.mechanism, checked_randomness(rng).spawn()
-        with Ahead(shuffled(mechanism, reports(), batch_rows(mechanism), order)) as ordered:
+        with Prefetcher(shuffled(mechanism, reports(), batch_rows(mechanism), order)) as ordered:
             written = write_reports(output, collection, ordered, rng, private=keep, commit=recorded())
     if stream is not None and stream.total > written.n:
         warnings.append(f"{stream.total - written.n:,} shares were not used: the answers have {written.n:,} rows")
@@ -291,7 +291,7 @@ def read_digest(
     digest = AnswersDigest(collection, key)
     with (
         open_answers(answers, collection.schema.asked, delimiter=delimiter) as reader,
-        Ahead(_numbered(reader, None)) as batches,
+        Prefetcher(_numbered(reader, None)) as batches,
     ):
         for _ in _read(collection, batches, digest):
             pass

@@ -26,7 +26,7 @@ from deniable.core.card import Card, Variant
 from deniable.core.checks import Codes, checked_codes, checked_integer, code_dtype
 from deniable.core.estimate import Estimate, affine_estimate
 from deniable.core.kernels import INTERPRETED_ROWS
-from deniable.core.mechanism import ChecksRows, ReportField, SetsAside
+from deniable.core.mechanism import ChecksRows, ReportField, SkipsInvalid
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
 from deniable.core.state import Counts
@@ -50,7 +50,7 @@ Progress = Callable[[int, int], None]
 
 @final
 @dataclass(frozen=True)
-class CountMeanSketch(PureOracle[Any], SetsAside, ChecksRows):
+class CountMeanSketch(PureOracle[Any], SkipsInvalid, ChecksRows):
     """Count-mean sketch over {0, ..., k-1} with m cells per hash function.
 
     Parameters
@@ -106,7 +106,7 @@ class CountMeanSketch(PureOracle[Any], SetsAside, ChecksRows):
 
     name = "CMS"
     card = Card(
-        shelf="dictionaries",
+        group="dictionaries",
         when="a thousand values and more: the error of OUE, a report of a few bytes",
         aliases=("CountMeanSketch", "count-mean sketch"),
         wire="hash function and cell",

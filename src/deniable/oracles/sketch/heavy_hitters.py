@@ -24,7 +24,7 @@ from deniable.core.card import Card
 from deniable.core.checks import checked_integer, checked_report_codes
 from deniable.core.estimate import Estimate, affine_estimate
 from deniable.core.kernels import kernel
-from deniable.core.mechanism import ChecksRows, Mechanism, ReportField, SetsAside
+from deniable.core.mechanism import ChecksRows, Mechanism, ReportField, SkipsInvalid
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, uniform_below
 from deniable.core.state import Counts, check_parts, counts_sum_to
@@ -61,7 +61,7 @@ class PrefixReports(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class HeavyHitters(Mechanism[PrefixReports], SetsAside, ChecksRows):
+class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     """Find and count frequent strings without a dictionary.
 
     Parameters
@@ -104,7 +104,7 @@ class HeavyHitters(Mechanism[PrefixReports], SetsAside, ChecksRows):
     records = False
     name = "HeavyHitters"
     card = Card(
-        shelf="open text",
+        group="open text",
         when="frequent strings of a dictionary that nobody has",
         planned=False,
         instead="it is chosen by asking open text",

@@ -19,7 +19,7 @@ from deniable.core.aggregate import Aggregate
 from deniable.core.card import Card
 from deniable.core.checks import Codes, checked_counts
 from deniable.core.estimate import Estimate
-from deniable.core.mechanism import ChecksRows, Mechanism, ReportField, SetsAside
+from deniable.core.mechanism import ChecksRows, Mechanism, ReportField, SkipsInvalid
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness
 from deniable.core.state import Counts, counts_between
@@ -30,7 +30,7 @@ from deniable.oracles.sketch.families._columns import columns_of
 
 @final
 @dataclass(frozen=True)
-class QuerySketch(Mechanism[Any], SetsAside, ChecksRows):
+class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
     """The count-mean sketch, decoded for a query list only.
 
     Parameters
@@ -64,7 +64,7 @@ class QuerySketch(Mechanism[Any], SetsAside, ChecksRows):
     records = False
     name = "CMS-queries"
     card = Card(
-        shelf="dictionaries",
+        group="dictionaries",
         when="chosen values of a dictionary that nobody can list",
         planned=False,
         listed=False,

@@ -89,7 +89,7 @@ class CorrRR(OnePivot):
     singular = "Corr-RR unmixed (biased: copies leave some difference between attributes undetermined)"
     name = "Corr-RR"
     card = Card(
-        shelf="two phases",
+        group="two phases",
         when="several attributes whose answers depend on each other, in full records, and contributors in two phases",
         alternative=True,
         wire="a code of every attribute",

@@ -87,7 +87,7 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     )
     name = "PivotCoded"
     card = Card(
-        shelf="records",
+        group="records",
         when="one sampled attribute where clients must send a code of every attribute",
         wire="a code of every attribute",
         note="one sampled attribute, in the format of a full record; the collector sees which",

@@ -190,7 +190,7 @@ function showMechanisms(stop) {
       name,
       element("td", "", error),
       element("td", "", known ? mechanism.bits.toFixed(1) : "-"),
-      element("td", "", mechanism.lever === null ? "-" : mechanism.lever.toFixed(1)),
+      element("td", "", mechanism.influence === null ? "-" : mechanism.influence.toFixed(1)),
       element("td", "", remark),
     );
     return row;

@@ -107,7 +107,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
     name = "AppleCMS"
     published = "Apple CMS"
     card = Card(
-        shelf="comparators",
+        group="baselines",
         when="to compare with: biased, because its hash functions are the same for everybody",
         planned=False,
         instead="it is here to be compared with; compare CMS[spread]",

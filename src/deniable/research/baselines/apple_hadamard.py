@@ -79,7 +79,7 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
     name = "AppleHCMS"
     published = "Apple HCMS"
     card = Card(
-        shelf="comparators",
+        group="baselines",
         when="to compare with: biased, because its hash functions are the same for everybody",
         planned=False,
         instead="it is here to be compared with; compare CMS[spread]",

@@ -52,7 +52,7 @@ class Exponential(RandomizedResponse):
 
     name = "Exponential"
     card = Card(
-        shelf="comparators",
+        group="baselines",
         when="never: it equals GRR at epsilon/2",
         wire="one code",
         note="equals GRR at epsilon/2",

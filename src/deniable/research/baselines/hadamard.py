@@ -63,7 +63,7 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
     support_law = None
     name = "HE"
     card = Card(
-        shelf="comparators",
+        group="baselines",
         when="to compare with: a sketch of two cells, whose variance stays above 1/n however large epsilon is",
         aliases=("Hadamard encoding",),
         planned=False,

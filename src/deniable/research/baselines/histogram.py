@@ -97,7 +97,7 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     report_type = staticmethod(np.asarray)
     name = "SHE"
     card = Card(
-        shelf="one attribute",
+        group="one attribute",
         when="a value beyond counting: sums of noise are wanted",
         wire="k grid values",
     )

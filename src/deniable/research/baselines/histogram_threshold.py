@@ -101,7 +101,7 @@ class THE(OneStage):
 
     name = "THE"
     card = Card(
-        shelf="comparators",
+        group="baselines",
         when="to compare with: OUE has less error at the same declared epsilon",
         wire="k bits",
         note="its tight epsilon is below the declared one",

@@ -131,7 +131,7 @@ class PGR(PureOracle[Codes]):
     report_type = staticmethod(np.asarray)
     name = "PGR"
     card = Card(
-        shelf="comparators",
+        group="baselines",
         when="to compare with: the error and the size of a Spread sketch, and a slower decoder",
         aliases=("projective geometry response",),
         planned=False,

@@ -86,7 +86,7 @@ class RecursiveHadamard(PublicRows):
     state_is_histogram = True
     name = "RHR"
     card = Card(
-        shelf="comparators",
+        group="baselines",
         when="to compare with: loses more than Hadamard encoding where frequent values share their low bits",
         aliases=("recursive Hadamard response",),
         planned=False,

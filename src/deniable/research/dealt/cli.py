@@ -22,8 +22,8 @@ def deal(
     survey: CollectionFile,
     contributors: Annotated[int, typer.Option("--contributors", help="How many are dealt to.", min=1)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory to be made; its owner alone can read it.")],
-    again: Annotated[
-        bool, typer.Option("--again", help="Deal a second time; no share of the first may have been used.")
+    allow_repeat: Annotated[
+        bool, typer.Option("--allow-repeat", help="Deal a second time; no share of the first may have been used.")
     ] = False,
     helpers: Annotated[
         int | None,
@@ -40,7 +40,9 @@ def deal(
     with writing(output), progress("dealing") as report:
         dealer = None if helpers is None else Helpers(dealer_of(collection), helpers)
         rng = SecureRandomness()
-        result = deal_file(collection, contributors, output, rng, again=again, dealer=dealer, progress=report)
+        result = deal_file(
+            collection, contributors, output, rng, allow_repeat=allow_repeat, dealer=dealer, progress=report
+        )
     for warning in result.warnings:
         note(f"warning: {warning}")
     if helpers is not None:

@@ -32,7 +32,7 @@ from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.mechanism import CraftedReports, Mechanism, ReportField, Reports
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
 from deniable.core.state import Counts, counts_between, counts_sum_to, dealt_to
-from deniable.core.support_counts import Levers, levers
+from deniable.core.support_counts import Influence, influence
 from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, TooLargeError
 from deniable.oracles.bits import Bits, bit_fields, bit_outputs, support_counts
 from deniable.oracles.grr import count_codes
@@ -209,7 +209,7 @@ class DealtMechanism(Mechanism[Reports]):
     # ---------------------------------------------------------------- collector
 
     def check_state(self, counts: Counts, n: int) -> None:
-        """Refuse counts that no n reports have, and more reports than contributors; quotas do not bind liars."""
+        """Refuse counts that no n reports have, and more reports than contributors. Malicious people ignore quotas."""
         dealt_to(n, self.n)
         self._check_counts(counts, n)
 
@@ -382,8 +382,8 @@ class CodeOracle(DealtOracle[Codes], CraftedReports):
     def _check_counts(self, counts: Counts, n: int) -> None:
         counts_sum_to(counts, n)
 
-    def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
-        return levers(targets, self.k, (1, 1), *self.support_probabilities)
+    def _influence(self, targets: int, attribute: int) -> Influence:  # noqa: ARG002
+        return influence(targets, self.k, (1, 1), *self.support_probabilities)
 
     def outputs(self) -> Codes:
         return np.arange(self.k, dtype=code_dtype(self.k))
@@ -410,8 +410,8 @@ class BitOracle(DealtOracle[Bits], CraftedReports):
     def _check_counts(self, counts: Counts, n: int) -> None:
         counts_between(counts, 0, n)
 
-    def _levers(self, targets: int, attribute: int) -> Levers:  # noqa: ARG002
-        return levers(targets, self.k, (0, self.k), *self.support_probabilities)
+    def _influence(self, targets: int, attribute: int) -> Influence:  # noqa: ARG002
+        return influence(targets, self.k, (0, self.k), *self.support_probabilities)
 
     def outputs(self) -> Bits:
         """Return every report once: report y has the bits of the integer y."""

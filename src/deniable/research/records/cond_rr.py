@@ -90,7 +90,7 @@ class CondRR(OnePivot):
     singular = "Cond-RR unmixed (biased: the tables leave some difference between attributes undetermined)"
     name = "Cond-RR"
     card = Card(
-        shelf="two phases",
+        group="two phases",
         when="for comparison with Corr-RR: targets follow learned conditional distributions",
         planned=False,
         instead="Cond-RR has no error in closed form before phase one has been collected: compare Corr-RR, and "

@@ -79,7 +79,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     reveals = "copies"
     name = "Corr-RR aligned"
     card = Card(
-        shelf="comparators",
+        group="baselines",
         when="for comparison with Corr-RR: the papers' way with domains that differ, which loses what is in a group",
         aliases=("AlignedCorrRR",),
         planned=False,

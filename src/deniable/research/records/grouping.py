@@ -149,7 +149,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     remarks = REMARKS
     name = "Corr-RR groups"
     card = Card(
-        shelf="two phases",
+        group="two phases",
         when="for comparison with Corr-RR: groups of attributes that depend on each other split the budget",
         aliases=("GroupedCorrRR",),
         planned=False,

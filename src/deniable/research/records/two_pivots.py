@@ -89,7 +89,7 @@ class TwoPivotRR(PivotRecords, PairedRecords):
     singular = "Corr-RR two pivots unmixed (biased: the tables leave some frequencies undetermined)"
     name = "Corr-RR two pivots"
     card = Card(
-        shelf="two phases",
+        group="two phases",
         when="for comparison with Corr-RR: reports in which pairs of attributes show their dependence",
         aliases=("TwoPivotRR",),
         planned=False,

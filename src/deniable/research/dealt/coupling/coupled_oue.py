@@ -88,7 +88,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     name = "CoupledOUE"
     constructor = "optimal"
     card = Card(
-        shelf="dealt",
+        group="dealt",
         when="many values, most of them rare, where QuotaUnary's shares of a byte per value are too large",
         planned=False,
         instead=NO_ROW,

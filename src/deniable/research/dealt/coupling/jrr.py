@@ -87,7 +87,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
     name = "JRR"
     constructor = "optimal"
     card = Card(
-        shelf="dealt",
+        group="dealt",
         when="the published joint randomised response, to be compared with QuotaRR",
         planned=False,
         instead=ROW_APART,

@@ -81,7 +81,7 @@ class JRRLocalHashing(SignedCoins[Any]):
     name = "JRRLocalHashing"
     constructor = "optimal"
     card = Card(
-        shelf="dealt",
+        group="dealt",
         when="fidelity to the paper alone: it gains nothing for rare values",
         aliases=("JRR-LH",),
         planned=False,

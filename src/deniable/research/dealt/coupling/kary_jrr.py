@@ -95,7 +95,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     name = "KaryJRR"
     constructor = "optimal"
     card = Card(
-        shelf="dealt",
+        group="dealt",
         when="the published k-ary joint randomised response, to be compared with QuotaRR",
         planned=False,
         instead=ROW_APART,

@@ -83,7 +83,7 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     name = "ReportCoupledRR"
     constructor = "optimal"
     card = Card(
-        shelf="dealt",
+        group="dealt",
         when="no quotas are wanted: less error than JRR, without its smaller bounds",
         planned=False,
         instead=NO_ROW,

@@ -55,7 +55,7 @@ def deal_file(
     output: PathLike,
     rng: Randomness,
     *,
-    again: bool = False,
+    allow_repeat: bool = False,
     dealer: Dealer | None = None,
     progress: Progress | None = None,
 ) -> DealResult:
@@ -63,7 +63,7 @@ def deal_file(
 
     The directory appears when it is complete, and not at all on any failure. A collection is dealt once: a ledger
     beside the directory, in which the dealing is begun before the directory appears, refuses a second time unless
-    `again`.
+    `allow_repeat`.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def deal_file(
     InvalidParameterError
         If the mechanism has no dealer, or deals to another number of contributors.
     AlreadyRandomizedError
-        If the collection was dealt before, and not `again`.
+        If the collection was dealt before, and not `allow_repeat`.
     OutputError
         If the directory exists or cannot be written.
 
@@ -114,8 +114,10 @@ def deal_file(
             message = f"this collection was dealt before, to {earlier.last:,} contributors in {earlier.into}"
             if earlier.begun:
                 message += " (interrupted: if that directory did not appear, nobody has a share of it)"
-            if not again:
-                raise AlreadyRandomizedError(f"{message}; make a new collection, or deal it again with again=True")
+            if not allow_repeat:
+                raise AlreadyRandomizedError(
+                    f"{message}; make a new collection, or deal it again with allow_repeat=True"
+                )
             warnings[:] = [f"{message}: shares of the two dealings must not be used side by side"]
 
     refuse(ledger.entries())

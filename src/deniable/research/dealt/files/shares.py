@@ -28,8 +28,8 @@ from deniable.errors import (
     MismatchError,
 )
 from deniable.files.formats.columns import arrow_type, check_column, to_arrow, to_numpy
+from deniable.files.formats.parquet_metadata import SHARES
 from deniable.files.formats.reports import most_unpacked
-from deniable.files.formats.stated import SHARES
 from deniable.files.formats.tables import open_parquet, parquet_batches, parquet_errors
 from deniable.files.jobs.ledger import Entries, Entry, Ledger, share_ledger, used_before
 from deniable.research.dealt.dealt import DealtMechanism

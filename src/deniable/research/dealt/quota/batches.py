@@ -144,7 +144,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     name = "QuotaBatches"
     stated = ("minimum",)
     card = Card(
-        shelf="dealt",
+        group="dealt",
         when="a dealer is trusted not to collude, and nobody knows how many contributors will come",
         aliases=("quota batches",),
         planned=False,

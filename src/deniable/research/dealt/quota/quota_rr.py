@@ -98,7 +98,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares):
     name = "QuotaRR"
     stated = ("minimum",)
     card = Card(
-        shelf="dealt",
+        group="dealt",
         when="a dealer is trusted not to collude: a few percent of the variance for rare answers, at a pure epsilon",
         aliases=("quota randomised response",),
         planned=False,

@@ -110,7 +110,7 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     name = "QuotaRecords"
     stated = ("minima",)
     card = Card(
-        shelf="dealt",
+        group="dealt",
         when="a dealer is trusted not to collude, and a record has several attributes",
         aliases=("quota records",),
         planned=False,

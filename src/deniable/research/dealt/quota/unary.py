@@ -111,7 +111,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
     name = "QuotaUnary"
     stated = ("said", "denied")
     card = Card(
-        shelf="dealt",
+        group="dealt",
         when="a dealer is trusted not to collude, and most of many values are rare",
         aliases=("quota unary encoding",),
         planned=False,

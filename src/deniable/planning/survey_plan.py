@@ -21,7 +21,7 @@ from deniable.errors import DeniableError, InvalidParameterError
 from deniable.leakage.adversary.best_guess import BestGuess, best_guess
 from deniable.planning.candidates import build, candidates_for
 from deniable.planning.default import default_mechanism
-from deniable.planning.feasibility import cannot_work
+from deniable.planning.feasibility import infeasibility
 from deniable.planning.pair_error import PairPlan, pair_plans
 from deniable.planning.precision import MAX_CONTRIBUTORS, quantile
 from deniable.planning.questions import Question, can_be_planned, questions_of
@@ -89,9 +89,9 @@ class MechanismRow(Result):
         or a tenth of a scale; None where it cannot be built.
     bits_per_report : float or None
         Information content of one report.
-    lever : float or None
+    influence : float or None
         For how many contributors one liar counts who raises one share, of the question where that is most: so many
-        hundredths of all shares can 1% of liars add. None where it is not determined.
+        hundredths of all shares can 1% of malicious contributors add. None where it is not determined.
     contributors_needed : int or None
         Fewest for which every question reaches the target.
     reason : str
@@ -104,7 +104,7 @@ class MechanismRow(Result):
     chosen: bool = False
     relative_half_width: float | None = None
     bits_per_report: float | None = None
-    lever: float | None = None
+    influence: float | None = None
     contributors_needed: int | None = None
     reason: str = ""
     note: str = ""
@@ -150,7 +150,7 @@ class Setting(Result):
     reason: str
     bits_per_report: float
     odds: float
-    sure: str
+    max_posterior: str
     promise: str
     warning: str
     questions: tuple[QuestionPlan, ...]
@@ -159,8 +159,8 @@ class Setting(Result):
 
 
 @dataclass(frozen=True)
-class Decision(Result):
-    """What to decide about a questionnaire; made by `decide`.
+class SurveyPlan(Result):
+    """What to decide about a questionnaire; made by `plan_survey`.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Decision(Result):
     --------
     >>> from deniable import Attribute
     >>> schema = Schema((Attribute("smoker", ("yes", "no")), Attribute("mood", ("bad", "fair", "good"))))
-    >>> decision = decide(schema, 8000, [1.0], target=3)
+    >>> decision = plan_survey(schema, 8000, [1.0], target=3)
     >>> for question in decision.settings[0].questions:
     ...     print(question.name, round(question.half_width, 2), question.contributors_needed)
     smoker 3.17 8925
@@ -207,7 +207,7 @@ class Decision(Result):
         return tuple(setting.warning for setting in self.settings if setting.warning)
 
 
-def decide(
+def plan_survey(
     schema: Schema,
     contributors: int,
     epsilons: Sequence[EpsilonLike] = EPSILONS,
@@ -216,7 +216,7 @@ def decide(
     confidence: float = 0.95,
     every: bool = False,
     pairs: bool = False,
-) -> Decision:
+) -> SurveyPlan:
     """Organiser: return how precise every question's answer will be, and what it costs, for several budgets.
 
     Nothing is simulated, and nobody's answer is needed.
@@ -246,7 +246,7 @@ def decide(
     Examples
     --------
     >>> from deniable import Attribute
-    >>> decision = decide(Schema((Attribute("smoker", ("yes", "no")),)), 1000)
+    >>> decision = plan_survey(Schema((Attribute("smoker", ("yes", "no")),)), 1000)
     >>> [(float(setting.epsilon), round(setting.questions[0].half_width, 1)) for setting in decision.settings]
     [(0.5, 12.3), (1.0, 5.9), (2.0, 2.6), (4.0, 0.9)]
     >>> print(decision.settings[1].promise)  # doctest: +NORMALIZE_WHITESPACE
@@ -268,7 +268,7 @@ def decide(
             "a list, or a dictionary"
         )
     settings = tuple(_setting(schema, budget, n, target, confidence, every, pairs) for budget in budgets)
-    return Decision(n, confidence, target, settings)
+    return SurveyPlan(n, confidence, target, settings)
 
 
 def promise(epsilon: float) -> str:
@@ -281,16 +281,17 @@ def promise(epsilon: float) -> str:
     """
     return (
         f"nobody's odds about a contributor move by more than {odds_text(epsilon)} times, whatever was answered and "
-        f"whoever looks: who took an answer for a coin toss is at most {sure_text(epsilon)} sure of it afterwards"
+        "whoever looks: who took an answer for a coin toss is at most "
+        f"{max_posterior_text(epsilon)} sure of it afterwards"
     )
 
 
-def sure_text(epsilon: float) -> str:
+def max_posterior_text(epsilon: float) -> str:
     """Return how sure somebody can become of what they took for a coin toss, as a percentage, rounded up.
 
     Examples
     --------
-    >>> sure_text(1.0), sure_text(4.0), sure_text(8.0), sure_text(32.0)
+    >>> max_posterior_text(1.0), max_posterior_text(4.0), max_posterior_text(8.0), max_posterior_text(32.0)
     ('73.2%', '98.3%', '99.97%', 'more than 99.99%')
     """
     factor = odds(epsilon)
@@ -318,9 +319,9 @@ def _setting(
         reason=choice.reason,
         bits_per_report=mechanism.report_bits,
         odds=float(odds(most)),
-        sure=sure_text(most),
+        max_posterior=max_posterior_text(most),
         promise=promise(most),
-        warning=cannot_work(Collection(schema, mechanism), n, confidence),
+        warning=infeasibility(Collection(schema, mechanism), n, confidence),
         questions=tuple(_question(question, n, target, z) for question in questions),
         mechanisms=rows,
         pairs=pair_plans(schema, mechanism, n, target, z) if pairs else (),
@@ -405,14 +406,14 @@ def _row(
         chosen,
         relative_half_width=z * worst.relative_error(n),
         bits_per_report=worst.mechanism.report_bits,
-        lever=lever(questions),
+        influence=influence(questions),
         contributors_needed=None if target is None else worst.contributors_needed(target / 100, z),
         note=note,
     )
 
 
-def lever(questions: Sequence[Question]) -> float | None:
+def influence(questions: Sequence[Question]) -> float | None:
     """Return for how many contributors one liar counts in the share that they move most; None if not determined."""
-    found = [question.mechanism.levers(1, question.index) for question in questions if question.ask == "shares"]
+    found = [question.mechanism.influence(1, question.index) for question in questions if question.ask == "shares"]
     known = [one.up for one in found if one is not None]
     return max(known) if known and len(known) == len(found) else None

@@ -24,12 +24,12 @@ from deniable import (
 from deniable.errors import InvalidParameterError
 from deniable.leakage.adversary.best_guess import best_guess
 from deniable.oracles.square_wave import SquareWave
-from deniable.planning import cannot_work, decide, recommend
+from deniable.planning import infeasibility, plan_survey, recommend
 from deniable.planning.candidates import ONE_ATTRIBUTE, RECORDS, build
-from deniable.planning.decision import sure_text
 from deniable.planning.precision import attribute_variance
 from deniable.planning.question_error import MeanVariance, ShareVariance
 from deniable.planning.questions import can_be_planned
+from deniable.planning.survey_plan import max_posterior_text
 from deniable.records.pair_sample import PairSample
 from deniable.records.pivot.pivot_coded import PivotCoded
 from deniable.records.sample import SMP, AdaptiveSMP
@@ -62,7 +62,7 @@ def grr_variance(k: int, epsilon: float, f: float) -> float:
 )
 def test_the_error_of_a_sampled_share_is_the_textbooks(d: int, k: int, epsilon: float, worst: float) -> None:
     n = 8000
-    (setting,) = decide(questionnaire(*[k] * d), n, [epsilon], target=3).settings
+    (setting,) = plan_survey(questionnaire(*[k] * d), n, [epsilon], target=3).settings
     assert setting.name == "SMP[GRR]"
     variance = (d * grr_variance(k, epsilon, worst) + (d - 1) * worst * (1 - worst)) / n
     for question in setting.questions:
@@ -75,15 +75,15 @@ def test_the_error_of_a_sampled_share_is_the_textbooks(d: int, k: int, epsilon: 
 
 def test_literals() -> None:
     assert [
-        round(setting.questions[0].half_width, 2) for setting in decide(questionnaire(*[5] * 56), 8000).settings
+        round(setting.questions[0].half_width, 2) for setting in plan_survey(questionnaire(*[5] * 56), 8000).settings
     ] == [53.06, 31.47, 14.58, 8.9]
     # One yes-or-no question: sqrt(e/n)/(e-1) at epsilon 1.
-    (setting,) = decide(questionnaire(2), 1000, ["1"], confidence=0.9).settings
+    (setting,) = plan_survey(questionnaire(2), 1000, ["1"], confidence=0.9).settings
     assert setting.questions[0].half_width == pytest.approx(
         100 * NormalDist().inv_cdf(0.95) * math.sqrt(math.e / 1000) / (math.e - 1)
     )
     assert setting.questions[0].worst == "any share"
-    assert (setting.odds, setting.sure) == (2.72, "73.2%")
+    assert (setting.odds, setting.max_posterior) == (2.72, "73.2%")
     assert "2.72 times" in setting.promise
 
 
@@ -154,7 +154,7 @@ def test_kinds_of_questions() -> None:
             Attribute("stars", ("1", "2", "3"), kind="ordered"),
         )
     )
-    (setting,) = decide(schema, 8000, [1.0]).settings
+    (setting,) = plan_survey(schema, 8000, [1.0]).settings
     names = ["income", "devices: phone", "devices: radio", "stars"]
     assert [question.name for question in setting.questions] == names
     assert [question.label for question in setting.questions][:2] == ["income", "What do you own? phone"]
@@ -201,7 +201,7 @@ def test_the_best_guess_about_one_answer_of_a_record(mechanism: Any) -> None:
 
 def test_no_guess_beats_the_promise() -> None:
     for epsilon in (0.5, 1.0, 4.0):
-        sure = float(sure_text(epsilon).rstrip("%")) / 100
+        sure = float(max_posterior_text(epsilon).rstrip("%")) / 100
         assert best_guess(GRR(2, epsilon)).after == pytest.approx(sure, abs=1e-3)
         assert (best_guess(GRR(2, epsilon)).after or 1) <= sure
 
@@ -218,7 +218,7 @@ def test_the_best_guess_from_a_pair(mechanism: Any) -> None:
 def test_pairs_are_planned_as_their_covariance_says() -> None:
     stars = Attribute("stars", ("1", "2", "3"), kind="ordered", ask="mean")
     for schema, singles in ((questionnaire(4, 5, 4), 0), (Schema((*questionnaire(4, 5).attributes, stars)), 0.25)):
-        (setting,) = decide(schema, 8000, ["1"], target=4, pairs=True).settings
+        (setting,) = plan_survey(schema, 8000, ["1"], target=4, pairs=True).settings
         mechanism: Any = setting.mechanism
         assert mechanism == collection(schema, "1", pairs=True).mechanism
         assert (mechanism.name, float(mechanism.singles)) == ("PairSample", singles)
@@ -237,7 +237,7 @@ def test_pairs_are_planned_as_their_covariance_says() -> None:
                 worst = max(mechanism.variance(f, 8000, j) for f in np.linspace(0, 1, 1001))
                 assert question.half_width == pytest.approx(100 * Z * math.sqrt(worst), rel=1e-5)
     with pytest.raises(InvalidParameterError, match="pairs=True is about collections of several attributes"):
-        decide(questionnaire(2), 100, pairs=True)
+        plan_survey(questionnaire(2), 100, pairs=True)
 
 
 # ---------------------------------------------------------------- warnings
@@ -245,7 +245,7 @@ def test_pairs_are_planned_as_their_covariance_says() -> None:
 
 def test_fifty_six_questions_and_eight_thousand_people() -> None:
     survey = collection(questionnaire(*[5] * 56), "1")
-    warning = cannot_work(survey, 8000)
+    warning = infeasibility(survey, 8000)
     assert warning == (
         "this survey cannot work: 56 questions, 8,000 contributors and epsilon = 1 leave answers uncertain by up to "
         "+-31 percentage points ('q0'); +-10 takes 79,207 contributors or 5 of these questions or epsilon = 3.2"
@@ -259,18 +259,18 @@ def test_fifty_six_questions_and_eight_thousand_people() -> None:
         (questionnaire(*[5] * 56), "3.2", 8000, True),
         (questionnaire(*[5] * 56), "3.1", 8000, False),
     ):
-        (setting,) = decide(schema, n, [epsilon]).settings
+        (setting,) = plan_survey(schema, n, [epsilon]).settings
         assert (max(question.half_width for question in setting.questions) <= 10.002) == works
-    decision = decide(survey.schema, 8000, ["1", "4"])
+    decision = plan_survey(survey.schema, 8000, ["1", "4"])
     assert decision.warnings == (warning,)
-    assert cannot_work(survey, 80_000) == ""
+    assert infeasibility(survey, 80_000) == ""
 
 
 def test_what_cannot_be_planned_is_not_warned_of() -> None:
     schema = Schema((Attribute("word", text=True),))
     with pytest.raises(InvalidParameterError, match="schema must have categories"):
-        decide(schema, 100)
-    assert cannot_work(collection(schema, 1.0), 10) == ""
+        plan_survey(schema, 100)
+    assert infeasibility(collection(schema, 1.0), 10) == ""
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_what_cannot_be_planned_is_not_warned_of() -> None:
 )
 def test_bad_input(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
-        decide(questionnaire(2), **{"contributors": 10, **options})
+        plan_survey(questionnaire(2), **{"contributors": 10, **options})
 
 
 # ---------------------------------------------------------------- mechanisms
@@ -295,7 +295,7 @@ def test_bad_input(options: dict[str, Any], message: str) -> None:
 def test_the_mechanism_is_the_collections_own() -> None:
     for sizes in ((2,), (40,), (2000,), (3, 40, 6), (3, 3)):
         schema = questionnaire(*sizes)
-        for setting in decide(schema, 1000, ["0.5", "20"]).settings:
+        for setting in plan_survey(schema, 1000, ["0.5", "20"]).settings:
             assert setting.mechanism == collection(schema, setting.epsilon).mechanism
             assert sum(row.chosen for row in setting.mechanisms) == 1
             assert Collection(schema, setting.mechanism).id == collection(schema, setting.epsilon).id
@@ -308,7 +308,7 @@ def test_what_is_asked_decides_the_mechanism_that_is_compared() -> None:
         (Schema((asked, Attribute("mood", ("bad", "good")))), "SMP[ADP]"),
     ):
         # Errors of sketches are listed report by report, which takes a second.
-        (setting,) = decide(schema, 1000, ["1"], every=len(schema.sizes) > 1).settings
+        (setting,) = plan_survey(schema, 1000, ["1"], every=len(schema.sizes) > 1).settings
         assert setting.mechanism == collection(schema, "1").mechanism
         names = [row.name for row in setting.mechanisms]
         assert len(set(names)) == len(names)
@@ -348,14 +348,14 @@ def test_square_waves_are_for_means_without_a_jump() -> None:
 
 
 def test_what_one_liar_counts_for() -> None:
-    # k = 100: (1 - q)/(p - q), of two questions twice that, since liars choose what they report.
-    (setting,) = decide(questionnaire(100), 1000, ["1"], every=True).settings
-    levers = {row.name: row.lever for row in setting.mechanisms}
-    assert levers["GRR"] == pytest.approx(58.61, abs=0.01)
-    assert levers["OUE"] == pytest.approx(3.164, abs=0.001)
-    (setting,) = decide(questionnaire(100, 2), 1000, ["1"]).settings  # the worst of both
-    levers = {row.name: row.lever for row in setting.mechanisms}
-    assert levers["SMP[GRR]"] == pytest.approx(2 * 58.61, abs=0.02)
+    # k = 100: (1 - q)/(p - q), of two questions twice that, since malicious contributors choose what they report.
+    (setting,) = plan_survey(questionnaire(100), 1000, ["1"], every=True).settings
+    influence = {row.name: row.influence for row in setting.mechanisms}
+    assert influence["GRR"] == pytest.approx(58.61, abs=0.01)
+    assert influence["OUE"] == pytest.approx(3.164, abs=0.001)
+    (setting,) = plan_survey(questionnaire(100, 2), 1000, ["1"]).settings  # the worst of both
+    influence = {row.name: row.influence for row in setting.mechanisms}
+    assert influence["SMP[GRR]"] == pytest.approx(2 * 58.61, abs=0.02)
 
 
 def test_the_plans_mean_is_the_estimates() -> None:
@@ -377,7 +377,9 @@ def test_the_plans_mean_is_the_estimates() -> None:
 
 
 def test_every_mechanism_on_request() -> None:
-    short, long = (decide(questionnaire(6), 1000, ["1"], every=every).settings[0].mechanisms for every in (False, True))
+    short, long = (
+        plan_survey(questionnaire(6), 1000, ["1"], every=every).settings[0].mechanisms for every in (False, True)
+    )
     assert {row.name for row in short} < {row.name for row in long}
     assert {row.name for row in long} == {one.name for one in ONE_ATTRIBUTE}
     errors = [row.relative_half_width for row in long if row.relative_half_width is not None]

@@ -16,7 +16,7 @@ from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness
 from deniable.errors import UnknownCategoryError
 from deniable.files import aggregate_files, open_answers, randomize_file
 from deniable.files.formats import tables
-from deniable.files.jobs.ahead import DEPTH, Ahead
+from deniable.files.jobs.prefetch import DEPTH, Prefetcher
 
 
 def test_items_come_in_order_and_few_ahead() -> None:
@@ -27,7 +27,7 @@ def test_items_come_in_order_and_few_ahead() -> None:
             made.append(i)
             yield i
 
-    with Ahead(items()) as ahead:
+    with Prefetcher(items()) as ahead:
         for used, item in enumerate(ahead):
             assert item == used
             time.sleep(0.001)
@@ -42,7 +42,7 @@ def test_errors_come_where_they_would_have_come(error: BaseException) -> None:
         raise error
 
     found: list[int] = []
-    with Ahead(items()) as ahead, pytest.raises(type(error)):
+    with Prefetcher(items()) as ahead, pytest.raises(type(error)):
         found.extend(ahead)
     assert found == [0, 1]
 
@@ -60,11 +60,11 @@ def test_who_leaves_early_leaves_nothing_running() -> None:
             closed.set()
 
     def inner(numbers: Generator[int, None, None]) -> Generator[int, None, None]:
-        with Ahead(numbers) as ahead:
+        with Prefetcher(numbers) as ahead:
             yield from ahead
 
     before = threading.active_count()
-    with Ahead(inner(numbers())) as ahead:
+    with Prefetcher(inner(numbers())) as ahead:
         assert [next(ahead) for _ in range(5)] == [0, 1, 2, 3, 4]
     assert closed.is_set()
     assert threading.active_count() == before
@@ -88,7 +88,7 @@ def test_files_are_the_same_however_their_texts_lie(tmp_path: Path, monkeypatch:
         for path in [*sorted(tmp_path.glob("*.parquet")), tmp_path / "text.csv"]:
             if not path.name.startswith("out"):
                 rng = SimulationRandomness(5)
-                digests.add(randomize_file(SURVEY, path, tmp_path / "out.parquet", rng, again=True).digest)
+                digests.add(randomize_file(SURVEY, path, tmp_path / "out.parquet", rng, allow_repeat=True).digest)
     assert len(digests) == 1
     total = aggregate_files(SURVEY, [tmp_path / "out.parquet"], tmp_path / "total.arrow")
     assert np.array_equal(total.counts, SURVEY.aggregate(_reports(texts)).counts)

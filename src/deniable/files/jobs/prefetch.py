@@ -19,7 +19,7 @@ DEPTH = 2
 """Items that wait at most, besides the one that is being made: memory stays what it is."""
 
 
-class Ahead(Generic[Item]):
+class Prefetcher(Generic[Item]):
     """A context manager that is an iterator over the same items.
 
     Parameters
@@ -29,7 +29,7 @@ class Ahead(Generic[Item]):
 
     Examples
     --------
-    >>> with Ahead(letter for letter in "abc") as items:
+    >>> with Prefetcher(letter for letter in "abc") as items:
     ...     print(*items)
     a b c
     """

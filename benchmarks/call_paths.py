@@ -1,4 +1,4 @@
-"""The call path of a command, and its upward calls: ``python -m benchmarks.ways [NAME ...]``.
+"""The call path of a command, and its upward calls: ``python -m benchmarks.call_paths [NAME ...]``.
 
 A *call path* is the modules that a frame of `deniable` enters; an *upward call* goes from a package in a lower layer to
 one in a higher, as the layers of pyproject.toml have them. Both are counted in the second of two runs in one process:
@@ -143,9 +143,9 @@ def commands(directory: Path) -> dict[str, Callable[[], object]]:
 
 def main() -> None:
     """Count the call paths and write them as JSON."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ways", description="Call paths and upward calls.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.call_paths", description="Call paths and upward calls.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(LIMITS)}; all by default")
-    parser.add_argument("-o", "--output", type=Path, default=Path("results/ways.json"))
+    parser.add_argument("-o", "--output", type=Path, default=Path("results/call_paths.json"))
     options = parser.parse_args()
     unknown = set(options.names) - set(LIMITS)
     if unknown:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deniable.core.privacy import bound_text
-from deniable.planning.decision import Decision, MechanismRow, QuestionPlan, Setting
+from deniable.planning.survey_plan import MechanismRow, QuestionPlan, Setting, SurveyPlan
 from deniable.report.page import Card, Page, Section, Table, Text
 
 
-def decision_page(decision: Decision) -> Page:
+def survey_plan_page(decision: SurveyPlan) -> Page:
     """Return the page of a decision: every question's error at every epsilon, what it costs, and what it promises.
 
     Examples
     --------
     >>> from deniable import Attribute, Schema
-    >>> from deniable.planning import decide
-    >>> page = decision_page(decide(Schema((Attribute("smoker", ("yes", "no")),)), 1000, [1.0]))
+    >>> from deniable.planning import plan_survey
+    >>> page = survey_plan_page(plan_survey(Schema((Attribute("smoker", ("yes", "no")),)), 1000, [1.0]))
     >>> page.sections[0].parts[0].cells(0)
     ('smoker', '2', '5.9')
     """
@@ -86,7 +86,7 @@ def _promises(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
     columns = [
         [bound_text(float(setting.epsilon)) for setting in settings],
         [f"{setting.odds:,g} times" for setting in settings],
-        [setting.sure for setting in settings],
+        [setting.max_posterior for setting in settings],
     ]
     table = Table.of(["epsilon", "odds move by at most", "a coin toss becomes at most"], columns)
     words = (
@@ -106,7 +106,7 @@ def _mechanisms(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
             "Half-width of the worst question, in percentage points or hundredths of a scale; * a collection takes.",
         ),
         (_bits, "Bits of one report."),
-        (_lever, "For how many contributors one liar counts who wants to raise one share."),
+        (_influence, "For how many contributors one liar counts who wants to raise one share."),
     ):
         cells = [[text(found.get(name)) for name in names] for found in rows]
         said += [Table.of(["mechanism", *map(_budget, settings)], [names, *cells]), Text((words,))]
@@ -121,8 +121,8 @@ def _mechanisms(settings: Sequence[Setting]) -> tuple[Table | Text, ...]:
     return *said, Text(named, items=True)
 
 
-def _lever(row: MechanismRow | None) -> str:
-    return "-" if row is None or row.lever is None else f"{row.lever:,.1f}"
+def _influence(row: MechanismRow | None) -> str:
+    return "-" if row is None or row.influence is None else f"{row.influence:,.1f}"
 
 
 def _error(row: MechanismRow | None) -> str:

@@ -1,4 +1,4 @@
-"""Intervals despite liars, and at every look: held to enumerations of everything that can be reported."""
+"""Intervals despite malicious contributors, and at any time: held to enumerations of all possible reports."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from deniable import GRR, OLH, OUE, RSFD, SMP, SPL, Estimate, SimulationRandomness, SubsetSelection
-from deniable.core import looks
+from deniable.core import confidence_sequence
 from deniable.core.estimate import affine_estimate
-from deniable.core.support_counts import Levers
+from deniable.core.support_counts import Influence
 from deniable.errors import InvalidParameterError, NoIntervalError
 from deniable.postprocess import simplex
 from deniable.records import RSRFD
@@ -55,35 +55,35 @@ def test_levers_are_what_the_worst_report_does(mechanism: Any, attribute: int) -
     singles = list(_singles(mechanism, attribute))
     for t in range(1, k + 1):
         sums = [single[list(targets)].sum() for single in singles for targets in itertools.combinations(range(k), t)]
-        found = mechanism.levers(t, attribute)
+        found = mechanism.influence(t, attribute)
         assert found == pytest.approx((max(sums), min(sums)), abs=1e-9)
 
 
 def test_levers_where_they_are_known_and_where_not() -> None:
-    assert GRR(k=100, epsilon=1.0).levers().up == pytest.approx(58.6, abs=0.05)  # type: ignore[union-attr]
-    assert SubsetSelection(k=100, epsilon=1.0).levers(10).up == pytest.approx(31, abs=0.5)  # type: ignore[union-attr]
+    assert GRR(k=100, epsilon=1.0).influence().up == pytest.approx(58.6, abs=0.05)  # type: ignore[union-attr]
+    assert SubsetSelection(k=100, epsilon=1.0).influence(10).up == pytest.approx(31, abs=0.5)  # type: ignore[union-attr]
     # Whoever reports to a sketch chooses the hash function: all targets in one cell, or none.
     olh = OLH(k=50, epsilon=1.0)
     p, q = olh.support_probabilities
-    assert olh.levers(7) == pytest.approx(((7 - 7 * q) / (p - q), -7 * q / (p - q)))
+    assert olh.influence(7) == pytest.approx(((7 - 7 * q) / (p - q), -7 * q / (p - q)))
     hadamard = HadamardEncoding(k=4, epsilon=1.0)
-    assert isinstance(hadamard.levers(), Levers)
-    assert hadamard.levers(2) is None
+    assert isinstance(hadamard.influence(), Influence)
+    assert hadamard.influence(2) is None
     dealt = QuotaRR(1.0, 100, deal_id="a")
     high, low = dealt.support_probabilities
-    assert dealt.levers() == pytest.approx(((1 - low) / (high - low), -low / (high - low)))
+    assert dealt.influence() == pytest.approx(((1 - low) / (high - low), -low / (high - low)))
     with pytest.raises(InvalidParameterError, match="targets must be"):
-        GRR(k=3, epsilon=1.0).levers(4)
+        GRR(k=3, epsilon=1.0).influence(4)
     with pytest.raises(InvalidParameterError, match="attribute must be"):
-        GRR(k=3, epsilon=1.0).levers(1, 1)
+        GRR(k=3, epsilon=1.0).influence(1, 1)
 
 
-def _missed(mechanism: Any, held: tuple[int, ...], liars: int, allowed: float) -> float:
-    """Return how probably some report of the liars, who see all others', makes an interval miss the honest share."""
+def _missed(mechanism: Any, held: tuple[int, ...], malicious: int, allowed: float) -> float:
+    """Return how probably some report of people who see all others' makes an interval miss the honest share."""
     channel, outputs = mechanism.channel(), mechanism.outputs()
     rows = [mechanism.supports(outputs[[i]], np.arange(mechanism.k))[0] for i in range(len(outputs))]
     p, q = map(float, mechanism.support_probabilities)
-    n = len(held) + liars
+    n = len(held) + malicious
     law: dict[tuple[int, ...], float] = {(0,) * mechanism.k: 1.0}
     for code in held:
         step: dict[tuple[int, ...], float] = {}
@@ -93,10 +93,10 @@ def _missed(mechanism: Any, held: tuple[int, ...], liars: int, allowed: float) -
         law = step
     lies = {
         tuple(sum(column) for column in zip(*chosen, strict=True))
-        for chosen in itertools.combinations_with_replacement([tuple(map(int, row)) for row in rows], liars)
+        for chosen in itertools.combinations_with_replacement([tuple(map(int, row)) for row in rows], malicious)
     }
     # An interval depends on its own count alone.
-    lower, upper = affine_estimate(np.arange(n + 1), n, p, q).interval(0.9, liars=allowed)
+    lower, upper = affine_estimate(np.arange(n + 1), n, p, q).interval(0.9, malicious=allowed)
     worst = 0.0
     for v in range(mechanism.k):
         truth = held.count(v) / len(held)
@@ -108,42 +108,42 @@ def _missed(mechanism: Any, held: tuple[int, ...], liars: int, allowed: float) -
 
 
 @pytest.mark.parametrize("mechanism", [GRR(k=3, epsilon=1.5), OUE(k=2, epsilon=1.0)], ids=repr)
-def test_intervals_hold_whatever_adaptive_liars_report(mechanism: Any) -> None:
+def test_intervals_hold_whatever_adaptive_malicious_contributors_report(mechanism: Any) -> None:
     k = mechanism.k
     for held in itertools.combinations_with_replacement(range(k), 4):
         assert _missed(mechanism, held, 1, 0.2) <= 0.1, held
 
 
-def test_more_liars_than_allowed_for_break_an_interval() -> None:
+def test_more_malicious_contributors_than_allowed_for_break_an_interval() -> None:
     mechanism = GRR(k=3, epsilon=3.0)
     assert _missed(mechanism, (0, 0, 1, 2), 2, 0.34) <= 0.1
     assert _missed(mechanism, (0, 0, 1, 2), 2, 0.2) > 0.1
     assert _missed(mechanism, (0, 0, 1, 2), 2, 0.0) > 0.1
 
 
-def test_the_interval_despite_liars_is_the_contracts() -> None:
+def test_the_interval_despite_malicious_contributors_is_the_contracts() -> None:
     """[(lower - alpha L+)/(1 - alpha), (upper - alpha L-)/(1 - alpha)], with the interval of (1 - alpha) n reports."""
     mechanism = OUE(k=4, epsilon=1.0)
     estimate = mechanism.estimate(mechanism.simulate_aggregate([4000, 3000, 2000, 1000], SimulationRandomness(1)))
-    found = estimate.interval(0.95, liars=0.03, target="population")
-    up, down = mechanism.levers()  # type: ignore[misc]
+    found = estimate.interval(0.95, malicious=0.03, target="population")
+    up, down = mechanism.influence()  # type: ignore[misc]
     p, q = map(float, mechanism.support_probabilities)
-    for end, lever, place in ((found[0], up, 0), (found[1], down, 1)):
-        honest = (estimate.frequencies - 0.03 * lever) / 0.97
+    for end, influence, place in ((found[0], up, 0), (found[1], down, 1)):
+        honest = (estimate.frequencies - 0.03 * influence) / 0.97
         counts = 9700 * (honest * (p - q) + q)
         assert counts == pytest.approx(np.rint(counts), abs=1e-6)
         alone = affine_estimate(np.rint(counts).astype(int), 9700, p, q)
         assert end == pytest.approx(alone.interval(0.95, target="population")[place], abs=1e-12)
-    width = np.diff(estimate.interval(liars=0.03), axis=0)
+    width = np.diff(estimate.interval(malicious=0.03), axis=0)
     assert (width > np.diff(estimate.interval(), axis=0)).all()
     # A fraction is a decimal: .29 of 100 are 29.
     small = affine_estimate([60, 40], 100, 0.75, 0.25)
-    exact = small.interval(liars=Fraction(29, 100))  # type: ignore[arg-type]
-    assert small.interval(liars=0.29)[0] == pytest.approx(exact[0])
-    assert small.interval(liars=0.29)[0][0] == affine_estimate([31, 11], 71, 0.75, 0.25).interval()[0][0]
+    exact = small.interval(malicious=Fraction(29, 100))  # type: ignore[arg-type]
+    assert small.interval(malicious=0.29)[0] == pytest.approx(exact[0])
+    assert small.interval(malicious=0.29)[0][0] == affine_estimate([31, 11], 71, 0.75, 0.25).interval()[0][0]
 
 
-def test_liars_choose_the_attribute_they_report() -> None:
+def test_malicious_contributors_choose_the_attribute_they_report() -> None:
     smp = SMP(sizes=(2, 2), epsilon=1.0)
     records = np.array([[0, 1], [1, 1]] * 200)
     estimate = smp.estimate(smp.aggregate(smp.randomize(records, SimulationRandomness(1))))[0]
@@ -151,31 +151,30 @@ def test_liars_choose_the_attribute_they_report() -> None:
     n, counts = estimate.n, estimate.support.counts
     p, q = map(float, smp.support_probabilities[0])
     alone = affine_estimate(np.maximum(counts - 40, 0), n - 40, p, q, 360)
-    assert estimate.interval(liars=0.1)[0] == pytest.approx(alone.interval()[0])
-    lower, upper = estimate.interval(liars=0.6)
+    assert estimate.interval(malicious=0.1)[0] == pytest.approx(alone.interval()[0])
+    lower, upper = estimate.interval(malicious=0.6)
     assert np.isneginf(lower).all()
     assert np.isposinf(upper).all()
 
 
-def test_where_nothing_is_known_of_liars_or_of_looks_is_refused() -> None:
+def test_where_nothing_is_known_of_malicious_contributors_or_at_any_time_is_refused() -> None:
     estimate = GRR(k=3, epsilon=1.0).estimate(GRR(k=3, epsilon=1.0).aggregate([0, 1, 2, 2]))
     quota = QuotaRR(1.0, 4, deal_id="a")
     dealt = quota.estimate(quota.simulate_aggregate([3, 1], SimulationRandomness(1)))
     with pytest.raises(NoIntervalError, match="lying contributors"):
-        dealt.interval(liars=0.1)
-    with pytest.raises(NoIntervalError, match='looks="any" is known'):
-        dealt.interval(target="population", looks="any", planned=10)
+        dealt.interval(malicious=0.1)
+    with pytest.raises(NoIntervalError, match="anytime=True is known"):
+        dealt.interval(target="population", anytime=True, planned=10)
     with pytest.raises(NoIntervalError, match="for the population only"):
-        estimate.interval(looks="any", planned=10)
+        estimate.interval(anytime=True, planned=10)
     with pytest.raises(NoIntervalError, match="after simplex"):
-        simplex(estimate).interval(liars=0.1)
+        simplex(estimate).interval(malicious=0.1)
     for wrong, options in (
-        (r"liars must be a fraction in \[0, 1\), got liars=1", {"liars": 1}),
-        (r"liars must be a fraction", {"liars": -0.1}),
-        ("planned must say how many", {"looks": "any", "target": "population"}),
-        ("planned must be", {"looks": "any", "target": "population", "planned": 0}),
-        ('looks must be "one" or "any"', {"looks": "two"}),
-        ("liars and looks exclude each other", {"looks": "any", "liars": 0.1, "planned": 4}),
+        (r"malicious must be a fraction in \[0, 1\), got malicious=1", {"malicious": 1}),
+        (r"malicious must be a fraction", {"malicious": -0.1}),
+        ("planned must say how many", {"anytime": True, "target": "population"}),
+        ("planned must be", {"anytime": True, "target": "population", "planned": 0}),
+        ("malicious and anytime exclude each other", {"anytime": True, "malicious": 0.1, "planned": 4}),
     ):
         with pytest.raises(InvalidParameterError, match=wrong):
             estimate.interval(**options)
@@ -195,7 +194,7 @@ def _ever_missed(mechanism: Any, f: float, planned: int, *, one_look: bool = Fal
         if one_look:
             lower, upper = affine_estimate(counts, n, p, q).interval(0.9, target="population")
         else:
-            lower, upper = looks.bounds(counts, n, np.array(p), np.array(q), 3, 0.1, planned)
+            lower, upper = confidence_sequence.bounds(counts, n, np.array(p), np.array(q), 3, 0.1, planned)
         alive[(lower > f + 1e-12) | (upper < f - 1e-12)] = 0.0
     return 1.0 - float(alive.sum())
 
@@ -222,31 +221,31 @@ def test_the_ratio_is_a_martingale() -> None:
     for n, c in ((5, 0), (40, 13), (40, 40)):
         mean = pi * math.exp(log_m(c + 1, n + 1, pi)) + (1 - pi) * math.exp(log_m(c, n + 1, pi))
         assert mean == pytest.approx(math.exp(log_m(c, n, pi)), rel=1e-12)
-        lower, upper = (float(end[0]) for end in looks.sequence(np.array([c]), n, (a, b), alpha))
+        lower, upper = (float(end[0]) for end in confidence_sequence.sequence(np.array([c]), n, (a, b), alpha))
         for end in (lower, upper):
             if 0 < end < 1:
                 assert log_m(c, n, end) == pytest.approx(math.log(1 / alpha), abs=1e-9)
-    assert looks.sequence(np.array([0]), 5, (a, b), alpha)[0] == 0.0
-    assert looks.sequence(np.array([40]), 40, (a, b), alpha)[1] == 1.0
+    assert confidence_sequence.sequence(np.array([0]), 5, (a, b), alpha)[0] == 0.0
+    assert confidence_sequence.sequence(np.array([40]), 40, (a, b), alpha)[1] == 1.0
 
 
 def test_the_prior_is_public_and_its_choice_narrows_the_interval() -> None:
     mechanism = SubsetSelection(k=16, epsilon=1.0)
     first = mechanism.estimate(mechanism.simulate_aggregate([500] * 16, SimulationRandomness(1)))
-    lower, upper = first.interval(target="population", looks="any", planned=8000)
+    lower, upper = first.interval(target="population", anytime=True, planned=8000)
     p, q = map(float, mechanism.support_probabilities)
-    prior = looks.best_prior(p, q, 16, 0.05, 8000)
+    prior = confidence_sequence.best_prior(p, q, 16, 0.05, 8000)
     assert first.support is not None
-    by_hand = looks.sequence(first.support.counts, 8000, prior, 0.05)
+    by_hand = confidence_sequence.sequence(first.support.counts, 8000, prior, 0.05)
     assert lower == pytest.approx(np.clip((by_hand[0] - q) / (p - q), 0, 1))
     one = np.diff(first.interval(target="population"), axis=0).mean()
     assert 1.3 < (upper - lower).mean() / one < 2.0
     for size in (0.5, 256.0):
-        other = looks.sequence(
+        other = confidence_sequence.sequence(
             first.support.counts, 8000, (size * prior[0] / sum(prior), size * prior[1] / sum(prior)), 0.05
         )
         assert (other[1] - other[0]).mean() >= (by_hand[1] - by_hand[0]).mean() - 1e-12
-    together = first.interval(target="population", looks="any", planned=8000, simultaneous=True)
+    together = first.interval(target="population", anytime=True, planned=8000, simultaneous=True)
     assert (together[1] - together[0] > upper - lower).all()
 
 
@@ -257,5 +256,5 @@ def test_looks_of_a_sampled_attribute_are_given_its_reports() -> None:
     p, q = map(float, smp.support_probabilities[1])
     assert estimate.support is not None
     alone = affine_estimate(estimate.support.counts, estimate.n, p, q, k=3)
-    options: dict[str, Any] = {"target": "population", "looks": "any", "planned": 600}
+    options: dict[str, Any] = {"target": "population", "anytime": True, "planned": 600}
     assert np.array_equal(estimate.interval(**options), replace(alone, contributors=600).interval(**options))

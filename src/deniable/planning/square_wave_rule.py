@@ -20,7 +20,7 @@ from deniable.records.oracle_choice import best_oracle
 from deniable.survey.attribute import Attribute
 
 
-def asks_for_wave(column: Attribute, epsilon: float | Fraction) -> bool:
+def prefers_square_wave(column: Attribute, epsilon: float | Fraction) -> bool:
     """Tell whether a column's mean is asked, and a square wave has less error of it than the oracle for its shares.
 
     Where every answer has a score it has. Else their variances are compared at the uniform distribution over all
@@ -29,9 +29,9 @@ def asks_for_wave(column: Attribute, epsilon: float | Fraction) -> bool:
     Examples
     --------
     >>> stars = ("1", "2", "3", "4", "5")
-    >>> asks_for_wave(Attribute("stars", stars, kind="ordered", ask="mean"), 1.0)
+    >>> prefers_square_wave(Attribute("stars", stars, kind="ordered", ask="mean"), 1.0)
     True
-    >>> asks_for_wave(Attribute("stars", stars, missing="no answer", kind="ordered", ask="mean"), 1.0)
+    >>> prefers_square_wave(Attribute("stars", stars, missing="no answer", kind="ordered", ask="mean"), 1.0)
     False
     """
     scores = column.code_scores

@@ -24,7 +24,7 @@ from deniable.survey.collection import Collection, short_id
 SUFFIX = ".jsonl"
 
 
-class PostedReader:
+class JsonLinesReader:
     r"""One JSON Lines file of bodies: an iterator over its batches of reports, in the order of their ids.
 
     The file is read when the reader is made; its ids and reports are held, a few dozen bytes each.
@@ -63,7 +63,7 @@ class PostedReader:
     >>> ids = np.arange(32, dtype=np.uint8).reshape(2, 16)
     >>> path = Path(tempfile.mkdtemp()) / "reports.jsonl"
     >>> _ = path.write_bytes(Body(survey.id, ids, rows).to_json() + b"\n")
-    >>> reader = PostedReader(path, survey)
+    >>> reader = JsonLinesReader(path, survey)
     >>> reader.n, list(reader)
     (2, [array([1, 0], dtype=uint8)])
     """
@@ -90,7 +90,7 @@ class PostedReader:
 
 def report_readers(
     paths: Iterable[str | os.PathLike[str]], collection: Collection
-) -> list[ReportReader | PostedReader]:
+) -> list[ReportReader | JsonLinesReader]:
     """Collector: open files of reports of either kind, and those in directories; Parquet is known by its content.
 
     Raises
@@ -103,7 +103,7 @@ def report_readers(
         If two files hold the same batch, or one id.
     """
     files = [file for path in paths for file in _files(Path(path))]
-    readers = [PostedReader(f, collection) if _is_posted(f) else ReportReader(f, collection) for f in files]
+    readers = [JsonLinesReader(f, collection) if _is_posted(f) else ReportReader(f, collection) for f in files]
     _refuse_duplicates(readers)
     return readers
 
@@ -156,14 +156,14 @@ def _read(path: Path, collection: Collection) -> NDArray[np.uint8]:
     return posted[np.argsort(posted.view(f"V{ID_BYTES + width}")[:, 0])]
 
 
-def _refuse_duplicates(readers: Sequence[ReportReader | PostedReader]) -> None:
+def _refuse_duplicates(readers: Sequence[ReportReader | JsonLinesReader]) -> None:
     seen: dict[str, Path] = {}
     for reader in readers:
         first = seen.setdefault(reader.digest, reader.path)
         if first is not reader.path:
             same = "is given twice" if first == reader.path else f"holds the same reports as {first}"
             raise DuplicateReportsError(f"{reader.path} {same}: they would be counted twice")
-    ids = [reader.ids for reader in readers if isinstance(reader, PostedReader)]
+    ids = [reader.ids for reader in readers if isinstance(reader, JsonLinesReader)]
     if len(ids) > 1:
         _refuse_repeated(np.sort(np.concatenate(ids)), "the files together")
 

@@ -1,4 +1,4 @@
-"""The call path of a command, and its upward calls: `benchmarks.ways`."""
+"""The call path of a command, and its upward calls: `benchmarks.call_paths`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
-from benchmarks.ways import LIMITS, CallPath, called, commands, heights
+from benchmarks.call_paths import LIMITS, CallPath, called, commands, heights
 
 from deniable import GRR, SimulationRandomness
 

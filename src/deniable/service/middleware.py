@@ -93,7 +93,7 @@ requests = Requests()
 """Of all ports of this process."""
 
 
-class Shield:
+class SecurityMiddleware:
     """The outermost layer of an application.
 
     Parameters
