@@ -21,6 +21,7 @@ BEGIN, END = "<!-- made from cards: begin -->", "<!-- made from cards: end -->"
 PAGES = {
     "deniable": ("deniable",),
     "oracles": ("deniable.oracles",),
+    "designs": ("deniable.designs",),
     "records": ("deniable.records",),
     "dealt": ("deniable.research.dealt",),
     "answers": ("deniable.answers",),
@@ -172,5 +173,6 @@ def place(spelled: str) -> str:
 
 
 def _first_line(value: Any) -> str:
-    documented = isinstance(value, (ModuleType, type)) or inspect.isroutine(value)
+    own = type(value).__module__.startswith("deniable") and callable(value)
+    documented = isinstance(value, (ModuleType, type)) or inspect.isroutine(value) or own
     return (inspect.getdoc(value) or "").partition("\n")[0] if documented else f"`{value}`"

@@ -1,5 +1,6 @@
 from . import (
     answers as answers,
+    designs as designs,
     errors as errors,
     files as files,
     leakage as leakage,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deniable as dn
+from deniable.designs import Design
 from deniable.oracles import BLH, SquareWave
 from deniable.oracles.sketch.query_sketch import QuerySketch
 from deniable.records import RSRFD
@@ -148,6 +149,7 @@ CASES: list[Case] = [
     Case("THE", _first(THE)),
     Case("SquareWave", _first(SquareWave)),
     Case("SquareWave-2", _first(SquareWave, window=2)),
+    Case("Design", lambda sizes, e: Design.from_epsilon(sizes[0], e)),
     Case("BLH", _first(BLH), enumerable=_few_outputs(BLH)),
     Case("OLH", _first(dn.OLH), enumerable=_few_outputs(dn.OLH)),
     Case("CMS", _first(dn.CountMeanSketch, m=3), enumerable=_few_outputs(dn.CountMeanSketch, m=3)),

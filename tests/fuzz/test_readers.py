@@ -93,7 +93,8 @@ def test_damaged_documents(name: str, data: st.DataObject) -> None:
 
 _NAMES = ("k", "epsilon", "n", "sizes", "m", "family", "omega", "minimum", "oracle", "p", "q", "rho", "said", "denied",
           "oracles", "minima", "batches", "size", "maps", "copy_probabilities", "priors", "queries", "sketch", "tables",
-          "conditionals", "groups", "colluders", "weight", "deal_id", "bits", "max_bytes", "hashes")  # fmt: skip
+          "conditionals", "groups", "colluders", "weight", "deal_id", "bits", "max_bytes", "hashes", "design",
+          "parameters", "one_sided")  # fmt: skip
 
 
 @given(data=st.data())

@@ -119,6 +119,8 @@ class Mechanism(ABC, Generic[Reports]):
         Fields that a specification must state, because finding their defaults takes long.
     linear : bool
         Whether `linear_variance` tells the error of any weighted sum of an attribute's frequencies.
+    refusal : str
+        Why no collection may use it; empty if one may.
     constructor : str
         The class method that builds it from its domain and a budget, where its own parameters are others, as RAPPOR's
         f or JRR's p and rho; the class itself if empty.
@@ -133,6 +135,7 @@ class Mechanism(ABC, Generic[Reports]):
     deal_id: str | None = None
     stated: ClassVar[tuple[str, ...]] = ()
     linear: ClassVar[bool] = False
+    refusal: str = ""
     constructor: ClassVar[str] = ""
 
     # ---------------------------------------------------------------- what is asked

@@ -25,6 +25,7 @@ CLASSES: Mapping[str, str] = {
     "SHE": "deniable.research.baselines.histogram:SHE",
     "THE": "deniable.research.baselines.histogram_threshold:THE",
     "SquareWave": "deniable.oracles.square_wave:SquareWave",
+    "Design": "deniable.designs.design:Design",
     "CMS": "deniable.oracles.sketch.count_mean_sketch:CountMeanSketch",
     "CMS-queries": "deniable.oracles.sketch.query_sketch:QuerySketch",
     "HeavyHitters": "deniable.oracles.sketch.heavy_hitters:HeavyHitters",

@@ -260,7 +260,9 @@ class Guarantee:
         most = max(self.epsilon, self.implemented_epsilon)
         once = [row for row in self.trust_models if row.scaling == "once"]
         worse = [row for row in once if row.epsilon > most or math.isinf(row.epsilon)]
-        if math.isinf(most):
+        if math.isinf(most) and not any(math.isfinite(row.epsilon) for row in once):
+            words, worse = ["there is no limit on how much somebody can learn about you"], []
+        elif math.isinf(most):
             words = ["there is no limit on how much somebody can learn about you: it depends on who works together"]
         elif worse:
             first = once[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar, final
 
@@ -141,9 +140,6 @@ class FrequencyOracle(Mechanism[Reports]):
         values : int64[m]
             Codes in 0..k-1.
         """
-
-    @abstractmethod
-    def implemented_ratio(self) -> Fraction: ...
 
     def support_levels(self, reports: Any, values: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return what every report says about every value, in 0..`levels`-1, uint8[n, len(values)]: for audits."""

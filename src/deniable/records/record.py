@@ -154,7 +154,7 @@ class RecordMechanism(Mechanism[Reports]):
         """Largest likelihood ratio between two records that differ in one attribute only, exact or an upper bound."""
         j = self._checked_attribute(attribute)
         ratio = self._attribute_ratio(j)
-        return self.oracles[j].implemented_ratio() if ratio is None else ratio
+        return Fraction(self.oracles[j].implemented_ratio()) if ratio is None else ratio
 
     @abstractmethod
     def _attribute_ratio(self, attribute: int) -> Fraction | None:

@@ -46,7 +46,7 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
 
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio between two records, exact: that of the attribute whose oracle has the largest."""
-        return max(oracle.implemented_ratio() for oracle in self.oracles)
+        return max(Fraction(oracle.implemented_ratio()) for oracle in self.oracles)
 
     @abstractmethod
     def _parts(self, counts: NDArray[Any]) -> list[tuple[NDArray[Any], int]]:

@@ -96,7 +96,8 @@ class Collection:
     MismatchError
         If the mechanism is for another domain than the schema's.
     InvalidParameterError
-        If a parameter is of the wrong type or out of bounds, or a dealt mechanism's deal has no name.
+        If a parameter is of the wrong type or out of bounds, a dealt mechanism's deal has no name, or a mechanism may
+        not be used in collections (`refusal`).
 
     Examples
     --------
@@ -132,6 +133,8 @@ class Collection:
                 f"the mechanism must have the schema's domain sizes {_sizes(self.schema.sizes)}, "
                 f"got {self.mechanism!r} with {_sizes(domain)}"
             )
+        if self.mechanism.refusal:
+            raise InvalidParameterError(f"mechanism must be one for a collection: {self.mechanism.refusal}")
         if self.mechanism.deal_id == "":
             raise InvalidParameterError(
                 "deal_id must name the deal, so that shares and reports of two deals do not mix, got deal_id=''"

@@ -1,0 +1,159 @@
+"""Results of designs: estimated shares with their intervals, what reports can prove, and what looks wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.checks import Target, checked_probability
+from deniable.core.estimate import Estimate
+from deniable.core.result import HIDDEN, Result
+from deniable.errors import InvalidParameterError
+
+Floats = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DesignEstimate(Result):
+    """Estimated shares of the truths behind the reports of a design; never clipped.
+
+    Attributes
+    ----------
+    design : str
+        The design with its parameters.
+    counts : tuple of int
+        How often each report was given.
+    n : int
+        Number of reports.
+    shares, standard_errors, lower, upper : float64[k]
+        Of every truth; where there are two, truth 1 is the sensitive answer.
+    unbiased_variances : float64[k]
+        Sample variances of the scores over n, with the divisor n - 1 as in RRreg; for the population.
+    target : {"population", "contributors"}
+        What standard errors and intervals cover.
+    confidence : float
+        Coverage of the intervals.
+    odds : tuple of str
+        The most that a report can say in favour of each truth; "inf" where it proves it.
+    sentences : tuple of str
+        The same in words.
+    warnings : tuple of str
+        What looks wrong with these reports.
+    noes_share : float
+        Share of people who are taken to say no whatever the device says; 0 but for `noes`.
+    """
+
+    format = "deniable design estimate"
+
+    design: str
+    counts: tuple[int, ...]
+    n: int
+    shares: Floats
+    standard_errors: Floats
+    lower: Floats
+    upper: Floats
+    unbiased_variances: Floats
+    target: Target
+    confidence: float
+    odds: tuple[str, ...]
+    sentences: tuple[str, ...]
+    warnings: tuple[str, ...]
+    estimate: Estimate = field(metadata=HIDDEN)
+    chances: tuple[float, ...] = field(default=(), metadata=HIDDEN)
+    noes_share: float = 0.0
+
+    @property
+    def prevalence(self) -> float:
+        """Estimated share of the sensitive answer."""
+        self._check_two()
+        return float(self.shares[1])
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the prevalence."""
+        self._check_two()
+        return float(self.standard_errors[1])
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Interval of the prevalence."""
+        self._check_two()
+        return float(self.lower[1]), float(self.upper[1])
+
+    def _check_two(self) -> None:
+        if len(self.shares) != 2:
+            raise InvalidParameterError(
+                f"design must have two answers for one prevalence, got {self.design}; read shares, lower and upper"
+            )
+
+    def noes(self, delta: float) -> DesignEstimate:
+        """Return the estimate if a share of all people says no whatever the device says.
+
+        Report 0 is "no". The share is assumed, not estimated: show a range of it.
+
+        Parameters
+        ----------
+        delta : float
+            Their share, in [0, 1).
+
+        Raises
+        ------
+        InvalidParameterError
+            If the share is out of bounds, or the design has other reports than two.
+
+        Examples
+        --------
+        >>> from deniable import designs
+        >>> found = designs.forced("1/6", "1/6").estimate_counts([1604, 831])
+        >>> [round(found.noes(delta).prevalence, 3) for delta in (0, 0.05, 0.1)]
+        [0.262, 0.289, 0.319]
+        """
+        delta = checked_probability("delta", delta)
+        if len(self.chances) != 2 or delta == 1 or self.noes_share:
+            raise InvalidParameterError(
+                f"delta must be a share in [0, 1) for a design of two reports, got delta={delta} for {self.design}"
+            )
+        no, yes = self.chances
+
+        def moved(shares: Floats) -> Floats:
+            found = ((no + (yes - no) * shares[1]) / (1 - delta) - no) / (yes - no)
+            return np.array([1 - found, found])
+
+        lower, upper = moved(self.lower), moved(self.upper)
+        return replace(
+            self,
+            shares=moved(self.shares),
+            standard_errors=self.standard_errors / (1 - delta),
+            lower=np.array([1 - upper[1], lower[1]]),
+            upper=np.array([1 - lower[1], upper[1]]),
+            unbiased_variances=self.unbiased_variances / (1 - delta) ** 2,
+            noes_share=delta,
+        )
+
+
+def tail_beyond(count: int, n: int, chance: float, z: float, *, few: bool, above: bool) -> float:
+    """Return the probability of a count as far out as this, if nobody, or everybody, held the truth it supports.
+
+    Parameters
+    ----------
+    count, n : int
+        Reports that support the truth, and all reports.
+    chance : float
+        Probability of such a report.
+    z : float
+        How far the estimate lies beyond 0 or 1, in standard errors there.
+    few : bool
+        Count exactly; else take the count for normal, as intervals do.
+    above : bool
+        Whether more is further out.
+    """
+    if not few:
+        return 1 - NormalDist().cdf(z)
+    from scipy import stats  # loaded when a count is small
+
+    return float(stats.binom.sf(count - 1, n, chance) if above else stats.binom.cdf(count, n, chance))
