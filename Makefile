@@ -18,6 +18,7 @@
 # make call-paths how many modules the call path of a command has, and its upward calls; results/call_paths.json
 # make coverage which lines the tests run, compiled kernels left out; results/coverage.json
 # make engines  Spark on two workers of this machine (Java 17 or later), DuckDB, and file systems of fsspec
+# make stack    packages for other programs, as their own tools check them: R CMD check of r/ (R, from Debian)
 # make docs     the site, from the pages in docs/ and the docstrings; build/site/index.html, read without a network
 # make guides   the pictures of the guides, and the report, page and dashboard of the demonstration in Chromium; docs/pictures, docs/screenshots
 # make screenshots  the site in Chromium: no page too wide, no network, a search that finds; docs/screenshots
@@ -38,7 +39,7 @@ FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds 
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test research long check quick answers intervals mutants soak crash-files crash drill e2e load fuzz call-paths coverage engines docs guides screenshots client client-law vectors bench bench-compare fast dist clean
+.PHONY: demo test research long check quick answers intervals mutants soak crash-files crash drill e2e load fuzz call-paths coverage engines docs guides screenshots client client-law vectors stack bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed
 	$(RUN)/deniable demo -o demo
@@ -127,6 +128,14 @@ client-law: $(VENV)/.installed-dev
 
 vectors: $(VENV)/.installed-dev
 	$(RUN)/python -m tests.wire_vectors
+	$(RUN)/python -m tests.r_vectors
+
+stack: $(VENV)/.installed-dev
+	rm -rf build/r && mkdir -p build/r
+	cd build/r && R CMD build --no-build-vignettes ../../r
+	cd build/r && _R_CHECK_FORCE_SUGGESTS_=false R CMD check --no-manual deniable_*.tar.gz
+	grep -q "^Status: OK" build/r/deniable.Rcheck/00check.log
+	DENIABLE_R=required $(RUN)/pytest tests/stack
 
 engines: $(VENV)/.installed-dev
 	$(RUN)/pip install --quiet -e ".[spark]" --group engines

@@ -66,6 +66,8 @@ ELSEWHERE = {
     ("docs/epsilon.md", "json"): WORKED_CASES,
     ("docs/epsilon.md", "sh"): WORKED_CASES,
     ("docs/epsilon.md", "text"): WORKED_CASES,
+    ("docs/answers.md", "r"): "tests/stack/test_r.py::test_r_reads_numbers_and_codebook_as_the_page_on_answers_says",
+    ("docs/r.md", "r"): "tests/stack/test_r.py::test_the_page_about_r_runs",
     ("docs/schema.md", "json"): "tests/unit/survey/test_kinds.py::test_the_reference_has_every_key_and_its",
     ("docs/templates/consent.md", "text"): f"{GUIDES}::test_consent_texts_are_what_the_library",
     ("docs/tutorial.md", "json"): FIRST_SURVEY,
@@ -75,11 +77,11 @@ ELSEWHERE = {
 """Page and language of blocks that a test of their own runs."""
 
 NOT_RUN = {
-    ("docs/answers.md", "r"): "R is not here, and the page says so; names and columns: tests/cli/test_answers.py",
     ("docs/answers.md", "spss"): "SPSS is not here, and the page says so; names and columns: tests/cli/test_answers.py",
     ("docs/architecture.md", "text"): "a map of folders",
     ("docs/collecting.md", "json"): "the shape of a body; a whole one is in tests/vectors/service",
     ("docs/engines.md", "py"): "Spark and DuckDB: tests/engines runs them, where they are installed",
+    ("docs/r.md", "shell"): "what tests/stack/conftest.py does, in a library of its own",
     ("client/README.md", "html"): "what docs/client.md shows, with other places of the files",
 }
 """Page and language of blocks that no test runs, and why."""
@@ -263,6 +265,7 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/engines.md", 0): _parts,
     ("docs/planning.md", 0): _guess,
     ("docs/planning.md", 1): _guess,
+    ("docs/r.md", 0): lambda: _asked("stars"),
     ("docs/stories/incomes.md", 0): _incomes,
     ("docs/stories/poll.md", 0): _two_waves,
     ("docs/stories/staff.md", 0): _staff,

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.answers import QuestionSet, codebook, summarize
+from deniable.answers import QuestionSet, codebook, counts_document, summarize
 from deniable.cli._app import check_outputs, note, progress, verb, writing
 from deniable.cli._estimates import checked_postprocess, parse_queries, show
 from deniable.cli._options import (
@@ -90,6 +90,10 @@ def estimate(
         Path | None,
         typer.Option("--codebook", help="Also write what the columns of --csv mean, n and epsilon, as CSV."),
     ] = None,
+    counts_file: Annotated[
+        Path | None,
+        typer.Option("--counts", help="Also write the counts behind the estimates as JSON, for R and other programs."),
+    ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="List every category, and every point of a numeric grid.")
     ] = False,
@@ -111,9 +115,13 @@ def estimate(
     """
     checked_postprocess(postprocess, POSTPROCESS_NAMES)
     inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
-    check_outputs(inputs, plot, html, csv, book)
+    check_outputs(inputs, plot, html, csv, book, counts_file)
     if deals and estimator is not None:
         raise InvalidParameterError("estimator and deal exclude each other: deals have one estimator")
+    if counts_file is not None and (deals or estimator is not None):
+        raise InvalidParameterError(
+            "counts need one aggregate and its own estimator, got --deal or --estimator; leave these out"
+        )
     collection = Collection.load(survey)
     if collection.schema.is_text:
         raise InvalidParameterError(f"{survey} asks for open text: read it with deniable heavy-hitters")
@@ -162,6 +170,9 @@ def estimate(
     if book is not None:
         with writing(book):
             write_text(book, codebook(summary))
+    if counts_file is not None:
+        with writing(counts_file):
+            write_text(counts_file, counts_document(collection, reports))
     if every:
         show(summary, plot, html, as_json, most=max(collection.schema.sizes))
     else:

@@ -1,0 +1,39 @@
+"""R, where it is installed, with the package of `r/` in a library of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+Rscript = Callable[[Path, str], str]
+
+
+@pytest.fixture(scope="session")
+def rscript(tmp_path_factory: pytest.TempPathFactory) -> Rscript:
+    """Return a function that runs R code in a folder and returns what it printed."""
+    program = shutil.which("Rscript")
+    if program is None:
+        if os.environ.get("DENIABLE_R") == "required":
+            pytest.fail("Rscript must be installed: DENIABLE_R=required")
+        pytest.skip("Rscript is not installed")
+    library = tmp_path_factory.mktemp("r-library")
+    paths = os.pathsep.join(filter(None, [str(library), os.environ.get("R_LIBS", "")]))
+    environment = {**os.environ, "R_LIBS": paths, "LC_ALL": "C.UTF-8"}
+    install = ["R", "CMD", "INSTALL", "--no-docs", "--no-byte-compile", f"--library={library}", str(ROOT / "r")]
+    subprocess.run(install, check=True, capture_output=True, env=environment)
+
+    def run(place: Path, code: str) -> str:
+        done = subprocess.run(
+            [program, "-e", code], cwd=place, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
