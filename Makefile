@@ -39,6 +39,9 @@ FIRST := core/test_bases core/test_names core/test_privacy core/test_thresholds 
 VENV := .venv
 RUN := $(VENV)/bin
 
+# Byte code is kept, or each of the tests' workers compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test research long check quick answers intervals mutants soak crash-files crash drill e2e load fuzz call-paths coverage engines docs guides screenshots client client-law vectors stack bench bench-compare fast dist clean
 
 demo: $(VENV)/.installed

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from numba.core.caching import NullCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
 
 from deniable.core.names import CLASSES
 from deniable.core.randomness import WordStream
@@ -20,6 +24,28 @@ settings.register_profile(
 settings.load_profile("deniable")
 
 WordStream.overwrites = True  # a kernel that reads words of an earlier take reads a constant
+
+
+_COMPILE = Dispatcher.compile
+_LOCKED = set[str]()
+
+
+def _compile_once(self: Any, sig: Any) -> Any:
+    """Compile while no other process compiles loops of the same module: it would compile these, too."""
+    source = self.py_func.__code__.co_filename
+    with global_compiler_lock:
+        if source in _LOCKED or isinstance(self._cache, NullCache):
+            return _COMPILE(self, sig)
+        with Path(source).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _LOCKED.add(source)
+            try:
+                return _COMPILE(self, sig)
+            finally:
+                _LOCKED.discard(source)
+
+
+Dispatcher.compile = _compile_once
 
 
 STUDIED = (

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.service.asking import unhurried
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -28,6 +30,14 @@ FLAGS = (
 )
 
 _ROOT = ("--no-sandbox",)  # Chromium refuses to sandbox itself for root
+
+
+@pytest.fixture(autouse=True)
+def _unhurried() -> Iterator[None]:
+    """A collector whose database is slow waits for it, unless a test says otherwise."""
+    patched = unhurried()
+    yield
+    patched.undo()
 
 
 # A package's scope, not a session's: while playwright runs there is a running event loop, and other tests have theirs.
@@ -69,7 +79,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
         page.goto(url)

@@ -87,13 +87,13 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         person.check("input[name=agree]")
         person.check("input[name=deniable-0][value='1']")
         person.click("button[type=submit]")
-        person.wait_for_selector("[data-state=counted]", timeout=30_000)
+        person.wait_for_selector("[data-state=counted]", timeout=60_000)
         pictured(person, "page-counted")
         person.close()
-        until(lambda: summed(collector.store, ASKED.id)[1] == 20, 30)
+        until(lambda: summed(collector.store, ASKED.id)[1] == 20)
 
         # The page looks every ten seconds.
-        page.wait_for_selector("[data-field=n]:text-is('20')", timeout=40_000)
+        page.wait_for_selector("[data-field=n]:text-is('20')", timeout=60_000)
         me = Caller(here.admin, {"cookie": "; ".join(f"{c['name']}={c['value']}" for c in page.context.cookies())})
         found = me("GET", "/surveys/smoking/results.json").json
         assert (found["n"], found["intervals"]) == (20, "any")
@@ -102,7 +102,7 @@ def test_a_person_answers_and_the_dashboard_shows_the_batch(tmp_path: Path, open
         accessible(page)
 
         Caller(here.public).post(body(380, start=1000))
-        until(lambda: summed(collector.store, ASKED.id)[1] == 400, 30)
+        until(lambda: summed(collector.store, ASKED.id)[1] == 400)
         page.set_viewport_size({"width": 320, "height": 700})
         page.reload()
         shown(page, me("GET", "/surveys/smoking/results.json").json)
@@ -177,7 +177,7 @@ def test_wrong_passwords_are_said_in_words_and_the_own_one_is_changed(tmp_path: 
         collector.refresh()
         # Chromium writes every refusal to the console.
         page = browser.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         page.goto(f"{here.admin}/login")
 
         def tried(password: str) -> None:

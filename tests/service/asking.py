@@ -14,9 +14,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+import pytest
 
 from deniable import GRR, SimulationRandomness
 from deniable.files.wire import Body, to_wire
+from deniable.service import collector as collecting_module, ingest
 from deniable.service.auth import digest
 from deniable.service.config import Configuration, LimitsShape, ResultsShape
 from deniable.service.server import Running, running
@@ -31,6 +33,16 @@ SCHEMA = Schema((Attribute("smoker", ("yes", "no", "once")),))
 ASKED = Collection(SCHEMA, GRR(k=3, epsilon=2.0), title="Smoking")
 PASSWORD = "correct horse battery"
 TOKEN = "a sender's token, which is no secret here"
+PATIENCE = 60.0
+"""Seconds to wait for anything that will happen: only a test that fails waits as long, however busy the machine is."""
+
+
+def unhurried() -> pytest.MonkeyPatch:
+    """Let a collector wait `PATIENCE` for its database, which is slow where the machine is; undo it afterwards."""
+    patched = pytest.MonkeyPatch()
+    patched.setattr(ingest, "GIVE_UP", PATIENCE)
+    patched.setattr(collecting_module, "READY_TIMEOUT", PATIENCE)
+    return patched
 
 
 def page(collection: Collection = ASKED, **changes: Any) -> str:
@@ -114,7 +126,7 @@ class Caller:
     headers: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, method: str, path: str, content: Any = None, **headers: str) -> Answer:
-        connection = http.client.HTTPConnection(urlsplit(self.origin).netloc, timeout=20)
+        connection = http.client.HTTPConnection(urlsplit(self.origin).netloc, timeout=PATIENCE)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if isinstance(content, (dict, list)):
             content, named = json.dumps(content).encode(), {"content-type": "application/json", **named}
@@ -168,7 +180,7 @@ def sqlite(folder: Path) -> str:
     return f"sqlite:{folder / 'survey.db'}"
 
 
-def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
     """Wait for something."""
     deadline = time.monotonic() + seconds
     while not condition():

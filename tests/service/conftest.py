@@ -10,11 +10,20 @@ from typing import NoReturn
 import pytest
 
 from tests.service import postgres
+from tests.service.asking import unhurried
 
 
 def absent(what: str, variable: str) -> NoReturn:
     """Skip a test of a program that is not here; fail where it must be, as in `.ci/run`."""
     (pytest.fail if os.environ.get(variable) == "required" else pytest.skip)(f"{what} is not installed here")
+
+
+@pytest.fixture(autouse=True)
+def _unhurried() -> Iterator[None]:
+    """A collector whose database is slow waits for it, unless a test says otherwise."""
+    patched = unhurried()
+    yield
+    patched.undo()
 
 
 @pytest.fixture(scope="session")

@@ -164,7 +164,7 @@ def test_the_unit_starts_takes_a_report_and_ends(harness: Harness) -> None:
     harness.run("survey", "new", "smoking", "survey.json", "page.json", "--database", database)
     harness.run("survey", "open", "smoking", "--database", database)
     with serving(harness) as (process, public):
-        until(lambda: Caller(public)("GET", "/health/ready").status == 200, 30)
+        until(lambda: Caller(public)("GET", "/health/ready").status == 200)
         assert [Caller(public).post(one).status for one in bodies(3)] == [201] * 3
         # The command line of the same user goes through the collector that runs.
         assert "open" in harness.run("survey", "status", "smoking", "--database", database)

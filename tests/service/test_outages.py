@@ -27,11 +27,32 @@ from deniable.service.server import Running
 from deniable.service.stores import open_store
 from deniable.service.surveys import Surveys
 from tests.service import postgres
-from tests.service.asking import ASKED, Answer, Caller, Clock, bodies, body, collecting, open_survey, page, sqlite
+from tests.service.asking import (
+    ASKED,
+    PATIENCE,
+    Answer,
+    Caller,
+    Clock,
+    bodies,
+    body,
+    collecting,
+    open_survey,
+    page,
+    sqlite,
+)
 from tests.service.test_stores import take
 
 IN_TIME = 7.0
 """Seconds in which an upload is answered, whatever the database does; an idle machine takes 5."""
+
+GIVE_UP, READY_TIMEOUT = ingest.GIVE_UP, collecting_module.READY_TIMEOUT
+
+
+@pytest.fixture
+def in_earnest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The collector gives up as soon as it does for contributors."""
+    monkeypatch.setattr(ingest, "GIVE_UP", GIVE_UP)
+    monkeypatch.setattr(collecting_module, "READY_TIMEOUT", READY_TIMEOUT)
 
 
 def timed(act: Callable[[], Any]) -> tuple[Any, float]:
@@ -56,7 +77,7 @@ def ready(here: Running) -> Answer:
 
 def answered(call: Caller, sent: Body) -> Answer:
     """Post until it is not refused for a moment, as devices do."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while (found := call.post(sent)).status == 503:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -115,6 +136,7 @@ def test_every_cause_of_a_503_is_logged_once_and_without_contents(
 ) -> None:
     with asked(sqlite(tmp_path)) as (here, call):
         sent = bodies(8)
+        monkeypatch.setattr(here.collector.outages, "_elapsed", lambda: 0.0)
 
         def fails(*_: object) -> None:
             raise StoreError("the database refused: database or disk is full")
@@ -210,7 +232,7 @@ def test_whoever_waits_for_a_commit_that_hangs_is_answered_and_the_receipt_decid
 
         def hangs(posted: Any) -> Any:
             taking.set()
-            gate.wait(20)
+            gate.wait(2 * PATIENCE)
             return take_(posted)
 
         monkeypatch.setattr(here.collector.store, "take", hangs)
@@ -221,15 +243,16 @@ def test_whoever_waits_for_a_commit_that_hangs_is_answered_and_the_receipt_decid
 
         threads = [threading.Thread(target=post, args=(i,)) for i in range(6)]
         threads[0].start()
-        assert taking.wait(10)
+        assert taking.wait(PATIENCE)
         for thread in threads[1:]:
             thread.start()
         for thread in threads:
-            thread.join(5)
+            thread.join()
         assert {answer.problem for answer in answers.values()} == {"store"}
         assert len(answers) == 6
-        late, seconds = timed(lambda: call.post(bodies(1, 6)[0]))
-        assert (late.problem, seconds < 0.4) == ("store", True)
+        # Who comes later is refused at once: a wait would not end before the gate is open.
+        monkeypatch.setattr(ingest, "GIVE_UP", 1e9)
+        assert call.post(bodies(1, 6)[0]).problem == "store"
         gate.set()
         monkeypatch.undo()
         # The first was in the commit, which went through; the others were not.
@@ -252,35 +275,32 @@ def test_receipts_and_tokens_that_hang_are_refused_in_time_and_keep_nobody_else_
             found = getattr(here.collector.store, name)
 
             def hangs(*given: Any, found: Any = found) -> Any:
-                gate.wait(20)
+                # Longer than anybody below waits for an answer, so that each answer is one before the gate is open.
+                gate.wait(2 * PATIENCE)
                 return found(*given)
 
             monkeypatch.setattr(here.collector.store, name, hangs)
         receipt = {"id": "A" * 22}
         path = f"/api/v1/collections/{ASKED.id}/receipts"
-        answers = list[tuple[Answer, float]]()
+        answers = list[Answer]()
 
         def ask_receipt() -> None:
-            answers.append(timed(lambda: call("POST", path, receipt)))
+            answers.append(call("POST", path, receipt))
 
         threads = [threading.Thread(target=ask_receipt) for _ in range(45)]
         try:
             for thread in threads:
                 thread.start()
-            found, seconds = timed(lambda: ready(here))
-            assert (found.status, seconds < 0.9) == (200, True)
+            assert ready(here).status == 200
             # Its token is looked up for the first time.
-            batch, seconds = timed(lambda: call.post(body(3)))
-            assert (batch.problem, seconds < 3) == ("store", True)
+            assert call.post(body(3)).problem == "store"
             for thread in threads:
-                thread.join(10)
-            assert {answer.problem for answer, _ in answers} == {"store"}
-            assert max(seconds for _, seconds in answers) < 5
-            assert len(answers) == 45
+                thread.join()
+            assert [answer.problem for answer in answers] == ["store"] * 45
             # Of more than may wait, nobody waits at all.
             monkeypatch.setattr(public, "MAX_LOOKUPS", 0)
-            refused, seconds = timed(lambda: call("POST", path, receipt))
-            assert (refused.problem, seconds < 0.9) == ("busy", True)
+            monkeypatch.setattr(ingest, "GIVE_UP", 1e9)
+            assert call("POST", path, receipt).problem == "busy"
         finally:
             gate.set()
         monkeypatch.undo()
@@ -289,6 +309,7 @@ def test_receipts_and_tokens_that_hang_are_refused_in_time_and_keep_nobody_else_
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("in_earnest")
 def test_a_database_that_another_program_locks_is_said_in_time(tmp_path: Path) -> None:
     with asked(sqlite(tmp_path)) as (here, call):
         other = sqlite3.connect(tmp_path / "survey.db", isolation_level=None)
@@ -366,6 +387,7 @@ def proxy(postgres_server: postgres.Server) -> Iterator[Proxy]:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("in_earnest")
 @pytest.mark.parametrize("how", ["cut off", "stopped"])
 def test_a_hung_postgresql_is_said_in_time_and_loses_nothing(
     postgres_server: postgres.Server, proxy: Proxy, how: str
