@@ -45,25 +45,24 @@ def _compile_once(self: Any, sig: Any) -> Any:
                 _LOCKED.discard(source)
 
 
-Dispatcher.compile = _compile_once
+Dispatcher.compile = _compile_once  # type: ignore[method-assign]
 
 
 STUDIED = (
     *(name.replace(" ", "-") for name, place in CLASSES.items() if place.startswith("deniable.research.")),
     *(f"CMS-{family}" for family, place in FAMILIES.items() if place.startswith("deniable.research.")),
 )
-"""Names of mechanisms that are here to study, as cases of the contract suite begin with them."""
+"""Names of mechanisms that are here to study, as cases of the contract suite and of the recordings begin with them."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Mark what tests `deniable.research`: its own tests and examples, and its cases of the contract suite."""
+    """Mark what tests `deniable.research`: its own tests and examples, and its cases of the suites."""
     for item in items:
         own = item.nodeid.startswith(("tests/research/", "src/deniable/research/"))
-        contract = item.nodeid.startswith("tests/contract/")
-        case = item.nodeid.partition("[")[2]
-        studied = any(f"{case[:-1]}-".startswith(f"{name}-") for name in STUDIED)
-        if own or (contract and studied):
+        by_mechanism = item.nodeid.startswith(("tests/contract/", "tests/golden/"))
+        case = f"{item.nodeid.partition('[')[2][:-1]}-".replace(" ", "-")
+        if own or (by_mechanism and any(case.startswith(f"{name}-") for name in STUDIED)):
             item.add_marker("research")
 
 

@@ -33,6 +33,8 @@ from tests.unit.records.pivot.corr_rr_laws import some_matrix
 
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 5.0)
 DOMAINS = (2, 3, 4, 5, 8)
+SIMULATIONS = 1500
+"""Aggregates drawn of each: the bound of a variance is then a fifth of it, 1.1 z sqrt(2 / 1500) with z = 4.9."""
 RECORD_SIZES = ((2, 2), (3, 2), (2, 2, 2))
 PRIORS = {2: (0.25, 0.75), 3: (0.5, 0.3, 0.2)}
 

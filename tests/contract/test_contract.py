@@ -21,7 +21,7 @@ from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.pure import PureOracle
 from deniable.testing import laws
-from tests.contract.cases import CASES, Case, grid
+from tests.contract.cases import CASES, SIMULATIONS, Case, grid
 
 SETTINGS = [
     pytest.param(
@@ -89,7 +89,7 @@ def test_reports_follow_the_channel(case: Case) -> None:
 
 @pytest.mark.parametrize("case", ONE_EACH)
 def test_simulated_aggregates_follow_the_law(case: Case) -> None:
-    laws.simulated_aggregates_follow_the_law(case.build(_sizes(case), 1.0))
+    laws.simulated_aggregates_follow_the_law(case.build(_sizes(case), 1.0), draws=SIMULATIONS)
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES if case.unbiased])

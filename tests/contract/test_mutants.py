@@ -13,7 +13,7 @@ from deniable.core.thresholds import exact
 from deniable.oracles import grr as grr_module, pure as pure_module
 from deniable.oracles.grr import GRR
 from deniable.testing import laws
-from tests.contract.cases import CASES, Case
+from tests.contract.cases import CASES, SIMULATIONS, Case
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
@@ -83,7 +83,20 @@ def test_simulated_aggregate_with_too_little_noise(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(grr_module.RandomizedResponse, "_simulate", mutant)
     with pytest.raises(AssertionError):
-        laws.simulated_aggregates_follow_the_law(GRR(k=3, epsilon=1.0))
+        laws.simulated_aggregates_follow_the_law(GRR(k=3, epsilon=1.0), draws=SIMULATIONS)
+
+
+def test_simulated_aggregate_with_too_much_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two sevenths report what somebody else does: means are right, variances are 9/7 of what they should be."""
+    honest = grr_module.RandomizedResponse._simulate
+
+    def mutant(self: GRR, counts: Any, rng: dn.SimulationRandomness) -> Any:
+        pairs = counts // 7
+        return honest(self, counts - 2 * pairs, rng) + 2 * honest(self, pairs, rng)
+
+    monkeypatch.setattr(grr_module.RandomizedResponse, "_simulate", mutant)
+    with pytest.raises(AssertionError, match="covariances"):
+        laws.simulated_aggregates_follow_the_law(GRR(k=3, epsilon=1.0), draws=SIMULATIONS)
 
 
 def test_interval_of_the_wrong_width(monkeypatch: pytest.MonkeyPatch) -> None:
