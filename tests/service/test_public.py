@@ -602,7 +602,7 @@ def test_what_waits_is_committed_together_and_answered_after_the_commit(
     async def send() -> list[Outcome]:
         waiting = [asyncio.create_task(queue.submit(held.survey, one)) for one in bodies(50, 8000)]
         # Some are in the first commit, which is under way, and the others wait for the second.
-        await asyncio.to_thread(until, lambda: sizes and sizes[0] + queue.waiting == 50)
+        await asyncio.to_thread(until, lambda: bool(sizes) and sizes[0] + queue.waiting == 50)
         assert not any(task.done() for task in waiting)
         assert not committed
         gate.set()
