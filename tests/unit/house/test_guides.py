@@ -98,7 +98,7 @@ def test_every_number_of_the_page_about_epsilon() -> None:
     change = [math.hypot(*[setting.questions[0].half_width] * 2) for setting in office.settings]
     sentences = [
         f"Of a hundred women whose answer is yes, about {WORDS[truth]} send yes, and {WORDS[lie]} send no.",
-        f"about {WORDS[lie]} reports in a hundred would say yes all the same. If everybody had, about {WORDS[truth]}.",
+        f"about {WORDS[lie]} reports in a hundred would still say yes. If every woman had, about {WORDS[truth]}.",
         f"her odds can now be {one} to one, and no more.",
         f"she wins {round(believed(1 / 2, 1))} bets of a hundred, and loses {100 - round(believed(1 / 2, 1))}.",
         f"they are {one} to nine: he now believes it of {round(believed(1 / 10, 1))} such people in a hundred",
@@ -107,8 +107,8 @@ def test_every_number_of_the_page_about_epsilon() -> None:
         f"the insurer believes it of {WORDS[round(believed(1 / 10, 4))]} such people in a hundred.",
         f"With 10,000 people and epsilon 1, one question is known to {half_width(yes_or_no(1), 10_000, 1):.1f} points, "
         f"and each of six to {half_width(yes_or_no(6), 10_000, 1):.1f}.",
-        f"with epsilon 1 each has spent 2, and the odds may have moved by {odds_text(2.0)} times; four times, and it "
-        f"is {four}.",
+        f"each time with epsilon 1, has spent 2, and the odds may have moved by {odds_text(2.0)} times. After four such "
+        f"answers it is {four}.",
         f"to {change[0]:.1f} points at 1 and to {change[1]:.1f} at 2. **It takes 2**",
         "At 8 a report is a lie 3 times in 10,000.",
         f"At 1 the answer is known to {half_width(firm, 400, 1):.1f} points",
@@ -304,7 +304,7 @@ def test_answers_to_questions_are_short_and_their_numbers_computed() -> None:
         f"{needed[0]} at epsilon 0.5, {needed[1]} at 1, {needed[2]} at 2. For six such questions and epsilon 1: "
         f"{six:,}.",
         f"at epsilon 1 would be known to {central:.2f} points, and here they are known to {local:.1f}.",
-        f"each liar counts for {influence.up:.1f} people",
+        f"each such person counts for {influence.up:.1f} people",
     ]
     for sentence in sentences:
         assert sentence in prose(FAQ)
