@@ -1,3 +1,16 @@
+from .compliance import (
+    AnchorEstimate as AnchorEstimate,
+    Cheaters as Cheaters,
+    CheatersEstimate as CheatersEstimate,
+    CrosswiseAnchor as CrosswiseAnchor,
+    LieDetectorEstimate as LieDetectorEstimate,
+    NoSayersBounds as NoSayersBounds,
+    NoSayersEstimate as NoSayersEstimate,
+    SelfProtectiveNo as SelfProtectiveNo,
+    cheaters as cheaters,
+    crosswise_anchor as crosswise_anchor,
+    self_protective as self_protective,
+)
 from .constructors import (
     christofides as christofides,
     crosswise as crosswise,
@@ -18,3 +31,22 @@ from .constructors import (
 )
 from .design import Design as Design
 from .estimates import DesignEstimate as DesignEstimate
+from .questionnaires import (
+    EichhornHayre as EichhornHayre,
+    Figure as Figure,
+    ItemCount as ItemCount,
+    ItemCountEstimate as ItemCountEstimate,
+    Questionnaire as Questionnaire,
+    ScrambledEstimate as ScrambledEstimate,
+    UnrelatedEstimate as UnrelatedEstimate,
+    UnrelatedUnknown as UnrelatedUnknown,
+    eichhorn_hayre as eichhorn_hayre,
+    item_count as item_count,
+    unrelated_unknown as unrelated_unknown,
+)
+from .samples import (
+    Margin as Margin,
+    SampleEstimate as SampleEstimate,
+    estimate_sample as estimate_sample,
+    weighted_mean as weighted_mean,
+)

@@ -25,6 +25,7 @@ from deniable.core.checks import (
     check_target,
     checked_counts,
     checked_domain,
+    checked_integer,
     checked_report_codes,
     code_dtype,
 )
@@ -659,3 +660,32 @@ class Design(LinearOracle[Codes], CraftedReports, ChecksRows):
             raise InvalidParameterError("bias must differ from 0, got bias=0; a direct question is then better")
         f = checked_number("prevalence", prevalence)
         return math.floor((self.variance_of_one(f) - f * (1 - f)) / shift**2) + 1
+
+    def design_effect(self, prevalence: Number, cluster: int, correlation: Number) -> float:
+        """Return by what factor clusters of people enlarge the variance; the noise of devices does not cluster.
+
+        Parameters
+        ----------
+        prevalence : Fraction, int or str
+            What is guessed, in [0, 1].
+        cluster : int
+            People in each sampling unit, >= 1.
+        correlation : Fraction, int or str
+            Intraclass correlation of the true answers, in [0, 1].
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter is out of bounds, or the design has more than two answers.
+
+        Examples
+        --------
+        >>> from deniable import designs
+        >>> round(designs.forced("1/6", "1/6").design_effect("1/5", 25, "1/10"), 2)
+        1.81
+        """
+        one, rho = self.variance_of_one(prevalence), checked_number("correlation", correlation)
+        if not 0 <= rho <= 1:
+            raise InvalidParameterError(f"correlation must be in [0, 1], got correlation={rho}")
+        f = checked_number("prevalence", prevalence)
+        return float(1 + (checked_integer("cluster", cluster, 1) - 1) * rho * f * (1 - f) / one)

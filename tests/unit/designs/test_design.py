@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,9 @@ from deniable.core.support_counts import of_population
 from deniable.designs import Design, design as design_module, kinds
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, PrivacyLimitError
 from deniable.testing import check_mechanism, laws
-from tests.unit.designs import devices
+from tests.unit.designs import devices, vectors
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "designs.json").read_text())["cases"]
-CHANNELS = [pytest.param(case, id=case["id"]) for case in VECTORS if case["kind"] == "channel"]
+CHANNELS = [pytest.param(case, id=case["id"]) for case in vectors.CASES if case["kind"] == "channel"]
 SETTINGS = [pytest.param(*setting, id=f"{setting[0]}-{i}") for i, setting in enumerate(devices.SETTINGS)]
 
 
@@ -156,17 +154,19 @@ def test_vectors_of_channels_and_estimates(case: dict[str, Any]) -> None:
         assert [bound[1] for bound in exact] == pytest.approx(case["interval_exact_population"], abs=1e-8)
 
 
-@pytest.mark.parametrize("case", [case for case in VECTORS if case["kind"] == "refused"], ids=lambda case: case["id"])
+@pytest.mark.parametrize(
+    "case", [case for case in vectors.CASES if case["kind"] == "refused"], ids=lambda case: case["id"]
+)
 def test_vectors_of_refusals(case: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameterError, match=case["message_contains"].replace("+", r"\+")):
         of_vector(case)
 
 
 def test_vectors_of_the_best_channel_and_of_planning() -> None:
-    (at,) = (case for case in VECTORS if case["kind"] == "at")
+    (at,) = (case for case in vectors.CASES if case["kind"] == "at")
     best = designs.forced.at(odds=(at["params"]["L0"], at["params"]["L1"]))
     assert best == designs.forced(at["yes"], at["no"])
-    (plan,) = (case for case in VECTORS if case["kind"] == "plan")
+    (plan,) = (case for case in vectors.CASES if case["kind"] == "plan")
     made = of_vector(plan)
     assert made.variance_of_one(plan["f"]) / Fraction(plan["se"]) ** 2 == Fraction(plan["n_exact"])
     assert made.people_needed(plan["f"], plan["se"]) == plan["n"]
@@ -433,7 +433,7 @@ def test_mutant_odds_in_the_other_direction(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Design, "odds", property(lambda self: honest(self)[::-1]))
     with pytest.raises(AssertionError):
         test_odds_are_the_largest_ratios_in_favour_of_each_truth("forced", (Fraction(1, 6), Fraction(1, 12)))
-    case = next(case for case in VECTORS if case["id"] == "triangular-1/4")
+    case = next(case for case in vectors.CASES if case["id"] == "triangular-1/4")
     with pytest.raises((AssertionError, InvalidParameterError)):
         test_vectors_of_channels_and_estimates(case)
 

@@ -1,0 +1,408 @@
+"""Weights and complex samples: strata, clusters, finite populations, known totals, and replicate weights.
+
+A report's score is an unbiased estimate of one person's truth, so every estimator of sampling theory works on scores.
+The noise of the device is in the scores: the variance between sampling units contains it once. Where a part of the
+population was sampled, the correction must not shrink that noise, so its own variance is added back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, final, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.checks import checked_integer, checked_probability
+from deniable.core.randomness import SimulationRandomness
+from deniable.core.result import Result
+from deniable.designs.design import Design
+from deniable.designs.questionnaires import Figure
+from deniable.errors import InvalidInputError, InvalidParameterError
+
+Floats = NDArray[np.float64]
+Method = Literal["linearized", "jackknife", "bootstrap"]
+
+FEW_PEOPLE = 10
+"""Fewest people who should share a stratum, a sampling unit and a weight."""
+
+_RAKING_STEPS, _RAKED = 1000, 1e-12
+
+
+class Margin(NamedTuple):
+    """Known totals of a variable that was asked openly.
+
+    Attributes
+    ----------
+    values : sequence
+        Each person's value.
+    totals : mapping
+        Number of people in the population with each value.
+    """
+
+    values: Sequence[Hashable]
+    totals: Mapping[Hashable, float]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SampleEstimate(Result):
+    """Weighted prevalence in a population.
+
+    Attributes
+    ----------
+    prevalence : Figure
+        Weighted mean score with its interval, never clipped.
+    total : float
+        Weighted sum of the scores: the number of carriers if weights sum to the population.
+    n, degrees : int
+        People, and degrees of freedom: sampling units less strata.
+    effective_n : float
+        People of a simple random sample that would be as precise.
+    design_effect : float
+        Variance over that of a simple random sample of n people.
+    method : {"linearized", "jackknife", "bootstrap"}
+        Where the variance comes from.
+    warnings : tuple of str
+        Weights that tell people apart.
+    """
+
+    format = "deniable sample estimate"
+
+    prevalence: Figure
+    total: float
+    n: int
+    degrees: int
+    effective_n: float
+    design_effect: float
+    method: Method
+    warnings: tuple[str, ...]
+
+
+class _Units(NamedTuple):
+    """Strata and sampling units as numbers: a stratum and a unit for each person, a stratum for each unit."""
+
+    stratum: NDArray[np.intp]
+    unit: NDArray[np.intp]
+    of_unit: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    labels: list[Hashable]
+
+
+def estimate_sample(
+    design: Design,
+    reports: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    strata: Sequence[Hashable] | None = None,
+    psus: Sequence[Hashable] | None = None,
+    fractions: Mapping[Hashable, float] | None = None,
+    margins: Sequence[Margin] = (),
+    method: Method = "linearized",
+    repeats: int = 1000,
+    rng: SimulationRandomness | None = None,
+    confidence: float = 0.95,
+) -> SampleEstimate:
+    """Analyst: return the weighted prevalence of a complex sample, with a variance that counts the device's noise once.
+
+    Parameters
+    ----------
+    design : Design
+        One for two truths.
+    reports : int[n]
+        One report per person.
+    weights : float[n], optional
+        Survey weights > 0, made without the sensitive answer; 1 by default.
+    strata, psus : sequence, optional
+        Stratum and primary sampling unit of each person; one stratum, and each person a unit, by default.
+    fractions : mapping, optional
+        Sampled fraction of each stratum, in [0, 1); 0 by default.
+    margins : sequence of Margin
+        Known totals of variables that were asked openly. One is post-stratification, several are raking.
+    method : {"linearized", "jackknife", "bootstrap"}
+        The last two reweight the same scores and never randomise again.
+    repeats : int
+        Samples of the bootstrap, >= 2.
+    rng : SimulationRandomness, optional
+        Source of the bootstrap.
+    confidence : float
+        Coverage of the interval.
+
+    Raises
+    ------
+    InvalidInputError
+        If a column has another length, a weight is not positive, or a stratum has one sampling unit.
+    InvalidParameterError
+        If the design has more than two truths, or a parameter is out of bounds.
+
+    Examples
+    --------
+    >>> from deniable import designs
+    >>> one_die, villages = designs.forced("1/6", "1/6"), [0, 0, 1, 1, 2, 2, 3, 3]
+    >>> found = designs.estimate_sample(one_die, [0, 1, 0, 0, 1, 0, 0, 1], [1, 2, 1, 2, 1, 2, 1, 2], psus=villages)
+    >>> round(found.prevalence.value, 3), found.degrees
+    (0.375, 3)
+    """
+    confidence = checked_probability("confidence", confidence, open_interval=True)
+    if design.k != 2:
+        raise InvalidParameterError(f"design must have two truths for a weighted prevalence, got {design!r}")
+    if method not in get_args(Method):
+        raise InvalidParameterError(f"method must be one of {', '.join(get_args(Method))}, got method={method!r}")
+    scores = design.score(reports)
+    w, units = _checked_weights(weights, len(scores)), _units(strata, psus, len(scores))
+    shares = _fractions(fractions, units)
+    absent, present = (float(design.exact_noise(truth)) for truth in (0, 1))
+    warnings = _rare(w, units)
+    columns = [_column(margin, len(scores)) for margin in margins]
+    calibrated = _raked(w, columns)
+    mean = float(calibrated @ scores / calibrated.sum())
+    relative = calibrated / calibrated.sum()
+    if method == "linearized":
+        between = _linearized(relative * _residuals(scores, mean, calibrated, columns), units, shares)
+    elif method == "jackknife":
+        between = _jackknife(scores, w, columns, units, shares, mean)
+    else:
+        if rng is None:
+            raise InvalidParameterError("rng must be given for the bootstrap, got rng=None; SimulationRandomness(seed)")
+        repeats = checked_integer("repeats", repeats, 2)
+        between = _bootstrap(scores, w, columns, units, shares, mean, repeats, rng)
+    noise = absent + (present - absent) * scores
+    variance = max(between + float((shares[units.stratum] * relative**2) @ noise), 0.0)
+    degrees = len(units.of_unit) - len(units.sizes)
+    one = absent + (present - absent) * mean + mean * (1 - mean)
+    if one <= 0:  # beyond what is possible: as at the nearest prevalence
+        nearest = min(max(mean, 0.0), 1.0)
+        one = absent + (present - absent) * nearest + nearest * (1 - nearest)
+    effective = one / variance if variance > 0 else 1 / float(relative @ relative)
+    return SampleEstimate(
+        _score_interval(mean, math.sqrt(variance), effective, absent, present, degrees, confidence),
+        float(calibrated @ scores),
+        len(scores),
+        degrees,
+        effective,
+        len(scores) / effective,
+        method,
+        warnings,
+    )
+
+
+def weighted_mean(
+    scores: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    strata: Sequence[Hashable] | None = None,
+    psus: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+) -> Figure:
+    """Analyst: return the weighted mean of any scores, such as those of `CrosswiseAnchor.scores`.
+
+    Parameters
+    ----------
+    scores : float[n]
+        One per person.
+    weights, strata, psus, confidence
+        As in `estimate_sample`.
+
+    Raises
+    ------
+    InvalidInputError
+        As in `estimate_sample`.
+
+    Examples
+    --------
+    >>> from deniable import designs
+    >>> round(designs.weighted_mean([1.0, 0.0, 1.0, 0.0], [1, 1, 2, 2]).value, 3)
+    0.5
+    """
+    given = np.asarray(scores, dtype=np.float64)
+    w, units = _checked_weights(weights, len(given)), _units(strata, psus, len(given))
+    mean = float(w @ given / w.sum())
+    variance = _linearized(w / w.sum() * (given - mean), units, np.zeros(len(units.sizes)))
+    half = _t(confidence, len(units.of_unit) - len(units.sizes)) * math.sqrt(variance)
+    return Figure(mean, math.sqrt(variance), mean - half, mean + half)
+
+
+# ---------------------------------------------------------------- the sample
+
+
+def _checked_weights(weights: ArrayLike | None, n: int) -> Floats:
+    found = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    if found.shape != (n,) or not n:
+        raise InvalidInputError(f"weights must have one number for each of {n} people, got shape={found.shape}")
+    if not (np.isfinite(found).all() and (found > 0).all()):
+        raise InvalidInputError("weights must be > 0 and finite; leave out people with weight 0")
+    return found
+
+
+def _units(strata: Sequence[Hashable] | None, psus: Sequence[Hashable] | None, n: int) -> _Units:
+    in_stratum: Sequence[Hashable] = [0] * n if strata is None else list(strata)
+    in_unit: Sequence[Hashable] = range(n) if psus is None else list(psus)
+    for name, column in (("strata", in_stratum), ("psus", in_unit)):
+        if len(column) != n:
+            raise InvalidInputError(f"{name} must have one entry for each of {n} people, got {len(column)}")
+    labels = {label: h for h, label in enumerate(dict.fromkeys(in_stratum))}
+    pairs = {pair: i for i, pair in enumerate(dict.fromkeys(zip(in_stratum, in_unit, strict=True)))}
+    stratum = np.array([labels[label] for label in in_stratum])
+    unit = np.array([pairs[pair] for pair in zip(in_stratum, in_unit, strict=True)])
+    of_unit = np.array([labels[label] for label, _ in pairs])
+    sizes = np.bincount(of_unit, minlength=len(labels))
+    for label, size in zip(labels, sizes, strict=True):
+        if size < 2:
+            raise InvalidInputError(
+                f"strata must have at least two sampling units each, got one in {label!r}; "
+                "join it with a similar stratum"
+            )
+    return _Units(stratum, unit, of_unit, sizes, list(labels))
+
+
+def _fractions(fractions: Mapping[Hashable, float] | None, units: _Units) -> Floats:
+    given = dict(fractions or {})
+    unknown = [label for label in given if label not in units.labels]
+    if unknown:
+        raise InvalidParameterError(f"fractions must name strata, got {unknown[0]!r}, which nobody is in")
+    found = np.array([checked_probability("fractions", given.get(label, 0.0)) for label in units.labels])
+    if (found >= 1).any():
+        raise InvalidParameterError("fractions must be < 1, got 1; ask for the contributors themselves")
+    return found
+
+
+def _rare(weights: Floats, units: _Units) -> tuple[str, ...]:
+    cells = Counter(zip(units.unit.tolist(), weights.tolist(), strict=True))
+    if len(units.of_unit) == len(weights):
+        cells = Counter(zip(units.stratum.tolist(), weights.tolist(), strict=True))
+    few = sum(count < FEW_PEOPLE for count in cells.values())
+    if not few:
+        return ()
+    return (
+        f"{few} of {len(cells)} cells of stratum, sampling unit and weight have fewer than {FEW_PEOPLE} people: "
+        "a rare weight is a name. Store weight classes, or the sums of each cell.",
+    )
+
+
+# ---------------------------------------------------------------- known totals
+
+
+class _Column(NamedTuple):
+    codes: NDArray[np.intp]
+    totals: Floats
+
+
+def _column(margin: Margin, n: int) -> _Column:
+    values, totals = margin
+    if len(values) != n:
+        raise InvalidInputError(f"margins must have one value for each of {n} people, got {len(values)}")
+    order = {value: code for code, value in enumerate(totals)}
+    missing = [value for value in dict.fromkeys(values) if value not in order]
+    if missing:
+        raise InvalidInputError(f"margins must have a total for every value, got none for {missing[0]!r}")
+    codes = np.array([order[value] for value in values])
+    absent = [value for value, code in order.items() if not (codes == code).any()]
+    if absent:
+        raise InvalidInputError(f"margins must have people for every total, got nobody with {absent[0]!r}; join values")
+    found = np.array([float(total) for total in totals.values()])
+    if not (np.isfinite(found).all() and (found > 0).all()):
+        raise InvalidInputError("margins must have totals > 0")
+    return _Column(codes, found)
+
+
+def _raked(weights: Floats, columns: Sequence[_Column]) -> Floats:
+    """Return weights whose sums are the known totals, by iterative proportional fitting."""
+    found = weights.copy()
+    if columns and max(c.totals.sum() for c in columns) > (1 + 1e-9) * min(c.totals.sum() for c in columns):
+        raise InvalidInputError("margins must have totals of one population, got different sums")
+    for _ in range(_RAKING_STEPS):
+        worst = 0.0
+        for codes, totals in columns:
+            sums = np.bincount(codes, weights=found, minlength=len(totals))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                factors = np.where(sums > 0, totals / sums, 1.0)
+            worst = max(worst, float(np.abs(factors - 1).max()))
+            found *= factors[codes]
+        if worst <= _RAKED:
+            return found
+    raise InvalidInputError("margins must be possible together, but raking did not converge; join rare values")
+
+
+def _residuals(scores: Floats, mean: float, weights: Floats, columns: Sequence[_Column]) -> Floats:
+    """Return scores less what the margins explain: known totals have no variance."""
+    if not columns:
+        return scores - mean
+    marks = np.hstack([np.eye(len(totals))[codes] for codes, totals in columns])
+    root = np.sqrt(weights)
+    fitted = np.linalg.lstsq(marks * root[:, None], scores * root, rcond=None)[0]
+    residuals: Floats = scores - marks @ fitted
+    return residuals
+
+
+# ---------------------------------------------------------------- variances
+
+
+def _linearized(z: Floats, units: _Units, fractions: Floats) -> float:
+    totals = np.bincount(units.unit, weights=z, minlength=len(units.of_unit))
+    centre = np.bincount(units.of_unit, weights=totals) / units.sizes
+    squares = np.bincount(units.of_unit, weights=(totals - centre[units.of_unit]) ** 2)
+    return float(((1 - fractions) * units.sizes / (units.sizes - 1)) @ squares)
+
+
+def _mean(scores: Floats, weights: Floats, columns: Sequence[_Column]) -> float:
+    kept = weights > 0
+    raked = _raked(weights[kept], [_Column(codes[kept], totals) for codes, totals in columns])
+    return float(raked @ scores[kept] / raked.sum())
+
+
+def _jackknife(
+    scores: Floats, weights: Floats, columns: Sequence[_Column], units: _Units, fractions: Floats, mean: float
+) -> float:
+    variance = 0.0
+    for unit, h in enumerate(units.of_unit):
+        size = units.sizes[h]
+        factors = np.where(units.stratum == h, size / (size - 1), 1.0)
+        factors[units.unit == unit] = 0.0
+        moved = _mean(scores, weights * factors, columns) - mean
+        variance += (1 - fractions[h]) * (size - 1) / size * moved**2
+    return float(variance)
+
+
+def _bootstrap(
+    scores: Floats,
+    weights: Floats,
+    columns: Sequence[_Column],
+    units: _Units,
+    fractions: Floats,
+    mean: float,
+    repeats: int,
+    rng: SimulationRandomness,
+) -> float:
+    """Return the variance of Rao and Wu's bootstrap (1988): n_h - 1 units of each stratum, rescaled."""
+    found = []
+    for _ in range(repeats):
+        factors = np.empty(len(units.of_unit))
+        for h, size in enumerate(units.sizes):
+            members = np.flatnonzero(units.of_unit == h)
+            drawn = rng.generator.multinomial(size - 1, np.full(size, 1 / size))
+            scale = math.sqrt(1 - fractions[h])
+            factors[members] = 1 - scale + scale * drawn * size / (size - 1)
+        found.append(_mean(scores, weights * factors[units.unit], columns))
+    return float(((np.array(found) - mean) ** 2).mean())
+
+
+def _t(confidence: float, degrees: int) -> float:
+    from scipy import stats
+
+    return float(stats.t.isf((1 - confidence) / 2, degrees))
+
+
+def _score_interval(
+    mean: float, error: float, n: float, absent: float, present: float, degrees: int, confidence: float
+) -> Figure:
+    """Return all prevalences that a test with the variance of n people there does not reject."""
+    t2 = _t(confidence, degrees) ** 2
+    a = 1 + t2 / n
+    b = mean + t2 * (present - absent + 1) / (2 * n)
+    root = b * b - a * (mean * mean - t2 * absent / n)
+    half = math.sqrt(root) / a if root > 0 else math.sqrt(t2) * error
+    centre = b / a if root > 0 else mean
+    return Figure(mean, error, centre - half, centre + half)
