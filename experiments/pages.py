@@ -7,6 +7,7 @@ once more, with each number read from a cell of a CSV file (`Results.number`). T
 * sentences that the page does not have, or has with other numbers,
 * numbers that nothing traces: neither a quotation, nor a setting or a reference such as "epsilon 1" or "figure 3(a)",
   nor one of the texts that the page declares as `stated`, with where they are from,
+* contradictions without a setting, a size or the paper's reply (`Contradiction`),
 * pictures without a caption that says what is drawn and from which seed.
 
 Pages of ``docs/theory`` (`THEORY`) say so in modules of their own, named ``theory/jrr`` and so on; their files stand
@@ -62,6 +63,53 @@ NOT_RESULTS = tuple(
 """Numbers that name a place in the paper or a setting of an experiment."""
 
 _OPEN, _CLOSE = "⟨", "⟩"
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """One row of a page's table of contradictions: where its experiments and a paper disagree.
+
+    Parameters
+    ----------
+    says : str
+        What the paper says, and where.
+    setting : str
+        Mechanism, data, sizes, budgets and runs of what was measured.
+    found : str
+        What came out, with numbers marked (`traced`), and a standard error if anything was drawn.
+    reply : str
+        What the paper would say.
+    """
+
+    says: str
+    setting: str
+    found: str
+    reply: str
+
+    @property
+    def row(self) -> str:
+        """The row of the table, with marks.
+
+        >>> Contradiction("a", "exact", traced(0.5, ".1f"), "b").row
+        '| a | exact | ⟨.5⟩ | b |'
+        """
+        return f"| {self.says} | {self.setting} | {self.found} | {self.reply} |"
+
+    def lacks(self) -> Iterator[str]:
+        """Yield what is missing, and numbers in `found` that are neither traced nor settings."""
+        cells = {"statement": self.says, "setting": self.setting, "size": self.found, "reply": self.reply}
+        for name, cell in cells.items():
+            if not re.search(r"\w", cell):
+                yield f"a contradiction has no {name}: {_unmarked(self.row)}"
+        untraced = re.sub(f"{_OPEN}[^{_CLOSE}]*{_CLOSE}", " ", self.found)
+        for pattern in NOT_RESULTS:
+            untraced = pattern.sub(" ", untraced)
+        for found in NUMBER.finditer(untraced):
+            if found[0]:
+                yield f"nothing traces {found[0]} in the size of: {_unmarked(self.row)}"
+        drawn = not re.search(r"\bexact\b|closed form", f"{self.setting} {self.found}")
+        if drawn and not re.search(r"±|\+-|\([^()]*⟩\)|standard error|confidence|interval|undecided", self.found):
+            yield f"a measured contradiction has no standard error: {_unmarked(self.row)}"
 
 
 @dataclass(frozen=True)
@@ -162,6 +210,11 @@ def plain(markdown: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
+def _none(_: Results) -> Sequence[Contradiction]:
+    """Return no contradictions: for pages that are about no paper's claims."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Page:
     """How one page of ``docs/papers`` quotes the results of its experiments.
@@ -180,6 +233,9 @@ class Page:
         Whose experiments write the results, if it is not called as the page.
     theory : bool
         Whether the page stands in ``docs/theory``.
+    contradictions : callable, optional
+        Results -> every contradiction between the paper and its reproduction, in the order of the page's table. Most of
+        their numbers stand elsewhere on the page as well: they are not counted again where another seed is compared.
     """
 
     name: str
@@ -188,6 +244,7 @@ class Page:
     pictures: Mapping[str, str]
     paper: str = ""
     theory: bool = False
+    contradictions: Callable[[Results], Sequence[Contradiction]] = _none
 
     @property
     def folder(self) -> Path:
@@ -222,6 +279,11 @@ class Page:
             wrong += _find(quote, text, known)
         for statement in self.stated:
             wrong += _find(f"{_OPEN}{plain(statement)}{_CLOSE}", text, known)
+        for one in self.contradictions(self.results):
+            wrong += _find(one.row, text, known)
+            wrong += one.lacks()
+            # What is not traced there is a setting or the paper's own: `lacks` looks at what was found.
+            _find(f"{_OPEN}{_unmarked(one.row).strip('| ')}{_CLOSE}", text, known)
         for pattern in NOT_RESULTS:
             for found in pattern.finditer(text):
                 known[found.start() : found.end()] = [True] * (found.end() - found.start())
@@ -247,6 +309,7 @@ class Page:
         for table in sorted(files ^ set(commands)):
             yield f"{table}.csv or its command in {COMMANDS} is missing below {self.results.folder.name}"
         self.quotes(self.results)
+        self.contradictions(self.results)
         for table in sorted(files - set(self.results._read)):
             yield f"{table}.csv is not quoted: leave it out"
 
@@ -263,6 +326,7 @@ class Page:
         source, target = results / self.experiments, self.results.folder
         found = Results(source)
         self.quotes(found)
+        self.contradictions(found)
         commands = json.loads((source / COMMANDS).read_text(encoding="utf-8"))
         target.mkdir(parents=True, exist_ok=True)
         for table in found._read:

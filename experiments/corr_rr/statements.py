@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -39,6 +40,11 @@ def cells_of(run: Run, figures: Iterable[str]) -> list[Cell]:
 def error(cell: Cell, method: str, post: str = "raw") -> float:
     """Return a method's mean squared error in a cell."""
     return float(cell["mse"][f"{method}|{post}"][0])
+
+
+def standard_error(cell: Cell, method: str, post: str = "raw") -> float:
+    """Return the Monte-Carlo standard error of a method's mean squared error in a cell."""
+    return float(cell["mse"][f"{method}|{post}"][1]) / math.sqrt(cell["runs"])
 
 
 def best_of_four(cell: Cell, post: str, four: Sequence[str] = FOUR) -> float:
@@ -85,9 +91,12 @@ def statements(run: Run) -> None:
     setting = {key: plain[key] for key in plain if key not in ("mse", "runs", "seed")} | {"known_priors": True}
     (known,) = run.cells([setting], measure)
     printed = expected()["tables"]["6"]["cells"]["Corr-RR"]["0.5"][1]
-    lines = {method: error(plain, method) for method in (*FOUR, "SMP")}
-    lines |= {"RS+RFD, true priors": error(known, "RS+RFD truth"), "Corr-RR, printed": float(printed)}
-    run.save_table([{"method": method, "mse": value} for method, value in lines.items()], "-methods")
+    lines = {method: (error(plain, method), standard_error(plain, method)) for method in (*FOUR, "SMP")}
+    lines["RS+RFD, true priors"] = (error(known, "RS+RFD truth"), standard_error(known, "RS+RFD truth"))
+    lines["Corr-RR, printed"] = (float(printed), math.nan)
+    run.save_table(
+        [{"method": method, "mse": mse, "error": spread} for method, (mse, spread) in lines.items()], "-methods"
+    )
 
     biases = [{"d": d, "rho": rho, "squared bias": squared_bias(d, rho)} for d, rho in ((2, 0.1), (4, 0.1), (4, 0.9))]
     run.save_table(biases, "-bias")
@@ -97,7 +106,9 @@ def statements(run: Run) -> None:
             "source": cell["source"],
             "rho": cell["rho"],
             "Corr-RR": error(cell, "Corr-RR"),
+            "Corr-RR error": standard_error(cell, "Corr-RR"),
             "default, decoded": error(cell, *DEFAULT.split("|")),
+            "default, decoded error": standard_error(cell, *DEFAULT.split("|")),
             "uniform": error(cell, "uniform"),
         }
         for cell in replace(run, name="figure-7").cells(LAYOUTS["figure-7"].all_cells(), measure)

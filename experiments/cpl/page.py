@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from experiments.cpl.attacks import TOLERANCE
+from experiments.cpl.contradictions import contradictions
 from experiments.cpl.page_calibration import adult, beyond, figure_8
 from experiments.pages import Page, Results, number_of, setting, traced
 
@@ -281,6 +282,8 @@ def _errata(results: Results) -> list[str]:
         f"(6) says ({number_of(sums[0], '(6), epsilon', '.0f')}, {number_of(sums[0], '(6), delta', '.2f')}); the smallest delta "
         f"at that epsilon is {number_of(sums[0], 'delta there', '.3f')}, and at the exact total, "
         f"{number_of(sums[0], 'total', '.3f')}, it is {number_of(sums[0], 'delta at the total', '.4f')}",
+        f"At epsilon 1 and delta .01 the sum says {number_of(sums[0], '(6), delta', '.2f')}, and the exact delta is "
+        f"{number_of(sums[0], 'delta there', '.3f')}",
         f"With epsilon 0 and delta {setting(0.1)} (6) says {number_of(sums[1], '(6), delta', '.1f')}, and the truth is "
         f"{number_of(sums[1], 'delta there', '.3f')}",
         f"random sets of {setting('2, 3, 5, 8')} neighbours on CelebA ({number_of(many[0], 'tried', '.0f')} each; releases "
@@ -308,6 +311,8 @@ PAGE = Page(
         "100 random choices | cap 1 | cap 5 | cap 20": "settings",
         "(first and last 21, every second attribute; three caps)": "settings",
         "with 21 or 19 attributes": "settings",
+        "(21 of 38 attributes, GRR)": "settings",
+        "caps (200 choices": "a setting",
         "With 12 random attributes": "a setting",
         "Random choices of 12 attributes": "a setting",
         "read here as 4.5 or more": "a setting",
@@ -338,7 +343,7 @@ PAGE = Page(
         "Noise falls as 1/T": "a variance",
         "over all functions it is 0": "docs/theory/leakage.md",
         "right 300 random sets of attributes each, and 300 random joints": "the default of --runs",
-        "not |X_i|^2": "a formula",
+        "without |X_i|^2": "a formula",
         "delta (e^CPL - 1)/(e^epsilon - 1)": "docs/theory/leakage.md",
         "budgets and shares are lost from its text; 1, 2 and 3 are ours": "settings",
     },
@@ -352,4 +357,5 @@ PAGE = Page(
         "cpl-choices.png": "fig8-choices.png",
         "cpl-additive.png": "additive.png",
     },
+    contradictions=contradictions,
 )

@@ -9,7 +9,19 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from experiments.pages import COMMANDS, PAPERS, THEORY, Page, Results, page_of, plain, printed, setting, traced
+from experiments.pages import (
+    COMMANDS,
+    PAPERS,
+    THEORY,
+    Contradiction,
+    Page,
+    Results,
+    page_of,
+    plain,
+    printed,
+    setting,
+    traced,
+)
 
 TRACED = (*PAPERS, *THEORY)
 
@@ -41,6 +53,14 @@ def test_every_table_names_a_command_that_exists(paper: str) -> None:
 def test_the_results_beside_a_page_are_small(paper: str) -> None:
     for path in _page(paper).results.folder.iterdir():
         assert path.stat().st_size < 60_000, path.name
+
+
+@pytest.mark.parametrize("paper", sorted({*PAPERS} - {"answers"}))
+def test_contradictions_have_setting_size_and_reply(paper: str) -> None:
+    page = _page(paper)
+    found = page.contradictions(page.results)
+    assert len(found) > 10
+    assert [lack for one in found for lack in one.lacks()] == []
 
 
 @pytest.mark.long
@@ -112,6 +132,48 @@ def test_a_page_that_is_traced(small: Page) -> None:
 def test_what_is_wrong_is_said(small: Page, before: str, after: str, said: str) -> None:
     assert GOOD.count(before) >= 1
     assert said in "\n".join(small.check(GOOD.replace(before, after)))
+
+
+DRAWN = Contradiction(
+    '"RR is best" (5.1)',
+    "n = 400, 3 runs",
+    f"JRR has {traced(0.2, '.1f')} ± {traced(0.03, '.2f')}",
+    "that 300 runs say so",
+)
+LISTED = """
+| the paper | setting | here | reply |
+|---|---|---|---|
+| "RR is best" (5.1) | n = 400, 3 runs | JRR has .2 ± .03 | that 300 runs say so |
+"""
+
+
+def test_a_page_with_a_contradiction(small: Page) -> None:
+    page = replace(small, contradictions=lambda _: [DRAWN])
+    assert page.check(GOOD + LISTED) == []
+    assert "the page has not: | " in page.check(GOOD)[0]
+    assert "but: " in "\n".join(page.check(GOOD + LISTED.replace(".03", ".04")))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"says": " "}, "has no statement"),
+        ({"setting": "-"}, "has no setting"),
+        ({"found": ""}, "has no size"),
+        ({"reply": " "}, "has no reply"),
+        ({"found": f"JRR has {traced(0.2, '.1f')}"}, "a measured contradiction has no standard error"),
+        ({"found": f"JRR has .3 ± {traced(0.03, '.2f')}"}, "nothing traces .3 in the size"),
+    ],
+)
+def test_what_a_contradiction_lacks_is_said(small: Page, changed: dict[str, str], said: str) -> None:
+    lacking = replace(DRAWN, **changed)
+    assert said in "\n".join(replace(small, contradictions=lambda _: [lacking]).check(GOOD))
+
+
+def test_exact_contradictions_need_no_standard_error() -> None:
+    exact = replace(DRAWN, setting="n = 400; exact", found=traced(0.2, ".1f"))
+    assert list(exact.lacks()) == []
+    assert list(DRAWN.lacks()) == []
 
 
 def test_tables_without_a_command_or_a_reader_are_seen(small: Page) -> None:
