@@ -44,7 +44,7 @@ def _cell(r: Results, row: Row, data: str, rule: str) -> str:
     ]
     ends = []
     for column in ("smallest", "largest"):
-        ordered = sorted(found, key=lambda one: float(one[column]))  # noqa: B023
+        ordered = sorted(found, key=lambda one: float(one[column]))
         one = ordered[0] if column == "smallest" else ordered[-1]
         ends.append(
             f"{number_of(one, column, '.2f' if float(one[column]) < 10 else '.1f')} "
