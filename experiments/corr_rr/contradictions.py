@@ -76,8 +76,8 @@ def _tables(r: Results) -> list[Contradiction]:
             'an attribute that does not copy "samples a different value from the domain uniformly" (4.2.3), and Tables 4 to 9',
             "SynA and SynB, d = 2, k = 4, rho = .1, n = 200, 2,000 and 20,000, three budgets, ten sizes of phase one, 250 runs",
             f"{summary('Corr-RR', '|z| > 3', '.0f')} of {setting(180)} printed cells of Corr-RR are more than three standard errors "
-            f"away, by a factor of {summary('Corr-RR', 'largest', '.1f')} at most; of RS+RFD "
-            f"{summary('RS+RFD', '|z| > 3', '.0f')} of {setting(180)}",
+            f"away, by a factor of {summary('Corr-RR', 'largest', '.1f')} at most. RS+RFD has "
+            f"{summary('RS+RFD', '|z| > 3', '.0f')} such cells of {setting(180)}",
             "that Table 2 shows what was run, and that 4.2.3 words it loosely. Table 2's correlations do have equal marginals",
         ),
         Contradiction(

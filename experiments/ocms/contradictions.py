@@ -59,7 +59,7 @@ def _kosarak(r: Results) -> list[Contradiction]:
         Contradiction(
             'HE and CMS+HE "perform the worst in" l1 and l2 (6.3)',
             f"{KOSARAK}, epsilon 1",
-            f"l2 of RHR {_l2(r, 'kosarak', 'RHR', 1, '.5f')}, of HE {_l2(r, 'kosarak', 'HE', 1, '.5f')}",
+            f"l2: RHR {_l2(r, 'kosarak', 'RHR', 1, '.5f')}, HE {_l2(r, 'kosarak', 'HE', 1, '.5f')}",
             "that they do from epsilon 2 on, which is so",
         ),
     ]
@@ -78,7 +78,7 @@ def _orders(r: Results) -> list[Contradiction]:
         Contradiction(
             '"The precision of RHR lies between OCMS+RR and the other algorithms" (6.2)',
             "Gaussian data, k = n = 10,000, standard deviation 50, epsilon 1, 100 runs",
-            f"l2 of RHR {_l2(r, 'gaussian', 'RHR', 1, '.3f')}, of HE {_l2(r, 'gaussian', 'HE', 1, '.3f')}",
+            f"l2: RHR {_l2(r, 'gaussian', 'RHR', 1, '.3f')}, HE {_l2(r, 'gaussian', 'HE', 1, '.3f')}",
             "that it does from epsilon 2 on, which is so",
         ),
         Contradiction(
