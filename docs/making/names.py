@@ -26,6 +26,7 @@ PAGES = {
     "dealt": ("deniable.research.dealt",),
     "answers": ("deniable.answers",),
     "postprocess": ("deniable.postprocess",),
+    "models": ("deniable.models",),
     "leakage": ("deniable.leakage",),
     "planning": ("deniable.planning",),
     "files": ("deniable.files", "deniable.files.wire"),

@@ -4,6 +4,7 @@ from . import (
     errors as errors,
     files as files,
     leakage as leakage,
+    models as models,
     oracles as oracles,
     planning as planning,
     postprocess as postprocess,

@@ -14,6 +14,7 @@
     │   └── DuplicateReportsError the same batch of reports added twice
     ├── EmptyAggregateError      an estimate asked of no reports at all (also a ValueError)
     ├── NoIntervalError          an interval asked of an estimate that has none
+    ├── NotIdentifiedError       a question that no number of such reports answers, or not these few (also a ValueError)
     ├── TooLargeError            an enumeration beyond the stated limit (also a ValueError)
     ├── FileFormatError          a file that is damaged, foreign, or of an unknown version
     ├── OutputError              an output that cannot be written
@@ -77,6 +78,10 @@ class EmptyAggregateError(DeniableError, ValueError):
 
 class NoIntervalError(DeniableError):
     """The estimate has no valid interval, for instance because it was post-processed."""
+
+
+class NotIdentifiedError(DeniableError, ValueError):
+    """No number of such reports tells what is asked, or these are too few; the message says what would help."""
 
 
 class TooLargeError(DeniableError, ValueError):

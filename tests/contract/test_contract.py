@@ -88,6 +88,14 @@ def test_reports_follow_the_channel(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", ONE_EACH)
+def test_reports_have_a_likelihood(case: Case) -> None:
+    mechanism = case.build(_sizes(case), 1.0)
+    if case.enumerable(_sizes(case), 1.0):
+        laws.reports_have_a_likelihood(mechanism)
+    laws.models_have_their_gradient(mechanism)
+
+
+@pytest.mark.parametrize("case", ONE_EACH)
 def test_simulated_aggregates_follow_the_law(case: Case) -> None:
     laws.simulated_aggregates_follow_the_law(case.build(_sizes(case), 1.0), draws=SIMULATIONS)
 

@@ -11,7 +11,7 @@ Below this base stand `oracles` for one attribute (`FrequencyOracle`, `PureOracl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -23,10 +23,23 @@ from deniable.core.aggregate import Aggregate, brief
 from deniable.core.card import Card
 from deniable.core.checks import checked_integer, checked_kind
 from deniable.core.privacy import Guarantee, local_guarantee
+from deniable.core.report_likelihood import (
+    DealtTypes,
+    RelatedReports,
+    ReportIndicators,
+    ReportLikelihood,
+    TellsAnswers,
+)
 from deniable.core.state import Counts
 from deniable.core.support_counts import Influence
 from deniable.core.thresholds import log_up
-from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError, TooLargeError
+from deniable.errors import (
+    EmptyAggregateError,
+    InvalidParameterError,
+    MismatchError,
+    NotIdentifiedError,
+    TooLargeError,
+)
 
 Reports = TypeVar("Reports")
 
@@ -121,6 +134,12 @@ class Mechanism(ABC, Generic[Reports]):
         Whether `linear_variance` tells the error of any weighted sum of an attribute's frequencies.
     refusal : str
         Why no collection may use it; empty if one may.
+    related_attributes : int
+        Most attributes of which one report says something together; 1 where their relation cannot be learned.
+    counts_pairs : bool
+        Whether an aggregate counts how often each pair of codes was reported, all that reports say of two attributes.
+    untold : str
+        Why there is no `likelihood`, and what to do instead.
     constructor : str
         The class method that builds it from its domain and a budget, where its own parameters are others, as RAPPOR's
         f or JRR's p and rho; the class itself if empty.
@@ -136,6 +155,9 @@ class Mechanism(ABC, Generic[Reports]):
     stated: ClassVar[tuple[str, ...]] = ()
     linear: ClassVar[bool] = False
     refusal: str = ""
+    related_attributes: ClassVar[int] = 1
+    counts_pairs: ClassVar[bool] = False
+    untold: ClassVar[str] = "a report has no likelihood of its own; collect with SMP, SPL or PairSample to fit models"
     constructor: ClassVar[str] = ""
 
     # ---------------------------------------------------------------- what is asked
@@ -208,7 +230,7 @@ class Mechanism(ABC, Generic[Reports]):
 
     @property
     def can_skip_invalid(self) -> bool:
-        """Whether `valid_reports` can tell impossible reports one by one."""
+        """True if `valid_reports` can tell impossible reports one by one."""
         return isinstance(self, SkipsInvalid)
 
     def valid_reports(self, reports: Reports) -> ValidReports:
@@ -285,6 +307,86 @@ class Mechanism(ABC, Generic[Reports]):
         j = checked_integer("attribute", attribute, 0, len(self.domain) - 1)
         targets = checked_integer("targets", targets, 1, self.domain[j] or None)
         return self._influence(targets, j) if isinstance(self, CraftedReports) else None
+
+    # ---------------------------------------------------------------- what one report says
+
+    def likelihood(self, reports: Any, attributes: Sequence[int] = (0,)) -> ReportLikelihood:
+        """Analyst: return P(report | answer) of every report, for every code of an attribute.
+
+        It is what models with covariates are fitted by. Frequency oracles have it from what a report supports, or from
+        `channel`; mechanisms for records say it of the attributes that a report is about.
+
+        Parameters
+        ----------
+        reports : batch of n reports
+            What contributors sent.
+        attributes : sequence of int
+            One attribute, or several for the likelihood of all combinations of their codes.
+
+        Raises
+        ------
+        InvalidReportError
+            If no client can have produced a report.
+        NotIdentifiedError
+            If a report has no likelihood of its own, or says nothing about these attributes together.
+        TooLargeError
+            If it needs a channel that is too large.
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> GRR(k=3, epsilon=1.0).likelihood([0, 2]).relative.round(3)
+        array([[1.   , 0.368, 0.368],
+               [0.368, 0.368, 1.   ]])
+        """
+        return self._teller(attributes)._likelihood(reports, tuple(attributes))
+
+    def indicators(self, reports: Any, attributes: Sequence[int] = (0,)) -> ReportIndicators:
+        """Analyst: return what each report adds to the estimated number of holders of every code.
+
+        The mean of a number is 1 if the code is the contributor's, else 0, whatever the code; it may be negative.
+        Parameters and errors are those of `likelihood`.
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> GRR(k=3, epsilon=1.0).indicators([0, 2]).values.round(3)
+        array([[ 2.164, -0.582, -0.582],
+               [-0.582, -0.582,  2.164]])
+        """
+        return self._teller(attributes)._indicators(reports, tuple(attributes))
+
+    def listed_likelihood(self, attributes: Sequence[int] = (0,)) -> ReportLikelihood | None:
+        """Analyst: return the likelihood of every report that there can be about an attribute; None of too many.
+
+        P(report | answer) sums to one over them. Parameters and errors are those of `likelihood`; at most 256 reports
+        are listed, and none where a report has a public hash function.
+
+        Examples
+        --------
+        >>> from deniable import GRR
+        >>> GRR(k=2, epsilon=1.0).listed_likelihood().probabilities.sum(axis=0).round(9)
+        array([1., 1.])
+        """
+        return self._teller(attributes)._listed_likelihood(tuple(attributes))
+
+    def _teller(self, attributes: Sequence[int]) -> TellsAnswers:
+        """Return the mechanism, if its reports say something about these attributes together."""
+        for attribute in attributes:
+            checked_integer("attribute", attribute, 0, len(self.domain) - 1)
+        if not isinstance(self, TellsAnswers):
+            raise NotIdentifiedError(f"{self.name}: {self.untold}")
+        if len(attributes) > self.related_attributes:
+            raise NotIdentifiedError(
+                f"attributes must be at most {self.related_attributes} of which {self.name} reports say something "
+                f"together, got {len(attributes)}; collect with SPL or PairSample to relate attributes"
+            )
+        return self
+
+    @property
+    def dealt_types(self) -> DealtTypes | None:
+        """Joint law of two contributors' dealt types; None where reports are independent."""
+        return self._dealt_together if isinstance(self, RelatedReports) else None
 
     # ---------------------------------------------------------------- guarantee and exact law
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar, final
 
@@ -17,8 +18,9 @@ from deniable.core.checks import Codes, checked_codes, checked_counts
 from deniable.core.estimate import Estimate
 from deniable.core.mechanism import Mechanism
 from deniable.core.randomness import BLOCK_WORDS, Randomness, SimulationRandomness, checked_randomness
-from deniable.errors import InvalidParameterError
-from deniable.oracles.support import SupportLaw
+from deniable.core.report_likelihood import MAX_LISTED, ReportIndicators, ReportLikelihood, TellsAnswers
+from deniable.errors import InvalidParameterError, TooLargeError
+from deniable.oracles.support import PairLaw, SupportLaw
 
 Floats = NDArray[np.float64]
 Reports = TypeVar("Reports")
@@ -50,7 +52,16 @@ class WeighedReports(ABC):
         """Return the mean given each value, [m, k], of what outputs count for, values[m, outputs]."""
 
 
-class FrequencyOracle(Mechanism[Reports]):
+class AffineIndicators(ABC):
+    """An oracle whose reports support their own value with probability p, and any other one with q < p."""
+
+    @property
+    @abstractmethod
+    def support_probabilities(self) -> tuple[Fraction, Fraction]:
+        """Implemented (p, q): probability that a report supports v if its contributor holds v, and if not."""
+
+
+class FrequencyOracle(Mechanism[Reports], TellsAnswers):
     """A mechanism for one attribute with domain {0, ..., k-1}: codes int[n] in, an Estimate out.
 
     Attributes
@@ -169,6 +180,57 @@ class FrequencyOracle(Mechanism[Reports]):
         filled = supported | ~supported.any(axis=1, keepdims=True)
         probabilities: NDArray[np.float64] = filled / filled.sum(axis=1, keepdims=True)
         return probabilities
+
+    # ---------------------------------------------------------------- likelihood
+
+    def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:  # noqa: ARG002
+        law = self.support_law
+        if isinstance(law, PairLaw):
+            supported = self.supports(reports, np.arange(self.k))
+            return ReportLikelihood.of_sets(supported, law.ratio, law.log_absent(supported.sum(axis=1)))
+        places = self._places(reports)
+        return ReportLikelihood.of(_listed(self)[0].T[places])
+
+    def _indicators(self, reports: Any, attributes: tuple[int, ...]) -> ReportIndicators:  # noqa: ARG002
+        if isinstance(self, AffineIndicators):
+            p, q = map(float, self.support_probabilities)
+            values = (self.supports(reports, np.arange(self.k)).astype(np.float64) - q) / (p - q)
+            return ReportIndicators.of(values)
+        places, weighing = self._places(reports), self.weighing
+        weights = np.array([weighing.report_weights(unit)[0] for unit in np.eye(self.k)])
+        return ReportIndicators.of(weights.T[places])
+
+    def _listed_likelihood(self, attributes: tuple[int, ...]) -> ReportLikelihood | None:
+        law = self.support_law
+        if law is not None and law.hashes is not None:
+            return None
+        try:
+            outputs = self.outputs()
+        except TooLargeError:
+            return None
+        if len(self._as_bytes(outputs)) > MAX_LISTED:
+            return None
+        return self._likelihood(outputs, attributes)
+
+    def _places(self, reports: Any) -> NDArray[np.int64]:
+        """Return the place of each report among `outputs`, int64[n]."""
+        self.check_reports(reports)
+        listed, own = self._as_bytes(self.outputs()), self._as_bytes(reports)
+        distinct, inverse = np.unique(own, return_inverse=True)
+        order = np.argsort(listed)
+        places: NDArray[np.int64] = order[np.searchsorted(listed, distinct, sorter=order)][inverse]
+        return places
+
+    def _as_bytes(self, reports: Any) -> NDArray[Any]:
+        """Return each report as one opaque element."""
+        columns = reports if isinstance(reports, tuple) else (reports,)
+        parts = []
+        for field, column in zip(self.report_fields, columns, strict=True):
+            array = np.ascontiguousarray(column, dtype=np.dtype(field.dtype).newbyteorder(">"))
+            parts.append(array.reshape(len(array), -1).view(np.uint8))
+        joined = np.ascontiguousarray(np.concatenate(parts, axis=1))
+        opaque: NDArray[Any] = joined.view(f"S{joined.shape[1]}")[:, 0]
+        return opaque
 
     # ---------------------------------------------------------------- simulation
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -27,23 +26,19 @@ from deniable.core.mechanism import CraftedReports
 from deniable.core.support_counts import Influence, influence
 from deniable.errors import TooLargeError
 from deniable.oracles.linear import LinearOracle
+from deniable.oracles.oracle import AffineIndicators
 from deniable.oracles.support import PairLaw
 
 Reports = TypeVar("Reports")
 Floats = NDArray[np.float64]
 
 
-class PureOracle(LinearOracle[Reports], CraftedReports):
+class PureOracle(LinearOracle[Reports], CraftedReports, AffineIndicators):
     """A frequency oracle in the sense of definition 2."""
 
     @property
     @abstractmethod
     def support_law(self) -> PairLaw | None: ...
-
-    @property
-    @abstractmethod
-    def support_probabilities(self) -> tuple[Fraction, Fraction]:
-        """Implemented (p, q): probability that a report supports v if its contributor holds v, and if not."""
 
     @abstractmethod
     def _support(self, counts: NDArray[np.int64], n: int, codes: Codes | None) -> NDArray[np.integer[Any]]:

@@ -68,6 +68,18 @@ class PairLaw(SupportLaw):
     def both(self) -> tuple[Fraction, Fraction]:
         """Return P(a report supports v and w), v != w, if its contributor holds v, and if neither."""
 
+    @property
+    @abstractmethod
+    def ratio(self) -> float:
+        """How much likelier a report is for the holder of a value that it supports than for anybody else."""
+
+    @abstractmethod
+    def log_absent(self, supported: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return log P(report | a value that it does not support) of reports that support so many values, [n].
+
+        Of hashed reports given their public hash function.
+        """
+
 
 @dataclass(frozen=True)
 class FixedSize(PairLaw):
@@ -102,6 +114,14 @@ class FixedSize(PairLaw):
         pairs = (k - 1) * (k - 2)
         return own, p * Fraction((size - 1) * (size - 2), pairs) + (1 - p) * Fraction(size * (size - 1), pairs)
 
+    @property
+    def ratio(self) -> float:
+        return float(self.p * (self.k - self.size) / ((1 - self.p) * self.size))
+
+    def log_absent(self, supported: NDArray[np.int64]) -> NDArray[np.float64]:
+        sets = math.lgamma(self.k) - math.lgamma(self.size + 1) - math.lgamma(self.k - self.size)
+        return np.full(len(supported), math.log(1 - self.p) - sets)
+
     def guess_success(self) -> Fraction | float:
         return self.p / self.size
 
@@ -135,6 +155,16 @@ class Independent(PairLaw):
 
     def both(self) -> tuple[Fraction, Fraction]:
         return self.p * self.q, self.q * self.q
+
+    @property
+    def ratio(self) -> float:
+        return float(self.p * (1 - self.q) / (self.q * (1 - self.p)))
+
+    def log_absent(self, supported: NDArray[np.int64]) -> NDArray[np.float64]:
+        p, q = float(self.p), float(self.q)
+        own = math.log1p(-p) - math.log1p(-q)
+        logs: NDArray[np.float64] = own + supported * math.log(q) + (self.k - supported) * math.log1p(-q)
+        return logs
 
     def guess_success(self) -> Fraction | float:
         p, q, k = float(self.p), float(self.q), self.k
@@ -176,6 +206,13 @@ class Hashed(PairLaw):
     def both(self) -> tuple[Fraction, Fraction]:
         collision = self.hashes.collision_probability
         return self.p * collision, collision * (collision * self.p + (1 - collision) * self.q)
+
+    @property
+    def ratio(self) -> float:
+        return float(self.p / self.q)
+
+    def log_absent(self, supported: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.full(len(supported), math.log(self.q))
 
     def guess_success(self) -> Fraction | float:
         return Independent(self.hashes.k, self.p, Fraction(1, self.hashes.m)).guess_success()

@@ -33,6 +33,7 @@ from deniable.core.estimate import RecordEstimate, affine_estimate, affine_varia
 from deniable.core.joint import JointNoise, code_reports, exchangeable, one_code, support_reports
 from deniable.core.mechanism import CraftedReports
 from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood, TellsAnswers
 from deniable.core.support_counts import Influence, influence
 from deniable.errors import InvalidParameterError
 from deniable.records.fakes import FAKES, Fake, codes_among, largest_quotient_of_sums, prior_fake, sampled
@@ -70,7 +71,7 @@ ZERO_REMARK = "a reported value whose prior is zero shows that its attribute was
 
 
 @dataclass(frozen=True)
-class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports):
+class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, TellsAnswers):
     """One uniformly sampled attribute through its oracle with the whole epsilon, fakes of all others."""
 
     reveals = "fakes"
@@ -109,6 +110,25 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports):
             sizes, (joint, law) = self.oracles[j].support_law.sizes, self._noise(j)
             found[j] = affine_estimate(aggregate.counts[at], aggregate.n, p, q, sizes=sizes, joint=joint, law=law)
         return RecordEstimate(found)
+
+    def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:
+        return self._own_likelihood(self.about(reports, attributes[0]), attributes[0])
+
+    def _own_likelihood(self, own: Any, j: int) -> ReportLikelihood:
+        d, true = len(self.sizes), self.oracles[j].likelihood(own).probabilities
+        return ReportLikelihood.of(true / d + self.fakes_of[j].probabilities(own)[:, None] * (1 - 1 / d))
+
+    def _listed_likelihood(self, attributes: tuple[int, ...]) -> ReportLikelihood | None:
+        (j,) = attributes
+        if self.oracles[j].listed_likelihood() is None:
+            return None
+        return self._own_likelihood(self.oracles[j].outputs(), j)
+
+    def _indicators(self, reports: Any, attributes: tuple[int, ...]) -> ReportIndicators:
+        (j,) = attributes
+        supported = self.oracles[j].supports(self.about(reports, j), np.arange(self.sizes[j]))
+        p, q = (np.asarray(side, dtype=np.float64) for side in self.support_probabilities[j])
+        return ReportIndicators.of((supported - q) / (p - q))
 
     def _noise(self, attribute: int) -> tuple[JointNoise, ReportLaw]:
         fake, (p, q), d = self.fakes_of[attribute], self.support_probabilities[attribute], len(self.sizes)

@@ -104,6 +104,10 @@ class Fake(ABC):
         """Probability of every output of the oracle as a fake, Fraction[outputs]."""
 
     @abstractmethod
+    def probabilities(self, reports: Any) -> NDArray[np.float64]:
+        """Return the probability of each of n reports of the oracle as a fake, float64[n]."""
+
+    @abstractmethod
     def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
         """Draw the support counts, exactly in distribution, of contributors who hold what was sampled and of fakes."""
 
@@ -117,6 +121,10 @@ class PriorFake(Fake):
     @property
     def law(self) -> NDArray[Any]:
         return np.array(self.support, dtype=object)
+
+    def probabilities(self, reports: Any) -> NDArray[np.float64]:
+        chances: NDArray[np.float64] = np.array(self.support, dtype=np.float64)[reports]
+        return chances
 
     def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
         weights = np.array(self.support, dtype=np.float64)
@@ -137,6 +145,10 @@ class RandomFake(Fake):
     def law(self) -> NDArray[Any]:
         law: NDArray[Any] = self.oracle.channel(exact=True).sum(axis=0) * Fraction(1, self.oracle.k)
         return law
+
+    def probabilities(self, reports: Any) -> NDArray[np.float64]:
+        means: NDArray[np.float64] = self.oracle.likelihood(reports).probabilities.mean(axis=1)
+        return means
 
     def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
         values = rng.generator.multinomial(fakes, np.full(self.oracle.k, 1 / self.oracle.k))
@@ -159,6 +171,12 @@ class ZeroFake(Fake):
         k, q = self.oracle.k, self.support
         ones = np.unpackbits(self.oracle.outputs().astype(np.uint8), axis=1).sum(axis=1)
         return np.array([q ** int(t) * (1 - q) ** (k - int(t)) for t in ones], dtype=object)
+
+    def probabilities(self, reports: Any) -> NDArray[np.float64]:
+        k, q = self.oracle.k, float(self.support)
+        ones = self.oracle.supports(reports, np.arange(k)).sum(axis=1)
+        chances: NDArray[np.float64] = q**ones * (1 - q) ** (k - ones)
+        return chances
 
     def simulate(self, held: NDArray[np.int64], fakes: int, rng: SimulationRandomness) -> NDArray[np.int64]:
         p, q = map(float, self.oracle.support_probabilities)

@@ -27,6 +27,7 @@ from deniable.core.bounded_sums import Added, ReportLaw
 from deniable.core.estimate import Estimate, Floats
 from deniable.core.joint import JointNoise, support_reports
 from deniable.core.projection import nearest_distribution
+from deniable.core.report_likelihood import ReportLikelihood
 from deniable.oracles.subset import SubsetSelection
 
 
@@ -79,6 +80,14 @@ class Part(ABC):
         """Return what unbiased frequencies, in the part's shape, and their estimate say of one of its attributes."""
 
     @abstractmethod
+    def likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:
+        """Return `Mechanism.likelihood` for reports of this part and one or two of its attributes."""
+
+    @abstractmethod
+    def indicators(self, reports: Any, attributes: tuple[int, ...]) -> Floats:
+        """Return the values of `Mechanism.indicators` for reports of this part and one or two of its attributes."""
+
+    @abstractmethod
     def margin_noise(self, axis: int) -> tuple[float, float]:
         """Return one report's noise variance if the value is not held, and if it is; means over values."""
 
@@ -105,6 +114,37 @@ class PairPart(Part):
         law = partial(_lumped_report, subset_reports(self.oracle), self.oracle.k // self.sizes[axis])
         return Margin(found, np.full(len(found), absent), np.full(len(found), present), joint, law)
 
+    def likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:
+        if len(attributes) == 2:
+            found = self.oracle.likelihood(reports)
+            ordered: ReportLikelihood = found._replace(relative=self._ordered(found.relative, attributes))
+            return ordered
+        # The partner's answer is anybody's. How many reported cells share each code has a law that does not depend on
+        # it, by symmetry: among the sets with these numbers N, the share N_a/lumped contains any one cell of code a.
+        law = self.oracle.support_law
+        supported = self.oracle.supports(reports, np.arange(self.oracle.k)).reshape(-1, *self.sizes)
+        axis = self.attributes.index(attributes[0])
+        numbers, lumped = supported.sum(axis=2 - axis), self.sizes[1 - axis]
+        relative = 1 + (law.ratio - 1) * numbers / lumped
+        largest = relative.max(axis=1)
+        factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, lumped + 1)))))
+        choices = factorials[lumped] - factorials[numbers] - factorials[lumped - numbers]
+        scale = law.log_absent(numbers.sum(axis=1)) + choices.sum(axis=1) + np.log(largest)
+        return ReportLikelihood(relative / largest[:, None], scale, np.ones(len(scale), dtype=np.bool_))
+
+    def indicators(self, reports: Any, attributes: tuple[int, ...]) -> Floats:
+        cells = self.oracle.indicators(reports).values
+        if len(attributes) == 2:
+            return self._ordered(cells, attributes)
+        sums: Floats = cells.reshape(-1, *self.sizes).sum(axis=2 - self.attributes.index(attributes[0]))
+        return sums
+
+    def _ordered(self, cells: Floats, attributes: tuple[int, ...]) -> Floats:
+        """Return cells[n, k_i k_j] in the order of these attributes."""
+        if attributes == self.attributes:
+            return cells
+        return cells.reshape(-1, *self.sizes).swapaxes(1, 2).reshape(len(cells), -1)
+
     def margin_noise(self, axis: int) -> tuple[float, float]:
         return subset_law(self.oracle).lumped_noise(self.oracle.k // self.sizes[axis])
 
@@ -127,6 +167,14 @@ class SinglePart(Part):
             return Margin(frequencies, estimate.noise_absent, estimate.noise_present, estimate.joint, sample.law)
         absent, present = self.margin_noise(axis)
         return Margin(frequencies, np.full(len(frequencies), absent), np.full(len(frequencies), present), None)
+
+    def likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:  # noqa: ARG002
+        found: ReportLikelihood = self.oracle.likelihood(reports)
+        return found
+
+    def indicators(self, reports: Any, attributes: tuple[int, ...]) -> Floats:  # noqa: ARG002
+        values: Floats = self.oracle.indicators(reports).values
+        return values
 
     def margin_noise(self, axis: int) -> tuple[float, float]:  # noqa: ARG002
         return float(self.oracle.variance(0.0, 1)), float(self.oracle.variance(1.0, 1))

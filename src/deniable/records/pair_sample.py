@@ -28,6 +28,7 @@ from deniable.core.estimate import RecordEstimate
 from deniable.core.kernels import kernel
 from deniable.core.mechanism import CraftedReports
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks
+from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood, TellsAnswers
 from deniable.core.support_counts import Influence
 from deniable.core.thresholds import SCALE, EpsilonLike, checked_epsilon, exact, threshold_down
 from deniable.errors import InvalidParameterError, TooLargeError
@@ -94,7 +95,9 @@ class PairReports(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], SimulatedByRecord[PairReports], CraftedReports):
+class PairSample(
+    ColumnRecords[PairReports], JointRecords[PairReports], SimulatedByRecord[PairReports], CraftedReports, TellsAnswers
+):
     """One uniformly drawn pair of attributes, or attribute, with the whole budget; the collector sees which.
 
     Parameters
@@ -154,6 +157,7 @@ class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], Simulate
     report_type = PairReports
     linear = True
     reveals = "pairs"
+    related_attributes = 2
     drawn = "choice"
     remarks = (
         "the drawn attributes are visible to the collector; the choice is uniform and does not depend on the record, "
@@ -319,6 +323,36 @@ class PairSample(ColumnRecords[PairReports], JointRecords[PairReports], Simulate
         """Return the reports of one choice, in their order, as reports of its oracle."""
         told = self.column.attributes(reports) == checked_integer("choice", choice, 0, len(self.parts) - 1)
         return self.column.reports(choice, np.asarray(reports[1])[told])
+
+    def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:
+        shape = [self.sizes[j] for j in attributes]
+        found = ReportLikelihood.silent(len(np.asarray(reports[0])), prod(shape))
+        drawn = self.column.attributes(reports)
+        for choice, part in enumerate(self.parts):
+            if set(attributes) <= set(part.attributes):
+                rows = drawn == choice
+                own = part.likelihood(self.column.reports(choice, np.asarray(reports[1])[rows]), attributes)
+                found.relative[rows], found.log_scale[rows], found.asked[rows] = own
+        return found
+
+    def _listed_likelihood(self, attributes: tuple[int, ...]) -> ReportLikelihood | None:
+        # Reports about one attribute differ by how they were drawn.
+        if len(attributes) == 1:
+            return None
+        part = next(part for part in self.parts if set(part.attributes) == set(attributes))
+        outputs = part.oracle.listed_likelihood()
+        return None if outputs is None else part.likelihood(part.oracle.outputs(), attributes)
+
+    def _indicators(self, reports: Any, attributes: tuple[int, ...]) -> ReportIndicators:
+        shape = [self.sizes[j] for j in attributes]
+        values, drawn = np.zeros((len(np.asarray(reports[0])), prod(shape))), self.column.attributes(reports)
+        asked = np.zeros(len(values), dtype=np.bool_)
+        for choice, part in enumerate(self.parts):
+            if set(attributes) <= set(part.attributes):
+                rows = drawn == choice
+                values[rows] = part.indicators(self.column.reports(choice, np.asarray(reports[1])[rows]), attributes)
+                asked |= rows
+        return ReportIndicators(values, asked)
 
     # ---------------------------------------------------------------- analyst
 

@@ -122,6 +122,8 @@ def branch(
 class PairedRecords(HiddenRecords):
     """Rows of codes of which an aggregate counts every pair of attributes, one table after the other."""
 
+    counts_pairs = True
+
     def _tally(self, reports: Any) -> tuple[NDArray[np.int64], int]:
         codes = checked_report_records(reports, self.sizes)
         return tally_pairs(codes, self.sizes), len(codes)

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ from deniable.core.estimate import Estimate, RecordEstimate, affine_estimate
 from deniable.core.mechanism import CraftedReports, Mechanism, ReportField, Reports
 from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, SimulationRandomness, checked_randomness
+from deniable.core.report_likelihood import MAX_LISTED, ReportIndicators, ReportLikelihood, TellsAnswers
 from deniable.core.state import Counts, check_parts
 from deniable.core.support_counts import Influence
 from deniable.core.thresholds import checked_epsilon, log_up
@@ -37,6 +39,9 @@ from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import FrequencyOracle
 from deniable.oracles.pure import CountingOracle
 from deniable.records.layout import Layout, stretches
+
+MAX_RELATED = 256
+"""Most attributes that a mechanism relates which reports all of them."""
 
 
 @dataclass(frozen=True)
@@ -301,11 +306,12 @@ class HiddenRecords(FullRecords):
         """Return how many reports support each value, one attribute after the other, from an aggregate's counts."""
 
 
-class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords):
+class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords, TellsAnswers):
     """Every contributor reports every attribute, each through its own pure oracle."""
 
     reveals = "all"
     turns = 1
+    related_attributes = MAX_RELATED
 
     @property
     @abstractmethod
@@ -315,6 +321,18 @@ class EveryAttribute(DirectRecords[NDArray[Any]], HiddenRecords):
     def support_probabilities(self) -> tuple[tuple[Fraction, Fraction], ...]:
         """Implemented (p, q) of each attribute: probability that its report supports a held value, and another."""
         return tuple(oracle.support_probabilities for oracle in self.oracles)
+
+    def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:
+        return ReportLikelihood.product([self.oracles[j].likelihood(self.about(reports, j)) for j in attributes])
+
+    def _listed_likelihood(self, attributes: tuple[int, ...]) -> ReportLikelihood | None:
+        parts = [part for j in attributes if (part := self.oracles[j].listed_likelihood()) is not None]
+        if len(parts) < len(attributes) or prod(len(part.relative) for part in parts) > MAX_LISTED:
+            return None
+        return ReportLikelihood.every_pair(parts)
+
+    def _indicators(self, reports: Any, attributes: tuple[int, ...]) -> ReportIndicators:
+        return ReportIndicators.product([self.oracles[j].indicators(self.about(reports, j)) for j in attributes])
 
     def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
         self.check(aggregate)

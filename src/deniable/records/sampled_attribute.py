@@ -15,6 +15,7 @@ from deniable.core.checks import Codes, code_dtype
 from deniable.core.kernels import INTERPRETED_ROWS, kernel
 from deniable.core.mechanism import Reports
 from deniable.core.randomness import Randomness, SimulationRandomness
+from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood, TellsAnswers
 from deniable.oracles.grr import count_codes
 from deniable.oracles.linear import LinearOracle
 from deniable.oracles.oracle import holders_in_blocks
@@ -29,7 +30,7 @@ _SIMULATED_CELLS = 1 << 18
 """Records times attributes that a simulation works on at a time."""
 
 
-class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
+class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports], TellsAnswers):
     """Every contributor reports one uniformly drawn attribute with the whole epsilon; the collector sees which.
 
     An attribute has n_j reports, and its estimate is unbiased given n_j >= 1. Where n_j = 0 frequencies are NaN,
@@ -55,6 +56,19 @@ class OneAttribute(DirectRecords[Reports], SimulatedByRecord[Reports]):
     @abstractmethod
     def _state(self, parts: Sequence[Aggregate]) -> NDArray[np.int64]:
         """Return the state of what was reported of each attribute."""
+
+    def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:
+        (j,) = attributes
+        told = np.asarray(self.reported_attribute(reports) == j)
+        return self.oracles[j].likelihood(self.about(reports, j)).placed(told)
+
+    def _listed_likelihood(self, attributes: tuple[int, ...]) -> ReportLikelihood | None:
+        return self.oracles[attributes[0]].listed_likelihood()
+
+    def _indicators(self, reports: Any, attributes: tuple[int, ...]) -> ReportIndicators:
+        (j,) = attributes
+        told = np.asarray(self.reported_attribute(reports) == j)
+        return self.oracles[j].indicators(self.about(reports, j)).placed(told)
 
     def by_attribute(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
         self.check(aggregate)

@@ -107,6 +107,8 @@ _LAWS: dict[type, tuple[_Law, ...]] = {
         _Law(laws.report_bits_hold_the_entropy, EXACT_CELLS),
         _Law(laws.unbiased, EXACT_CELLS, biased=False),
         _Law(laws.reports_follow_the_channel, DRAWN_CELLS),
+        _Law(laws.reports_have_a_likelihood, EXACT_CELLS),
+        _Law(laws.models_have_their_gradient, EXACT_CELLS),
         _Law(bulk.bits_decide_one_report, many=True),
         _Law(bulk.distant_reports_are_unrelated, many=True),
         _Law(bulk.blocks_are_independent, many=True),
@@ -155,7 +157,7 @@ def check_mechanism(
     >>> from deniable import GRR
     >>> from deniable.testing import check_mechanism
     >>> print(check_mechanism(GRR(k=3, epsilon=1.0)))
-    GRR(k=3, epsilon=1.0): 19 laws hold, 0 not checked
+    GRR(k=3, epsilon=1.0): 21 laws hold, 0 not checked
     """
     if mechanism.takes_text or mechanism.dealt:
         raise InvalidParameterError(

@@ -24,7 +24,16 @@ from deniable.core.estimate import Estimate
 from deniable.core.randomness import SimulationRandomness
 from deniable.core.spec import from_spec, to_spec
 from deniable.core.thresholds import exact as exact_number
-from deniable.errors import BrokenLawError, EmptyAggregateError, FileFormatError, InvalidInputError, MismatchError
+from deniable.errors import (
+    BrokenLawError,
+    EmptyAggregateError,
+    FileFormatError,
+    InvalidInputError,
+    MismatchError,
+    NotIdentifiedError,
+)
+from deniable.models.problem import MixtureProblem
+from deniable.models.row_laws import MultinomialLaw
 from deniable.oracles.grr import GRR
 
 Floats = NDArray[np.float64]
@@ -99,6 +108,75 @@ def _integers(exact: NDArray[Any]) -> tuple[NDArray[Any], int]:
     """Return an exact channel as integers over one common denominator."""
     common = math.lcm(*{Fraction(cell).denominator for cell in exact.flat})
     return np.array([[int(cell * common) for cell in row] for row in exact], dtype=object), common
+
+
+# ---------------------------------------------------------------- what one report says
+
+_RATIOS = 1e-9
+
+
+def _about(mechanism: Any) -> list[tuple[int, ...]]:
+    """Return each attribute alone, and two together where reports relate them."""
+    d = len(mechanism.domain)
+    pairs = itertools.permutations(range(d), 2) if mechanism.related_attributes > 1 else ()
+    return [*((j,) for j in range(d)), *pairs]
+
+
+def _held(mechanism: Any, attributes: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return the cell of these attributes of every input."""
+    inputs = all_inputs(mechanism).reshape(-1, len(mechanism.domain))
+    sizes = [mechanism.domain[j] for j in attributes]
+    return np.ravel_multi_index(tuple(inputs[:, j] for j in attributes), sizes).astype(np.int64)
+
+
+def reports_have_a_likelihood(mechanism: Any) -> None:
+    """The mean of L(another answer)/L(the true one) is one, and indicators have mean one at the true answer, else zero.
+
+    The means are over the reports of every input, by the channel. Where no report has a likelihood, it is refused.
+    """
+    outputs, channel = mechanism.outputs(), mechanism.channel()
+    for attributes in _about(mechanism):
+        try:
+            likelihood, indicators = (
+                mechanism.likelihood(outputs, attributes),
+                mechanism.indicators(outputs, attributes),
+            )
+        except NotIdentifiedError:
+            return
+        for law, own in zip(channel, _held(mechanism, attributes), strict=True):
+            ratios = law @ (likelihood.relative / likelihood.relative[:, [own]])
+            hold(bool(np.abs(ratios - 1).max() < _RATIOS), f"likelihood ratios of {attributes} have mean {ratios}")
+            asked = law * indicators.asked
+            means = asked @ indicators.values / asked.sum()
+            hold(
+                bool(np.abs(means - np.eye(len(means))[own]).max() < 1e-7),
+                f"indicators of {attributes} have mean {means} where the answer is {own}",
+            )
+        listed = mechanism.listed_likelihood(attributes)
+        if listed is not None:
+            sums = listed.probabilities.sum(axis=0)
+            hold(bool(np.abs(sums - 1).max() < _RATIOS), f"listed likelihoods of {attributes} sum to {sums}")
+
+
+def models_have_their_gradient(mechanism: Any) -> None:
+    """The gradient and Hessian of a logit model of the reports are those of finite differences."""
+    reports, random = some_reports(mechanism, 60, 5), np.random.default_rng(5)
+    x = np.column_stack([np.ones(60), random.normal(size=60)])
+    for attributes in _about(mechanism):
+        try:
+            likelihood = mechanism.likelihood(reports, attributes)
+        except NotIdentifiedError:
+            return
+        cells = likelihood.relative.shape[1]
+        problem = MixtureProblem(MultinomialLaw(cells), [x], likelihood)
+        theta, step = random.normal(0, 0.3, problem.size), 1e-5
+        at = problem.evaluate(theta)
+        for place in range(problem.size):
+            moved = step * np.eye(problem.size)[place]
+            up, down = problem.evaluate(theta + moved), problem.evaluate(theta - moved)
+            slope, bend = (up.value - down.value) / (2 * step), (up.gradient - down.gradient) / (2 * step)
+            hold(bool(abs(slope - at.gradient[place]) < 1e-5), f"gradient of {attributes} is {at.gradient[place]}")
+            hold(bool(np.abs(bend - at.hessian[place]).max() < 1e-5), f"Hessian of {attributes} is {at.hessian[place]}")
 
 
 # ---------------------------------------------------------------- data

@@ -13,15 +13,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.card import Card
-from deniable.core.checks import Codes, checked_integer, checked_probability, code_dtype
+from deniable.core.checks import Codes, checked_integer, checked_probability, checked_report_codes, code_dtype
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness, SimulationRandomness, blocks
+from deniable.core.report_likelihood import (
+    DealtTypes as RelatedTypes,
+    RelatedReports,
+    ReportIndicators,
+    ReportLikelihood,
+    TellsAnswers,
+)
 from deniable.core.thresholds import EPSILON_MAX, SCALE, checked_epsilon, exact
 from deniable.errors import InvalidParameterError
 from deniable.oracles.grr import lie_threshold, randomize_codes
@@ -42,7 +49,7 @@ def _minimum(n: int, k: int, weight: Fraction, truth: Fraction, lie: Fraction, d
 
 @final
 @dataclass(frozen=True)
-class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares):
+class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, RelatedReports):
     """Quota randomised response over {0, ..., k-1} for one deal to n contributors.
 
     Parameters
@@ -166,6 +173,37 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares):
             randomize_codes(codes[rows], words, lie, self.k, reports[rows])
             follow(columns[0][rows], reports[rows], self.k, reports[rows])
         return reports
+
+    # ---------------------------------------------------------------- what one report says
+
+    def _likelihood(self, reports: Any, attributes: tuple[int, ...]) -> ReportLikelihood:  # noqa: ARG002
+        (p, q), own = self.support_probabilities, self._supported(reports)
+        return ReportLikelihood.of_sets(own, p / q, np.full(len(own), np.log(q)))
+
+    def _indicators(self, reports: Any, attributes: tuple[int, ...]) -> ReportIndicators:  # noqa: ARG002
+        p, q = self.support_probabilities
+        values = (self._supported(reports).astype(np.float64) - q) / (p - q)
+        return ReportIndicators.of(values)
+
+    def _listed_likelihood(self, attributes: tuple[int, ...]) -> ReportLikelihood:
+        return self._likelihood(self.outputs(), attributes)
+
+    def _supported(self, reports: Any) -> NDArray[np.bool_]:
+        own: NDArray[np.bool_] = checked_report_codes(reports, self.k)[:, None] == np.arange(self.k)
+        return own
+
+    @property
+    def _dealt_together(self) -> RelatedTypes:
+        # Two contributors' types, drawn without replacement from the dealt counts (a_1, ..., a_k, b).
+        n, k, moments = self.n, self.k, self.law.moments
+        means = np.array([moments.a] * k + [moments.b])
+        between = (moments.var_b / k - moments.var_a) / (k - 1)  # quotas and b sum to n
+        counts = np.full((k + 1, k + 1), between)
+        np.fill_diagonal(counts, moments.var_a)
+        counts[k, :] = counts[:, k] = moments.cov
+        counts[k, k] = moments.var_b
+        both = (counts + np.outer(means, means) - np.diag(means)) / (n * (n - 1))
+        return RelatedTypes(both - np.outer(means, means) / n**2, *self.truthfulness)
 
     # ---------------------------------------------------------------- guarantee and exact law
 

@@ -1,0 +1,5 @@
+"""Models of randomised answers: regressions whose coefficients are those of the true answers."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

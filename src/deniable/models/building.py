@@ -1,0 +1,542 @@
+"""From a formula, reports and plain columns to a problem in standardised columns, and back to what people read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood
+from deniable.errors import InvalidParameterError, NotIdentifiedError
+from deniable.models.formulas import Effects, ModelFormula, PlainColumns
+from deniable.models.problem import MixtureProblem, Problem, RowWeights
+from deniable.models.row_laws import (
+    NO_OUTCOME,
+    BothLaw,
+    Family,
+    Floats,
+    MultinomialLaw,
+    OrderedLaw,
+    PredictorLaw,
+    RowLaw,
+)
+from deniable.models.weighting import Copy, Link, WeightedProblem
+from deniable.survey.attribute import Attribute
+
+Model = Literal["auto", "logit", "multinomial", "ordered", "linear", "poisson"]
+Method = Literal["auto", "ml", "weights"]
+Role = Literal["slope", "intercept", "cut", "scale", "class"]
+
+FEWEST_ROWS = 5
+"""A column must differ from its commonest value in this many rows."""
+
+_SHARE_LOW, _SHARE_HIGH = 0.01, 0.99
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Names and roles of the parameters of a problem.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the public parameters.
+    roles : tuple of str
+        What each one is; those of the class model describe the predictor alone.
+    turned : float64[P, P]
+        Public parameters are this times those of the problem.
+    deviations : float64[P]
+        Standard deviation of each slope's column; one for the others.
+    """
+
+    names: tuple[str, ...]
+    roles: tuple[Role, ...]
+    turned: Floats
+    deviations: Floats
+
+    def places(self, *roles: Role) -> NDArray[np.int64]:
+        """Return the places of the parameters with these roles."""
+        return np.array([place for place, role in enumerate(self.roles) if role in roles], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A problem that is ready to be maximised.
+
+    Parameters
+    ----------
+    problem : Problem
+        In standardised columns.
+    start : float64[P]
+        Where to begin.
+    parameters : Parameters
+        What its parameters mean.
+    model : str
+        Name of the model.
+    method : {"ml", "weights"}
+        How it is fitted.
+    categories : tuple of str
+        Labels of the outcome's categories, the reference first; empty for numbers.
+    scaling : Scaling
+        How plain columns were standardised.
+    listed : ReportLikelihood or None
+        Every report there can be about a randomised outcome, where they are few.
+    """
+
+    problem: Problem
+    start: Floats
+    parameters: Parameters
+    model: str
+    method: str
+    categories: tuple[str, ...]
+    scaling: Scaling
+    effects: Effects
+    listed: ReportLikelihood | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Standardised columns: (x - means) / deviations.
+
+    Parameters
+    ----------
+    means, deviations : float64[p]
+        Zero and one for the intercept.
+    intercept : int or None
+        Its place.
+    """
+
+    means: Floats
+    deviations: Floats
+    intercept: int | None
+
+    def turned(self) -> Floats:
+        """Return the map from coefficients of standardised columns to those of the columns, float64[p, p]."""
+        found = np.diag(1 / self.deviations)
+        if self.intercept is not None:
+            found[self.intercept] -= self.means / self.deviations
+        return found
+
+    def apply(self, values: Floats) -> Floats:
+        """Return columns standardised."""
+        return (values - self.means) / self.deviations
+
+
+def standardise(values: Floats, intercept: int | None, centred: bool) -> Scaling:
+    """Standardise columns float64[n, p] in place; without an intercept only divide them, unless `centred`."""
+    means, deviations = values.mean(axis=0), values.std(axis=0)
+    constant = deviations < 1e-12 * np.maximum(np.abs(means), 1.0)
+    deviations[constant] = 1.0
+    if intercept is None and not centred:
+        means[:] = 0.0
+    means[constant] = 0.0
+    values -= means
+    values /= deviations
+    return Scaling(means, deviations, intercept)
+
+
+def check_columns(values: Floats, names: Sequence[str]) -> None:
+    """Refuse columns that say the same twice, and those that single out few rows.
+
+    Raises
+    ------
+    InvalidParameterError
+        If columns depend on each other linearly, or a column tells fewer than five rows from all others.
+    """
+    n, p = values.shape
+    for place, name in enumerate(names):
+        column = values[:, place]
+        common = column[0] if np.count_nonzero(column == column[0]) * 2 > n else _commonest(column)
+        apart = n - int(np.count_nonzero(column == common))
+        if 0 < apart < FEWEST_ROWS:
+            raise InvalidParameterError(
+                f"column {name!r} must tell at least {FEWEST_ROWS} rows from the others, got {apart}: predictions from "
+                "it would be guesses about single people; merge categories"
+            )
+    gram = values.T @ values
+    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    eigen = np.linalg.eigvalsh(gram / np.outer(scale, scale)) if p else np.ones(1)
+    if eigen[0] < 1e-10:
+        raise InvalidParameterError(
+            f"columns must not depend on each other linearly, got {', '.join(names)}; leave out one that follows from "
+            "the others"
+        )
+
+
+def _commonest(column: Floats) -> float:
+    found, counts = np.unique(column, return_counts=True)
+    return float(found[int(np.argmax(counts))])
+
+
+# ---------------------------------------------------------------- shares
+
+
+def unbiased_shares(indicators: ReportIndicators, counted: Floats | None) -> Floats:
+    """Return the mean indicators of the rows that were asked, float64[cells]."""
+    weights = indicators.asked.astype(np.float64) if counted is None else indicators.asked * counted
+    found: Floats = weights @ indicators.values / max(weights.sum(), 1e-300)
+    return found
+
+
+def clipped(shares: Floats) -> Floats:
+    """Return shares moved into [.01, .99], with sum one."""
+    inside = np.clip(np.where(np.isfinite(shares), shares, 1 / len(shares)), _SHARE_LOW, _SHARE_HIGH)
+    found: Floats = inside / inside.sum()
+    return found
+
+
+# ---------------------------------------------------------------- problems
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Everything that a problem is built of.
+
+    Parameters
+    ----------
+    formula : ModelFormula
+        What is asked.
+    attributes : dict of str to Attribute
+        The randomised ones.
+    plain : PlainColumns
+        The plain columns.
+    values : float64[n, p]
+        Their values; standardised in place.
+    outcome : float64[n]
+        The plain outcome; empty where there is none.
+    outcome_labels : tuple of str
+        Its two categories, if they have names.
+    effects : Effects
+        Columns of randomised predictors.
+    weights : RowWeights
+        What rows count.
+    """
+
+    formula: ModelFormula
+    attributes: dict[str, Attribute]
+    plain: PlainColumns
+    values: Floats
+    outcome: Floats
+    outcome_labels: tuple[str, ...]
+    effects: Effects
+    weights: RowWeights
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of a randomised outcome."""
+        return self.attributes[self.formula.outcome].labels
+
+    def cell_names(self) -> list[str]:
+        """Return what each cell of the randomised predictors is called."""
+        names = [""]
+        for name in self.formula.predictors:
+            names = [f"{old} {name}={label}".strip() for old in names for label in self.attributes[name].labels]
+        return names
+
+
+def build_outcome(
+    material: Material, likelihood: ReportLikelihood, indicators: ReportIndicators, model: str, listed: Any
+) -> Built:
+    """Return the likelihood of a randomised outcome: binary, multinomial or ordered logit."""
+    plain, values, labels = material.plain, material.values, material.labels
+    k = len(labels)
+    shares = clipped(unbiased_shares(indicators, material.weights.product))
+    if model == "ordered":
+        kept = [place for place in range(len(plain.names)) if place != plain.intercept]
+        columns = [plain.names[place] for place in kept]
+        values = np.ascontiguousarray(values[:, kept])
+        scaling = standardise(values, None, centred=True)
+        p = len(columns)
+        law: RowLaw = OrderedLaw(k)
+        turned: Floats = np.eye(p + k - 1)
+        turned[:p, :p] = np.diag(1 / scaling.deviations)
+        turned[p, :p] = scaling.means / scaling.deviations
+        steps = [f"log step to {labels[j]}/{labels[j + 1]}" for j in range(1, k - 1)]
+        names = (*columns, f"{labels[0]}/{labels[1]}", *steps)
+        roles = _many("slope", p) + _many("cut", k - 1)
+        deviations = np.concatenate([scaling.deviations, np.ones(k - 1)])
+        below = np.cumsum(shares)[:-1]
+        cuts = np.log(below / (1 - below))
+        start = np.concatenate([np.zeros(p), cuts[:1], np.log(np.diff(cuts))])
+    else:
+        scaling = standardise(values, plain.intercept, centred=False)
+        law = MultinomialLaw(k)
+        turned = np.asarray(np.kron(np.eye(k - 1), scaling.turned()), dtype=np.float64)
+        names = tuple(f"{label}: {name}" if k > 2 else name for label in labels[1:] for name in plain.names)
+        roles = tuple(_role(name) for _ in labels[1:] for name in plain.names)
+        deviations = np.tile(scaling.deviations, k - 1)
+        start = np.zeros((k - 1, len(plain.names)))
+        if plain.intercept is not None:
+            start[:, plain.intercept] = np.log(shares[1:] / shares[0])
+    problem = MixtureProblem(law, [values], likelihood, NO_OUTCOME, material.weights)
+    parameters = Parameters(names, roles, turned, deviations)
+    return Built(problem, start.ravel(), parameters, model, "ml", labels, scaling, material.effects, listed)
+
+
+def _many(role: Role, number: int) -> tuple[Role, ...]:
+    return (role,) * number
+
+
+def _role(name: str) -> Role:
+    return "intercept" if name == "Intercept" else "slope"
+
+
+def _effect_deviations(effects: Effects, shares: Floats) -> Floats:
+    means = shares @ effects.alone
+    found: Floats = np.sqrt(np.maximum(means * (1 - means), 1e-12))
+    return found
+
+
+def build_mixture(
+    material: Material,
+    likelihood: ReportLikelihood,
+    indicators: ReportIndicators,
+    model: str,
+    classes: str,
+    listed: Any,
+) -> Built:
+    """Return the likelihood of a model with randomised predictors, plain or randomised outcome."""
+    plain, values, effects = material.plain, material.values, material.effects
+    cells, q = effects.alone.shape
+    every = clipped(unbiased_shares(indicators, material.weights.product))
+    both = material.formula.randomised_outcome
+    k = len(material.labels) if both else 1
+    shares = every.reshape(k, cells).sum(axis=0)
+    scaling = standardise(values, plain.intercept, centred=False)
+    designs = [values, values if classes == "same" else np.ones((len(values), 1))]
+    if classes == "same" and plain.intercept is None:
+        raise InvalidParameterError('classes must be "1" without an intercept, got classes="same"')
+    own = scaling.turned()
+    class_names = plain.names if classes == "same" else ("Intercept",)
+    class_turned = own if classes == "same" else np.eye(1)
+    class_start = np.zeros((cells - 1, len(class_names)))
+    class_start[:, plain.intercept if classes == "same" else 0] = np.log(shares[1:] / shares[0])
+    cell_names = material.cell_names()[1:]
+    class_parameters = tuple(f"{cell}: {name}" for cell in cell_names for name in class_names)
+    slopes = _effect_deviations(effects, shares)
+    p = len(plain.names)
+    if both:
+        law: RowLaw = BothLaw(k, effects.alone)
+        m = k - 1
+        # The problem has all predictors' coefficients first; people read them outcome by outcome.
+        order = [
+            place
+            for a in range(m)
+            for place in (*range(a * p, (a + 1) * p), *range(m * p + a * q, m * p + (a + 1) * q))
+        ]
+        labels = material.labels
+        names = tuple(
+            f"{label}: {name}" if k > 2 else name
+            for label in labels[1:]
+            for name in (*plain.names, *effects.alone_names)
+        )
+        roles = tuple(_role(name) for _ in labels[1:] for name in (*plain.names, *effects.alone_names))
+        deviations = np.tile(np.concatenate([scaling.deviations, slopes]), m)
+        turned = np.zeros((m * (p + q),) * 2)
+        turned[: m * p, : m * p] = np.kron(np.eye(m), own)
+        turned[m * p :, m * p :] = np.eye(m * q)
+        turned = turned[order]
+        start = np.zeros(m * (p + q))
+        outcome_shares = every.reshape(k, cells).sum(axis=1)
+        if plain.intercept is not None:
+            start[plain.intercept : m * p : p] = np.log(outcome_shares[1:] / outcome_shares[0])
+        categories = labels
+    else:
+        family: Family = model  # type: ignore[assignment]  # one of the three
+        law = PredictorLaw(family, effects.alone)
+        extra = ("log sigma",) if family == "linear" else ()
+        names = (*plain.names, *effects.alone_names, *extra)
+        roles = tuple(_role(name) for name in names[: p + q]) + _many("scale", len(extra))
+        deviations = np.concatenate([scaling.deviations, slopes, np.ones(len(extra))])
+        turned = np.eye(p + q + len(extra))
+        turned[:p, :p] = own
+        start = _start_of(family, material, p, q)
+        categories = material.outcome_labels
+    size = len(turned)
+    whole = np.zeros((size + class_start.size,) * 2)
+    whole[:size, :size] = turned
+    whole[size:, size:] = np.kron(np.eye(cells - 1), class_turned)
+    parameters = Parameters(
+        (*names, *class_parameters),
+        (*roles, *_many("class", len(class_parameters))),
+        whole,
+        np.concatenate([deviations, np.ones(len(class_parameters))]),
+    )
+    problem = MixtureProblem(law, designs, likelihood, material.outcome, material.weights)
+    begin = np.concatenate([start, class_start.ravel()])
+    return Built(problem, begin, parameters, model, "ml", categories, scaling, effects, listed if both else None)
+
+
+def _start_of(family: str, material: Material, p: int, q: int) -> Floats:
+    start, y = np.zeros(p + q + (family == "linear")), material.outcome
+    place = material.plain.intercept
+    if place is not None:
+        mean = float(y.mean())
+        if family == "logit":
+            mean = float(np.clip(mean, _SHARE_LOW, _SHARE_HIGH))
+            start[place] = np.log(mean / (1 - mean))
+        else:
+            start[place] = np.log(max(mean, 1e-3)) if family == "poisson" else mean
+    if family == "linear":
+        start[-1] = np.log(max(float(y.std()), 1e-12))
+    return start
+
+
+def build_weighted(material: Material, indicators: ReportIndicators, model: str) -> Built:
+    """Return the estimating equations with unbiased indicators."""
+    plain, values, effects = material.plain, material.values, material.effects
+    scaling = standardise(values, plain.intercept, centred=False)
+    n, p = values.shape
+    cells, q = effects.alone.shape
+    columns = p + q + len(effects.mixed)
+    copies = []
+    mixed_values = [scaling.means[place] + scaling.deviations[place] * values[:, place] for _, place in effects.mixed]
+    for cell in range(cells):
+        on = [number for number, (factor, _) in enumerate(effects.mixed) if factor[cell]]
+        places = np.concatenate([np.arange(p, p + q), p + q + np.array(on, dtype=np.int64)]).astype(np.int64)
+        constant = np.broadcast_to(effects.alone[cell], (n if on else 1, q))
+        own = np.concatenate([constant, *(mixed_values[number][:, None] for number in on)], axis=1)
+        copies.append(Copy(places, own))
+    totals, responses, categories = _responses(material, indicators, model, cells)
+    m = responses.shape[2]
+    link: Link = "linear" if model == "linear" else "poisson" if model == "poisson" else "logit"
+    problem = WeightedProblem(link, columns, np.arange(p), values, copies, totals, responses, material.weights)
+    one = np.eye(columns)
+    one[:p, :p] = scaling.turned()
+    column_names = (*plain.names, *effects.alone_names, *effects.mixed_names)
+    labels = categories[1:] if m > 1 or categories else ("",)
+    names = tuple(f"{label}: {name}" if m > 1 else name for label in labels[:m] for name in column_names)
+    counted = material.weights.product
+    shares = clipped(totals.mean(axis=0) if counted is None else counted @ totals / counted.sum())
+    deviations = np.concatenate(
+        [
+            scaling.deviations,
+            _effect_deviations(effects, shares),
+            np.array(
+                [
+                    scaling.deviations[place] * np.sqrt(max(float(factor @ shares), 1e-12))
+                    for factor, place in effects.mixed
+                ]
+            ),
+        ]
+    )
+    parameters = Parameters(
+        names,
+        tuple(_role(name) for _ in range(m) for name in column_names),
+        np.asarray(np.kron(np.eye(m), one), dtype=np.float64),
+        np.tile(deviations, m),
+    )
+    start = np.zeros((m, columns))
+    if plain.intercept is not None:
+        mean = responses.sum(axis=(0, 1)) / max(totals.sum(), 1e-300)
+        if link == "logit":
+            inside = clipped(np.concatenate([[1 - mean.sum()], mean]))
+            start[:, plain.intercept] = np.log(inside[1:] / inside[0])
+        else:
+            start[:, plain.intercept] = np.log(np.maximum(mean, 1e-3)) if link == "poisson" else mean
+    return Built(problem, start.ravel(), parameters, model, "weights", categories, scaling, effects)
+
+
+def _responses(
+    material: Material, indicators: ReportIndicators, model: str, cells: int
+) -> tuple[Floats, Floats, tuple[str, ...]]:
+    """Return the copies' weights [n, cells], weighted outcomes [n, cells, m], and the outcome's labels."""
+    formula = material.formula
+    if not formula.randomised_outcome:
+        totals = indicators.values
+        return totals, totals[:, :, None] * material.outcome[:, None, None], material.outcome_labels
+    attribute = material.attributes[formula.outcome]
+    own = indicators.values.reshape(len(indicators.values), attribute.k, cells)
+    if model == "linear":
+        scores = attribute.code_scores
+        if scores is None:
+            raise InvalidParameterError(
+                f'{formula.outcome} must have scores for a linear model, it has none; use model="multinomial"'
+            )
+        known = np.isfinite(scores)
+        responses = np.einsum("nac,a->nc", own[:, known], scores[known])[:, :, None]
+        if cells == 1 and known.all():
+            # One copy whose weight is known to be one.
+            return indicators.asked[:, None].astype(np.float64), responses, ()
+        return own[:, known].sum(axis=1), responses, ()
+    responses = own[:, 1:].swapaxes(1, 2)
+    if cells == 1:
+        return indicators.asked[:, None].astype(np.float64), responses, attribute.labels
+    return own.sum(axis=1), responses, attribute.labels
+
+
+def check_model(
+    model: str, method: str, formula: ModelFormula, attribute: Attribute | None, outcome: Floats
+) -> tuple[str, str]:
+    """Return the model and method that are meant, or refuse those that do not fit.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a model is not for such an outcome, or a method not for such a model.
+    NotIdentifiedError
+        If an ordered model has categories without a place in the order.
+    """
+    predictors = bool(formula.predictors)
+    if attribute is not None:
+        chosen = _outcome_model(model, method, attribute, predictors)
+    else:
+        binary = bool(np.isin(outcome, (0.0, 1.0)).all())
+        chosen = ("logit" if binary else "linear") if model == "auto" else model
+        if chosen not in ("logit", "linear", "poisson"):
+            raise InvalidParameterError(
+                f'model must be "logit", "linear" or "poisson" for the plain outcome {formula.outcome}, got '
+                f"model={model!r}"
+            )
+        if chosen == "logit" and not binary:
+            raise InvalidParameterError(f'model must be "linear" or "poisson" for numbers, got model={model!r}')
+        if chosen == "poisson" and ((outcome < 0).any() or (outcome != np.round(outcome)).any()):
+            raise InvalidParameterError(
+                'model must be "linear" unless the outcome counts something, got model="poisson"'
+            )
+    if method == "auto" and attribute is not None and predictors:
+        raise InvalidParameterError(
+            'method must be "ml" or "weights" where outcome and predictor are randomised, got method="auto": '
+            "likelihood is more precise, weights assume nothing of how the predictor depends on plain columns"
+        )
+    scores = chosen == "linear" and attribute is not None
+    way = ("weights" if predictors or scores else "ml") if method == "auto" else method
+    if way == "ml" and scores:
+        raise InvalidParameterError('method must be "weights" for a linear model of scores, got method="ml"')
+    if way == "ml" and formula.mixed:
+        raise InvalidParameterError(
+            'method must be "weights" for interactions of randomised and plain columns, got method="ml"'
+        )
+    if way == "weights" and chosen == "ordered":
+        raise InvalidParameterError('method must be "ml" for an ordered model, got method="weights"')
+    return chosen, way
+
+
+def _outcome_model(model: str, method: str, attribute: Attribute, predictors: bool) -> str:
+    ranked = attribute.question_kind.in_order(attribute) and not attribute.unranked
+    chosen = model
+    if model == "auto":
+        if attribute.k == 2:
+            chosen = "logit"
+        elif attribute.ask == "mean":
+            chosen = "linear"
+        else:
+            chosen = "ordered" if ranked and not predictors and method != "weights" else "multinomial"
+    if chosen == "poisson":
+        raise InvalidParameterError(f'model must not be "poisson" for the categories of {attribute.name}')
+    if chosen == "logit" and attribute.k > 2:
+        raise InvalidParameterError(
+            f'model must be "multinomial" or "ordered" for the {attribute.k} categories of {attribute.name}, got '
+            'model="logit"'
+        )
+    if chosen == "ordered" and attribute.unranked:
+        raise NotIdentifiedError(
+            f'{attribute.name} has answers without a place in its order; use model="multinomial", whose coefficients '
+            "do not depend on them"
+        )
+    if chosen == "ordered" and predictors:
+        raise InvalidParameterError('model must be "multinomial" with a randomised predictor, got model="ordered"')
+    return chosen

@@ -1,0 +1,373 @@
+"""`fit`: a regression in which the outcome, predictors, or both were randomised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.core.aggregate import Aggregate, short_id
+from deniable.core.checks import checked_kind
+from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood
+from deniable.errors import InvalidInputError, InvalidParameterError, NotIdentifiedError
+from deniable.models.building import (
+    Built,
+    Material,
+    Method,
+    Model,
+    build_mixture,
+    build_outcome,
+    build_weighted,
+    check_columns,
+    check_model,
+)
+from deniable.models.fitted import (
+    ENOUGH_CLUSTERS,
+    FEWEST_CLUSTERS,
+    MOST_ERROR,
+    WARN_ERROR,
+    CovType,
+    Fit,
+    Source,
+)
+from deniable.models.formulas import ModelFormula, effects_of, parse_formula, plain_columns, plain_outcome
+from deniable.models.maximising import STARTS, best_of_starts
+from deniable.models.privacy import privacy_statement
+from deniable.models.problem import MixtureProblem, RowWeights
+from deniable.models.reading import Rows, frame_of, pairs_of, rows_of, some_reports
+from deniable.models.row_laws import Floats, MultinomialLaw, OrderedLaw
+from deniable.survey.collection import Collection
+
+if TYPE_CHECKING:
+    import pandas
+
+MAX_CELLS = 256
+"""Most combinations of categories of the randomised attributes of a model."""
+
+_PILOT_ROWS = 20_000
+
+
+def fit(
+    formula: str,
+    survey: Collection,
+    reports: Any,
+    people: Any = None,
+    *,
+    model: Model = "auto",
+    method: Method = "auto",
+    cov_type: CovType = "sandwich",
+    clusters: str | ArrayLike | None = None,
+    weights: str | ArrayLike | None = None,
+    key: str | None = None,
+    classes: Literal["same", "1"] = "same",
+    force: bool = False,
+) -> Fit:
+    """Analyst: fit a regression whose coefficients are those of the true answers.
+
+    Row i of the table and row i of the reports must come from the same contributor. Nothing shows a wrong order: slopes
+    then shrink to zero.
+
+    Parameters
+    ----------
+    formula : str
+        As in R, ``"smoker ~ age + C(region)"``. Attributes of the survey are randomised, other names are columns of the
+        table. A randomised name stands alone or as ``C(name)``, on either side.
+    survey : Collection
+        What was asked, and how it was randomised.
+    reports : reports, path, table or Aggregate
+        As the mechanism returns them; a report file; a pandas column of codes or of reported labels; a table with a
+        column for each field of a report. An aggregate of "SPL pairs" for ``a ~ b`` without a table.
+    people : table or path, optional
+        Plain columns: a table from pandas, polars or pyarrow, a dict of columns, or a CSV or Parquet file. Rows with a
+        missing value in a column that is needed are left out and counted.
+    model : {"auto", "logit", "multinomial", "ordered", "linear", "poisson"}
+        By default what fits the outcome. Randomised: logit for two categories, multinomial for more, ordered for
+        ordered ones, linear where a mean was asked. Plain: logit for 0 and 1, else linear.
+    method : {"auto", "ml", "weights"}
+        "ml": maximum likelihood. "weights": estimating equations with unbiased indicators, which assume nothing of the
+        errors; the default where predictors are randomised. Where the outcome is randomised as well it must be named.
+    cov_type : {"sandwich", "observed", "opg", "expected"}
+        Standard errors: robust; from the inverse Hessian; from the outer product of scores; from the Fisher
+        information, for a randomised outcome whose reports can be listed.
+    clusters, weights : str or array, optional
+        Cluster of each row; sampling weight of each row. A column's name, or n values. Both need the sandwich.
+    key : str, optional
+        Column that matches reports and table, unique in both; by default they match row by row.
+    classes : {"same", "1"}
+        By likelihood with a randomised predictor: the predictor depends on the same plain columns, or on none, which
+        biases its coefficient where it does depend on them.
+    force : bool
+        Fit also where the expected standard errors say that the reports are too few.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If no number of such reports tells what is asked, or these are too few.
+    InvalidParameterError
+        If formula, model or options do not fit together.
+    MismatchError
+        If reports and table do not match.
+    MissingExtraError
+        If formulaic and pandas are not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness, models
+    >>> age = np.random.default_rng(1).normal(size=4000)
+    >>> smokes = np.random.default_rng(2).random(4000) < 1 / (1 + np.exp(1 - 0.5 * age))
+    >>> survey = Collection(Schema((Attribute("smoker", ("no", "yes")),)), GRR(k=2, epsilon=2.0))
+    >>> reports = survey.randomize(smokes.astype(int)[:, None], SimulationRandomness(3))
+    >>> fitted = models.fit("smoker ~ age", survey, reports, {"age": age})
+    >>> fitted.params.round(2).to_dict(), fitted.determined
+    ({'Intercept': -1.02, 'age': 0.52}, True)
+    """
+    checked_kind("survey", survey, Collection)
+    _check_choices(model=(model, Model), method=(method, Method), cov_type=(cov_type, CovType), classes=(classes, None))
+    mechanism, names = survey.mechanism, survey.schema.names
+    parsed, rows = _read(formula, survey, reports, people, key)
+    places = [names.index(name) for name in parsed.randomised]
+    _check_related(parsed, mechanism)
+    weighting, groups = _extra(rows.table, weights, "weights"), _extra(rows.table, clusters, "clusters")
+    kept = _complete(rows.table, parsed.columns, weighting, groups)
+    dropped = int((~kept).sum())
+    if dropped:
+        rows = Rows(some_reports(rows.reports, kept, mechanism), rows.table[kept], rows.frequency)
+        weighting, groups = (None if one is None else one[kept] for one in (weighting, groups))
+    if not len(rows.table):
+        raise InvalidInputError("the table must have rows without missing values in the formula's columns, got none")
+    attributes = {name: survey.schema.columns[names.index(name)] for name in parsed.randomised}
+    cells = math.prod(attribute.k for attribute in attributes.values())
+    if cells > MAX_CELLS or any(not attribute.question_kind.coded for attribute in attributes.values()):
+        raise InvalidParameterError(
+            f"randomised attributes must have at most {MAX_CELLS} combinations of categories, got {cells}; merge some"
+        )
+    outcome, labels = (np.empty(0), ()) if parsed.randomised_outcome else plain_outcome(parsed, rows.table)
+    own = attributes[parsed.outcome] if parsed.randomised_outcome else None
+    chosen, way = check_model(model, method, parsed, own, outcome)
+    _check_errors(cov_type, way, weighting, groups, mechanism.dealt_types is not None)
+    likelihood, indicators = mechanism.likelihood(rows.reports, places), mechanism.indicators(rows.reports, places)
+    if not likelihood.asked.any():
+        raise NotIdentifiedError(f"no report says anything about {' and '.join(parsed.randomised)}; collect more")
+    plain, values = plain_columns(parsed, rows.table)
+    if rows.frequency is None and people is not None:
+        check_columns(values, plain.names)
+    effects = effects_of(parsed, {name: attribute.labels for name, attribute in attributes.items()}, plain)
+    material = Material(
+        parsed, attributes, plain, values, outcome, labels, effects, RowWeights(weighting, rows.frequency)
+    )
+    listed = mechanism.listed_likelihood(places) if parsed.randomised_outcome else None
+    built = _build(material, likelihood, indicators, chosen, way, classes, listed)
+    if cov_type == "expected" and built.listed is None:
+        raise InvalidParameterError(
+            'cov_type must be "sandwich", "observed" or "opg" unless the outcome is randomised and its reports can be '
+            'listed, got cov_type="expected"'
+        )
+    codes = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    warnings = _cluster_warnings(codes)
+    expected = None
+    if weighting is None and groups is None and mechanism.dealt_types is None and rows.frequency is None:
+        expected = expected_error(built)
+    warnings += _error_warnings(expected, built, force)
+    solution, starts = best_of_starts(
+        built.problem, built.start, 1 if chosen == "linear" and way == "weights" else STARTS
+    )
+    guarantee = survey.privacy()
+    source = Source(
+        rows.table,
+        len(kept),
+        dropped,
+        codes,
+        weighting is not None,
+        rows.frequency is not None,
+        mechanism.dealt_types,
+        guarantee,
+        privacy_statement(mechanism, guarantee),
+        short_id(survey.id),
+        survey.title,
+        {name: attribute.labels for name, attribute in attributes.items()},
+    )
+    return Fit(parsed, plain, built, solution, starts, source, cov_type, expected, warnings)
+
+
+def _check_choices(**given: tuple[str, Any]) -> None:
+    for name, (value, kind) in given.items():
+        choices = ("same", "1") if kind is None else get_args(kind)
+        if value not in choices:
+            raise InvalidParameterError(f"{name} must be one of {', '.join(choices)}, got {name}={value!r}")
+
+
+def _read(formula: str, survey: Collection, reports: Any, people: Any, key: str | None) -> tuple[ModelFormula, Rows]:
+    names = survey.schema.names
+    if isinstance(reports, Aggregate) and people is None:
+        parsed = parse_formula(formula, names, ())
+        if not parsed.randomised_outcome or len(parsed.randomised) != 2:
+            raise NotIdentifiedError(
+                f"an aggregate must be asked about one attribute by another, as {names[0]} ~ {names[-1]}, got "
+                f"formula={formula!r}; fit the reports"
+            )
+        return parsed, pairs_of(survey, reports, *parsed.randomised)
+    rows = rows_of(survey, reports, people, key)
+    return parse_formula(formula, names, tuple(map(str, rows.table.columns))), rows
+
+
+def _check_related(parsed: ModelFormula, mechanism: Any) -> None:
+    if len(parsed.randomised) > max(mechanism.related_attributes, 1):
+        raise NotIdentifiedError(
+            f"no report says anything about {' and '.join(parsed.randomised)} together ({mechanism.name}); collect "
+            "with --pairs, or with SPL, to model one by the other"
+        )
+
+
+def _extra(table: pandas.DataFrame, given: Any, name: str) -> NDArray[Any] | None:
+    """Return weights or clusters: a column of the table, or values."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given not in table.columns:
+            raise InvalidParameterError(f"{name} must be a column of the table or values, got {name}={given!r}")
+        found: NDArray[Any] = table[given].to_numpy()
+    else:
+        found = np.asarray(given)
+    if found.shape != (len(table),):
+        raise InvalidParameterError(f"{name} must have one value for each of {len(table):,} rows, got {found.shape}")
+    if name == "weights":
+        found = found.astype(np.float64)
+        if not (found[np.isfinite(found)] >= 0).all():
+            raise InvalidParameterError("weights must be >= 0, got a negative one")
+    return found
+
+
+def _complete(table: pandas.DataFrame, columns: Sequence[str], *extra: NDArray[Any] | None) -> NDArray[np.bool_]:
+    import pandas
+
+    kept: NDArray[np.bool_] = ~table[list(columns)].isna().any(axis=1).to_numpy()
+    for one in extra:
+        if one is not None:
+            kept &= ~np.asarray(pandas.isna(one))
+    return kept
+
+
+def _check_errors(cov_type: str, way: str, weights: Any, groups: Any, dealt: bool) -> None:
+    for what, given in (("weights", weights is not None), ("clusters", groups is not None), ("dealt reports", dealt)):
+        if given and cov_type != "sandwich":
+            raise InvalidParameterError(f'cov_type must be "sandwich" with {what}, got cov_type="{cov_type}"')
+    if way == "weights" and cov_type != "sandwich":
+        raise InvalidParameterError(f'cov_type must be "sandwich" with method="weights", got cov_type="{cov_type}"')
+
+
+def _cluster_warnings(codes: NDArray[np.int64] | None) -> list[str]:
+    if codes is None:
+        return []
+    count = int(codes.max()) + 1
+    if count < FEWEST_CLUSTERS:
+        raise InvalidParameterError(
+            f"clusters must be at least {FEWEST_CLUSTERS}, got {count}; use larger units as weights"
+        )
+    if count < ENOUGH_CLUSTERS:
+        return [f"{count} clusters are few: 95% intervals may cover only 90%, less if clusters differ in size"]
+    return []
+
+
+def _build(
+    material: Material,
+    likelihood: ReportLikelihood,
+    indicators: ReportIndicators,
+    model: str,
+    way: str,
+    classes: str,
+    listed: Any,
+) -> Built:
+    if way == "weights":
+        return build_weighted(material, indicators, model)
+    if material.formula.predictors:
+        return build_mixture(material, likelihood, indicators, model, classes, listed)
+    return build_outcome(material, likelihood, indicators, model, listed)
+
+
+def _error_warnings(expected: float | None, built: Built, force: bool) -> list[str]:
+    n = built.problem.n
+    warnings = []
+    if built.method == "ml" and built.model in ("linear", "poisson"):
+        law = "normal errors" if built.model == "linear" else "Poisson counts"
+        warnings.append(f'likelihood assumes {law}; method="weights" assumes nothing of the errors')
+    if expected is None or expected <= WARN_ERROR:
+        return warnings
+    needed = _rounded_up(n * (expected / MOST_ERROR) ** 2)
+    if expected > MOST_ERROR and not force:
+        raise NotIdentifiedError(
+            f"expected standard error of a slope {expected:.2g} per standard deviation of its column; about "
+            f"{needed:,} people would bring it to {MOST_ERROR}, there are {n:,}; force=True fits nevertheless"
+        )
+    warnings.append(
+        f"expected standard error of a slope {expected:.2g} per standard deviation of its column: these are few "
+        "reports for this model"
+    )
+    return warnings
+
+
+def _rounded_up(people: float) -> int:
+    digits = 10 ** max(int(math.log10(max(people, 1))) - 2, 0)
+    return int(math.ceil(people / digits) * digits)
+
+
+def expected_error(built: Built) -> float | None:
+    """Return the largest expected standard error of a slope per standard deviation of its column.
+
+    At the shares of the whole and without effects; None for other models than those of a randomised outcome by
+    likelihood without randomised predictors.
+    """
+    problem = built.problem
+    if not isinstance(problem, MixtureProblem) or not isinstance(problem.law, MultinomialLaw | OrderedLaw):
+        return None
+    slopes = built.parameters.places("slope")
+    if not len(slopes):
+        return None
+    x = problem.designs[0]
+    phi = _without_effects(problem, built.start)
+    local = local_information(problem, phi, built.listed)
+    asked = float(problem.likelihood.asked.mean())
+    spread = np.linalg.inv(x.T @ x * max(asked, 1e-12))
+    outcomes = problem.law.groups[0].size
+    # Ordered columns are centred: cuts and slopes do not share information.
+    errors = np.linalg.inv(local) if isinstance(problem.law, MultinomialLaw) else np.array([[1 / local[0, 0]]])
+    columns = [place % x.shape[1] for place in slopes]
+    return max(math.sqrt(max(spread[j, j] * errors[a, a], 0.0)) for j in set(columns) for a in range(outcomes))
+
+
+def _without_effects(problem: MixtureProblem, start: Floats) -> Floats:
+    """Return the numbers of one row with all slopes zero."""
+    flat = MixtureProblem(
+        problem.law,
+        [np.zeros((1, design.shape[1])) for design in problem.designs],
+        ReportLikelihood.silent(1, problem.law.cells),
+    )
+    if isinstance(problem.law, MultinomialLaw):
+        x = problem.designs[0]
+        constant = [j for j in range(x.shape[1]) if np.ptp(x[:1000, j]) == 0 and x[0, j] == 1]
+        if constant:
+            flat.designs[0][0, constant[0]] = 1.0
+    return flat.numbers(start, slice(0, 1))
+
+
+def local_information(problem: MixtureProblem, phi: Floats, listed: ReportLikelihood | None) -> Floats:
+    """Return the information of one row in its numbers, float64[m, m]; from the reports where they cannot be listed."""
+    law = problem.law
+    if listed is not None:
+        chances = law.cell_probabilities(phi)[0]
+        many = np.repeat(phi, len(listed.relative), axis=0)
+        score = law.evaluate(many, listed.relative, np.empty(0), False).score
+        weights = np.exp(listed.log_scale) * (listed.relative @ chances)
+        found: Floats = score.T @ (score * weights[:, None])
+        return found
+    rows = np.flatnonzero(problem.likelihood.asked)[:_PILOT_ROWS]
+    relative = problem.likelihood.relative[rows]
+    score = law.evaluate(np.repeat(phi, len(rows), axis=0), relative, np.empty(0), False).score
+    mean: Floats = score.T @ score / max(len(rows), 1)
+    return mean
+
+
+__all__ = ["fit", "frame_of"]

@@ -1,0 +1,30 @@
+"""The privacy statement to show before any result about plain columns beside reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deniable.core.mechanism import Mechanism
+from deniable.core.privacy import Guarantee
+
+_STATEMENT = (
+    "The plain columns beside the reports are not protected, and the coefficients describe them. "
+    "Linking columns to reports shows who sent which report, and undoes what shuffling gained. "
+    "The answers behind a contributor's reports keep {epsilon} in all. "
+    "A fitted model predicts answers from plain columns, also for people who did not take part."
+)
+_DEALT = "Linking a dealt report also names its share: whoever colludes with the dealer learns the answer."
+
+
+def privacy_statement(mechanism: Mechanism[Any], guarantee: Guarantee) -> str:
+    """Return the privacy statement of models of a mechanism's reports.
+
+    Examples
+    --------
+    >>> from deniable import GRR
+    >>> grr = GRR(k=2, epsilon=1.0)
+    >>> privacy_statement(grr, grr.privacy())[:66]
+    'The plain columns beside the reports are not protected, and the co'
+    """
+    said = _STATEMENT.format(epsilon=guarantee.budget_text)
+    return f"{said} {_DEALT}" if mechanism.dealt else said

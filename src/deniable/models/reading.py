@@ -1,0 +1,239 @@
+"""Read the rows of a model: reports, plain columns and weights that belong together row by row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from deniable.core.aggregate import Aggregate
+from deniable.core.checks import code_dtype
+from deniable.core.mechanism import Mechanism
+from deniable.errors import InvalidInputError, InvalidParameterError, MismatchError, NotIdentifiedError
+from deniable.files import ReportReader, open_answers
+from deniable.models.formulas import formulaic
+from deniable.models.row_laws import Floats
+from deniable.records.pairs import pair_counts
+from deniable.survey.collection import Collection
+from deniable.survey.encoding import DECIMAL
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Reports and plain columns, row by row.
+
+    Parameters
+    ----------
+    reports : reports
+        In the mechanism's report type.
+    table : pandas.DataFrame
+        As many rows.
+    frequency : float64[n] or None
+        How many equal rows each row stands for.
+    """
+
+    reports: Any
+    table: pandas.DataFrame
+    frequency: Floats | None = None
+
+
+def frame_of(people: Any) -> pandas.DataFrame:
+    """Return a table from pandas, polars or pyarrow, a dict of columns, or a file, as a pandas DataFrame.
+
+    In files of text a column becomes numbers if all its cells are plain decimals or empty; empty cells are missing.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is something else.
+    MissingExtraError
+        If pandas is not installed.
+    """
+    formulaic()
+    import pandas
+
+    if isinstance(people, pandas.DataFrame):
+        return people
+    if isinstance(people, (str, os.PathLike)):
+        with open_answers(people) as reader:
+            table = pa.Table.from_batches(list(reader))
+        return pandas.DataFrame({name: _typed(table.column(name)) for name in table.column_names})
+    if isinstance(people, dict):
+        return pandas.DataFrame(people)
+    try:
+        found = people.to_pandas()
+    except AttributeError:
+        raise InvalidParameterError(
+            f"people must be a data frame, a table or a path, got {type(people).__name__}"
+        ) from None
+    return found  # type: ignore[no-any-return]
+
+
+def _typed(column: Any) -> Any:
+    """Return a column of a file as numbers where it is numbers, else as texts with None for what is missing."""
+    values = column.to_pylist()
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        return values
+    filled = [value for value in values if value not in (None, "")]
+    if filled and all(DECIMAL.fullmatch(value) for value in filled):
+        return [float(value) if value not in (None, "") else None for value in values]
+    return [value if value not in (None, "") else None for value in values]
+
+
+def reports_of(collection: Collection, reports: Any) -> tuple[Any, pandas.DataFrame | None]:
+    """Return reports in their type, and the table they came with if it was one.
+
+    Parameters
+    ----------
+    collection : Collection
+        Which they belong to.
+    reports : reports, path, or table
+        As the mechanism returns them; a report file; a pandas column of codes or of reported labels; or a table with a
+        column for each of the report's fields.
+    """
+    if isinstance(reports, (str, os.PathLike)):
+        reader = ReportReader(reports, collection)
+        batches = list(reader)
+        fields = collection.mechanism.report_fields
+        if not batches:
+            raise InvalidInputError(f"{reports} must hold reports, it has none")
+        columns = [
+            np.concatenate(
+                [batch if len(fields) == 1 and not isinstance(batch, tuple) else batch[i] for batch in batches]
+            )
+            for i in range(len(fields))
+        ]
+        return collection.mechanism.report_type(*columns), None
+    if isinstance(reports, (np.ndarray, tuple, list)):
+        return reports, None
+    formulaic()
+    import pandas
+
+    if isinstance(reports, pandas.Series):
+        return _from_column(collection, reports), None
+    table = frame_of(reports)
+    return _from_table(collection.mechanism, table), table
+
+
+def _from_column(collection: Collection, column: pandas.Series) -> Any:
+    """Return one column as reports: codes, or for one question whose reports are answers also their labels."""
+    if column.dtype.kind in "iu":
+        return column.to_numpy()
+    attributes, fields = collection.schema.columns, collection.mechanism.report_fields
+    if len(attributes) > 1 or len(fields) > 1 or fields[0].width is not None:
+        raise InvalidInputError(f"reports must be a table with the columns {', '.join(one.name for one in fields)}")
+    return attributes[0].codes(column.astype(str)).astype(fields[0].dtype)
+
+
+def _from_table(mechanism: Mechanism[Any], table: pandas.DataFrame) -> Any:
+    columns = []
+    for field in mechanism.report_fields:
+        if field.name not in table.columns:
+            raise InvalidInputError(f"reports must have the column {field.name!r}, got {', '.join(table.columns)}")
+        column = table[field.name]
+        array = np.stack(column.to_list()) if field.width is not None else column.to_numpy()
+        columns.append(array.astype(field.dtype))
+    return mechanism.report_type(*columns)
+
+
+def report_count(reports: Any) -> int:
+    """Return the number of reports."""
+    return len(np.asarray(reports[0] if isinstance(reports, tuple) else reports))
+
+
+def some_reports(reports: Any, rows: NDArray[Any], mechanism: Mechanism[Any]) -> Any:
+    """Return some of the reports, in the order of these rows."""
+    columns = reports if isinstance(reports, tuple) else (reports,)
+    return mechanism.report_type(*(np.asarray(column)[rows] for column in columns))
+
+
+def rows_of(collection: Collection, reports: Any, people: Any, key: str | None) -> Rows:
+    """Return reports and plain columns that belong together.
+
+    Raises
+    ------
+    MismatchError
+        If their numbers of rows differ, or a key is not unique or not in both.
+    """
+    if isinstance(reports, Aggregate):
+        raise InvalidParameterError("reports must be rows here, got an aggregate; leave out people to fit a ~ b to it")
+    path = Path(reports) if isinstance(reports, (str, os.PathLike)) else None
+    found, own = reports_of(collection, reports)
+    n = report_count(found)
+    if people is None:
+        import pandas
+
+        return Rows(found, pandas.DataFrame(index=range(n)))
+    table = frame_of(people).reset_index(drop=True)
+    if key is not None:
+        keys = own[key].tolist() if own is not None and key in own.columns else _keys(path, key)
+        return _matched(collection, found, keys, table, key)
+    if len(table) != n:
+        raise MismatchError(
+            f"reports has {n:,} rows and the table {len(table):,}; they must match row by row, or give key="
+        )
+    return Rows(found, table)
+
+
+def _keys(path: Path | None, key: str) -> list[Any]:
+    if path is None:
+        raise InvalidParameterError(
+            f"key must be a column of the reports, which have no columns here, got key={key!r}; give a table or a path"
+        )
+    import pyarrow.parquet as pq
+
+    if key not in pq.read_schema(path).names:
+        raise MismatchError(f"{path} must have the column {key!r} to match rows by it; match them by their order")
+    keys: list[Any] = pq.read_table(path, columns=[key]).column(key).to_pylist()
+    return keys
+
+
+def _matched(collection: Collection, reports: Any, keys: Sequence[Any], table: Any, key: str) -> Rows:
+    if key not in table.columns:
+        raise MismatchError(f"the table must have the column {key!r}, got {', '.join(map(str, table.columns))}")
+    theirs = table[key].tolist()
+    for which, own in (("reports", keys), ("the table", theirs)):
+        if len(set(own)) < len(own):
+            raise MismatchError(f"{key} must be unique in {which}; two rows of one contributor cannot be told apart")
+    places = {value: place for place, value in enumerate(theirs)}
+    kept = np.array([place for place, value in enumerate(keys) if value in places], dtype=np.int64)
+    if not len(kept):
+        raise MismatchError(f"{key} must have values that are in both, the reports and the table have none in common")
+    order = [places[keys[place]] for place in kept]
+    return Rows(some_reports(reports, kept, collection.mechanism), table.iloc[order].reset_index(drop=True))
+
+
+def pairs_of(collection: Collection, aggregate: Aggregate, outcome: str, predictor: str) -> Rows:
+    """Return the reported pairs of an aggregate as rows with frequency weights.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If the aggregate does not count reported pairs.
+    """
+    import pandas
+
+    collection.check(aggregate)
+    mechanism: Any = collection.mechanism
+    if not mechanism.counts_pairs:
+        raise NotIdentifiedError(
+            f"an aggregate of {mechanism.name} does not hold the likelihood of its reports; fit the reports, or read "
+            "the table and its odds ratio with crosstabs"
+        )
+    names = collection.schema.names
+    i, j = names.index(outcome), names.index(predictor)
+    counts = pair_counts(aggregate.counts, mechanism.sizes)
+    table = counts[i, j] if i < j else counts[j, i].T
+    a, b = np.nonzero(table)
+    reports = np.zeros((len(a), len(names)), dtype=code_dtype(max(mechanism.sizes)))
+    reports[:, i], reports[:, j] = a, b
+    return Rows(reports, pandas.DataFrame(index=range(len(a))), table[a, b].astype(np.float64))

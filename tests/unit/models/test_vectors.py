@@ -1,0 +1,118 @@
+"""Every known answer, to its tolerance: 1e-8 for functions, 1e-5 for fits and errors, 1e-4 for interval ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.models.groups import group_means
+from deniable.models.intervals import HeldFixed
+from deniable.models.maximising import best_of_starts
+from deniable.models.problem import RowWeights, inverse
+from deniable.models.weighting import Copy, WeightedProblem
+from tests.unit.models.cases import clusters_of, indicators_of, likelihood_of, listed_of, problem_of, vectors
+
+CRITICAL = 3.841458820694124
+FITTED = [name for name, case in vectors().items() if "at" in case]
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_functions(name: str) -> None:
+    case = vectors()[name]
+    first = np.array(case["likelihood_first_rows"])
+    np.testing.assert_allclose(likelihood_of(case).relative[: len(first)], first, rtol=1e-11)
+    found = problem_of(case).evaluate(np.array(case["at"]["theta"]))
+    np.testing.assert_allclose(found.value, case["at"]["llf"], rtol=1e-8)
+    for mine, known in ((found.gradient, case["at"]["gradient"]), (found.hessian, case["at"]["hessian"])):
+        np.testing.assert_allclose(mine, known, rtol=0, atol=1e-8 * np.abs(known).max())
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_fits_and_errors(name: str) -> None:
+    case = vectors()[name]
+    problem, known, clusters = problem_of(case), case["fit"], clusters_of(case)
+    solution, starts = best_of_starts(problem, np.zeros(problem.size))
+    assert solution.converged
+    assert starts.agree >= 1
+    np.testing.assert_allclose(solution.theta, known["params"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(solution.evaluation.value, known["llf"], rtol=1e-8)
+    bread = inverse(-solution.evaluation.hessian)
+    errors = {
+        "observed": bread,
+        "sandwich": bread @ problem.middle(solution.theta, clusters) @ bread,
+    }
+    listed = listed_of(case) if "expected" in known["bse"] else None
+    if "weights" not in case:
+        errors["opg"] = inverse(problem.middle(solution.theta))
+    if listed is not None:
+        errors["expected"] = inverse(problem.expected(solution.theta, listed))
+    for kind, matrix in errors.items():
+        np.testing.assert_allclose(np.sqrt(np.diag(matrix)), known["bse"][kind], rtol=1e-5, err_msg=kind)
+
+
+@pytest.mark.parametrize("kind", ["profile", "score_interval"])
+@pytest.mark.parametrize("name", FITTED)
+def test_intervals(name: str, kind: str) -> None:
+    case = vectors()[name]
+    known = case["fit"].get(kind)
+    if known is None:
+        assert kind == "score_interval"
+        return
+    problem = problem_of(case)
+    theta = best_of_starts(problem, np.zeros(problem.size))[0].theta
+    listed = listed_of(case) if kind == "score_interval" else None
+    held = HeldFixed(
+        problem,
+        np.eye(problem.size)[known["parameter"]],
+        theta,
+        case["fit"]["bse"]["observed"][known["parameter"]],
+        30.0,
+        np.ones(problem.size),
+        lambda at: problem.middle(at, clusters_of(case)),
+        None if listed is None else lambda at: problem.expected(at, listed),
+    )
+    ends = [held.end(side, CRITICAL, "score" if listed is not None else "profile") for side in (-1, 1)]
+    np.testing.assert_allclose(ends, known["interval"], atol=1e-4)
+
+
+def _weighted(case: dict[str, Any], responses: Any, totals: Any, link: Any) -> WeightedProblem:
+    x = np.array(case["X"])
+    nothing = Copy(np.empty(0, dtype=np.int64), np.empty((1, 0)))
+    return WeightedProblem(
+        link, x.shape[1], np.arange(x.shape[1]), x, [nothing], totals, responses[:, None, :], RowWeights()
+    )
+
+
+def _sandwich(problem: WeightedProblem, theta: Any, clusters: Any = None) -> Any:
+    bread = inverse(-problem.evaluate(theta).hessian)
+    return np.sqrt(np.diag(bread @ problem.middle(theta, clusters) @ bread))
+
+
+def test_linear_model_of_scores() -> None:
+    case = vectors()["linear by unbiased scores"]
+    scores = indicators_of(case).values @ np.array(case["scores"])
+    np.testing.assert_allclose(scores[:5], case["score_first_rows"], rtol=1e-10)
+    problem = _weighted(case, scores[:, None], np.ones((len(scores), 1)), "linear")
+    theta = best_of_starts(problem, np.zeros(3), 1)[0].theta
+    np.testing.assert_allclose(theta, case["fit"]["params"], rtol=1e-5)
+    np.testing.assert_allclose(_sandwich(problem, theta), case["fit"]["bse"]["sandwich"], rtol=1e-5)
+    clustered = _sandwich(problem, theta, clusters_of(case))
+    np.testing.assert_allclose(clustered, case["fit"]["bse"]["clustered"], rtol=1e-5)
+
+
+def test_corrected_score() -> None:
+    case = vectors()["corrected score"]
+    values = indicators_of(case).values
+    problem = _weighted(case, values[:, 1:], np.ones((len(values), 1)), "logit")
+    theta = best_of_starts(problem, np.zeros(problem.size))[0].theta
+    np.testing.assert_allclose(theta, case["fit"]["params"], rtol=1e-5)
+    np.testing.assert_allclose(_sandwich(problem, theta), case["fit"]["bse"]["sandwich"], rtol=1e-5)
+
+
+def test_means_by_randomised_group() -> None:
+    case = vectors()["mean by randomised group"]
+    found = group_means(indicators_of(case).values, np.array(case["outcome"]))
+    mine = np.stack([found.values, found.standard_errors, found.lower, found.upper], axis=1)
+    np.testing.assert_allclose(mine, case["fit"]["means"], rtol=1e-5)
