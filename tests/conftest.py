@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ settings.load_profile("deniable")
 WordStream.overwrites = True  # a kernel that reads words of an earlier take reads a constant
 
 
+_NUMBERS = itertools.count()
 _COMPILE = Dispatcher.compile
 _LOCKED = set[str]()
 
@@ -69,6 +71,8 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
 @pytest.fixture(autouse=True)
 def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory in which this test's ledger of answers lies, instead of the user's."""
-    home = tmp_path_factory.mktemp("state")
+    # Not `mktemp`, which looks through the folders of all tests before for the next number.
+    home = tmp_path_factory.getbasetemp() / "state" / str(next(_NUMBERS))
+    home.mkdir(parents=True)
     monkeypatch.setenv("XDG_STATE_HOME", str(home))
     return home / "deniable"

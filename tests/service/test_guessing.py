@@ -187,8 +187,8 @@ def test_a_flood_from_ever_new_networks_delays_and_keeps_nobody_out() -> None:
             tries = set[asyncio.Task[int | bool]]()
             for number in range(100_000):
                 address = f"10.{number // 256 % 256}.{number % 256}.1"
-                tries.add(asyncio.create_task(tried(guesses, address, name=str(number))))
-                tries = {one for one in tries if not one.done()}
+                tries.add(one := asyncio.create_task(tried(guesses, address, name=str(number))))
+                one.add_done_callback(tries.discard)
                 await asyncio.sleep(1 / 20)
 
         stranger = asyncio.create_task(flood())

@@ -20,7 +20,13 @@ from deniable.records.pair_sample import PairSample
 
 ROOT = Path(__file__).parents[3]
 
-SLOW = ("group", "n = 100 + 20, population", "SquareWave(16)", "frequencies, f = .3, epsilon 6, n = 100")
+SLOW = (
+    "group",
+    "n = 100 + 20, population",
+    "SquareWave(16)",
+    "PairSample(4, 3, 5)",
+    "frequencies, f = .3, epsilon 6, n = 100",
+)
 """Rows of which few collections are asked alike."""
 
 NAMES = [row.name for row in rows(runs=1)]

@@ -284,7 +284,7 @@ def test_of_three_runs_at_once_one_succeeds(tmp_path: Path) -> None:
         ]
         while not all(waits_for_a_lock(run.pid) for run in runs):
             assert [run.poll() for run in runs] == [None] * 3
-            time.sleep(0.01)
+            time.sleep(0.1)
     errors = [run.communicate(timeout=120)[1] for run in runs]
     assert sorted(run.returncode for run in runs) == [0, 2, 2], errors
     assert sum("was randomised before for this collection" in error for error in errors) == 2

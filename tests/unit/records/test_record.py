@@ -80,7 +80,7 @@ def test_covariance_where_everybody_reports_all_is_enumerated(mechanism: Any) ->
 def test_covariance_where_contributors_take_turns_is_that_of_estimates() -> None:
     """Conditional on n_j: GRR's among n_j, and the sampling of n_j of n without replacement, by rehearsal."""
     smp, held = SMP((3, 2), 2.0), np.array([400, 0, 900, 0, 700, 0])
-    f, n, draws = np.array([0.2, 0.45, 0.35]), 2000, 4000
+    f, n, draws = np.array([0.2, 0.45, 0.35]), 2000, 1500
     rng = SimulationRandomness(5)
     found = np.array(
         [smp.estimate(smp.simulate_aggregate(records((3, 2)), held, rng))[0].frequencies for _ in range(draws)]

@@ -180,12 +180,12 @@ def test_variance() -> None:
     expected = (0.25 * p * (1 - p) + 0.75 * q * (1 - q)) / (500 * (p - q) ** 2) + 0.25 * 0.75 / 1000
     smp = SMP((4, 4), 1.0)
     assert smp.variance(0.25, 1000, 0) == pytest.approx(expected, rel=1e-12)
-    # And it is the variance of estimates: chi-squared bounds on 4000 of them, 1% for the expected n_j in place of n_j.
+    # And it is the variance of estimates: chi-squared bounds on 1500 of them, 1% for the expected n_j in place of n_j.
     rng = SimulationRandomness(6)
     rows = np.stack([np.arange(4), np.zeros(4, dtype=int)], axis=1)
-    drawn = [smp.estimate(smp.simulate_aggregate(rows, np.full(4, 250), rng))[0].frequencies[1] for _ in range(4000)]
+    drawn = [smp.estimate(smp.simulate_aggregate(rows, np.full(4, 250), rng))[0].frequencies[1] for _ in range(1500)]
     ratio = np.var(drawn) / expected
-    low, high = stats.chi2.ppf(FAMILY_WISE_ERROR / 2, 3999) / 4000, stats.chi2.isf(FAMILY_WISE_ERROR / 2, 3999) / 4000
+    low, high = stats.chi2.ppf(FAMILY_WISE_ERROR / 2, 1499) / 1500, stats.chi2.isf(FAMILY_WISE_ERROR / 2, 1499) / 1500
     assert low * 0.99 <= ratio <= high * 1.01
 
 

@@ -49,7 +49,7 @@ class OneByOne:
 @pytest.mark.long
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_contributors_one_by_one_follow_the_law(name: str) -> None:
-    laws.simulated_aggregates_follow_the_law(OneByOne(MECHANISMS[name]()), draws=2000)
+    laws.simulated_aggregates_follow_the_law(OneByOne(MECHANISMS[name]()), draws=1000)
 
 
 @pytest.mark.parametrize("module", [pair_sample, sampled_attribute])
@@ -58,7 +58,7 @@ def test_mutant_that_asks_half_of_them_twice_is_killed(module: Any, monkeypatch:
     monkeypatch.setattr(module, "holders_in_blocks", lambda counts, step: (rows >> 1 for rows in honest(counts, step)))
     mechanism = MECHANISMS["PairSample" if module is pair_sample else "SMP"]()
     with pytest.raises(BrokenLawError):
-        laws.simulated_aggregates_follow_the_law(OneByOne(mechanism), draws=2000)
+        laws.simulated_aggregates_follow_the_law(OneByOne(mechanism), draws=1000)
 
 
 def test_mutant_whose_choices_are_not_uniform_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from scipy import stats
 from deniable import SPL, SimulationRandomness
 from deniable.errors import InvalidInputError, InvalidParameterError, InvalidReportError, TooLargeError
 from deniable.records import layout
+from tests.contract.cases import SIMULATIONS
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, rows
 from tests.unit.records.record_laws import (
     BITS,
@@ -132,13 +133,13 @@ def test_simulated_aggregates_follow_the_law() -> None:
         table = held.reshape(sizes)
         marginals = [table.sum(axis=(1, 2)), table.sum(axis=(0, 2)), table.sum(axis=(0, 1))]
         rng = SimulationRandomness(4)
-        drawn = np.array([spl.simulate_aggregate(marginals, rng).counts for _ in range(3000)])
+        drawn = np.array([spl.simulate_aggregate(marginals, rng).counts for _ in range(SIMULATIONS)])
         outputs = spl.outputs()
         states = np.array([spl.aggregate(outputs[o : o + 1]).counts for o in range(len(outputs))], dtype=np.float64)
         assert aggregates_agree(spl, held, drawn, states)
         # Mutant: budget not split.
         greedy = SPL(sizes, 3.0, oracle)
-        drawn = np.array([greedy.simulate_aggregate(marginals, rng).counts for _ in range(3000)])
+        drawn = np.array([greedy.simulate_aggregate(marginals, rng).counts for _ in range(SIMULATIONS)])
         assert not aggregates_agree(spl, held, drawn, states)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import json
@@ -464,6 +465,7 @@ def correlated() -> NDArray[np.int64]:
     return np.column_stack([a, b, c])
 
 
+@functools.cache
 def additive_outputs() -> dict[str, str]:
     """Every rendered output that the additive figure occurs in, or might."""
     schema = schema_of(("a", "b", "c"))

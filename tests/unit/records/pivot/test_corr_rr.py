@@ -26,7 +26,7 @@ from deniable.records.pivot import copies, pivot_draws
 from deniable.records.pivot.corr_rr import CorrRR
 from deniable.report.estimates import mechanism_text
 from deniable.testing import laws
-from tests.contract.cases import Case
+from tests.contract.cases import SIMULATIONS, Case
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted, p_value, rows
 from tests.unit.records.pivot.corr_rr_laws import MATRICES, constant, law, pivot_code, some_matrix
 from tests.unit.records.record_laws import (
@@ -276,7 +276,7 @@ def test_contract() -> None:
         corr_rr = CASE.build(sizes, 1.0)
         laws.ratio_keeps_the_budget(corr_rr, 1.0)
         laws.reports_follow_the_channel(corr_rr, n=15_000)
-        laws.simulated_aggregates_follow_the_law(corr_rr)
+        laws.simulated_aggregates_follow_the_law(corr_rr, draws=SIMULATIONS)
         laws.is_data(corr_rr)
         laws.is_data(CASE.build(sizes, 0.1))
         laws.reports_match_their_declaration(corr_rr)

@@ -156,10 +156,10 @@ def test_unmixed_intervals_cover(sizes: tuple[int, ...], epsilon: float, matrix:
 
 
 def test_expected_errors_are_what_simulation_finds() -> None:
-    """Mean squared error of 2500 collections against the theory, within 5 standard errors (d=3)."""
+    """Mean squared error of 1000 collections against the theory, within 5 standard errors (d=3)."""
     marginals = np.array([[0.4, 0.3, 0.2, 0.1], [0.35, 0.3, 0.2, 0.15], [0.5, 0.2, 0.2, 0.1]])
     corr_rr = CorrRR((4,) * 3, 0.5, constant(3, 0.9))
-    rng, n2, draws = SimulationRandomness(8), 3000, 2500
+    rng, n2, draws = SimulationRandomness(8), 3000, 1000
     every = np.array(records((4, 4, 4)))
     joint = np.prod([marginals[j][every[:, j]] for j in range(3)], axis=0)
     errors = []
