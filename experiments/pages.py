@@ -210,6 +210,11 @@ def plain(markdown: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
+def _nothing(_: Results) -> Sequence[str]:
+    """Return no rows: for pages that list no corrections."""
+    return ()
+
+
 def _none(_: Results) -> Sequence[Contradiction]:
     """Return no contradictions: for pages that are about no paper's claims."""
     return ()
@@ -236,6 +241,8 @@ class Page:
     contradictions : callable, optional
         Results -> every contradiction between the paper and its reproduction, in the order of the page's table. Most of
         their numbers stand elsewhere on the page as well: they are not counted again where another seed is compared.
+    corrections : callable, optional
+        Results -> rows of the page's table of its own corrections, numbers marked. They are not counted either.
     """
 
     name: str
@@ -245,6 +252,7 @@ class Page:
     paper: str = ""
     theory: bool = False
     contradictions: Callable[[Results], Sequence[Contradiction]] = _none
+    corrections: Callable[[Results], Sequence[str]] = _nothing
 
     @property
     def folder(self) -> Path:
@@ -279,6 +287,8 @@ class Page:
             wrong += _find(quote, text, known)
         for statement in self.stated:
             wrong += _find(f"{_OPEN}{plain(statement)}{_CLOSE}", text, known)
+        for row in self.corrections(self.results):
+            wrong += _find(row, text, known)
         for one in self.contradictions(self.results):
             wrong += _find(one.row, text, known)
             wrong += one.lacks()
@@ -310,6 +320,7 @@ class Page:
             yield f"{table}.csv or its command in {COMMANDS} is missing below {self.results.folder.name}"
         self.quotes(self.results)
         self.contradictions(self.results)
+        self.corrections(self.results)
         for table in sorted(files - set(self.results._read)):
             yield f"{table}.csv is not quoted: leave it out"
 
@@ -327,6 +338,7 @@ class Page:
         found = Results(source)
         self.quotes(found)
         self.contradictions(found)
+        self.corrections(found)
         commands = json.loads((source / COMMANDS).read_text(encoding="utf-8"))
         target.mkdir(parents=True, exist_ok=True)
         for table in found._read:

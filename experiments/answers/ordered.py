@@ -416,7 +416,7 @@ def coverage(run: Run) -> None:
     coverage_table(run, settings, distribution)
 
 
-@PAPER.experiment("coverage-invented", "the same on a distribution that needs no data", runs=1000, quick=20)
+@PAPER.experiment("coverage-invented", "the same on a distribution that needs no data", runs=1000, quick=10)
 def coverage_invented(run: Run) -> None:
     """Rehearse collections of people with two humps and a spike."""
     settings: list[Cell] = [

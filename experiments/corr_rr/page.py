@@ -6,7 +6,7 @@ import math
 from statistics import median
 
 from experiments.corr_rr.claim_page import DESCRIBED, EQUAL, POPETS, claim_rows, share_rows
-from experiments.corr_rr.contradictions import contradictions
+from experiments.corr_rr.contradictions import contradictions, corrections
 from experiments.pages import Page, Results, number_of, setting, traced
 
 CLIPPED = "RS+RFD clipped"
@@ -545,4 +545,5 @@ PAGE = Page(
         "corr-rr-coverage.png": "coverage.png",
     },
     contradictions=contradictions,
+    corrections=corrections,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from experiments.cpl.attacks import TOLERANCE
-from experiments.cpl.contradictions import contradictions
+from experiments.cpl.contradictions import contradictions, corrections
 from experiments.cpl.page_calibration import adult, beyond, figure_8
 from experiments.pages import Page, Results, number_of, setting, traced
 
@@ -358,4 +358,5 @@ PAGE = Page(
         "cpl-additive.png": "additive.png",
     },
     contradictions=contradictions,
+    corrections=corrections,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from experiments.jrr.contradictions import COUPLING, contradictions
+from experiments.jrr.contradictions import COUPLING, contradictions, corrections
 from experiments.jrr.paper import DATASETS, EPSILONS, expected
 from experiments.jrr.sweeps import RATIO_ERROR
 from experiments.pages import Page, Results, number_of, setting, traced
@@ -450,4 +450,5 @@ PAGE = Page(
         "jrr-two-groups.png": "two-groups.png",
     },
     contradictions=contradictions,
+    corrections=corrections,
 )

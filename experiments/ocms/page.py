@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from experiments.ocms.contradictions import contradictions
+from experiments.ocms.contradictions import contradictions, corrections
 from experiments.pages import Page, Results, number_of, setting, traced
 
 EPSILONS = (1, 2, 3, 4, 5)
@@ -631,4 +631,5 @@ PAGE = Page(
     STATED,
     PICTURES,
     contradictions=contradictions,
+    corrections=corrections,
 )
