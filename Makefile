@@ -178,7 +178,7 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
-	$(RUN)/pip install --quiet --editable ".[demo,dataframes,excel,models,mpc,pictures,service,postgres]" --group dev
+	$(RUN)/pip install --quiet --editable ".[demo,dataframes,excel,codebooks,models,mpc,pictures,service,postgres]" --group dev
 	touch $@
 
 $(VENV)/.installed-docs: $(VENV)/.installed pyproject.toml

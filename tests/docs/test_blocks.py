@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import openpyxl
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -240,6 +241,19 @@ def _staff() -> None:
     _reports("survey.json", "all.aggregate")
 
 
+def _form(name: str) -> None:
+    book = openpyxl.Workbook()
+    sheets = {
+        "survey": [["type", "name", "label"], ["select_one yn", "smoker", "Do you smoke?"]],
+        "choices": [["list_name", "name"], ["yn", "yes"], ["yn", "no"]],
+    }
+    for sheet, rows in sheets.items():
+        page = book.create_sheet(sheet)
+        for row in rows:
+            page.append(row)
+    book.save(name)
+
+
 def _answered() -> None:
     _asked("stars")
     _two_waves()
@@ -265,6 +279,8 @@ HAS: dict[tuple[str, int], Callable[[], None]] = {
     ("docs/engines.md", 0): _parts,
     ("docs/planning.md", 0): _guess,
     ("docs/planning.md", 1): _guess,
+    ("docs/forms.md", 0): lambda: _form("form.xlsx"),
+    ("docs/forms.md", 1): lambda: _asked("stars"),
     ("docs/r.md", 0): lambda: _asked("stars"),
     ("docs/stories/incomes.md", 0): _incomes,
     ("docs/stories/poll.md", 0): _two_waves,

@@ -39,11 +39,13 @@ _QUIET_SECONDS = 1.0
 VERBS: Mapping[str, tuple[str, str]] = {
     "schema": ("schema", "Draft the public list of questions and answers."),
     "collection": ("collection", "Fix what is asked and how it is randomised."),
+    "form": ("form", "Import a questionnaire made with XLSForm."),
     "inspect": ("inspect", "Say what a survey asks and guarantees."),
     "randomize": ("randomize", "Turn true answers into randomised reports."),
     "aggregate": ("aggregate", "Add up reports."),
     "merge": ("aggregate", "Add up aggregates of one collection."),
     "estimate": ("estimate", "Print frequencies with standard errors and intervals."),
+    "codebook": ("form", "Write a codebook for R, Stata or SPSS."),
     "compare": ("compare", "Say what changed between two collections."),
     "crosstab": ("crosstab", "Print how two answers go together."),
     "heavy-hitters": ("heavy_hitters", "Find the frequent strings nobody listed."),

@@ -1,6 +1,13 @@
+from .formats.codebooks import Variable as Variable, variables as variables, write_codebook as write_codebook
 from .formats.columns import report_arrays as report_arrays
 from .formats.reports import ReportReader as ReportReader, write_reports as write_reports
 from .formats.tables import AnswerReader as AnswerReader, open_answers as open_answers
+from .formats.xlsform import (
+    GarbledQuestion as GarbledQuestion,
+    Unmapped as Unmapped,
+    XLSForm as XLSForm,
+    read_xlsform as read_xlsform,
+)
 from .jobs.aggregating import (
     DraftResult as DraftResult,
     Progress as Progress,

@@ -11,7 +11,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -72,7 +72,7 @@ class Workbook:
         with contextlib.ExitStack() as opened:
             self._file = opened.enter_context(path.open("rb"))
             with self._readable():
-                self._check_size()
+                check_workbook_size(path, self._file)
                 sheet = openpyxl.load_workbook(self._file, read_only=True, data_only=True).worksheets[0]
                 # What the file says about its size may be wrong: too small, lines would be cut off.
                 self.total = int(sheet.max_row or 0)
@@ -109,22 +109,6 @@ class Workbook:
         """Close the file."""
         self._file.close()
 
-    def _check_size(self) -> None:
-        """Refuse an archive that becomes too large; no part of it becomes longer than the archive says."""
-        with zipfile.ZipFile(self._file) as archive:
-            unpacked = sum(part.file_size for part in archive.infolist())
-            styles = sum(part.file_size for part in archive.infolist() if part.filename.endswith("styles.xml"))
-        most = max(MOST_UNPACKED, MOST_TIMES * self.path.stat().st_size)
-        if unpacked > most:
-            raise FileFormatError(
-                f"{self.path} must become at most {most >> 20:,} MiB when it is unpacked, got {unpacked >> 20:,} MiB; "
-                "save the sheet as CSV"
-            )
-        if styles > MOST_STYLES:
-            raise FileFormatError(
-                f"{self.path} must have at most {MOST_STYLES:,} bytes of styles, got {styles:,}; save the sheet as CSV"
-            )
-
     def _batch(self, columns: Sequence[str], records: list[list[str]]) -> pa.RecordBatch:
         self._rows += len(records)
         texts = zip(*records, strict=True)
@@ -137,7 +121,7 @@ class Workbook:
                 line = next(self._lines, None)
                 if line is None:
                     return
-                record = [_text(cell) for cell in line]
+                record = [cell_text(cell) for cell in line]
             while record and not record[-1]:
                 record.pop()
             if record:
@@ -157,7 +141,31 @@ class Workbook:
             raise FileFormatError(f"{self.path} is not a workbook (.xlsx), or is damaged or locked") from None
 
 
-def _text(cell: Any) -> str:
+def check_workbook_size(path: Path, file: BinaryIO) -> None:
+    """Refuse an archive that becomes too large; no part of it becomes longer than the archive says.
+
+    Raises
+    ------
+    FileFormatError
+        If it would become larger than `MOST_UNPACKED` and `MOST_STYLES` allow.
+    """
+    with zipfile.ZipFile(file) as archive:
+        unpacked = sum(part.file_size for part in archive.infolist())
+        styles = sum(part.file_size for part in archive.infolist() if part.filename.endswith("styles.xml"))
+    most = max(MOST_UNPACKED, MOST_TIMES * path.stat().st_size)
+    if unpacked > most:
+        raise FileFormatError(
+            f"{path} must become at most {most >> 20:,} MiB when it is unpacked, got {unpacked >> 20:,} MiB; "
+            "save the sheet as CSV"
+        )
+    if styles > MOST_STYLES:
+        raise FileFormatError(
+            f"{path} must have at most {MOST_STYLES:,} bytes of styles, got {styles:,}; save the sheet as CSV"
+        )
+
+
+def cell_text(cell: Any) -> str:
+    """Return a cell as the text that CSV would have."""
     if cell is None:
         return ""
     if isinstance(cell, bool):

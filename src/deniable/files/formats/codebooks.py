@@ -1,0 +1,153 @@
+"""Codebooks of a collection for other programs: what is asked, and what each code of a report means.
+
+A codebook has a variable for each column of the schema, with its title and the labels of its codes, and no rows. Stata
+and SPSS append reports to it; R reads the CSV.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from deniable.core.outputs import atomic_path, write_text
+from deniable.core.spreadsheets import csv_text
+from deniable.errors import InvalidParameterError, MissingExtraError, TooLargeError
+from deniable.survey.collection import Collection
+
+SUFFIXES = (".csv", ".dta", ".sav")
+"""Endings of codebooks: CSV for R and spreadsheets, Stata, SPSS."""
+
+MOST_LABELS = 1 << 14
+"""Most labels of one variable: Stata takes 65,536, and a dictionary of words is better left in its file."""
+
+_LONGEST_NAME, _LONGEST_TITLE, _LONGEST_LABEL = 32, 80, 120
+"""Characters, and bytes of a label, that Stata and SPSS both take."""
+
+
+class Variable(NamedTuple):
+    """A column of the schema as other programs name it.
+
+    Attributes
+    ----------
+    name : str
+        Letters, digits and underscores, at most 32.
+    title : str
+        What people read.
+    labels : tuple of str
+        Labels of the codes 0, 1, ...
+    """
+
+    name: str
+    title: str
+    labels: tuple[str, ...]
+
+
+def variables(collection: Collection) -> tuple[Variable, ...]:
+    """Return the variables of a collection, in the order of its columns.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it asks for open text, which has no codes.
+    TooLargeError
+        If a column has more than 16,384 answers.
+
+    Examples
+    --------
+    >>> from deniable import GRR, Attribute, Schema
+    >>> survey = Collection(Schema((Attribute("do you smoke?", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
+    >>> variables(survey)
+    (Variable(name='do_you_smoke', title='do you smoke?', labels=('yes', 'no')),)
+    """
+    found: list[Variable] = []
+    for column in collection.schema.columns:
+        if not column.question_kind.coded:
+            raise InvalidParameterError(
+                f"{column.name!r} must have a list of answers for a codebook, it asks for open text; leave it out"
+            )
+        if column.k > MOST_LABELS:
+            raise TooLargeError(
+                f"a codebook must have at most {MOST_LABELS:,} answers of a question, got {column.k:,} of "
+                f"{column.name!r}; use its dictionary file"
+            )
+        name = _name(column.name, {one.name for one in found})
+        found.append(Variable(name, column.title or column.name, column.labels))
+    return tuple(found)
+
+
+def write_codebook(collection: Collection, path: Path) -> None:
+    """Write the codebook of a collection: CSV, Stata or SPSS, by the ending of the path.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the path has another ending.
+    MissingExtraError
+        If pyreadstat is not installed, for Stata and SPSS.
+    """
+    if path.suffix not in SUFFIXES:
+        raise InvalidParameterError(f"output must end in {', '.join(SUFFIXES)}, got output={path}")
+    asked = variables(collection)
+    facts = list(_facts(collection))
+    if path.suffix == ".csv":
+        rows = [(one.name, one.title, str(code), label) for one in asked for code, label in enumerate(one.labels)]
+        about = [("survey", label, "", value) for label, value in facts]
+        write_text(path, csv_text([("variable", "title", "value", "value_label"), *rows, *about]))
+        return
+    try:
+        import pandas
+        import pyreadstat
+    except ImportError as error:
+        raise MissingExtraError(
+            'to write .dta and .sav pyreadstat is needed: pip install "deniable[codebooks]"'
+        ) from error
+    table = pandas.DataFrame({one.name: pandas.Series([], dtype="int32") for one in asked})
+    titles: dict[str, str | None] = {one.name: _short(one.title, _LONGEST_TITLE) for one in asked}
+    labels: dict[str, dict[int | float, str]] = {
+        one.name: {code: _short(label, _LONGEST_LABEL) for code, label in enumerate(one.labels)} for one in asked
+    }
+    about_file = _short("; ".join(f"{label} {value}" for label, value in facts), _LONGEST_TITLE)
+    with atomic_path(path) as temporary:
+        if path.suffix == ".dta":
+            pyreadstat.write_dta(
+                table, str(temporary), column_labels=titles, variable_value_labels=labels, file_label=about_file
+            )
+        else:
+            notes = [f"{label}: {value}" for label, value in facts]
+            pyreadstat.write_sav(
+                table,
+                str(temporary),
+                column_labels=titles,
+                variable_value_labels=labels,
+                file_label=_short(about_file, 64),
+                note=notes,
+            )
+
+
+def _facts(collection: Collection) -> Iterator[tuple[str, str]]:
+    """Yield what reports are relative to: label and value."""
+    yield "epsilon", f"{float(collection.privacy().epsilon):.10g}"
+    yield "mechanism", collection.mechanism.name
+    yield "collection", collection.id
+    if collection.title:
+        yield "title", collection.title
+
+
+def _name(text: str, taken: set[str]) -> str:
+    """Return a name that other programs take, distinct from those that are taken."""
+    words = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
+    base = words if words[:1].isalpha() else f"v_{words}".rstrip("_")
+    name, place = base[:_LONGEST_NAME], 2
+    while name.lower() in {one.lower() for one in taken}:
+        end = f"_{place}"
+        name, place = base[: _LONGEST_NAME - len(end)] + end, place + 1
+    return name
+
+
+def _short(text: str, most: int) -> str:
+    """Return a text of at most `most` bytes of UTF-8, with an ellipsis where something was cut."""
+    if len(text.encode()) <= most:
+        return text
+    return text.encode()[: most - 3].decode(errors="ignore") + "…"

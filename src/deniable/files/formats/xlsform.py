@@ -1,0 +1,418 @@
+"""Questionnaires made with XLSForm: a workbook whose sheets ``survey`` and ``choices`` say what is asked.
+
+Questions with one or several answers out of a list, and numbers between limits, become questions of a schema.
+Translations (``label::German (de)``) become texts of a survey page. Safely Report's columns ``garbling::answer`` and
+``garbling::rate`` say that a device answers for the contributor: such a question becomes a collection of its own, whose
+mechanism is the design `deniable.designs.garbling`. Whatever cannot be mapped is listed with its row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from deniable.designs import Design, garbling
+from deniable.errors import DeniableError, FileFormatError, InvalidInputError, InvalidParameterError, MissingExtraError
+from deniable.files.formats.workbooks import cell_text, check_workbook_size
+from deniable.survey.collection import Collection
+from deniable.survey.schema import Attribute, Schema
+
+FINEST = 64
+"""Most points of the grid of a number, unless it is a whole number with fewer values."""
+
+_LABEL = re.compile(r"label(?:::(?P<language>.+))?")
+_TAG = re.compile(r"\(\s*([A-Za-z0-9-]+)\s*\)\s*$")
+_LIMITS = re.compile(r"\s*\.\s*(<=|>=|<|>)\s*(-?\d+(?:\.\d+)?)\s*")
+_NOT_ASKED = ("start", "end", "today", "deviceid", "username", "phonenumber", "audit", "calculate", "hidden", "note")
+_BATCHES = "coins of a batch depend on each other, and who knows the others' answers may learn yours; leave it empty"
+
+Row = Mapping[str, str]
+
+
+class Unmapped(NamedTuple):
+    """A row of a form that did not become a question.
+
+    Attributes
+    ----------
+    sheet : str
+        Name of the sheet.
+    row : int
+        Its row, counted as the spreadsheet counts.
+    name : str
+        Name of the question, or its type if it has none.
+    reason : str
+        Why, and what to do.
+    """
+
+    sheet: str
+    row: int
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return it as a line of text."""
+        return f"sheet {self.sheet}, row {self.row}, {self.name}: {self.reason}"
+
+
+class _CannotMapError(Exception):
+    """Raised with the reason why a row cannot be mapped."""
+
+
+class GarbledQuestion(NamedTuple):
+    """A question that a device answers for the contributor with some probability.
+
+    Attributes
+    ----------
+    attribute : Attribute
+        Its categories are the other answer, then the sensitive one.
+    rate : Fraction
+        Probability that the device gives the sensitive answer.
+    row : int
+        Its row in the sheet.
+    """
+
+    attribute: Attribute
+    rate: Fraction
+    row: int
+
+    def design(self, *, one_sided: bool = False) -> Design:
+        """Return the design: `deniable.designs.garbling` at this rate."""
+        return garbling(self.rate, one_sided=one_sided)
+
+    def collection(self, *, one_sided: bool = False, title: str = "") -> Collection:
+        """Return a collection that asks this question only.
+
+        Raises
+        ------
+        InvalidParameterError
+            Without `one_sided`: the other answer proves that its contributor does not hold the sensitive one, so no
+            epsilon holds.
+        """
+        return Collection(Schema((self.attribute,)), self.design(one_sided=one_sided), title=title)
+
+
+@dataclass(frozen=True)
+class XLSForm:
+    """A form as it was read; made by `read_xlsform`.
+
+    Parameters
+    ----------
+    title : str
+        The form's title.
+    attributes : tuple of Attribute
+        The questions without garbling, in their order.
+    garbled : tuple of GarbledQuestion
+        The others.
+    texts : mapping
+        By language: ``title``, ``questions`` (text by name) and ``labels`` (texts of all answers by name), as the
+        ``languages`` of a survey page have them.
+    unmapped : tuple of Unmapped
+        What did not become a question.
+    """
+
+    title: str
+    attributes: tuple[Attribute, ...]
+    garbled: tuple[GarbledQuestion, ...]
+    texts: Mapping[str, Mapping[str, Any]]
+    unmapped: tuple[Unmapped, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the questions without garbling.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is none.
+        """
+        return Schema(self.attributes)
+
+
+def read_xlsform(path: Path) -> XLSForm:
+    """Read a questionnaire made with XLSForm (.xlsx; extra ``excel``).
+
+    Parameters
+    ----------
+    path : path
+        The workbook.
+
+    Raises
+    ------
+    MissingExtraError
+        If openpyxl is not installed.
+    FileFormatError
+        If it is not a workbook with the sheets ``survey`` and ``choices``.
+    InvalidInputError
+        If garbling of a question cannot be mapped exactly, naming every row: importing it without its noise, or with
+        other noise, would break the promise that the form makes.
+    """
+    sheets = _sheets(Path(path))
+    settings = next(iter(sheets.get("settings", [])), (0, {}))[1]
+    lists = _Lists(sheets["choices"])
+    language = settings.get("default_language", "")
+    form = _Form(lists, _tag(language) if language else "en")
+    for row, cells in sheets["survey"]:
+        form.read(row, cells)
+    if form.refused:
+        raise InvalidInputError(
+            f"{path}: garbling must be mapped exactly, or not at all; change the form:\n" + "\n".join(form.refused)
+        )
+    title = settings.get("form_title", "")
+    for texts in form.texts.values():
+        texts["title"] = title
+    return XLSForm(title, tuple(form.attributes), tuple(form.garbled), form.texts, tuple(form.unmapped))
+
+
+def _sheets(path: Path) -> dict[str, list[tuple[int, Row]]]:
+    """Return every sheet's rows with their numbers, as texts by the header's names; empty cells are left out."""
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise MissingExtraError(f'to read {path} openpyxl is needed: pip install "deniable[excel]"') from error
+    found: dict[str, list[tuple[int, Row]]] = {}
+    with path.open("rb") as file, _readable(path), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about styles, rules and pictures
+        check_workbook_size(path, file)
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        for sheet in book.worksheets:
+            sheet.reset_dimensions()
+            lines = ([cell_text(cell).strip() for cell in line] for line in sheet.iter_rows(values_only=True))
+            header = [name.lower() if not name.lower().startswith("label::") else name for name in next(lines, [])]
+            rows = enumerate(lines, start=2)
+            cells = ((row, dict(zip(header, line, strict=False))) for row, line in rows)
+            found[sheet.title.lower()] = [
+                (row, {name: text for name, text in line.items() if name and text}) for row, line in cells
+            ]
+    missing = [name for name in ("survey", "choices") if name not in found]
+    if missing:
+        raise FileFormatError(f"{path} must have the sheets survey and choices of XLSForm, got none named {missing[0]}")
+    return found
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except DeniableError:
+        raise
+    except Exception:
+        # An archive of XML may raise anything in its parser.
+        raise FileFormatError(f"{path} is not a workbook (.xlsx), or is damaged or locked") from None
+
+
+def _tag(language: str) -> str:
+    """Return the tag of a language as XLSForm writes it: "German (de)" is "de"."""
+    found = _TAG.search(language)
+    return (found.group(1) if found else language).strip().lower()
+
+
+class _Lists:
+    """The lists of choices, by name: names of choices, and their labels by language."""
+
+    def __init__(self, rows: Sequence[tuple[int, Row]]) -> None:
+        self._choices: dict[str, list[tuple[int, Row]]] = {}
+        for row, cells in rows:
+            self._choices.setdefault(cells.get("list_name") or cells.get("list name", ""), []).append((row, cells))
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return the names of the choices of a list."""
+        if not name or name not in self._choices:
+            raise _CannotMapError(f"the sheet choices has no list {name!r}; add it")
+        found = tuple(cells.get("name", "") for _, cells in self._choices[name])
+        if not all(found) or len(set(found)) < len(found):
+            row = next(row for row, cells in self._choices[name] if found.count(cells.get("name", "")) > 1 or not cells)
+            raise _CannotMapError(f"choices of the list {name!r} must have distinct names; see row {row} of choices")
+        return found
+
+    def label(self, name: str, choice: str, column: str) -> str:
+        """Return the label of a choice in a column, its name if there is none."""
+        (cells,) = (cells for _, cells in self._choices[name] if cells.get("name") == choice)
+        return cells.get(column) or cells.get("label") or choice
+
+
+@dataclass
+class _Form:
+    """Questions of the sheet ``survey``, read from its first row to its last."""
+
+    lists: _Lists
+    default: str
+    attributes: list[Attribute] = field(default_factory=list)
+    garbled: list[GarbledQuestion] = field(default_factory=list)
+    unmapped: list[Unmapped] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    texts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rosters: list[str] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)
+
+    def read(self, row: int, cells: Row) -> None:
+        """Read one row."""
+        kind, *rest = cells.get("type", "").replace("select one", "select_one").split()
+        kind = kind.lower() if kind else ""
+        name = cells.get("name", "") or cells.get("type", "")
+        if kind in ("begin_group", "begin_repeat", "begin"):
+            repeated = "repeat" in kind or rest[:1] == ["repeat"]
+            self.rosters.append(name if repeated else "")
+            self.conditions.append(cells.get("relevant", ""))
+            return
+        if kind in ("end_group", "end_repeat", "end") and (kind != "end" or rest[:1] in (["group"], ["repeat"])):
+            if self.rosters:
+                self.rosters.pop()
+                self.conditions.pop()
+            return
+        if not cells:
+            return
+        garbles = any(cells.get(f"garbling::{key}") for key in ("answer", "rate", "covariate"))
+        try:
+            self._add(row, name, kind, rest, cells, garbles)
+        except (_CannotMapError, InvalidParameterError) as error:
+            problem = Unmapped("survey", row, name, str(error))
+            if garbles:
+                self.refused.append(str(problem))
+            else:
+                self.unmapped.append(problem)
+
+    def _add(self, row: int, name: str, kind: str, rest: Sequence[str], cells: Row, garbles: bool) -> None:
+        if kind in _NOT_ASKED and not garbles:
+            raise _CannotMapError(f"{kind} asks for no answer")
+        if any(self.rosters):
+            raise _CannotMapError(f"it is in the repeat {self.rosters[-1]!r}; a person reports each question once")
+        if cells.get("relevant") or any(self.conditions):
+            raise _CannotMapError(
+                "it has a condition (relevant): whether it is answered would tell; ask everyone, with an answer such "
+                'as "does not apply"'
+            )
+        reader = _READERS.get(kind)
+        if reader is None:
+            raise _CannotMapError(f"the type {kind or 'without a name'} has no list of answers; ask for a choice")
+        attribute = reader(self, name, rest, cells)
+        if garbles:
+            garbled = self._garbled(attribute, kind, cells, row)
+            if garbled is None:
+                self.unmapped.append(
+                    Unmapped("survey", row, name, "its rate is 0: it is asked directly, without any noise")
+                )
+                self.attributes.append(attribute)
+            else:
+                self.garbled.append(garbled)
+                attribute = garbled.attribute
+        else:
+            self.attributes.append(attribute)
+        self._translate(attribute, cells, rest)
+
+    def _garbled(self, attribute: Attribute, kind: str, cells: Row, row: int) -> GarbledQuestion | None:
+        """Return the question and its rate; None for a rate of 0."""
+        if kind != "select_one" or len(attribute.labels) != 2:
+            raise _CannotMapError("only select_one with two choices can be garbled; empty its garbling columns")
+        carrier = cells.get("garbling::answer", "")
+        if carrier not in attribute.categories:
+            raise _CannotMapError(
+                f"garbling::answer must be the name of a choice, {' or '.join(attribute.categories)}, got {carrier!r}"
+            )
+        covariate = cells.get("garbling::covariate", "")
+        if covariate == "*":
+            raise _CannotMapError(f"garbling::covariate must be empty, got '*': {_BATCHES}")
+        if covariate:
+            raise _CannotMapError(f"garbling::covariate must be empty, got a column of the roster: {_BATCHES}")
+        written = cells.get("garbling::rate", "")
+        if not re.fullmatch(r"(\d*\.?\d+|\d+\.)(e-?\d+)?", written, re.I):
+            raise _CannotMapError(f"garbling::rate must be a decimal in [0, 1), got {written!r}")
+        rate = Fraction(written)
+        if rate >= 1:
+            raise _CannotMapError(f"garbling::rate must be in [0, 1), got {written}: everyone would say the same")
+        if not rate:
+            return None
+        other = next(one for one in attribute.categories if one != carrier)
+        return GarbledQuestion(Attribute(attribute.name, (other, carrier), title=attribute.title), rate, row)
+
+    def _translate(self, attribute: Attribute, cells: Row, rest: Sequence[str]) -> None:
+        for column in cells:
+            match = _LABEL.fullmatch(column)
+            if match is None:
+                continue
+            language = match.group("language")
+            texts = self.texts.setdefault(_tag(language) if language else self.default, {"questions": {}, "labels": {}})
+            texts["questions"][attribute.name] = cells[column]
+            if rest:
+                texts["labels"][attribute.name] = [self.lists.label(rest[0], one, column) for one in attribute.labels]
+
+    # ---------------------------------------------------------------- types of questions
+
+    def _one(self, name: str, rest: Sequence[str], cells: Row) -> Attribute:
+        self._check_choices(rest, cells)
+        return Attribute(name, self.lists.names(rest[0] if rest else ""), title=_title(cells))
+
+    def _several(self, name: str, rest: Sequence[str], cells: Row) -> Attribute:
+        self._check_choices(rest, cells)
+        # Forms write the chosen names with a space between them.
+        names = self.lists.names(rest[0] if rest else "")
+        return Attribute(name, names, kind="multiple", separator=" ", title=_title(cells))
+
+    def _check_choices(self, rest: Sequence[str], cells: Row) -> None:
+        if "or_other" in rest:
+            raise _CannotMapError("or_other adds open text; list the answers, with one for all others")
+        if cells.get("choice_filter"):
+            raise _CannotMapError("choice_filter makes the list depend on another answer; give everyone the same list")
+
+    def _whole(self, name: str, rest: Sequence[str], cells: Row) -> Attribute:  # noqa: ARG002
+        least, most = _limits(cells.get("constraint", ""), whole=True)
+        return _number(name, least, most, min(int(most - least) + 1, FINEST), cells)
+
+    def _decimal(self, name: str, rest: Sequence[str], cells: Row) -> Attribute:  # noqa: ARG002
+        least, most = _limits(cells.get("constraint", ""), whole=False)
+        return _number(name, least, most, FINEST, cells)
+
+    def _range(self, name: str, rest: Sequence[str], cells: Row) -> Attribute:  # noqa: ARG002
+        given = dict(re.findall(r"(\w+)\s*=\s*(-?\d+(?:\.\d+)?)", cells.get("parameters", "")))
+        least, most, step = (Fraction(given.get(key, usual)) for key, usual in _RANGE.items())
+        if step <= 0 or most <= least or (most - least) % step:
+            raise _CannotMapError("parameters must be start < end a whole number of steps apart")
+        return _number(name, least, most, min(int((most - least) / step) + 1, FINEST), cells)
+
+
+_RANGE = {"start": "0", "end": "10", "step": "1"}
+"""Parameters of a range, and what XLSForm takes for those that are left out."""
+
+_READERS = {
+    "select_one": _Form._one,
+    "select_multiple": _Form._several,
+    "integer": _Form._whole,
+    "int": _Form._whole,
+    "decimal": _Form._decimal,
+    "range": _Form._range,
+}
+
+
+def _title(cells: Row) -> str:
+    return cells.get("label") or next((text for column, text in cells.items() if _LABEL.fullmatch(column)), "")
+
+
+def _number(name: str, least: Fraction, most: Fraction, points: int, cells: Row) -> Attribute:
+    return Attribute(name, kind="numeric", range=(float(least), float(most)), grid=points, title=_title(cells))
+
+
+def _limits(constraint: str, *, whole: bool) -> tuple[Fraction, Fraction]:
+    """Return the least and the largest number that a constraint such as ``. >= 0 and . <= 120`` allows."""
+    least: Fraction | None = None
+    most: Fraction | None = None
+    for part in re.split(r"\band\b", constraint) if constraint else []:
+        found = _LIMITS.fullmatch(part)
+        if found is None:
+            raise _CannotMapError("its constraint must give a least and a largest number, as . >= 0 and . <= 120")
+        sign, limit = found.group(1), Fraction(found.group(2))
+        if sign in "<>":
+            if not whole:
+                raise _CannotMapError("its limits must be possible answers: write <= and >= instead of < and >")
+            limit += -1 if sign == "<" else 1
+        if sign[0] == ">":
+            least = limit
+        else:
+            most = limit
+    if least is None or most is None or least >= most:
+        raise _CannotMapError("a number needs both limits in its constraint, as . >= 0 and . <= 120; they are public")
+    return least, most
