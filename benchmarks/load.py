@@ -129,9 +129,9 @@ def served(database: str, most_per_commit: int = 4096) -> Iterator[Served]:
     page = draft_page(ASKED, 1_000_000)
     words = page.languages["en"].model_copy(update={"intro": "x", "consent": "x"})
     text = page.model_copy(update={"languages": {"en": words}, "contact": "x"}).to_json()
-    ask(database, {"verb": "new", "slug": "load", "document": ASKED.to_json(), "page": text, "folder": "."})
-    ask(database, {"verb": "open", "slug": "load"})
-    sender = {"verb": "add-analyst", "name": "load", "role": "sender"}
+    ask(database, {"command": "new", "slug": "load", "document": ASKED.to_json(), "page": text, "folder": "."})
+    ask(database, {"command": "open", "slug": "load"})
+    sender = {"command": "add-analyst", "name": "load", "role": "sender"}
     here = Served(database, most_per_commit, ask(database, sender | {"token": True})["token"])
     try:
         yield here

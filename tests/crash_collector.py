@@ -189,8 +189,8 @@ def crash(
 ) -> Outcome:
     """Kill collectors and stop their database while reports come in; then compare."""
     for request in (
-        {"verb": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."},
-        {"verb": "open", "slug": "smoking"},
+        {"command": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."},
+        {"command": "open", "slug": "smoking"},
     ):
         ask(database, request)
     running = [Collector(database) for _ in range(collectors)]
@@ -229,10 +229,10 @@ def crash(
 def _compared(
     store: str, database: str, folder: Path, senders: list[_Sender], collectors: int, kills: int, stops: int
 ) -> Outcome:
-    ask(database, {"verb": "close", "slug": "smoking", "now": True})
+    ask(database, {"command": "close", "slug": "smoking", "now": True})
     import base64
 
-    content = base64.b64decode(ask(database, {"verb": "export", "slug": "smoking"})["files"][""])
+    content = base64.b64decode(ask(database, {"command": "export", "slug": "smoking"})["files"][""])
     (folder / "export.aggregate").write_bytes(content)
     exported = Aggregate.load(folder / "export.aggregate")
     lines = [line for sender in senders for line in sender.acknowledged]

@@ -1,6 +1,6 @@
 """What `kill -9` at any moment leaves behind: ``python -m tests.crash_files --kills 30 -o results/crash-files.json``.
 
-Every verb that writes runs in a process of its own and is killed there, at moments that a seed chooses: half of them
+Every command that writes runs in a process of its own and is killed there, at moments that a seed chooses: half of them
 after a random part of the time that an undisturbed run takes, half at a random one of its steps in the file system,
 which hits the instants around a rename. Then what is there is looked at, and the command is run again to its end.
 """
@@ -178,22 +178,22 @@ def after_deal(folder: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Verb:
+class Command:
     """A command: what it needs in a folder, and what must be true of that folder after it was killed."""
 
     make: Callable[[Path], tuple[str, ...]]
     after: Callable[[Path], str]
 
 
-VERBS = {
-    "randomize": Verb(make_answers, after_randomize),
-    "aggregate": Verb(make_reports, after_aggregate),
-    "merge": Verb(make_aggregates, after_merge),
-    "deal": Verb(make_survey, after_deal),
+COMMANDS = {
+    "randomize": Command(make_answers, after_randomize),
+    "aggregate": Command(make_reports, after_aggregate),
+    "merge": Command(make_aggregates, after_merge),
+    "deal": Command(make_survey, after_deal),
 }
 
 
-def run_verb(folder: Path, arguments: tuple[str, ...], kill_at: int | None, ready: Any, done: Any) -> None:
+def run_command(folder: Path, arguments: tuple[str, ...], kill_at: int | None, ready: Any, done: Any) -> None:
     """Child: run a command in a folder; kill itself at a step in the file system, or report how many there were.
 
     Steps are counted, and `ready` is set, from the first lock on: before that nothing is written.
@@ -255,12 +255,12 @@ def crash(name: str, kills: int, seed: int, where: Path) -> dict[str, Any]:
         folder.mkdir(parents=True)
         os.environ["XDG_STATE_HOME"] = str(root / "state")
         try:
-            arguments = VERBS[name].make(folder)
+            arguments = COMMANDS[name].make(folder)
             by_time = number % 2 == 0
             share = moments.random()
             kill_at = None if number < 0 or by_time else 1 + int(share * steps)
             ready, done = context.Event(), context.SimpleQueue()
-            child = context.Process(target=run_verb, args=(folder, arguments, kill_at, ready, done))
+            child = context.Process(target=run_command, args=(folder, arguments, kill_at, ready, done))
             child.start()
             ready.wait(120)
             begun = time.perf_counter()
@@ -274,7 +274,7 @@ def crash(name: str, kills: int, seed: int, where: Path) -> dict[str, Any]:
                 seconds, steps = time.perf_counter() - begun, done.get()
             else:
                 alive += kill_at is not None
-                outcomes[VERBS[name].after(folder)] += 1
+                outcomes[COMMANDS[name].after(folder)] += 1
         finally:
             if earlier_state is None:
                 del os.environ["XDG_STATE_HOME"]
@@ -298,7 +298,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     results = {}
-    for name in VERBS:
+    for name in COMMANDS:
         with tempfile.TemporaryDirectory() as folder:
             results[name] = crash(name, options.kills, options.seed, Path(folder))
         print(name, results[name], flush=True)

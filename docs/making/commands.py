@@ -1,4 +1,4 @@
-"""The parameters of every verb as tables of `docs/cli.md`, made from what `--help` says."""
+"""The parameters of every command as tables of `docs/cli.md`, made from what `--help` says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from deniable.cli import app, verbs
+from deniable.cli import app, commands as all_commands
 from deniable.cli._mechanisms import constructor_names
 
 BEGIN, END = "<!-- made from --help: begin -->", "<!-- made from --help: end -->"
@@ -16,10 +16,10 @@ BEGIN, END = "<!-- made from --help: begin -->", "<!-- made from --help: end -->
 MECHANISMS = "[a mechanism](choosing.md#all-mechanisms)"
 
 
-def parameters(verb: str) -> list[Any]:
-    """Return the parameters of a verb, in the order of its help."""
+def parameters(name: str) -> list[Any]:
+    """Return the parameters of a command, in the order of its help."""
     commands: Any = get_command(app)
-    return [parameter for parameter in commands.commands[verb].params if "--help" not in parameter.opts]
+    return [parameter for parameter in commands.commands[name].params if "--help" not in parameter.opts]
 
 
 def name(parameter: Any) -> str:
@@ -29,10 +29,10 @@ def name(parameter: Any) -> str:
     return str(max(parameter.opts, key=len))
 
 
-def table(verb: str) -> str:
-    """Return the table of a verb's parameters in Markdown."""
+def table(name: str) -> str:
+    """Return the table of a command's parameters in Markdown."""
     lines = ["| parameter | default | meaning |", "|---|---|---|"]
-    return "\n".join([*lines, *(_row(parameter) for parameter in parameters(verb))])
+    return "\n".join([*lines, *(_row(parameter) for parameter in parameters(name))])
 
 
 def _row(parameter: Any) -> str:
@@ -57,12 +57,12 @@ def _in_markdown(said: str) -> str:
 
 
 def with_tables(page: str) -> str:
-    """Return the reference with the table of every verb as it is now, where the verb's section has the markers."""
+    """Return the reference with every command's table as it is now, where the command's section has the markers."""
     before, *sections = re.split(r"(?=^## `deniable )", page, flags=re.M)
     made = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
     for place, section in enumerate(sections):
-        verb = section.partition("`deniable ")[2].partition("`")[0]
-        if verb in verbs():
-            now = f"{BEGIN}\n\n{table(verb)}\n\n{END}"
+        name = section.partition("`deniable ")[2].partition("`")[0]
+        if name in all_commands():
+            now = f"{BEGIN}\n\n{table(name)}\n\n{END}"
             sections[place] = made.sub(lambda _, now=now: now, section)
     return "".join([before, *sections])

@@ -162,18 +162,18 @@ def test_bad_dictionaries_are_refused(run: Run, content: bytes, message: str) ->
     assert not Path("survey.json").exists()
 
 
-def test_every_verb_needs_the_dictionary_that_was_published(counted: Run) -> None:
-    verbs = (
+def test_every_command_needs_the_dictionary_that_was_published(counted: Run) -> None:
+    commands = (
         ("randomize", "survey.json", "answers.csv", "-o", "other.parquet"),
         ("aggregate", "survey.json", "r.parquet", "-o", "other.aggregate"),
         ("estimate", "survey.json", "all.aggregate"),
     )
     with Path("words.txt").open("a") as file:
         file.write("one more\n")
-    for arguments in verbs:
+    for arguments in commands:
         refused(counted, "words.txt was changed, or is another dictionary", *arguments)
     Path("words.txt").unlink()
-    for arguments in verbs:
+    for arguments in commands:
         refused(counted, "there is no file words.txt: survey.json refers to it", *arguments)
 
 

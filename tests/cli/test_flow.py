@@ -1,4 +1,4 @@
-"""The main job, verb by verb: what is printed, what is written, what is refused."""
+"""The main job, command by command: what is printed, what is written, what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of question through every verb, from CSV, Parquet and data frames."""
+"""Every kind of question through every command, from CSV, Parquet and data frames."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def files(folder: Path) -> None:
 
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("answers", ["answers.csv", "answers.parquet"])
-def test_every_kind_through_every_verb(run: Run, answers: str) -> None:
+def test_every_kind_through_every_command(run: Run, answers: str) -> None:
     made = run("collection", "--schema", "schema.json", "--epsilon", "6", "-o", "made.json")
     assert made.exit_code == 0
     assert "square waves for 'stars', 'income'" in " ".join(made.stdout.split())

@@ -1,4 +1,4 @@
-"""On a terminal of 60 columns no verb loses a column: all headers and numbers of a wide one are there, uncut."""
+"""On a terminal of 60 columns no command loses a column: all headers and numbers of a wide one are there, uncut."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WIDE, NARROW = 250, 60
 
 @pytest.fixture
 def made(run: Run, made_once: MadeOnce) -> Run:
-    """Everything that the verbs read."""
+    """Everything that the commands read."""
     made_once(
         "narrow",
         lambda: run_all(
@@ -69,9 +69,9 @@ def numbers(text: str) -> Counter[str]:
     return Counter(re.findall(r"(?<!\w)-?\d+(?:[.,]\d+)*%?(?!\w)", text))
 
 
-@pytest.mark.parametrize("verb", TABLES)
-def test_no_column_is_lost_at_sixty(verb: str, made: Run) -> None:
-    wide, narrow = shown(TABLES[verb], WIDE), shown(TABLES[verb], NARROW)
+@pytest.mark.parametrize("command", TABLES)
+def test_no_column_is_lost_at_sixty(command: str, made: Run) -> None:
+    wide, narrow = shown(TABLES[command], WIDE), shown(TABLES[command], NARROW)
     assert headers(wide), "a table is looked at"
     # A matrix may number its columns, and name them below.
     assert headers(wide) <= set(narrow.split())

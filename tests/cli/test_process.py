@@ -24,7 +24,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from deniable import Collection, SecureRandomness, cli
 owner, name = {{
     "randomize": (SecureRandomness, "fill"), "aggregate": (Collection, "aggregate"), "deal": (SecureRandomness, "fill")
-}}["{verb}"]
+}}["{command}"]
 original, calls = getattr(owner, name), []
 def stopping(*arguments):
     calls.append(1)
@@ -45,9 +45,9 @@ def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     )  # fmt: skip
 
 
-def interrupted(verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def interrupted(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command until it is in the middle of its work, press Ctrl-C, and return what it said."""
-    code = STOPPING.format(verb=verb, arguments=", ".join(map(repr, (verb, *arguments))))
+    code = STOPPING.format(command=command, arguments=", ".join(map(repr, (command, *arguments))))
     child = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
     )
@@ -161,13 +161,13 @@ def test_a_terminal_without_unicode(collected: Run) -> None:
 
 def test_progress_is_shown_on_a_terminal_and_never_in_the_output(collected: Run) -> None:
     code = (
-        "import sys, time, deniable.cli._app as shared, deniable.cli.estimate as verb, deniable.cli as cli\n"
+        "import sys, time, deniable.cli._app as shared, deniable.cli.estimate as command, deniable.cli as cli\n"
         "shared._QUIET_SECONDS = 0.0\n"
-        "read = verb.read_truth\n"
+        "read = command.read_truth\n"
         "def slow(*arguments, **options):\n"
         "    time.sleep(0.5)\n"
         "    return read(*arguments, **options)\n"
-        "verb.read_truth = slow\n"
+        "command.read_truth = slow\n"
         "sys.argv = ['deniable', 'estimate', 'survey.json', 'all.aggregate', '--truth', 'answers.csv', *sys.argv[1:]]\n"
         "cli.main()\n"
     )

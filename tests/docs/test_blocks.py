@@ -22,7 +22,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from deniable.cli import app, verbs as all_verbs
+from deniable.cli import app, commands as all_commands
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -93,8 +93,8 @@ OTHER_PROGRAMS = {
     ".venv/bin/python": "a benchmark of minutes: its module is checked to be there",
     "python -m experiments": "minutes: `make quick` runs all with few runs; those named are checked to exist",
     "DENIABLE_DATA=": "the same, on data that not everybody has",
-    "deniable serve --demo": "tests/service/test_verbs.py starts it, and 60 contributors answer",
-    "deniable send survey.json answers.csv http": "needs a collector: tests/service/test_verbs.py sends to one",
+    "deniable serve --demo": "tests/service/test_commands.py starts it, and 60 contributors answer",
+    "deniable send survey.json answers.csv http": "needs a collector: tests/service/test_commands.py sends to one",
 }
 """Beginnings of lines that are not run here, and why."""
 
@@ -331,17 +331,22 @@ def test_reasons_and_stages_are_of_blocks_that_there_are() -> None:
 
 def test_commands_name_verbs_and_options_that_there_are() -> None:
     """Also those that are not run, and those inside of sentences."""
-    verbs: Any = get_command(app)
-    options = {verb: {option for one in verbs.commands[verb].params for option in one.opts} for verb in all_verbs()}
+    commands: Any = get_command(app)
+    options = {
+        command: {option for one in commands.commands[command].params for option in one.opts}
+        for command in all_commands()
+    }
     said = [line for block in BLOCKS if block.language in ("", "sh") for line in _lines(block)]
     for path in PAGES:
         said += re.findall(r"(?<!`)`(deniable [^`\n]+)`(?!`)", path.read_text(encoding="utf-8"))
     for line in (line for line in said if line.startswith("deniable ")):
-        _, verb, *words = line.replace("...", "").split()
-        if verb.startswith("-"):
+        _, command, *words = line.replace("...", "").split()
+        if command.startswith("-"):
             continue
-        assert verb in options, line
-        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options[verb] | {"--help"}, line
+        assert command in options, line
+        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options[command] | {"--help"}, (
+            line
+        )
 
 
 def test_targets_and_modules_of_the_pages_exist() -> None:

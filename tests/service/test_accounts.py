@@ -271,7 +271,7 @@ def test_a_token_that_expires_ends_on_its_day(database: str) -> None:
     store.add_analyst("ann", "owner", STORED)
     from deniable.service.control import perform
 
-    secret = perform(surveys, {"verb": "add-token", "name": "ann", "label": "month", "days": 30})["token"]
+    secret = perform(surveys, {"command": "add-token", "name": "ann", "label": "month", "days": 30})["token"]
     logins = Logins(store, clock)
     clock.move(days=29)
     assert logins.who(secret, "token") is not None
@@ -333,12 +333,12 @@ def test_programs_have_no_password_and_people_have_one(tmp_path: Path) -> None:
     url = sqlite(tmp_path)
     for role, password in (("sender", STORED), ("monitor", STORED), ("owner", None), ("analyst", None)):
         with pytest.raises(InvalidParameterError, match="password must be given for an owner or an analyst, and only"):
-            ask(url, {"verb": "add-analyst", "name": "x", "role": role, "password": password})
+            ask(url, {"command": "add-analyst", "name": "x", "role": role, "password": password})
     with pytest.raises(InvalidParameterError, match="role must be one of"):
-        ask(url, {"verb": "add-analyst", "name": "x", "role": "king", "password": STORED})
+        ask(url, {"command": "add-analyst", "name": "x", "role": "king", "password": STORED})
     # Who becomes a program loses the password.
-    ask(url, {"verb": "add-analyst", "name": "ann", "role": "owner", "password": STORED})
-    ask(url, {"verb": "set-rights", "name": "ann", "role": "sender"})
+    ask(url, {"command": "add-analyst", "name": "ann", "role": "owner", "password": STORED})
+    ask(url, {"command": "set-rights", "name": "ann", "role": "sender"})
     store = open_store(url)
     assert Logins(store, Clock()).log_in("ann", PASSWORD) is None
     store.close()
@@ -460,12 +460,12 @@ def test_the_audit_says_who_did_what(here: Running, tmp_path: Path) -> None:
         assert me("GET", f"/surveys/sleep/{path}").status == 200
     assert bearer(here, "bob")("GET", "/surveys/sleep/results.json").status == 200
     me("POST", "/surveys/smoking/pause")
-    ask(sqlite(tmp_path), {"verb": "backup", "output": str(tmp_path / "copy.db")})
-    ask(sqlite(tmp_path), {"verb": "add-analyst", "name": "cid", "role": "monitor", "token": True})
-    ask(sqlite(tmp_path), {"verb": "set-rights", "name": "cid", "role": "analyst", "surveys": ["sleep"]})
-    ask(sqlite(tmp_path), {"verb": "add-token", "name": "cid", "label": "x"})
-    ask(sqlite(tmp_path), {"verb": "revoke-token", "name": "cid", "label": "x"})
-    ask(sqlite(tmp_path), {"verb": "remove-analyst", "name": "cid"})
+    ask(sqlite(tmp_path), {"command": "backup", "output": str(tmp_path / "copy.db")})
+    ask(sqlite(tmp_path), {"command": "add-analyst", "name": "cid", "role": "monitor", "token": True})
+    ask(sqlite(tmp_path), {"command": "set-rights", "name": "cid", "role": "analyst", "surveys": ["sleep"]})
+    ask(sqlite(tmp_path), {"command": "add-token", "name": "cid", "label": "x"})
+    ask(sqlite(tmp_path), {"command": "revoke-token", "name": "cid", "label": "x"})
+    ask(sqlite(tmp_path), {"command": "remove-analyst", "name": "cid"})
     me("POST", "/password", {"old": PASSWORD, "new": OTHER})
     me("DELETE", "/session")
     assert acts(store)[before:] == [

@@ -86,7 +86,7 @@ def test_nothing_of_a_deleted_survey_is_in_the_files(database: str, request: pyt
     assert len([part for part in found if len(part) == 16]) == 10
     assert ASKED.id.encode() in found
     assert len(found) > (20 if database.startswith("postgresql") else 60)
-    perform(surveys, {"verb": "delete", "slug": "smoking"}, "ann")
+    perform(surveys, {"command": "delete", "slug": "smoking"}, "ann")
     content = files_of(database, request)
     assert not [part for part in found if part in content]
     assert all(part in content for part in others)
@@ -157,7 +157,8 @@ def test_the_command_line_asks_for_the_name(tmp_path: Path) -> None:
         assert call("GET", f"/api/v1/collections/{ASKED.id}").problem == "unknown-collection"
         assert [(e.who, e.act, e.survey) for e in surveys.store.noted()] == [("command line", "delete", "smoking")]
     ask(
-        sqlite(tmp_path), {"verb": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."}
+        sqlite(tmp_path),
+        {"command": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."},
     )
     assert CliRunner().invoke(app, [*arguments, "--yes"]).exit_code == 0
 

@@ -449,8 +449,8 @@ def process(database: str, *, started: bool = True) -> Iterator[tuple[subprocess
 
 def opened(database: str) -> str:
     for request in (
-        {"verb": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."},
-        {"verb": "open", "slug": "smoking"},
+        {"command": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."},
+        {"command": "open", "slug": "smoking"},
     ):
         ask(database, request)
     return database
@@ -504,7 +504,7 @@ def test_sigterm_ends_it_in_time_though_another_program_locks_the_database(tmp_p
         assert ended(running) < 10
         sender.join()
         other.close()
-    assert ask(sqlite(tmp_path), {"verb": "status", "slug": "smoking"})["waiting"] == 4
+    assert ask(sqlite(tmp_path), {"command": "status", "slug": "smoking"})["waiting"] == 4
 
 
 @pytest.mark.long
@@ -518,7 +518,7 @@ def test_sigterm_ends_it_in_time_though_postgresql_hangs(postgres_server: postgr
         assert ended(running) < 10
         sender.join()
     proxy.flows.set()
-    assert ask(database, {"verb": "status", "slug": "smoking"})["waiting"] in (4, 6)
+    assert ask(database, {"command": "status", "slug": "smoking"})["waiting"] in (4, 6)
 
 
 def test_sigterm_just_after_the_start_is_an_orderly_end(tmp_path: Path) -> None:
@@ -528,7 +528,7 @@ def test_sigterm_just_after_the_start_is_an_orderly_end(tmp_path: Path) -> None:
     other.execute("BEGIN IMMEDIATE")
     with process(sqlite(tmp_path), started=False) as (running, _):
         lock, deadline = tmp_path / "survey.db-wal", time.monotonic() + 30
-        # Its handler is there as soon as the verb runs; that the database is open is later.
+        # Its handler is there as soon as the command runs; that the database is open is later.
         while not _opens(running.pid, lock):
             assert time.monotonic() < deadline
             time.sleep(0.01)

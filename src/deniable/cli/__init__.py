@@ -1,4 +1,4 @@
-"""The command line: a thin translation of the library, one file per group of verbs, each read when it is asked for."""
+"""The command line: a thin translation of the library, one file per group of commands, each read when asked for."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ if sys.argv[1:2] == ["serve"]:
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGTERM, _end)
 
-from deniable.cli._app import app as app, main as main, verbs as verbs  # noqa: E402
+from deniable.cli._app import app as app, commands as commands, main as main  # noqa: E402

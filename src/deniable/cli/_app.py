@@ -1,4 +1,4 @@
-"""The application itself, and what all verbs share: errors on one line, interruption, progress, outputs."""
+"""The application itself, and what all commands share: errors on one line, interruption, progress, outputs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Report = Callable[[int, int | None], None]
 BAD_INPUT, INTERRUPTED = 2, 130
 _QUIET_SECONDS = 1.0
 
-VERBS: Mapping[str, tuple[str, str]] = {
+COMMANDS: Mapping[str, tuple[str, str]] = {
     "schema": ("schema", "Draft the public list of questions and answers."),
     "collection": ("collection", "Fix what is asked and how it is randomised."),
     "form": ("form", "Import a questionnaire made with XLSForm."),
@@ -62,56 +62,56 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "audit": ("audit", "Look for a client that breaks its promise."),
     "demo": ("demo", "Run everything on a real, sensitive survey."),
 }
-"""Every verb of this package in the order of help: its module, and the first sentence of its help, for which nothing is
-imported. Other packages add theirs by entry points."""
+"""Every command of this package in the order of help: its module and the first sentence of its help, so that nothing is
+imported for a list. Other packages add theirs by entry points."""
 
 
-def verbs() -> dict[str, tuple[str, str]]:
-    """Return the module and the first sentence of every verb, those that other packages add last."""
-    own = {name: (f"deniable.cli.{module}", sentence) for name, (module, sentence) in VERBS.items()}
-    return {**own, **{point.name: point.load() for point in extensions("verbs") if point.name not in own}}
+def commands() -> dict[str, tuple[str, str]]:
+    """Return the module and the first sentence of every command, those that other packages add last."""
+    own = {name: (f"deniable.cli.{module}", sentence) for name, (module, sentence) in COMMANDS.items()}
+    return {**own, **{point.name: point.load() for point in extensions("commands") if point.name not in own}}
 
 
 class _Commands(dict[str, Any]):
-    """The verbs' commands, each imported and translated when it is asked for, once."""
+    """The commands, each imported and translated when it is asked for, once."""
 
     def __missing__(self, name: str) -> Any:
-        importlib.import_module(f"deniable.cli.{VERBS[name][0]}" if name in VERBS else verbs()[name][0])
+        importlib.import_module(f"deniable.cli.{COMMANDS[name][0]}" if name in COMMANDS else commands()[name][0])
         (info,) = (one for one in app.registered_commands if one.name == name)
         self[name] = get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
         return self[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(verbs())
+        return iter(commands())
 
     def __len__(self) -> int:
-        return len(verbs())
+        return len(commands())
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the command of a verb; the default for what is none."""
-        return self[name] if name in VERBS or name in verbs() else default
+        """Return the command of a name, or the default if there is none."""
+        return self[name] if name in COMMANDS or name in commands() else default
 
 
 _commands = _Commands()
 
 
-class _Verbs(TyperGroup):
-    """The group of all verbs: `deniable --help` lists them and imports none."""
+class _Group(TyperGroup):
+    """The group of all commands: `deniable --help` lists them and imports none."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "commands": _commands})
         self.commands = _commands
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        return list(verbs())
+        return list(commands())
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, sentence) for name, (_, sentence) in verbs().items()])
+            formatter.write_dl([(name, sentence) for name, (_, sentence) in commands().items()])
 
 
 app = typer.Typer(
-    cls=_Verbs,
+    cls=_Group,
     name="deniable",
     help="Frequencies with honest error bars, from answers that were randomised before they were collected.",
     epilog="The way of the data: schema, collection, randomize, aggregate, merge, estimate.",
@@ -137,7 +137,7 @@ def main() -> None:
 
 @functools.cache
 def _program() -> Any:
-    """Return the program: made once, since whoever makes it again translates every verb that was used."""
+    """Return the program: made once, since whoever makes it again translates every command that was used."""
     return get_command(app)
 
 
@@ -158,7 +158,7 @@ def _root(
     pass
 
 
-def verb(
+def command(
     name: str, interrupted: str = "nothing was written"
 ) -> Callable[[Callable[Parameters, None]], Callable[Parameters, None]]:
     """Make the decorated function a command whose failures are one line on stderr and an exit code.
@@ -185,11 +185,11 @@ def verb(
 
 
 @contextlib.contextmanager
-def _failures(interrupted: str, command: str) -> Iterator[None]:
+def _failures(interrupted: str, name: str) -> Iterator[None]:
     try:
         yield
     except DeniableError as error:
-        _fail(in_flags(str(error), command), BAD_INPUT)
+        _fail(in_flags(str(error), name), BAD_INPUT)
     except KeyboardInterrupt:
         complete = ", ".join(map(str, _written))
         kept = f"{complete} is complete, nothing else was written" if _written else interrupted

@@ -1,4 +1,4 @@
-"""What verbs print of a collection, and how one is written."""
+"""What commands print of a collection, and how one is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verbs that print estimates share."""
+"""What commands that print estimates share."""
 
 from __future__ import annotations
 

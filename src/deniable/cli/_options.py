@@ -1,4 +1,4 @@
-"""Options and arguments that several verbs have, and what their words say."""
+"""Options and arguments that several commands have, and what their words say."""
 
 from __future__ import annotations
 

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import check_output, note, progress, verb, writing
+from deniable.cli._app import check_output, command, note, progress, writing
 from deniable.cli._options import CollectionFile
 from deniable.core.aggregate import Aggregate
 from deniable.files import aggregate_files, merge_files
 from deniable.survey.collection import Collection
 
 
-@verb("aggregate", interrupted="no aggregate was written; the same command goes on after the finished files")
+@command("aggregate", interrupted="no aggregate was written; the same command goes on after the finished files")
 def aggregate(
     survey: CollectionFile,
     reports: Annotated[
@@ -50,7 +50,7 @@ def aggregate(
     _note_size(result)
 
 
-@verb("merge")
+@command("merge")
 def merge(
     aggregates: Annotated[list[Path], typer.Argument(metavar="AGGREGATES...", help="Aggregates of one collection.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the sum; may be one of the inputs.")],

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.cli._app import note, verb
+from deniable.cli._app import command, note
 from deniable.cli.survey import DEFAULT_DATABASE, AsJson, Database
 from deniable.core.documents import read_document
 from deniable.errors import InvalidParameterError
@@ -41,7 +41,7 @@ class RoleName(StrEnum):
 _PEOPLE = (RoleName.owner, RoleName.analyst)
 
 
-@verb("analyst")
+@command("analyst")
 def analyst(
     action: Annotated[
         AnalystAction, typer.Argument(metavar="ACTION", help="add, list, remove, password, role, token, revoke, audit.")
@@ -84,36 +84,36 @@ def analyst(
     from deniable.service.control import ask
 
     if action is AnalystAction.list:
-        _show_list(ask(database, {"verb": "list-analysts"}), as_json)
+        _show_list(ask(database, {"command": "list-analysts"}), as_json)
         return
     if action is AnalystAction.audit:
         if survey and len(survey) > 1:
             raise InvalidParameterError(f"survey must be given once with audit, got {', '.join(survey)}")
-        asked = {"verb": "audit", "survey": survey[0] if survey else None, "who": name, "day": day}
+        asked = {"command": "audit", "survey": survey[0] if survey else None, "who": name, "day": day}
         _show_audit(ask(database, asked), as_json)
         return
     request: dict[str, Any] = {"name": _given(name, "NAME", "the account's name")}
     if action is AnalystAction.add:
         chosen = role or RoleName.analyst
         password = _password(password_file) if chosen in _PEOPLE or password_file is not None else None
-        request |= {"verb": "add-analyst", "role": chosen.value, "surveys": survey or None, "token": token}
+        request |= {"command": "add-analyst", "role": chosen.value, "surveys": survey or None, "token": token}
         request |= {"password": password}
         said = f"{name} was added, as {chosen.value}"
     elif action is AnalystAction.remove:
-        request |= {"verb": "remove-analyst"}
+        request |= {"command": "remove-analyst"}
         said = f"{name} was removed; its sessions and tokens have ended"
     elif action is AnalystAction.password:
-        request |= {"verb": "set-password", "password": _password(password_file)}
+        request |= {"command": "set-password", "password": _password(password_file)}
         said = f"{name} has a new password; its sessions have ended, its tokens have not"
     elif action is AnalystAction.role:
         chosen = _given(role, "--role", "owner, analyst, sender or monitor")
-        request |= {"verb": "set-rights", "role": chosen.value, "surveys": survey or None}
+        request |= {"command": "set-rights", "role": chosen.value, "surveys": survey or None}
         said = f"{name} is {chosen.value} of {', '.join(survey) if survey else 'all surveys'}"
     elif action is AnalystAction.token:
-        request |= {"verb": "add-token", "label": _given(label, "TOKEN", "a name for the token"), "days": valid_days}
+        request |= {"command": "add-token", "label": _given(label, "TOKEN", "a name for the token"), "days": valid_days}
         said = "the token is shown this once"
     else:
-        request |= {"verb": "revoke-token", "label": label}
+        request |= {"command": "revoke-token", "label": label}
         said = f"{name}: {label} was revoked" if label else f"all tokens and sessions of {name} have ended"
     result = ask(database, request)
     if as_json:

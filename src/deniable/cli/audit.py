@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.cli._app import print_result, progress, verb
+from deniable.cli._app import command, print_result, progress
 from deniable.cli._mechanisms import build_mechanism
 from deniable.cli._options import AsJson, parse_names
 from deniable.core.randomness import Randomness, SecureRandomness, SimulationRandomness
@@ -25,7 +25,7 @@ REFUTED = 1
 """Exit code of an audit that refutes a claim."""
 
 
-@verb("audit", interrupted="an audit writes nothing")
+@command("audit", interrupted="an audit writes nothing")
 def audit(
     collection: Annotated[
         Path | None, typer.Argument(metavar="COLLECTION", help="The collection whose own mechanism is audited.")

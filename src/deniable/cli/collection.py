@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import check_output, console, note, verb
+from deniable.cli._app import check_output, command, console, note
 from deniable.cli._collections import print_collection, save_collection
 from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
 from deniable.errors import InvalidParameterError
@@ -18,7 +18,7 @@ from deniable.survey.collection import Collection
 from deniable.survey.schema import Attribute, Schema
 
 
-@verb("collection")
+@command("collection")
 def collection(
     epsilon: Annotated[str, typer.Option("--epsilon", help="Budget of a whole contributor, an exact decimal.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the collection (JSON).")],

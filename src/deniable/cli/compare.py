@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deniable.answers import compare as compare_collections
-from deniable.cli._app import check_outputs, print_result, verb
+from deniable.cli._app import check_outputs, command, print_result
 from deniable.cli._options import AsJson, Confidence, Html, Simultaneous, TargetName
 from deniable.core.aggregate import Aggregate
 from deniable.errors import InvalidParameterError
@@ -16,7 +16,7 @@ from deniable.report import comparison_page
 from deniable.survey.collection import Collection
 
 
-@verb("compare")
+@command("compare")
 def compare(
     first: Annotated[Path, typer.Argument(metavar="SURVEY1", help="The first collection.")],
     first_aggregate: Annotated[Path, typer.Argument(metavar="AGGREGATE1", help="The aggregate of its reports.")],

@@ -9,14 +9,14 @@ import typer
 
 from deniable.answers import crosstabs
 from deniable.answers.crosstab_summary import summarize_crosstab
-from deniable.cli._app import check_outputs, print_result, verb
+from deniable.cli._app import check_outputs, command, print_result
 from deniable.cli._options import AggregateFile, AsJson, CollectionFile, Confidence, Html, Target, TargetName
 from deniable.core.aggregate import Aggregate
 from deniable.report import crosstab_page
 from deniable.survey.collection import Collection
 
 
-@verb("crosstab")
+@command("crosstab")
 def crosstab(
     survey: CollectionFile,
     aggregate: AggregateFile,

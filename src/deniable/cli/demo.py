@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import console, verb
+from deniable.cli._app import command, console
 from deniable.demo import run_demo
 
 
-@verb("demo", interrupted="the files of finished steps are complete; run it again")
+@command("demo", interrupted="the files of finished steps are complete; run it again")
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write into.")] = Path("demo"),
 ) -> None:

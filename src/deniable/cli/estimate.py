@@ -11,7 +11,7 @@ import typer
 from numpy.typing import NDArray
 
 from deniable.answers import QuestionSet, codebook, counts_document, summarize
-from deniable.cli._app import check_outputs, note, progress, verb, writing
+from deniable.cli._app import check_outputs, command, note, progress, writing
 from deniable.cli._estimates import checked_postprocess, parse_queries, show
 from deniable.cli._options import (
     AggregateFile,
@@ -35,7 +35,7 @@ from deniable.postprocess.steps import POSTPROCESS_NAMES
 from deniable.survey.collection import Collection
 
 
-@verb("estimate")
+@command("estimate")
 def estimate(
     survey: CollectionFile,
     aggregate: AggregateFile,

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from deniable.answers import summarize
-from deniable.cli._app import check_outputs, progress, verb
+from deniable.cli._app import check_outputs, command, progress
 from deniable.cli._estimates import parse_queries, show
 from deniable.cli._options import (
     AggregateFile,
@@ -31,7 +31,7 @@ MAX_CANDIDATES = 10_000
 """Prefixes kept per length; each is extended by 256 bytes, so no more than 256 times as many are looked at."""
 
 
-@verb("heavy-hitters")
+@command("heavy-hitters")
 def heavy_hitters(
     survey: CollectionFile,
     aggregate: AggregateFile,

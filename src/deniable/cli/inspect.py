@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import console, verb
+from deniable.cli._app import command, console
 from deniable.cli._collections import print_guarantee, warn
 from deniable.report.page import visible
 from deniable.report.text import print_line
@@ -16,7 +16,7 @@ from deniable.survey.collection import Collection
 from deniable.survey.inspection import inspect_collection, question_text
 
 
-@verb("inspect")
+@command("inspect")
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The collection, survey.json.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.cli._app import Report, check_outputs, in_flags, note, print_result, progress, verb
+from deniable.cli._app import Report, check_outputs, command, in_flags, note, print_result, progress
 from deniable.cli._mechanisms import build_mechanism, constructor_names, parse_settings
 from deniable.cli._options import AsJson, Delimiter, Html, Plot, parse_names
 from deniable.core.checks import listed
@@ -67,7 +67,7 @@ ANY = "any"
 """The name of all mechanisms together: figures are those of the worst."""
 
 
-@verb("leakage")
+@command("leakage")
 def leakage(
     answers: Annotated[
         Path,
@@ -168,7 +168,7 @@ _WAYS = {
 """What may give more than the criterion that was in reach."""
 
 
-@verb("calibrate")
+@command("calibrate")
 def calibrate(
     answers: Annotated[
         Path,

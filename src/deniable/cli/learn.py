@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from deniable.answers import summarize_phases
-from deniable.cli._app import check_output, check_outputs, console, note, verb
+from deniable.cli._app import check_output, check_outputs, command, console, note
 from deniable.cli._collections import print_collection, save_collection
 from deniable.cli._estimates import checked_postprocess, show
 from deniable.cli._mechanisms import parse_settings
@@ -25,7 +25,7 @@ from deniable.report.text import print_line
 from deniable.survey.collection import Collection
 
 
-@verb("learn")
+@command("learn")
 def learn(
     files: Annotated[
         list[Path],
@@ -84,7 +84,7 @@ def _spelled(name: str) -> str:
     return next((one for one in learner_names() if spelling(one) == spelling(name)), name)
 
 
-@verb("combine")
+@command("combine")
 def combine(
     files: Annotated[
         list[Path],

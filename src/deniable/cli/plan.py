@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.cli._app import check_output, print_result, progress, verb, writing
+from deniable.cli._app import check_output, command, print_result, progress, writing
 from deniable.cli._mechanisms import parse_sizes
 from deniable.errors import InvalidParameterError
 from deniable.planning import explore, plan as make_plan, plan_survey
@@ -17,7 +17,7 @@ from deniable.report import plan_page, save_explorer, survey_plan_page
 from deniable.survey.schema import Schema
 
 
-@verb("plan")
+@command("plan")
 def plan(
     schema: Annotated[
         Path | None, typer.Option("--schema", help="The questionnaire (JSON): the error of every question's answer.")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import check_output, note, progress, verb, writing
+from deniable.cli._app import check_output, command, note, progress, writing
 from deniable.cli._collections import note_total, print_guarantee, print_spent, spent_text, warn
 from deniable.cli._options import CollectionFile, Delimiter
 from deniable.core.randomness import SecureRandomness
@@ -19,7 +19,7 @@ from deniable.survey.collection import Collection
 from deniable.survey.inspection import inspect_collection
 
 
-@verb("randomize", interrupted="nothing was written, so nobody has spent epsilon")
+@command("randomize", interrupted="nothing was written, so nobody has spent epsilon")
 def randomize(
     survey: CollectionFile,
     answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="True answers: CSV or Parquet, a row each.")],

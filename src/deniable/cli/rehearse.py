@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import check_outputs, note, print_result, progress, verb
+from deniable.cli._app import check_outputs, command, note, print_result, progress
 from deniable.cli._options import AsJson, Html
 from deniable.core.randomness import SimulationRandomness
 from deniable.errors import InvalidParameterError
@@ -17,7 +17,7 @@ from deniable.report import rehearsal_page
 from deniable.survey.schema import Schema
 
 
-@verb("rehearse")
+@command("rehearse")
 def rehearse(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The questionnaire (JSON).")],
     contributors: Annotated[int, typer.Option("--contributors", help="How many people are expected.")],

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.cells import cell_len
 
-from deniable.cli._app import check_output, console, in_flags, note, progress, verb, writing
+from deniable.cli._app import check_output, command, console, in_flags, note, progress, writing
 from deniable.cli._options import Delimiter
 from deniable.core.checks import listed
 from deniable.files import draft_schema_file, tidy_file
@@ -17,7 +17,7 @@ from deniable.report.text import print_line, print_lines, table_lines
 from deniable.survey.schema import Attribute
 
 
-@verb("schema")
+@command("schema")
 def schema(
     answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="Answers to draft from: CSV or Parquet.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the schema (JSON).")],

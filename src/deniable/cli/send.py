@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import note, progress, verb
+from deniable.cli._app import command, note, progress
 from deniable.cli._collections import note_total, print_guarantee, print_spent, spent_text, warn
 from deniable.cli._options import CollectionFile
 from deniable.core.documents import read_document
@@ -16,7 +16,7 @@ from deniable.survey.collection import Collection
 from deniable.survey.inspection import inspect_collection
 
 
-@verb("send", interrupted="what was drawn is kept; the same command goes on")
+@command("send", interrupted="what was drawn is kept; the same command goes on")
 def send(
     survey_file: CollectionFile,
     answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="True answers, or a file of reports.")],

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli._app import note, progress, verb
+from deniable.cli._app import command, note, progress
 
 if TYPE_CHECKING:
     from deniable.service.ending import Ending
 
 
-@verb("serve", interrupted="what was acknowledged is stored")
+@command("serve", interrupted="what was acknowledged is stored")
 def serve(
     configuration: Annotated[
         Path | None, typer.Argument(metavar="CONFIG", help="Settings, a TOML file; options win over it.")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.cli._app import check_output, note, verb, writing
+from deniable.cli._app import check_output, command, note, writing
 from deniable.core.documents import read_document
 from deniable.core.outputs import atomic_path, write_text
 from deniable.errors import InvalidParameterError, OutputError, StoreError
@@ -40,7 +40,7 @@ class Action(StrEnum):
     migrate = "migrate"
 
 
-@verb("survey")
+@command("survey")
 def survey(
     action: Annotated[Action, typer.Argument(metavar="ACTION", help="new, open, pause, close, status, list, ...")],
     name: Annotated[
@@ -88,7 +88,7 @@ def survey(
     from deniable.service.control import ask
 
     slug = _named(action, name)
-    request: dict[str, Any] = {"verb": action.value} | ({"slug": slug} if slug else {})
+    request: dict[str, Any] = {"command": action.value} | ({"slug": slug} if slug else {})
     if action is Action.restore:
         _restore(database, Path(_required(name, "SLUG", "the backup to restore")))
         return
@@ -173,13 +173,13 @@ def _new(
 def _written(database: str, request: dict[str, Any], output: Path, reports: bool, keep: int | None) -> dict[str, Any]:
     from deniable.service.control import ask
 
-    if request["verb"] == "backup" and keep is not None:
+    if request["command"] == "backup" and keep is not None:
         from deniable.service.backups import rotate
 
         made = rotate(output, keep, lambda file: ask(database, request | {"output": str(file.absolute())}))
         note(f"backed up to {made}")
         return {"file": str(made)}
-    if request["verb"] == "backup":
+    if request["command"] == "backup":
         check_output(output)
         with writing(output):
             return ask(database, request | {"output": str(output.absolute())})

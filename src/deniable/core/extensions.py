@@ -13,12 +13,12 @@ from deniable.errors import MissingExtraError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
 
-Group = Literal["mechanisms", "verbs", "plans", "dealing"]
+Group = Literal["mechanisms", "commands", "plans", "dealing"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 """What can be added, each an entry point group ``deniable.GROUP``.
 
 * ``mechanisms``: a class, under the name that specifications carry.
-* ``verbs``: a pair of the module that defines a command and the first sentence of its help, under the command's name.
+* ``commands``: the module that defines a command and the first sentence of its help, under the command's name.
 * ``plans``: a function that returns rows of a plan that need one more party to be trusted.
 * ``dealing``: ``shares`` opens a file of a dealer's shares, and ``estimate`` estimates a survey of several deals.
 """
@@ -29,7 +29,7 @@ def extensions(group: Group) -> tuple[EntryPoint, ...]:
 
     Examples
     --------
-    >>> [point.name for point in extensions("verbs")]
+    >>> [point.name for point in extensions("commands")]
     ['deal', 'hand-out']
     """
     return tuple(sorted(_entry_points(group), key=lambda point: point.name))

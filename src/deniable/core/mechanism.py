@@ -1,7 +1,7 @@
 """Mechanism: what every mechanism is, written once. What makes it *this* mechanism stands in one final class.
 
 Every member is data with a default, is abstract, or has a body that no class overrides (a test holds that). Nothing
-about a mechanism is found by looking whether it has a member. Actors and verbs: contributors randomise, the collector
+about a mechanism is found by looking whether it has a member. Actors and methods: contributors randomise, the collector
 aggregates, the analyst estimates; a mechanism is a frozen dataclass of public parameters that configures all three.
 
 Below this base stand `oracles` for one attribute (`FrequencyOracle`, `PureOracle`), `records` for d attributes
@@ -172,7 +172,7 @@ class Mechanism(ABC, Generic[Reports]):
     def records(self) -> bool:
         """Whether inputs are records int[n, d] and estimates are per attribute, also where d = 1."""
 
-    # ---------------------------------------------------------------- three verbs
+    # ---------------------------------------------------------------- three steps
 
     def aggregate(self, reports: Any) -> Aggregate:
         """Collector: sum reports; the result's size does not depend on their number.

@@ -121,7 +121,7 @@ def estimate_page(
 
 
 def _heading(row: AttributeSummary) -> str:
-    """Return the question as people read it, with the name that verbs and methods take."""
+    """Return the question as people read it, with the name that commands and methods take."""
     return f"{row.title} ({row.attribute})" if row.title else row.attribute
 
 

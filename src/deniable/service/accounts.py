@@ -146,7 +146,7 @@ def audit(surveys: Surveys, values: Values) -> Values:
     return {"entries": [entry._asdict() for entry in found]}
 
 
-ACCOUNT_VERBS: Mapping[str, Callable[[Surveys, Values], Values]] = {
+ACCOUNT_COMMANDS: Mapping[str, Callable[[Surveys, Values], Values]] = {
     "add-analyst": add,
     "list-analysts": accounts,
     "remove-analyst": remove,

@@ -213,7 +213,7 @@ class _AdminEndpoints:
         if act not in _ACTS:
             raise Problem("not-found", f"an owner can {', '.join(_ACTS)}")
         held = self._held(request, who)
-        asked: dict[str, Any] = {"verb": act, "slug": held.row.slug}
+        asked: dict[str, Any] = {"command": act, "slug": held.row.slug}
         given = await read(request, Act)
         if act == "close":
             asked["now"] = given.now

@@ -1,8 +1,8 @@
 """What the command line does to surveys: on the database itself, or through the collector that serves it.
 
 The collector listens on a Unix socket beside its SQLite database, for its owner only. A request is one line of JSON,
-``{"verb": ..., ...}``; so is the answer, ``{"result": ...}`` or ``{"error": ...}``. PostgreSQL takes several writers:
-there the command line works on the database.
+``{"command": ..., ...}``; so is the answer, ``{"result": ...}`` or ``{"error": ...}``. PostgreSQL takes several
+writers: there the command line works on the database.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import DeniableError, InvalidParameterError, StoreError, StoreInUseError
-from deniable.service.accounts import ACCOUNT_VERBS
+from deniable.service.accounts import ACCOUNT_COMMANDS
 from deniable.service.stores import open_store, sqlite_path
 from deniable.service.stores.accounts import COMMAND_LINE
 from deniable.service.surveys import Surveys
@@ -46,24 +46,24 @@ def perform(surveys: Surveys, request: Answer, actor: str = COMMAND_LINE) -> Ans
         If it cannot be done.
     """
     values = dict(request)
-    verb = values.pop("verb")
-    if verb not in _VERBS:
-        raise InvalidParameterError(f"verb must be one of {', '.join(_VERBS)}, got verb={verb!r}")
-    if verb in _READS:
-        return _VERBS[verb](surveys, dict(values))
+    command = values.pop("command")
+    if command not in _COMMANDS:
+        raise InvalidParameterError(f"command must be one of {', '.join(_COMMANDS)}, got command={command!r}")
+    if command in _READS:
+        return _COMMANDS[command](surveys, dict(values))
     # First, so that nothing is done that is not in the audit.
-    number = surveys.store.note(surveys.clock(), actor, verb, values.get("slug", ""), _about(values))
+    number = surveys.store.note(surveys.clock(), actor, command, values.get("slug", ""), _about(values))
     try:
-        return _VERBS[verb](surveys, dict(values))
+        return _COMMANDS[command](surveys, dict(values))
     except DeniableError as error:
         # What the database said has a cause; without one, it was refused before anything was done.
         if not isinstance(error, StoreError) or error.__cause__ is None:
-            surveys.store.take_back(number, actor, verb)
+            surveys.store.take_back(number, actor, command)
         raise
 
 
 def _about(values: Answer) -> str:
-    """Return what the audit says of a request besides its verb and its survey."""
+    """Return what the audit says of a request besides its command and its survey."""
     said = [values.get("role"), *(values.get("surveys") or ()), values.get("label")]
     said += [key for key in ("now", "reports", "token") if values.get(key)]
     if "output" in values:
@@ -83,7 +83,7 @@ def _backup(surveys: Surveys, values: Answer) -> Answer:
     return {}
 
 
-_VERBS: dict[str, Callable[[Surveys, Answer], Answer]] = {
+_COMMANDS: dict[str, Callable[[Surveys, Answer], Answer]] = {
     "new": lambda surveys, values: surveys.new(**values),
     "open": lambda surveys, values: surveys.open(**values),
     "pause": lambda surveys, values: surveys.pause(**values),
@@ -93,11 +93,11 @@ _VERBS: dict[str, Callable[[Surveys, Answer], Answer]] = {
     "list": lambda surveys, _: {"surveys": surveys.list()},
     "export": _export,
     "backup": _backup,
-    **ACCOUNT_VERBS,
+    **ACCOUNT_COMMANDS,
 }
 
 _READS = ("status", "list", "list-analysts", "audit")
-"""Verbs that the audit does not keep."""
+"""Commands that the audit does not keep."""
 
 
 def ask(url: str, request: Answer) -> Answer:
@@ -109,7 +109,7 @@ def ask(url: str, request: Answer) -> Answer:
         If it cannot be done.
     """
     try:
-        store = open_store(url, create=request["verb"] in ("new", "add-analyst"))
+        store = open_store(url, create=request["command"] in ("new", "add-analyst"))
     except StoreInUseError:
         path = sqlite_path(url)
         if path is None:

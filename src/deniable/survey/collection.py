@@ -157,7 +157,7 @@ class Collection:
             **before,
         }
 
-    # ---------------------------------------------------------------- three verbs
+    # ---------------------------------------------------------------- three steps
 
     def randomize(self, answers: Any, rng: Randomness, shares: Any = None) -> Any:
         """Contributor: turn answers into reports, one row each.

@@ -399,7 +399,7 @@ def refuses_bad_answers(case: DealtCase, mechanism: Any) -> None:
 
 
 def collector_takes_no_shares(mechanism: Any, rng: Any) -> None:
-    """Neither verb of collector and analyst has room for shares, and shares are no reports."""
+    """Neither method of collector and analyst has room for shares, and shares are no reports."""
     assert list(inspect.signature(mechanism.aggregate).parameters) == ["reports"]
     assert list(inspect.signature(mechanism.estimate).parameters) == ["aggregate"]
     refuses((TypeError, ValueError, dn.DeniableError), lambda: mechanism.aggregate(mechanism.deal(mechanism.n, rng)))

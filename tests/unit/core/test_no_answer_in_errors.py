@@ -143,7 +143,7 @@ KIND_ROWS = {
 
 @pytest.mark.parametrize("name", KIND_ROWS)
 def test_kinds_on_the_command_line(name: str, tmp_path: Path) -> None:
-    """Nothing of the row is shown, logged, or left behind, whichever verb reads it."""
+    """Nothing of the row is shown, logged, or left behind, whichever command reads it."""
     answers, survey = tmp_path / "answers.csv", dn.collection(KINDS, 1.0)
     answers.write_text(f"a,b,c\n1,y,2\n{KIND_ROWS[name]}\n")
     survey.save(tmp_path / "survey.json")

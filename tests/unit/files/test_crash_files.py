@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash_files import VERBS, crash
+from tests.crash_files import COMMANDS, crash
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "randomize" else [pytest.mark.long]) for name in VERBS]
+    "name", [pytest.param(name, marks=[] if name == "randomize" else [pytest.mark.long]) for name in COMMANDS]
 )
 def test_killed_at_random_moments(name: str, tmp_path: Path) -> None:
     result = crash(name, 2, 1, tmp_path)

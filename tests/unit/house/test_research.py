@@ -28,8 +28,8 @@ def test_the_main_house_names_research_in_tables_only() -> None:
 def test_the_search_sees_a_name(tmp_path: Path) -> None:
     (tmp_path / "research").mkdir()
     (tmp_path / "research" / "own.py").write_text("import deniable.research.dealt")
-    (tmp_path / "verb.py").write_text("import deniable.research.dealt")
-    assert named_in(tmp_path) == {"verb.py"}
+    (tmp_path / "command.py").write_text("import deniable.research.dealt")
+    assert named_in(tmp_path) == {"command.py"}
 
 
 def test_nothing_is_recommended_from_research() -> None:
@@ -57,6 +57,6 @@ def test_research_is_imported_when_it_is_asked_for_only() -> None:
 
 def test_research_comes_in_by_the_entry_points_of_all_packages() -> None:
     registered = {f"{group}:{point.name}" for group in GROUPS for point in extensions(group)}
-    ours = {"verbs:deal", "verbs:hand-out", "plans:dealt", "dealing:shares", "dealing:estimate"}
+    ours = {"commands:deal", "commands:hand-out", "plans:dealt", "dealing:shares", "dealing:estimate"}
     assert ours <= registered
     assert extension("plans", "dealt").__module__ == "deniable.research.dealt.planning"

@@ -125,10 +125,10 @@ def test_a_toy_for_records_with_spls_law_gives_spls_numbers() -> None:
         assert attack_success(mine.oracles[j]) == attack_success(theirs.oracles[j])
 
 
-def test_records_of_another_package_go_through_files_and_every_verb(
+def test_records_of_another_package_go_through_files_and_every_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What every verb says of it is what it says of SPL."""
+    """What every command says of it is what it says of SPL."""
     monkeypatch.chdir(tmp_path)
     answers = ["yes,a", "no,b", "no,c", "yes,b", "no,c"] * 80
     Path("answers.csv").write_text("smoker,drinks\n" + "\n".join(answers) + "\n")

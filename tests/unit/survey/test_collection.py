@@ -160,7 +160,7 @@ def test_equal_collections_have_equal_ids() -> None:
     assert again.id == ONE.id
 
 
-# -------------------------------------------------------------------- three verbs
+# -------------------------------------------------------------------- three steps
 
 
 @pytest.mark.parametrize("mechanism", [GRR(k=3, epsilon=6.0), OUE(k=3, epsilon=6.0), SPL(sizes=(3,), epsilon=6.0)])

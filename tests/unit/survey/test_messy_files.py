@@ -134,7 +134,7 @@ DRAFTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", DRAFTS)
-def test_a_messy_file_is_drafted_and_goes_through_every_verb(
+def test_a_messy_file_is_drafted_and_goes_through_every_command(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -250,7 +250,7 @@ def test_the_delimiter_is_taken_where_truth_and_population_are_read(
     run("randomize", "c.json", "a.csv", "-o", "r.parquet", "--delimiter", ":")
     run("aggregate", "c.json", "r.parquet", "-o", "all.aggregate")
     run("estimate", "c.json", "all.aggregate", "--truth", "a.csv", "--delimiter", ":")
-    for verb in (("leakage", "--epsilon", "1"), ("calibrate", "--epsilon-total", "1")):
-        run(*verb, "a.csv", "--delimiter", ":")
-        run(*verb, "a.csv", "--schema", "s.json", "--delimiter", ":")
+    for command in (("leakage", "--epsilon", "1"), ("calibrate", "--epsilon-total", "1")):
+        run(*command, "a.csv", "--delimiter", ":")
+        run(*command, "a.csv", "--schema", "s.json", "--delimiter", ":")
     run("leakage", "a.csv", "--collection", "c.json", "--delimiter", ":")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import check_output, note, progress, verb, writing
+from deniable.cli._app import check_output, command, note, progress, writing
 from deniable.cli._options import CollectionFile
 from deniable.core.randomness import SecureRandomness
 from deniable.errors import InvalidParameterError
@@ -17,7 +17,7 @@ from deniable.research.dealt.mpc.splitting import Helpers
 from deniable.survey.collection import Collection
 
 
-@verb("deal", interrupted="nothing was written: no share exists")
+@command("deal", interrupted="nothing was written: no share exists")
 def deal(
     survey: CollectionFile,
     contributors: Annotated[int, typer.Option("--contributors", help="How many are dealt to.", min=1)],
@@ -52,7 +52,7 @@ def deal(
     note(f"{result.n:,} shares: hand out each to its contributor, none to the collector")
 
 
-@verb("hand-out")
+@command("hand-out")
 def hand_out_shares(
     survey: CollectionFile,
     shares: Annotated[Path, typer.Argument(metavar="SHARES", help="The directory of the deal.")],

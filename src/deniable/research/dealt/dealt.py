@@ -1,8 +1,8 @@
 """The bases of mechanisms whose coins a dealer deals: `DealtMechanism`, `DealtOracle` and `DealtRecordMechanism`.
 
 The dealer is an actor of its own, who deals a secret share to each contributor and never sees data or reports.
-Contributors take a share beside their answer; the verbs of collector and analyst are those of every mechanism and never
-take shares.
+Contributors take a share beside their answer; the methods of collector and analyst are those of every mechanism and
+never take shares.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
         """A column of codes per attribute."""
         return CodeLayout(grr_oracles(self.sizes, self.epsilon))
 
-    # ---------------------------------------------------------------- three verbs
+    # ---------------------------------------------------------------- three steps
 
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
         reports = self.layout.empty(len(codes))

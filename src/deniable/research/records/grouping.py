@@ -264,7 +264,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
                 )
         return total
 
-    # ---------------------------------------------------------------- three verbs
+    # ---------------------------------------------------------------- three steps
 
     def _randomize(self, codes: Codes, rng: Randomness) -> NDArray[Any]:
         reports = self.layout.empty(len(codes))

@@ -1,4 +1,4 @@
-"""The verbs, on the database or through its collector alike; sending once; a process that ends and loses nothing."""
+"""The commands, on the database or through its collector alike; sending once; a process that ends and loses nothing."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["file", "collector"])
 def database(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
-    """A database that nobody serves, or one that a collector does: then verbs go through its socket."""
+    """A database that nobody serves, or one that a collector does: then commands go through its socket."""
     url = sqlite(folder)
     if request.param == "file":
         yield url
@@ -182,14 +182,14 @@ def test_the_socket_is_its_owners_and_goes_with_the_collector(folder: Path) -> N
         open_survey(here.collector.surveys)
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
         # The collector takes notice at once.
-        assert ask(url, {"verb": "pause", "slug": "smoking"})["state"] == "paused"
+        assert ask(url, {"command": "pause", "slug": "smoking"})["state"] == "paused"
         held = here.collector.of_slug("smoking")
         assert held is not None
         assert held.row.state == "paused"
         for request, said in (
-            ({"verb": "burn"}, "verb must be one of"),
-            ({"verb": "open"}, "could not do it: TypeError"),
-            ({"verb": "open", "slug": "none"}, "must name a survey"),
+            ({"command": "burn"}, "command must be one of"),
+            ({"command": "open"}, "could not do it: TypeError"),
+            ({"command": "open", "slug": "none"}, "must name a survey"),
         ):
             with pytest.raises(Exception, match=said):
                 ask(url, request)
@@ -199,7 +199,7 @@ def test_the_socket_is_its_owners_and_goes_with_the_collector(folder: Path) -> N
     # A database that is held by no collector is in use, and nobody answers.
     store = open_store(url)
     with pytest.raises(StoreInUseError, match="its collector does not answer"):
-        ask(url, {"verb": "list"})
+        ask(url, {"command": "list"})
     store.close()
 
 
@@ -492,8 +492,11 @@ def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
 
 
 def test_sigterm_ends_it_and_what_was_acknowledged_is_there(folder: Path) -> None:
-    ask(sqlite(folder), {"verb": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."})
-    ask(sqlite(folder), {"verb": "open", "slug": "smoking"})
+    ask(
+        sqlite(folder),
+        {"command": "new", "slug": "smoking", "document": ASKED.to_json(), "page": page(), "folder": "."},
+    )
+    ask(sqlite(folder), {"command": "open", "slug": "smoking"})
     with served(folder) as (process, public):
         call = Caller(public)
         assert [call.post(one).status for one in bodies(30)] == [201] * 30
