@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli._app import check_output, console, note, verb, writing
+from deniable.cli._app import check_output, command, console, note, writing
 from deniable.cli._collections import print_collection, save_collection
 from deniable.cli._options import CollectionFile
 from deniable.core.outputs import write_text
@@ -19,7 +19,7 @@ from deniable.report.text import print_line
 from deniable.survey.collection import Collection
 
 
-@verb("form")
+@command("form")
 def form(
     file: Annotated[Path, typer.Argument(metavar="FORM", help="The questionnaire, made with XLSForm (.xlsx).")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to; made if it is not there.")],
@@ -63,7 +63,7 @@ def form(
         note(f"not mapped: {visible(str(problem))}")
 
 
-@verb("codebook")
+@command("codebook")
 def codebook(
     survey: CollectionFile,
     output: Annotated[

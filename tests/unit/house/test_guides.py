@@ -107,8 +107,8 @@ def test_every_number_of_the_page_about_epsilon() -> None:
         f"the insurer believes it of {WORDS[round(believed(1 / 10, 4))]} such people in a hundred.",
         f"With 10,000 people and epsilon 1, one question is known to {half_width(yes_or_no(1), 10_000, 1):.1f} points, "
         f"and each of six to {half_width(yes_or_no(6), 10_000, 1):.1f}.",
-        f"each time with epsilon 1, has spent 2, and the odds may have moved by {odds_text(2.0)} times. After four such "
-        f"answers it is {four}.",
+        f"each time with epsilon 1, has spent 2, and the odds may have moved by {odds_text(2.0)} times. "
+        f"After four such answers it is {four}.",
         f"to {change[0]:.1f} points at 1 and to {change[1]:.1f} at 2. **It takes 2**",
         "At 8 a report is a lie 3 times in 10,000.",
         f"At 1 the answer is known to {half_width(firm, 400, 1):.1f} points",
